@@ -1,0 +1,226 @@
+//! Which bytes a task touches: strided patterns over a buffer.
+//!
+//! A [`Pattern`] is a base offset, a contiguous run of bytes, and loops around it: the bytes touched are, for every
+//! choice of indices `i_d < count_d`, the `run` bytes from `offset + Σ i_d · stride_d`. The first loop is the innermost
+//! one. Bytes are enumerated run by run, innermost loop first; two patterns of equal length therefore describe a copy.
+//! Every target's addressing lowers to it: the 6-D descriptors of the NPU (a width and five loops), the steps and
+//! sizes of a NEFF, the boxes of the Gemini IR, the streams of a dataflow graph.
+
+use crate::id::BufferId;
+use smallvec::SmallVec;
+
+/// Loops around a run, at most. Six-dimensional transfers are a run and five loops; one more is left for targets whose innermost step is not one byte.
+pub const MAX_LOOPS: usize = 6;
+
+/// One loop of a [`Pattern`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Loop {
+    /// Iterations; a loop of zero iterations makes the whole pattern empty.
+    pub count: u64,
+    /// Bytes from one iteration to the next; zero repeats the same bytes, negative walks backwards.
+    pub stride: i64,
+}
+
+/// A strided set of bytes in one buffer. See the [module docs](self).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    /// First byte of the first run, from the start of the buffer.
+    pub offset: u64,
+    /// Contiguous bytes at each step of the loops.
+    pub run: u64,
+    /// Loops around the run, innermost first.
+    pub loops: SmallVec<[Loop; MAX_LOOPS]>,
+}
+
+impl Pattern {
+    /// `size` contiguous bytes from `offset`.
+    pub fn contiguous(offset: u64, size: u64) -> Pattern {
+        Pattern { offset, run: size, loops: SmallVec::new() }
+    }
+
+    /// A run with loops around it, innermost first. Loops that change nothing are dropped and loops that continue
+    /// their run are folded into it, so that equal sets in equal order compare equal more often and copies see long runs.
+    pub fn new(offset: u64, run: u64, loops: impl IntoIterator<Item = Loop>) -> Pattern {
+        let mut pattern = Pattern::contiguous(offset, run);
+        for l in loops {
+            if l.count == 1 {
+                continue;
+            }
+            let last = pattern.loops.last_mut();
+            match last {
+                None if l.stride >= 0 && l.stride as u64 == pattern.run && pattern.run.checked_mul(l.count).is_some() => {
+                    pattern.run *= l.count;
+                }
+                Some(inner)
+                    if i128::from(inner.stride) * i128::from(inner.count) == i128::from(l.stride)
+                        && inner.count.checked_mul(l.count).is_some() =>
+                {
+                    inner.count *= l.count;
+                }
+                _ => pattern.loops.push(l),
+            }
+        }
+        pattern
+    }
+
+    /// Bytes enumerated, repeats counted; `None` beyond 2^64.
+    pub fn bytes(&self) -> Option<u64> {
+        self.loops.iter().try_fold(self.run, |n, l| n.checked_mul(l.count))
+    }
+
+    /// The smallest range of offsets that holds every byte touched; empty patterns touch none.
+    /// The bounds are wide enough for any loop: a hostile stride cannot wrap them.
+    pub fn extent(&self) -> std::ops::Range<i128> {
+        let base = i128::from(self.offset);
+        if self.run == 0 || self.loops.iter().any(|l| l.count == 0) {
+            return base..base;
+        }
+        let (mut low, mut high) = (base, base + i128::from(self.run));
+        for l in &self.loops {
+            let reach = i128::from(l.stride) * i128::from(l.count - 1);
+            if reach < 0 { low += reach } else { high += reach }
+        }
+        low..high
+    }
+
+    /// Whether every byte touched lies inside a buffer of `size` bytes.
+    pub fn fits(&self, size: u64) -> bool {
+        let extent = self.extent();
+        extent.is_empty() || (extent.start >= 0 && extent.end <= i128::from(size))
+    }
+
+    /// Offsets of the runs in order. Only for patterns that [fit](Pattern::fits) their buffer.
+    pub fn runs(&self) -> Runs<'_> {
+        let empty = self.run == 0 || self.loops.iter().any(|l| l.count == 0);
+        Runs { pattern: self, index: [0; MAX_LOOPS], at: self.offset as i64, done: empty }
+    }
+
+    /// The same bytes, `by` further on; `None` where the offset leaves 64 bits.
+    pub fn shifted(&self, by: i64) -> Option<Pattern> {
+        Some(Pattern { offset: self.offset.checked_add_signed(by)?, ..self.clone() })
+    }
+}
+
+/// Iterator over the starts of a pattern's runs.
+#[derive(Clone, Debug)]
+pub struct Runs<'a> {
+    pattern: &'a Pattern,
+    index: [u64; MAX_LOOPS],
+    at: i64,
+    done: bool,
+}
+
+impl Iterator for Runs<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if self.done {
+            return None;
+        }
+        let here = self.at as u64;
+        for (index, l) in self.index.iter_mut().zip(&self.pattern.loops) {
+            *index += 1;
+            if *index < l.count {
+                self.at = self.at.wrapping_add(l.stride);
+                return Some(here);
+            }
+            *index = 0;
+            self.at = self.at.wrapping_sub(l.stride.wrapping_mul(l.count as i64 - 1));
+        }
+        self.done = true;
+        Some(here)
+    }
+}
+
+/// Read or write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// The task takes these bytes.
+    Read,
+    /// The task puts these bytes.
+    Write,
+}
+
+/// Whether the program alone fixes the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Certainty {
+    /// Exactly these bytes, on every run.
+    Exact,
+    /// A subset of these bytes: data decides (a gather, a table of addresses).
+    May,
+}
+
+/// One strided piece of what a task reads or writes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// Where.
+    pub buffer: BufferId,
+    /// Which bytes.
+    pub pattern: Pattern,
+    /// Read or write.
+    pub direction: Direction,
+    /// Exact, or a bound.
+    pub certainty: Certainty,
+}
+
+impl Access {
+    /// An exact read.
+    pub fn read(buffer: BufferId, pattern: Pattern) -> Access {
+        Access { buffer, pattern, direction: Direction::Read, certainty: Certainty::Exact }
+    }
+
+    /// An exact write.
+    pub fn write(buffer: BufferId, pattern: Pattern) -> Access {
+        Access { buffer, pattern, direction: Direction::Write, certainty: Certainty::Exact }
+    }
+
+    /// The same access as a bound: the task touches a subset that data decides.
+    #[must_use]
+    pub fn may(self) -> Access {
+        Access { certainty: Certainty::May, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, loop by loop.
+    fn naive(offset: u64, loops: &[Loop]) -> Vec<u64> {
+        let mut starts = vec![offset as i64];
+        for l in loops {
+            starts = (0..l.count as i64)
+                .flat_map(|i| starts.iter().map(move |s| (i, *s)).collect::<Vec<_>>())
+                .map(|(i, s)| s + i * l.stride)
+                .collect();
+        }
+        starts.into_iter().map(|s| s as u64).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn folding_keeps_every_byte_in_order(run in 1u64..9, loops in prop::collection::vec((0u64..5, -40i64..40), 0..6)) {
+            let loops: Vec<Loop> = loops.into_iter().map(|(count, stride)| Loop { count, stride }).collect();
+            let spread = |starts: Vec<u64>, run: u64| starts.into_iter().flat_map(move |s| s..s + run).collect::<Vec<_>>();
+            let want = spread(naive(10_000, &loops), run);
+            let pattern = Pattern::new(10_000, run, loops.iter().copied());
+            let got = spread(pattern.runs().collect(), pattern.run);
+            prop_assert_eq!(&want, &got);
+            prop_assert_eq!(pattern.bytes(), Some(want.len() as u64));
+            let extent = pattern.extent();
+            if let (Some(low), Some(high)) = (want.iter().min(), want.iter().max()) {
+                prop_assert_eq!(extent, i128::from(*low)..i128::from(*high) + 1);
+            } else {
+                prop_assert!(extent.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_strides_do_not_wrap() {
+        let pattern = Pattern::new(u64::MAX, u64::MAX, [Loop { count: u64::MAX, stride: i64::MIN }]);
+        assert!(!pattern.fits(u64::MAX));
+        assert_eq!(pattern.bytes(), None);
+    }
+}

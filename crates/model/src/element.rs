@@ -1,0 +1,108 @@
+//! Element types of tensors.
+
+use std::fmt;
+
+macro_rules! elements {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $bits:literal $kind:ident;)*) => {
+        /// The type of one element, named as the array libraries name it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum ElementType { $($(#[$doc])* $variant,)* }
+
+        impl ElementType {
+            /// Every type, in the order of declaration.
+            pub const ALL: &[ElementType] = &[$(ElementType::$variant,)*];
+
+            /// The name used in every output and accepted in every input.
+            pub const fn name(self) -> &'static str {
+                match self { $(ElementType::$variant => $name,)* }
+            }
+
+            /// Bits of one element; types of less than a byte are packed, low bits first.
+            pub const fn bits(self) -> u64 {
+                match self { $(ElementType::$variant => $bits,)* }
+            }
+
+            /// What the bits mean.
+            pub const fn kind(self) -> Kind {
+                match self { $(ElementType::$variant => Kind::$kind,)* }
+            }
+        }
+    };
+}
+
+/// What the bits of an element mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Binary floating point.
+    Float,
+    /// Two's complement.
+    Signed,
+    /// Unsigned; booleans are unsigned bytes of 0 and 1.
+    Unsigned,
+}
+
+elements! {
+    /// IEEE binary64.
+    Float64 "float64" 64 Float;
+    /// IEEE binary32.
+    Float32 "float32" 32 Float;
+    /// IEEE binary16.
+    Float16 "float16" 16 Float;
+    /// The upper half of binary32.
+    BFloat16 "bfloat16" 16 Float;
+    /// 4 exponent bits, 3 mantissa bits, no infinity (OCP E4M3).
+    Float8E4M3Fn "float8_e4m3fn" 8 Float;
+    /// 4 exponent bits, 3 mantissa bits, with infinity (IEEE style).
+    Float8E4M3 "float8_e4m3" 8 Float;
+    /// 5 exponent bits, 2 mantissa bits, with infinity.
+    Float8E5M2 "float8_e5m2" 8 Float;
+    /// 3 exponent bits, 4 mantissa bits, with infinity.
+    Float8E3M4 "float8_e3m4" 8 Float;
+    /// Signed 64 bit.
+    Int64 "int64" 64 Signed;
+    /// Signed 32 bit.
+    Int32 "int32" 32 Signed;
+    /// Signed 16 bit.
+    Int16 "int16" 16 Signed;
+    /// Signed 8 bit.
+    Int8 "int8" 8 Signed;
+    /// Signed 4 bit, two to a byte.
+    Int4 "int4" 4 Signed;
+    /// Signed 2 bit, four to a byte.
+    Int2 "int2" 2 Signed;
+    /// Unsigned 64 bit.
+    UInt64 "uint64" 64 Unsigned;
+    /// Unsigned 32 bit.
+    UInt32 "uint32" 32 Unsigned;
+    /// Unsigned 16 bit.
+    UInt16 "uint16" 16 Unsigned;
+    /// Unsigned 8 bit.
+    UInt8 "uint8" 8 Unsigned;
+    /// Unsigned 4 bit, two to a byte.
+    UInt4 "uint4" 4 Unsigned;
+    /// One bit, eight to a byte.
+    Binary "uint1" 1 Unsigned;
+    /// A byte that is 0 or 1.
+    Bool "bool" 8 Unsigned;
+}
+
+impl ElementType {
+    /// The type of this [name](ElementType::name).
+    pub fn from_name(name: &str) -> Option<ElementType> {
+        ElementType::ALL.iter().copied().find(|t| t.name() == name)
+    }
+
+    /// Bytes that `count` packed elements take; `None` beyond 2^64.
+    pub const fn bytes_for(self, count: u64) -> Option<u64> {
+        match count.checked_mul(self.bits()) {
+            Some(bits) => Some(bits.div_ceil(8)),
+            None => None,
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

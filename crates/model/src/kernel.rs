@@ -1,0 +1,60 @@
+//! The meaning of a task.
+
+use crate::access::Access;
+use crate::storage::Storage;
+use std::borrow::Cow;
+use std::fmt;
+
+/// What a task does: the one trait that targets implement.
+///
+/// A kernel is a pure function of the bytes that its accesses name: it reads no byte outside its read accesses and
+/// writes no byte outside its write accesses. Verifier and engine rely on that.
+pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
+    /// The operation in the field's words, for lists and traces: `dma`, `conv 3x3`, `softmax`.
+    fn operation(&self) -> Cow<'static, str>;
+
+    /// What a reader of a disassembly wants to know besides waits, signals and accesses: shapes, types, options.
+    fn details(&self) -> String {
+        String::new()
+    }
+
+    /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
+    fn accesses(&self, visit: &mut dyn FnMut(Access));
+
+    /// The effect on memory. Called only when every access fits its buffer.
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
+
+    /// Names what this kernel does by a rule that no program at hand has proven; `None` where everything is proven.
+    fn unproven(&self) -> Option<Cow<'static, str>> {
+        None
+    }
+}
+
+/// Why a task could not be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Whether Chipless lacks something, rather than the program being at fault.
+    pub unsupported: bool,
+    /// What happened, with the numbers.
+    pub message: String,
+}
+
+impl Fault {
+    /// The program is at fault.
+    pub fn program(message: impl Into<String>) -> Fault {
+        Fault { unsupported: false, message: message.into() }
+    }
+
+    /// Chipless does not execute this.
+    pub fn unsupported(message: impl Into<String>) -> Fault {
+        Fault { unsupported: true, message: message.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}

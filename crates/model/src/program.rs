@@ -1,0 +1,296 @@
+//! The program: memories, buffers, queues, tasks, syncs and the interface to the host.
+
+use crate::element::ElementType;
+use crate::finding::Place;
+use crate::id::{BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId, TaskId};
+use crate::kernel::Kernel;
+use crate::sync::{Configuration, Signal, Sync, Wait};
+use crate::time::Time;
+use index_vec::IndexVec;
+use std::borrow::Cow;
+
+/// A compiled program. See the [crate docs](crate) for what it means.
+#[derive(Debug, Default)]
+pub struct Program<'a> {
+    /// Name of the target: `npu`, `neuron`, …
+    pub target: &'static str,
+    /// The program's own name for itself; empty where it has none.
+    pub name: String,
+    /// Where buffers live.
+    pub memories: IndexVec<MemoryId, Memory>,
+    /// Regions of bytes; no two overlap.
+    pub buffers: IndexVec<BufferId, Buffer<'a>>,
+    /// What transfers share.
+    pub resources: IndexVec<ResourceId, Resource>,
+    /// Semaphores, barriers, events, tokens.
+    pub syncs: IndexVec<SyncId, Sync>,
+    /// Uses of barriers.
+    pub configurations: IndexVec<ConfigurationId, Configuration>,
+    /// Engines.
+    pub queues: IndexVec<QueueId, Queue>,
+    /// Runs of tasks that are released together.
+    pub pieces: IndexVec<PieceId, Piece>,
+    /// Pieces released before the start, in this order.
+    pub initial: Vec<PieceId>,
+    /// Work, in the order that breaks ties.
+    pub tasks: IndexVec<TaskId, Task>,
+    /// Meanings of the tasks.
+    pub kernels: IndexVec<KernelId, Box<dyn Kernel + 'a>>,
+    /// Waits of all tasks; each has a [`Span`] of them.
+    pub waits: Vec<Wait>,
+    /// Signals of all tasks.
+    pub signals: Vec<Signal>,
+    /// Demands of all tasks.
+    pub demands: Vec<Demand>,
+    /// What the host gives and gets.
+    pub interface: Interface,
+    /// When the program reports that it is done; `None`: when all tasks are.
+    pub completion: Option<ConfigurationId>,
+    /// Names of the parts of the file that locations point into.
+    pub parts: IndexVec<PartId, String>,
+}
+
+/// What kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MemoryKind {
+    /// Off-chip, of the host or the board.
+    Dram,
+    /// Off-chip, on the package.
+    Hbm,
+    /// On-chip, managed by the program.
+    Scratchpad,
+    /// Registers that transfers can write.
+    Registers,
+}
+
+/// A memory of the machine. Each core, tile or partition set has its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// As the field names it: `cmx0`, `ddr`.
+    pub name: String,
+    /// Bytes that programs may use.
+    pub size: u64,
+    /// What kind.
+    pub kind: MemoryKind,
+}
+
+/// What a buffer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The host writes it before a run.
+    Input,
+    /// The host reads it after a run.
+    Output,
+    /// Never written by the program.
+    Constant,
+    /// Kept from run to run.
+    State,
+    /// Undefined until written.
+    Scratch,
+}
+
+impl Role {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Role::Input => "input",
+            Role::Output => "output",
+            Role::Constant => "constant",
+            Role::State => "state",
+            Role::Scratch => "scratch",
+        }
+    }
+}
+
+/// A named region of a memory.
+#[derive(Clone, Debug)]
+pub struct Buffer<'a> {
+    /// As the file names it.
+    pub name: String,
+    /// Where it lives.
+    pub memory: MemoryId,
+    /// First byte in the memory; `None` before allocation.
+    pub address: Option<u64>,
+    /// Bytes.
+    pub size: u64,
+    /// What it is for.
+    pub role: Role,
+    /// Bytes at the start, borrowed from the file where they stand there; the rest is undefined (zero when run).
+    pub initial: Cow<'a, [u8]>,
+}
+
+/// Something that transfers share: a link, a port, a memory's bandwidth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// As the field names it.
+    pub name: String,
+    /// Bytes per second for all transfers together.
+    pub capacity: f64,
+    /// Bytes per second for one transfer at most.
+    pub per_transfer: f64,
+}
+
+/// A task's need of a shared resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Demand {
+    /// Of what.
+    pub resource: ResourceId,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// An engine with its in-order list of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// As the field names it: `dma0.ddr`, `dpu2`, `Tensor`.
+    pub name: String,
+    /// How many pieces it works on at a time.
+    pub servers: u32,
+}
+
+/// Tasks of one queue that are released together and run in order on one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Which queue.
+    pub queue: QueueId,
+    /// First task.
+    pub first: TaskId,
+    /// How many tasks.
+    pub count: u32,
+}
+
+impl Piece {
+    /// Its tasks in order.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskId> + use<> {
+        let first = self.first.index();
+        (first..first + self.count as usize).map(TaskId::from_usize)
+    }
+}
+
+/// A slice of one of the program's flat tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// First entry.
+    pub start: u32,
+    /// Entries.
+    pub len: u32,
+}
+
+impl Span {
+    /// The entries of a table that this span names.
+    pub fn of<T>(self, table: &[T]) -> &[T] {
+        &table[self.start as usize..][..self.len as usize]
+    }
+
+    /// Appends entries to a table and names them.
+    pub fn push<T>(table: &mut Vec<T>, entries: impl IntoIterator<Item = T>) -> Span {
+        let start = table.len() as u32;
+        table.extend(entries);
+        Span { start, len: table.len() as u32 - start }
+    }
+}
+
+/// A byte range of a part of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// Which part.
+    pub part: PartId,
+    /// Offset in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u32,
+}
+
+/// One unit of work: waits, a kernel, signals, and what it costs.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// On which queue.
+    pub queue: QueueId,
+    /// Which one of the queue's tasks, counted from 0.
+    pub index: u32,
+    /// What it does.
+    pub kernel: KernelId,
+    /// Conditions, all of which must hold at its start.
+    pub waits: Span,
+    /// Signals, given in this order.
+    pub signals: Span,
+    /// Shared resources.
+    pub demands: Span,
+    /// Time that it takes before it competes for shared resources.
+    pub fixed: Time,
+    /// Where the file says so.
+    pub location: Location,
+    /// The compiler's name for it, where the file has one.
+    pub label: Option<Box<str>>,
+}
+
+/// A tensor that the host gives or gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// Its name.
+    pub name: String,
+    /// Whose bytes; row-major from the first.
+    pub buffer: BufferId,
+    /// Element type.
+    pub element: ElementType,
+    /// Dimensions, outermost first.
+    pub shape: Vec<u64>,
+}
+
+impl Port {
+    /// Bytes of the tensor; `None` beyond 2^64.
+    pub fn bytes(&self) -> Option<u64> {
+        self.element.bytes_for(self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
+    }
+}
+
+/// The contract with the host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// What the host gives, in the program's order.
+    pub inputs: Vec<Port>,
+    /// What the host gets, in the program's order.
+    pub outputs: Vec<Port>,
+}
+
+impl<'a> Program<'a> {
+    /// The kernel of a task.
+    pub fn kernel(&self, task: TaskId) -> &(dyn Kernel + 'a) {
+        &*self.kernels[self.tasks[task].kernel]
+    }
+
+    /// A task's conditions.
+    pub fn waits(&self, task: TaskId) -> &[Wait] {
+        self.tasks[task].waits.of(&self.waits)
+    }
+
+    /// A task's signals.
+    pub fn signals(&self, task: TaskId) -> &[Signal] {
+        self.tasks[task].signals.of(&self.signals)
+    }
+
+    /// A task's shared resources.
+    pub fn demands(&self, task: TaskId) -> &[Demand] {
+        self.tasks[task].demands.of(&self.demands)
+    }
+
+    /// What people call a task: `dpu0[3]`.
+    pub fn task_name(&self, task: TaskId) -> String {
+        let t = &self.tasks[task];
+        format!("{}[{}]", self.queues[t.queue].name, t.index)
+    }
+
+    /// The task of this [name](Program::task_name).
+    pub fn task_named(&self, name: &str) -> Option<TaskId> {
+        let (queue, index) = name.strip_suffix(']')?.split_once('[')?;
+        let queue = self.queues.position(|q| q.name == queue)?;
+        let index: u32 = index.parse().ok()?;
+        self.tasks.position(|t| t.queue == queue && t.index == index)
+    }
+
+    /// Where the file has a task.
+    pub fn place(&self, task: TaskId) -> Place {
+        let Location { part, offset, size } = self.tasks[task].location;
+        Place::bytes(offset, u64::from(size)).in_part(self.parts[part].clone()).at(self.task_name(task))
+    }
+}

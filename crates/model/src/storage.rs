@@ -1,0 +1,76 @@
+//! The bytes of a program's buffers while it runs.
+
+use crate::id::BufferId;
+use crate::limits::Limits;
+use crate::program::Program;
+use index_vec::IndexVec;
+use std::borrow::Cow;
+
+/// The bytes of every buffer. Constants stay borrowed from the file until somebody writes them; everything else is
+/// zeroed address space that the system commits page by page. It outlives a run: state buffers keep their bytes.
+#[derive(Debug)]
+pub struct Storage<'a> {
+    buffers: IndexVec<BufferId, Cow<'a, [u8]>>,
+}
+
+/// The buffers of a program together are larger than the limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooLarge {
+    /// Bytes that the program asks for.
+    pub bytes: u128,
+    /// The limit `memory_bytes`.
+    pub limit: u64,
+}
+
+impl<'a> Storage<'a> {
+    /// The bytes at the start of a run.
+    pub fn new(program: &Program<'a>, limits: &Limits) -> Result<Storage<'a>, TooLarge> {
+        let bytes: u128 = program.buffers.iter().map(|b| u128::from(b.size)).sum();
+        if bytes > u128::from(limits.memory_bytes) {
+            return Err(TooLarge { bytes, limit: limits.memory_bytes });
+        }
+        let buffers = program.buffers.iter().map(|buffer| {
+            let size = buffer.size as usize;
+            match &buffer.initial {
+                Cow::Borrowed(bytes) if bytes.len() == size => Cow::Borrowed(*bytes),
+                initial => {
+                    let mut bytes = vec![0; size];
+                    let known = initial.len().min(size);
+                    bytes[..known].copy_from_slice(&initial[..known]);
+                    Cow::Owned(bytes)
+                }
+            }
+        });
+        Ok(Storage { buffers: buffers.collect() })
+    }
+
+    /// The bytes of a buffer.
+    pub fn bytes(&self, buffer: BufferId) -> &[u8] {
+        &self.buffers[buffer]
+    }
+
+    /// The bytes of a buffer, to be written.
+    pub fn bytes_mut(&mut self, buffer: BufferId) -> &mut [u8] {
+        self.buffers[buffer].to_mut()
+    }
+
+    /// One buffer to read and another to write; `None` where they are the same.
+    pub fn pair(&mut self, read: BufferId, write: BufferId) -> Option<(&[u8], &mut [u8])> {
+        let (low, high) = (read.min(write).index(), read.max(write).index());
+        if low == high {
+            return None;
+        }
+        let (left, right) = self.buffers.as_raw_slice_mut().split_at_mut(high);
+        Some(if read < write { (&*left[low], right[0].to_mut().as_mut_slice()) } else { (&*right[0], left[low].to_mut().as_mut_slice()) })
+    }
+
+    /// Replaces the bytes of a buffer, an input's for example; shorter bytes leave the rest as it was.
+    pub fn set(&mut self, buffer: BufferId, bytes: Cow<'a, [u8]>) {
+        if bytes.len() == self.buffers[buffer].len() {
+            self.buffers[buffer] = bytes;
+        } else {
+            let known = bytes.len().min(self.buffers[buffer].len());
+            self.bytes_mut(buffer)[..known].copy_from_slice(&bytes[..known]);
+        }
+    }
+}
