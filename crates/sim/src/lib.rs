@@ -1,1 +1,16 @@
-//! x
+//! The engine of Chipless: runs the tasks of a [`Program`](chipless_model::Program) in simulated time.
+//!
+//! [`run`] serves functional and timing runs alike: what a task does to memory is the business of the [`Effects`] that
+//! it is given. The result is a [`Timeline`], the same for every run of the same program.
+
+mod barrier;
+mod deadlock;
+mod effects;
+mod engine;
+mod resource;
+mod timeline;
+
+pub use deadlock::{Deadlock, Stuck};
+pub use effects::{Effects, Functional, TimingOnly};
+pub use engine::{Outcome, Stop, run};
+pub use timeline::{Record, Stall, State, Timeline};

@@ -1,0 +1,61 @@
+//! What a file is, as every target tells it: the answer to `chipless info`.
+
+use crate::element::ElementType;
+
+/// A file at a glance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Info {
+    /// Name of the target: `npu`, `neuron`, …
+    pub target: &'static str,
+    /// The hardware that the program is for, as its vendor names it.
+    pub platform: String,
+    /// Version of the file format.
+    pub format_version: String,
+    /// The program's own name for itself; empty where it has none.
+    pub name: String,
+    /// What the host gives.
+    pub inputs: Vec<TensorInfo>,
+    /// What the host gets.
+    pub outputs: Vec<TensorInfo>,
+    /// How many of what, in the order in which people read them.
+    pub counts: Vec<(String, u64)>,
+    /// Everything else worth a line: versions, sizes, the compiler's own estimates.
+    pub facts: Vec<(String, Value)>,
+}
+
+/// A tensor of the interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Name, as `--input NAME=FILE` takes it.
+    pub name: String,
+    /// Element type.
+    pub element: ElementType,
+    /// Dimensions, outermost first.
+    pub shape: Vec<u64>,
+}
+
+/// A value of a fact or of a raw structure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Text.
+    Text(String),
+    /// A count, an index, a size.
+    Integer(i128),
+    /// Bits, an address: printed in hexadecimal.
+    Bits(u64),
+    /// A quantity.
+    Number(f64),
+}
+
+/// The file's own structures as a tree: the answer to `chipless info --raw`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Name of the structure or field.
+    pub name: String,
+    /// Its value, for a leaf.
+    pub value: Option<Value>,
+    /// Byte offset in the file, where it has one.
+    pub offset: Option<u64>,
+    /// Parts.
+    pub children: Vec<Node>,
+}

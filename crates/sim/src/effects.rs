@@ -1,0 +1,74 @@
+//! What a task does to the outside of the engine: nothing, or its effect on memory.
+
+use chipless_model::{Certainty, Fault, Program, Storage, TaskId};
+
+/// Called at the instant at which a task's effect on memory happens.
+pub trait Effects {
+    /// Applies the effect of a task.
+    fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault>;
+}
+
+/// Leaves the bytes alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TimingOnly;
+
+impl Effects for TimingOnly {
+    fn apply(&mut self, _: &Program<'_>, _: TaskId) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Executes every task on the bytes of a storage.
+#[derive(Debug)]
+pub struct Functional<'s, 'a> {
+    storage: &'s mut Storage<'a>,
+    observe: Option<Observer<'s>>,
+}
+
+struct Observer<'s>(&'s mut dyn FnMut(TaskId, &Storage<'_>));
+
+impl std::fmt::Debug for Observer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Observer")
+    }
+}
+
+impl<'s, 'a> Functional<'s, 'a> {
+    /// Executes on these bytes.
+    pub fn new(storage: &'s mut Storage<'a>) -> Functional<'s, 'a> {
+        Functional { storage, observe: None }
+    }
+
+    /// Calls back after each task, with the bytes as it left them.
+    #[must_use]
+    pub fn observed_by(mut self, observe: &'s mut dyn FnMut(TaskId, &Storage<'_>)) -> Functional<'s, 'a> {
+        self.observe = Some(Observer(observe));
+        self
+    }
+}
+
+impl Effects for Functional<'_, '_> {
+    fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault> {
+        let kernel = program.kernel(task);
+        let mut outside = None;
+        kernel.accesses(&mut |access| {
+            let buffer = &program.buffers[access.buffer];
+            // What data decides is a bound that may reach further than the data does; the kernel checks those itself.
+            if access.certainty == Certainty::Exact && outside.is_none() && !access.pattern.fits(buffer.size) {
+                let extent = access.pattern.extent();
+                outside = Some(Fault::program(format!(
+                    "{:?} of {} bytes {:#x}..{:#x}, which has {:#x}",
+                    access.direction, buffer.name, extent.start, extent.end, buffer.size
+                )));
+            }
+        });
+        if let Some(fault) = outside {
+            return Err(fault);
+        }
+        kernel.execute(self.storage)?;
+        if let Some(Observer(observe)) = &mut self.observe {
+            observe(task, self.storage);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,412 @@
+//! The discrete-event engine: tasks start when their queue, waits and resources allow, their effect happens, they signal.
+//!
+//! The state is a handful of flat tables made at the start; an event allocates nothing. A server that cannot start its
+//! task hangs in the list of the first sync that its task waits for and looks again when that sync changes.
+
+use crate::barrier::Barrier;
+use crate::deadlock::Deadlock;
+use crate::effects::Effects;
+use crate::resource::Shared;
+use crate::timeline::{Record, Stall, State, Timeline};
+use chipless_model::{
+    Action, Condition, ConfigurationId, Fault, IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SyncId, SyncKind, TaskId, Time,
+    Wait,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const NONE: u32 = u32::MAX;
+/// Events of resources come after the tasks of the same instant: departures complete their tasks through an event of their own.
+const RESOURCE: u32 = 1 << 31;
+
+/// How a run ended, and what happened until then.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What happened.
+    pub timeline: Timeline,
+    /// Whether the program came to its end.
+    pub end: Result<(), Stop>,
+}
+
+/// Why a program did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Nothing can move and work is left.
+    Deadlock(Deadlock),
+    /// A task could not be executed, or broke the protocol of a sync.
+    Fault {
+        /// Which task.
+        task: TaskId,
+        /// Why.
+        fault: Fault,
+    },
+}
+
+/// Runs a program to its end, or until nothing can move.
+pub fn run(program: &Program<'_>, effects: &mut impl Effects) -> Outcome {
+    let mut engine = Engine::new(program);
+    let stopped = engine.go(effects).err();
+    let finished = engine.finished();
+    let end = match stopped {
+        Some(stop) => Err(stop),
+        None if finished => Ok(()),
+        None => Err(Stop::Deadlock(Deadlock::find(&engine))),
+    };
+    let mut timeline = engine.timeline;
+    timeline.end = engine.done.unwrap_or_else(|| timeline.tasks.iter().map(|t| t.end).max().unwrap_or_default());
+    Outcome { timeline, end }
+}
+
+/// A worker of a queue: the tasks of the piece that it has, and its place in a list of waiters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Server {
+    pub(crate) queue: QueueId,
+    /// Next or current task.
+    pub(crate) task: u32,
+    /// One past the last task of its piece; equal to `task` when it is idle.
+    pub(crate) end: u32,
+    /// Next server in the list of waiters of the same sync.
+    next: u32,
+}
+
+/// Pieces released to a queue and not yet taken, linked through `Engine::next_piece`; its servers.
+#[derive(Clone, Copy, Debug)]
+struct Backlog {
+    head: u32,
+    tail: u32,
+    servers: u32,
+    count: u32,
+}
+
+pub(crate) struct Engine<'p, 'a> {
+    pub(crate) program: &'p Program<'a>,
+    pub(crate) timeline: Timeline,
+    now: Time,
+    done: Option<Time>,
+    events: BinaryHeap<Reverse<(Time, u32)>>,
+    pub(crate) servers: Vec<Server>,
+    backlogs: IndexVec<QueueId, Backlog>,
+    next_piece: IndexVec<PieceId, u32>,
+    released: IndexVec<PieceId, bool>,
+    /// Values of semaphores, events and tokens.
+    values: IndexVec<SyncId, i64>,
+    /// Index into `barriers`, or NONE.
+    barrier_of: IndexVec<SyncId, u32>,
+    barriers: Vec<Barrier>,
+    configured: IndexVec<ConfigurationId, bool>,
+    waiters: IndexVec<SyncId, u32>,
+    resources: IndexVec<ResourceId, Shared>,
+    /// Server of a running task; demands that it still waits for.
+    running: IndexVec<TaskId, (u32, u32)>,
+}
+
+impl<'p, 'a> Engine<'p, 'a> {
+    fn new(program: &'p Program<'a>) -> Engine<'p, 'a> {
+        let mut servers = Vec::new();
+        let backlogs = program
+            .queues
+            .iter_enumerated()
+            .map(|(queue, q)| {
+                let first = servers.len() as u32;
+                servers.extend((0..q.servers).map(|_| Server { queue, task: 0, end: 0, next: NONE }));
+                Backlog { head: NONE, tail: NONE, servers: first, count: q.servers }
+            })
+            .collect();
+        let mut barriers = Vec::new();
+        let mut configured: IndexVec<ConfigurationId, bool> = program.configurations.iter().map(|_| false).collect();
+        let barrier_of = program
+            .syncs
+            .iter()
+            .map(|sync| match &sync.kind {
+                SyncKind::Barrier { preloaded, depth } => {
+                    preloaded.iter().for_each(|c| configured[*c] = true);
+                    barriers.push(Barrier::new(preloaded, *depth, &program.configurations));
+                    barriers.len() as u32 - 1
+                }
+                _ => NONE,
+            })
+            .collect();
+        let values = program.syncs.iter().map(|s| if let SyncKind::Semaphore { initial, .. } = s.kind { initial } else { 0 }).collect();
+        let tasks = program.tasks.len();
+        Engine {
+            program,
+            timeline: Timeline {
+                tasks: IndexVec::from_vec(vec![Record::default(); tasks]),
+                order: Vec::with_capacity(tasks),
+                end: Time::ZERO,
+            },
+            now: Time::ZERO,
+            done: None,
+            events: BinaryHeap::with_capacity(servers.len() + program.resources.len() * 2),
+            servers,
+            backlogs,
+            next_piece: IndexVec::from_vec(vec![NONE; program.pieces.len()]),
+            released: IndexVec::from_vec(vec![false; program.pieces.len()]),
+            values,
+            barrier_of,
+            barriers,
+            configured,
+            waiters: IndexVec::from_vec(vec![NONE; program.syncs.len()]),
+            resources: program.resources.iter().map(Shared::new).collect(),
+            running: IndexVec::from_vec(vec![(NONE, 0); tasks]),
+        }
+    }
+
+    fn go(&mut self, effects: &mut impl Effects) -> Result<(), Stop> {
+        let program = self.program;
+        for piece in &program.initial {
+            self.release(*piece, None, effects)?;
+        }
+        while let Some(Reverse((at, event))) = self.events.pop() {
+            self.now = at;
+            if event & RESOURCE != 0 {
+                self.serve(ResourceId::from_raw(event & !RESOURCE));
+            } else {
+                self.proceed(TaskId::from_raw(event), effects)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the program is done.
+    fn finished(&self) -> bool {
+        match self.program.completion {
+            Some(_) => self.done.is_some() && self.idle(),
+            None => self.idle(),
+        }
+    }
+
+    fn idle(&self) -> bool {
+        self.timeline.order.len() == self.program.tasks.len()
+    }
+
+    /// A task's fixed time is over, or its last demand has been served.
+    fn proceed(&mut self, task: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+        let program = self.program;
+        let (server, pending) = self.running[task];
+        if pending > 0 {
+            // The fixed time is over: compete for the shared resources. `pending` counts what is left to be served.
+            for demand in program.demands(task).iter().filter(|d| d.bytes > 0) {
+                self.resources[demand.resource].arrive(task, demand.bytes, self.now);
+                self.announce(demand.resource);
+            }
+            return Ok(());
+        }
+        let at_read = program.signals(task).iter().any(|s| s.moment == Moment::Read);
+        if !at_read {
+            effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
+        }
+        let record = &mut self.timeline.tasks[task];
+        record.end = self.now;
+        record.state = State::Done;
+        self.timeline.order.push(task);
+        self.signal(task, Moment::Completion, effects)?;
+        self.servers[server as usize].task += 1;
+        self.attend(server, None, effects)
+    }
+
+    /// Transfers leave a resource; those that have been served everywhere complete.
+    fn serve(&mut self, resource: ResourceId) {
+        if !self.resources[resource].due(self.now) {
+            return;
+        }
+        while let Some(task) = self.resources[resource].depart(self.now) {
+            let (_, pending) = &mut self.running[task];
+            *pending -= 1;
+            if *pending == 0 {
+                self.events.push(Reverse((self.now, task.raw())));
+            }
+        }
+        self.announce(resource);
+    }
+
+    fn announce(&mut self, resource: ResourceId) {
+        if let Some(at) = self.resources[resource].announce() {
+            self.events.push(Reverse((at, resource.raw() | RESOURCE)));
+        }
+    }
+
+    /// A server looks for something to do: its next task, or the next piece of its queue.
+    fn attend(&mut self, server: u32, woken_by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+        let queue = self.servers[server as usize].queue;
+        while self.servers[server as usize].task == self.servers[server as usize].end {
+            let backlog = &mut self.backlogs[queue];
+            if backlog.head == NONE {
+                return Ok(());
+            }
+            let id = PieceId::from_raw(backlog.head);
+            backlog.head = self.next_piece[id];
+            if backlog.head == NONE {
+                backlog.tail = NONE;
+            }
+            let piece = &self.program.pieces[id];
+            let at = &mut self.servers[server as usize];
+            (at.task, at.end) = (piece.first.raw(), piece.first.raw() + piece.count);
+        }
+        let task = TaskId::from_raw(self.servers[server as usize].task);
+        self.timeline.tasks[task].ready = self.now;
+        self.try_start(server, task, woken_by, effects)
+    }
+
+    /// Starts the task if all its waits hold; otherwise hangs the server into the list of the first that does not.
+    fn try_start(&mut self, server: u32, task: TaskId, woken_by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+        let program = self.program;
+        let t = &program.tasks[task];
+        for wait in t.waits.of(&program.waits) {
+            if !self.holds(wait) {
+                self.servers[server as usize].next = std::mem::replace(&mut self.waiters[wait.sync], server);
+                self.timeline.tasks[task].stall = Some(Stall { sync: wait.sync, by: None });
+                return Ok(());
+            }
+        }
+        let record = &mut self.timeline.tasks[task];
+        record.start = self.now;
+        record.state = State::Running;
+        if let Some(stall) = &mut record.stall {
+            stall.by = woken_by;
+        }
+        let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
+        self.running[task] = (server, pending);
+        self.events.push(Reverse((self.now + t.fixed, task.raw())));
+        if program.signals(task).iter().any(|s| s.moment == Moment::Read) {
+            effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
+            self.signal(task, Moment::Read, effects)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn holds(&self, wait: &Wait) -> bool {
+        let value = self.values[wait.sync];
+        match wait.condition {
+            Condition::Equal(n) => value == n,
+            Condition::Greater(n) => value > n,
+            Condition::AtLeast(n) => value >= n,
+            Condition::Lit => self.barrier(wait.sync).is_some_and(Barrier::lit),
+        }
+    }
+
+    pub(crate) fn barrier(&self, sync: SyncId) -> Option<&Barrier> {
+        self.barriers.get(self.barrier_of[sync] as usize)
+    }
+
+    pub(crate) fn value(&self, sync: SyncId) -> i64 {
+        self.values[sync]
+    }
+
+    pub(crate) fn is_released(&self, piece: PieceId) -> bool {
+        self.released[piece]
+    }
+
+    /// Gives the signals of a task that belong to this moment.
+    fn signal(&mut self, task: TaskId, moment: Moment, effects: &mut impl Effects) -> Result<(), Stop> {
+        let program = self.program;
+        let stop = |fault: String| Stop::Fault { task, fault: Fault::program(fault) };
+        for signal in program.signals(task).iter().filter(|s| s.moment == moment) {
+            match signal.action {
+                Action::Add(sync, n) => {
+                    let value = self.values[sync].checked_add(n).ok_or_else(|| stop(self.leaves_range(sync, n)))?;
+                    self.assign(sync, value).map_err(|()| stop(self.leaves_range(sync, n)))?;
+                    self.wake(sync, task, effects)?;
+                }
+                Action::Set(sync, value) => {
+                    self.assign(sync, value).map_err(|()| stop(self.leaves_range(sync, value)))?;
+                    self.wake(sync, task, effects)?;
+                }
+                Action::Produce(sync) => {
+                    self.on_barrier(sync, task, Barrier::produce)?;
+                    self.settle(sync, task, effects)?;
+                }
+                Action::Consume(sync) => {
+                    self.on_barrier(sync, task, Barrier::consume)?;
+                    self.settle(sync, task, effects)?;
+                }
+                Action::Configure(configuration) => {
+                    let sync = program.configurations[configuration].barrier;
+                    if std::mem::replace(&mut self.configured[configuration], true) {
+                        return Err(stop(format!("{} is given the same configuration twice", program.syncs[sync].name)));
+                    }
+                    let configurations = &program.configurations;
+                    self.on_barrier(sync, task, |barrier| barrier.push(configuration, configurations))?;
+                    self.settle(sync, task, effects)?;
+                }
+                Action::Release(piece) => self.release(piece, Some(task), effects)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn leaves_range(&self, sync: SyncId, n: i64) -> String {
+        format!("{} leaves its range: its value is {}, the signal gives {n}", self.program.syncs[sync].name, self.values[sync])
+    }
+
+    fn assign(&mut self, sync: SyncId, value: i64) -> Result<(), ()> {
+        let legal = match self.program.syncs[sync].kind {
+            SyncKind::Semaphore { low, high, .. } => (low..=high).contains(&value),
+            _ => (0..=1).contains(&value),
+        };
+        self.values[sync] = value;
+        if legal { Ok(()) } else { Err(()) }
+    }
+
+    fn on_barrier(&mut self, sync: SyncId, task: TaskId, act: impl FnOnce(&mut Barrier) -> Result<(), &'static str>) -> Result<(), Stop> {
+        let name = &self.program.syncs[sync].name;
+        let broken = |what: &str| Stop::Fault { task, fault: Fault::program(format!("{name} {what}")) };
+        let barrier = self.barriers.get_mut(self.barrier_of[sync] as usize).ok_or_else(|| broken("is not a barrier"))?;
+        act(barrier).map_err(broken)
+    }
+
+    /// What follows from a change of a barrier's counts: it is lit, it retires, the program is done.
+    fn settle(&mut self, sync: SyncId, by: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+        let program = self.program;
+        let index = self.barrier_of[sync] as usize;
+        if self.barriers[index].lit() {
+            if self.done.is_none() && program.completion.is_some() && self.barriers[index].active() == program.completion {
+                self.done = Some(self.now);
+            }
+            self.wake(sync, by, effects)?;
+        }
+        while let Some(retired) = self.barriers[index].retire(&program.configurations) {
+            for piece in &program.configurations[retired].releases {
+                self.release(*piece, Some(by), effects)?;
+            }
+            if self.barriers[index].lit() {
+                self.wake(sync, by, effects)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every server that waits for this sync look again.
+    fn wake(&mut self, sync: SyncId, by: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+        let mut server = std::mem::replace(&mut self.waiters[sync], NONE);
+        while server != NONE {
+            let Server { task, next, .. } = self.servers[server as usize];
+            self.try_start(server, TaskId::from_raw(task), Some(by), effects)?;
+            server = next;
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, piece: PieceId, by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+        if std::mem::replace(&mut self.released[piece], true) {
+            let task = by.unwrap_or(self.program.pieces[piece].first);
+            let queue = &self.program.queues[self.program.pieces[piece].queue].name;
+            return Err(Stop::Fault { task, fault: Fault::program(format!("a piece of {queue} is released twice")) });
+        }
+        let backlog = &mut self.backlogs[self.program.pieces[piece].queue];
+        match backlog.tail {
+            NONE => backlog.head = piece.raw(),
+            tail => self.next_piece[PieceId::from_raw(tail)] = piece.raw(),
+        }
+        backlog.tail = piece.raw();
+        let Backlog { servers, count, .. } = *backlog;
+        let idle = (servers..servers + count).find(|s| {
+            let server = &self.servers[*s as usize];
+            server.task == server.end
+        });
+        match idle {
+            Some(server) => self.attend(server, by, effects),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The engine through its public door: small programs, exact times.
+
+use chipless_model::{
+    Access, Action, Condition, Configuration, ConfigurationId, Demand, Fault, Kernel, Location, PartId, Piece, Place, Program, Queue,
+    QueueId, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+};
+use chipless_sim::{Outcome, Stop, TimingOnly, run};
+use std::borrow::Cow;
+
+#[derive(Debug)]
+struct Nothing;
+
+impl Kernel for Nothing {
+    fn operation(&self) -> Cow<'static, str> {
+        "nothing".into()
+    }
+    fn accesses(&self, _: &mut dyn FnMut(Access)) {}
+    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// A program built task by task.
+struct Builder(Program<'static>);
+
+impl Builder {
+    fn new(queues: &[u32]) -> Builder {
+        let mut program = Program::default();
+        program.parts.push("test".into());
+        program.kernels.push(Box::new(Nothing));
+        for (i, servers) in queues.iter().enumerate() {
+            program.queues.push(Queue { name: format!("q{i}"), servers: *servers });
+        }
+        Builder(program)
+    }
+
+    fn semaphore(&mut self) -> SyncId {
+        self.0.syncs.push(Sync { name: "S".into(), kind: SyncKind::Semaphore { initial: 0, low: 0, high: 99 } })
+    }
+
+    /// A barrier whose configurations have these counts and release these pieces.
+    fn barrier(&mut self, uses: &[(u32, u32, &[u32])]) -> SyncId {
+        let barrier = SyncId::from_usize(self.0.syncs.len());
+        let preloaded = uses
+            .iter()
+            .enumerate()
+            .map(|(i, (producers, consumers, releases))| {
+                let releases = releases.iter().map(|p| chipless_model::PieceId::from_raw(*p)).collect();
+                self.0.configurations.push(Configuration {
+                    barrier,
+                    number: i as u32,
+                    producers: *producers,
+                    consumers: *consumers,
+                    releases,
+                    place: Place::file(),
+                })
+            })
+            .collect();
+        self.0.syncs.push(Sync { name: format!("B{}", barrier.raw()), kind: SyncKind::Barrier { preloaded, depth: None } })
+    }
+
+    fn task(&mut self, queue: u32, ps: u64, waits: &[(SyncId, Condition)], signals: &[Signal], demands: &[(u32, u64)]) -> TaskId {
+        let waits = Span::push(&mut self.0.waits, waits.iter().map(|(sync, condition)| Wait { sync: *sync, condition: *condition }));
+        let signals = Span::push(&mut self.0.signals, signals.iter().copied());
+        let demands =
+            Span::push(&mut self.0.demands, demands.iter().map(|(r, bytes)| Demand { resource: ResourceId::from_raw(*r), bytes: *bytes }));
+        let queue = QueueId::from_raw(queue);
+        let index = self.0.tasks.iter().filter(|t| t.queue == queue).count() as u32;
+        self.0.tasks.push(Task {
+            queue,
+            index,
+            kernel: 0usize.into(),
+            waits,
+            signals,
+            demands,
+            fixed: Time(ps),
+            location: Location { part: PartId::from_raw(0), offset: 0, size: 0 },
+            label: None,
+        })
+    }
+
+    fn piece(&mut self, queue: u32, first: TaskId, count: u32, initially: bool) {
+        let piece = self.0.pieces.push(Piece { queue: QueueId::from_raw(queue), first, count });
+        if initially {
+            self.0.initial.push(piece);
+        }
+    }
+
+    fn run(&self) -> Outcome {
+        run(&self.0, &mut TimingOnly)
+    }
+}
+
+fn times(outcome: &Outcome) -> Vec<(u64, u64)> {
+    outcome.timeline.tasks.iter().map(|t| (t.start.0, t.end.0)).collect()
+}
+
+#[test]
+fn a_wait_holds_a_task_until_enough_signals_came() {
+    let mut b = Builder::new(&[1, 1]);
+    let s = b.semaphore();
+    let up = Signal::on_completion(Action::Add(s, 1));
+    let a = b.task(0, 10, &[], &[up], &[]);
+    b.task(0, 10, &[], &[up], &[]);
+    let c = b.task(1, 5, &[(s, Condition::AtLeast(2))], &[], &[]);
+    b.piece(0, a, 2, true);
+    b.piece(1, c, 1, true);
+    let outcome = b.run();
+    assert_eq!(outcome.end, Ok(()));
+    assert_eq!(times(&outcome), [(0, 10), (10, 20), (20, 25)]);
+    assert_eq!(outcome.timeline.tasks[c].stall.and_then(|s| s.by), Some(TaskId::from_raw(1)));
+}
+
+#[test]
+fn a_signal_at_the_read_does_not_wait_for_completion() {
+    let mut b = Builder::new(&[1, 1]);
+    let s = b.semaphore();
+    let a = b.task(0, 10, &[], &[Signal::on_read(Action::Add(s, 1))], &[]);
+    let c = b.task(1, 5, &[(s, Condition::Equal(1))], &[], &[]);
+    b.piece(0, a, 1, true);
+    b.piece(1, c, 1, true);
+    assert_eq!(times(&b.run()), [(0, 10), (0, 5)]);
+}
+
+#[test]
+fn bandwidth_is_shared_equally_under_a_ceiling() {
+    // 1000 B/s for all, 600 B/s for one. Alone: 600 B/s. Together: 500 B/s each.
+    let mut b = Builder::new(&[1, 1]);
+    b.0.resources.push(Resource { name: "link".into(), capacity: 1e12, per_transfer: 6e11 });
+    let a = b.task(0, 0, &[], &[], &[(0, 600)]);
+    let c = b.task(1, 500, &[], &[], &[(0, 600)]);
+    b.piece(0, a, 1, true);
+    b.piece(1, c, 1, true);
+    // 0..500: a alone gets 300 bytes; 500..1100: both get 300; a is done; c has 300 left at 0.6 B/ps.
+    let outcome = b.run();
+    let close = |got: u64, want: u64| assert!(got.abs_diff(want) <= 1, "{got} is not {want}");
+    close(outcome.timeline.tasks[a].end.0, 1100);
+    close(outcome.timeline.tasks[c].end.0, 1600);
+    assert_eq!(outcome.timeline.carried(&b.0)[0], 1200);
+}
+
+#[test]
+fn a_retired_barrier_is_reprogrammed_before_it_releases_work() {
+    let mut b = Builder::new(&[1, 1]);
+    // The second use of the barrier is produced by the piece that the first use releases.
+    let bar = b.barrier(&[(1, 1, &[2]), (1, 0, &[])]);
+    b.0.completion = Some(ConfigurationId::from_raw(1));
+    let produce = Signal::on_completion(Action::Produce(bar));
+    let a = b.task(0, 10, &[], &[produce], &[]);
+    let c = b.task(1, 10, &[(bar, Condition::Lit)], &[Signal::on_completion(Action::Consume(bar))], &[]);
+    let d = b.task(0, 10, &[], &[produce], &[]);
+    b.piece(0, a, 1, true);
+    b.piece(1, c, 1, true);
+    b.piece(0, d, 1, false);
+    let outcome = b.run();
+    assert_eq!(outcome.end, Ok(()));
+    assert_eq!(times(&outcome), [(0, 10), (10, 20), (20, 30)]);
+    assert_eq!(outcome.timeline.end, Time(30));
+}
+
+#[test]
+fn two_servers_take_two_pieces() {
+    let mut b = Builder::new(&[2]);
+    for i in 0..3 {
+        let t = b.task(0, 10 + i, &[], &[], &[]);
+        b.piece(0, t, 1, true);
+    }
+    assert_eq!(times(&b.run()), [(0, 10), (0, 11), (10, 22)]);
+}
+
+#[test]
+fn a_barrier_produced_too_often_is_a_fault() {
+    let mut b = Builder::new(&[1]);
+    let bar = b.barrier(&[(1, 1, &[])]);
+    let produce = Signal::on_completion(Action::Produce(bar));
+    let a = b.task(0, 10, &[], &[produce, produce], &[]);
+    b.piece(0, a, 1, true);
+    let Err(Stop::Fault { task, fault }) = b.run().end else { panic!("no fault") };
+    assert_eq!((task, fault.message.as_str()), (a, "B0 is produced more often than its configuration says"));
+}
+
+#[test]
+fn a_ring_of_waits_is_reported_as_a_cycle() {
+    let mut b = Builder::new(&[1, 1]);
+    let (s, t) = (b.semaphore(), b.semaphore());
+    let a = b.task(0, 1, &[(s, Condition::AtLeast(1))], &[Signal::on_completion(Action::Add(t, 1))], &[]);
+    let c = b.task(1, 1, &[(t, Condition::AtLeast(1))], &[Signal::on_completion(Action::Add(s, 1))], &[]);
+    b.piece(0, a, 1, true);
+    b.piece(1, c, 1, true);
+    let Err(Stop::Deadlock(deadlock)) = b.run().end else { panic!("no deadlock") };
+    assert_eq!(deadlock.cycle, [a, c]);
+    assert_eq!(deadlock.stuck[0].missing, [c]);
+}
