@@ -19,7 +19,7 @@ mod field;
 use crate::protobuf::Writer;
 use chipless_model::{Program, QueueId, ResourceId, SyncId, TaskId, Time};
 use chipless_sim::{Record, State, Timeline};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 const SLICE_BEGIN: u64 = 1;
 const SLICE_END: u64 = 2;
@@ -46,7 +46,7 @@ const NONE: u32 = u32::MAX;
 /// The trace of a run. `process` names it in the viewer: the file, usually.
 pub fn trace(process: &str, program: &Program<'_>, timeline: &Timeline) -> Vec<u8> {
     let mut trace = Trace {
-        out: Writer::with_capacity(timeline.tasks.len().saturating_mul(48)),
+        out: Writer::with_capacity(timeline.tasks.len().saturating_mul(56)),
         program,
         timeline,
         strings: Strings::default(),
@@ -69,7 +69,7 @@ struct Trace<'t, 'a> {
 /// Names of slices and categories; both are numbered in one table, since numbers of different kinds may coincide.
 #[derive(Default)]
 struct Strings {
-    numbers: HashMap<Box<str>, (u64, u8)>,
+    numbers: FxHashMap<Box<str>, (u64, u8)>,
 }
 
 const AS_NAME: u8 = 1;
