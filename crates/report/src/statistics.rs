@@ -1,9 +1,11 @@
 //! The numbers of a tensor in one line: minimum, maximum, mean.
 
+use chipless_kernels::cast::decode_f64;
 use chipless_model::ElementType;
-use half::{bf16, f16};
-use microfloat::{f8e3m4, f8e4m3, f8e4m3fn, f8e5m2};
 use std::fmt;
+
+/// Elements decoded at a time; a multiple of eight, so that packed elements begin at a byte.
+const BLOCK: usize = 512;
 
 /// Of the finite elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,46 +23,20 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of the elements that `bytes` hold, packed, little-endian. Bytes beyond the last whole element are left out; of
-    /// types below a byte every element that the bytes have room for counts, up to `elements`.
+    /// Of the first `elements` elements in `bytes`, or of those that are there if there are fewer.
     pub fn of(element: ElementType, elements: u64, bytes: &[u8]) -> Statistics {
         let mut sum = Sum { statistics: Statistics { elements: 0, not_finite: 0, min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 } };
-        /// Elements of a fixed number of bytes, each turned into a number.
-        fn fixed<const N: usize>(sum: &mut Sum, elements: u64, bytes: &[u8], number: impl Fn([u8; N]) -> f64) {
-            for chunk in bytes.as_chunks::<N>().0.iter().take(usize::try_from(elements).unwrap_or(usize::MAX)) {
-                sum.add(number(*chunk));
+        let mut left = elements.min(bytes.len() as u64 * 8 / element.bits()) as usize;
+        let mut values = [0.0; BLOCK];
+        for block in bytes.chunks(BLOCK * element.bits() as usize / 8) {
+            let values = &mut values[..left.min(BLOCK)];
+            left -= values.len();
+            let used = (values.len() * element.bits() as usize).div_ceil(8);
+            if decode_f64(element, &block[..used.min(block.len())], values).is_ok() {
+                for value in values {
+                    sum.add(*value);
+                }
             }
-        }
-        let packed = |sum: &mut Sum, bits: u32, signed: bool| {
-            let per_byte = u64::from(8 / bits);
-            for i in 0..elements.min(bytes.len() as u64 * per_byte) {
-                let shift = (i % per_byte) as u32 * bits;
-                let value = (bytes[(i / per_byte) as usize] >> shift) & ((1 << bits) - 1);
-                let value = i16::from(value);
-                sum.add(f64::from(if signed && value >= 1 << (bits - 1) { value - (1 << bits) } else { value }));
-            }
-        };
-        match element {
-            ElementType::Float64 => fixed(&mut sum, elements, bytes, f64::from_le_bytes),
-            ElementType::Float32 => fixed(&mut sum, elements, bytes, |b| f64::from(f32::from_le_bytes(b))),
-            ElementType::Float16 => fixed(&mut sum, elements, bytes, |b| f16::from_le_bytes(b).to_f64()),
-            ElementType::BFloat16 => fixed(&mut sum, elements, bytes, |b| bf16::from_le_bytes(b).to_f64()),
-            ElementType::Float8E4M3Fn => fixed(&mut sum, elements, bytes, |[b]| f64::from(f8e4m3fn::from_bits(b).to_f32())),
-            ElementType::Float8E4M3 => fixed(&mut sum, elements, bytes, |[b]| f64::from(f8e4m3::from_bits(b).to_f32())),
-            ElementType::Float8E5M2 => fixed(&mut sum, elements, bytes, |[b]| f64::from(f8e5m2::from_bits(b).to_f32())),
-            ElementType::Float8E3M4 => fixed(&mut sum, elements, bytes, |[b]| f64::from(f8e3m4::from_bits(b).to_f32())),
-            ElementType::Int64 => fixed(&mut sum, elements, bytes, |b| i64::from_le_bytes(b) as f64),
-            ElementType::Int32 => fixed(&mut sum, elements, bytes, |b| f64::from(i32::from_le_bytes(b))),
-            ElementType::Int16 => fixed(&mut sum, elements, bytes, |b| f64::from(i16::from_le_bytes(b))),
-            ElementType::Int8 => fixed(&mut sum, elements, bytes, |b| f64::from(i8::from_le_bytes(b))),
-            ElementType::UInt64 => fixed(&mut sum, elements, bytes, |b| u64::from_le_bytes(b) as f64),
-            ElementType::UInt32 => fixed(&mut sum, elements, bytes, |b| f64::from(u32::from_le_bytes(b))),
-            ElementType::UInt16 => fixed(&mut sum, elements, bytes, |b| f64::from(u16::from_le_bytes(b))),
-            ElementType::UInt8 | ElementType::Bool => fixed(&mut sum, elements, bytes, |[b]| f64::from(b)),
-            ElementType::Int4 => packed(&mut sum, 4, true),
-            ElementType::Int2 => packed(&mut sum, 2, true),
-            ElementType::UInt4 => packed(&mut sum, 4, false),
-            ElementType::Binary => packed(&mut sum, 1, false),
         }
         sum.finish()
     }
