@@ -5,7 +5,10 @@ use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu;
 use crate::image::Image;
-use crate::kernels::{self, Cmx, Descriptors, DpuTask, Invocation, Source, Transfer, Work};
+use crate::inference::Inference;
+use crate::info::{Info, Tensor};
+use crate::read::Document;
+use crate::kernels::{self, Accumulators, Cmx, Descriptors, DpuTask, Invocation, Source, Transfer, Work};
 use crate::machine::Machine;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
@@ -37,6 +40,24 @@ pub(crate) static UNMAPPED: Rule = Rule {
     source: "NPU4 address map",
 };
 
+pub(crate) static ELEMENT: Rule = Rule {
+    code: "npu-unsupported-element",
+    severity: Severity::Error,
+    summary: "an input or output of a type that Chipless does not handle",
+    explanation: "The metadata names an element type for each tensor of the network's interface; files for the host can be made for floating point of 16, 32 and 64 bits, bfloat16 and integers of 8 to 64 bits.",
+    remedy: "Compile the model with another precision of its inputs and outputs.",
+    source: "NPU4 metadata, TensorRef offset 368",
+};
+
+pub(crate) static LAYOUT: Rule = Rule {
+    code: "npu-unsupported-layout",
+    severity: Severity::Error,
+    summary: "an input or output that is not stored row by row",
+    explanation: "Programs of the compiler releases at hand take and give plain row-major tensors. Strides and orders of dimensions of the metadata are shown, not applied.",
+    remedy: "Compile the model with plain layouts of its inputs and outputs.",
+    source: "NPU4 metadata, TensorRef offset 0 and 360",
+};
+
 pub(crate) static DPU_WORKLOAD: Rule = Rule {
     code: "npu-dpu-workload",
     severity: Severity::Error,
@@ -56,8 +77,9 @@ pub(crate) static SHAVE_ARGUMENTS: Rule = Rule {
 };
 
 /// Lowers an image. Findings say why that is not possible.
-pub fn lower<'i>(image: &'i Image<'_>, options: &Options) -> Result<Program<'i>, Vec<Finding>> {
-    let control = Control::read(image)?;
+pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Options) -> Result<Program<'i>, Vec<Finding>> {
+    let inference = Inference::read(document, image)?;
+    let control = Control::read(image, &inference)?;
     let mut schedule = schedule::walk(image, &control, &options.limits);
     if schedule.findings.iter().any(Finding::is_error) {
         return Err(schedule.findings);
@@ -66,15 +88,16 @@ pub fn lower<'i>(image: &'i Image<'_>, options: &Options) -> Result<Program<'i>,
     let mut lowering = Lowering {
         image,
         options,
-        program: Program { target: "npu", name: image.program_name().to_owned(), ..Program::default() },
-        buffers: vec![None; image.sections.len()],
+        program: Program { target: "npu", ..Program::default() },
+        buffers: vec![None; image.sections().len()],
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
+        accumulators: Default::default(),
         findings,
     };
     lowering.memories(&control);
-    lowering.interface();
+    lowering.interface(document);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
     if lowering.findings.iter().any(Finding::is_error) { Err(lowering.findings) } else { Ok(lowering.program) }
@@ -90,16 +113,19 @@ struct Lowering<'l, 'i> {
     parts: HashMap<usize, PartId>,
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
+    /// Accumulators of the DPUs, by tile.
+    accumulators: [Accumulators; address::TILES as usize],
     findings: Vec<Finding>,
 }
 
 impl<'i> Lowering<'_, 'i> {
     /// DDR with a buffer for each section that the loader places there, and CMX with one for each tile.
     fn memories(&mut self, control: &Control) {
-        let ddr_end = self.image.sections.iter().map(|s| s.address.saturating_add(s.size)).max().unwrap_or(0);
+        let ends = self.image.sections().iter().filter_map(|s| s.address?.checked_add(s.size));
+        let ddr_end = ends.max().unwrap_or(0);
         let ddr = self.program.memories.push(Memory { name: "ddr".into(), size: ddr_end, kind: MemoryKind::Dram });
-        for (index, section) in self.image.sections.iter().enumerate() {
-            if section.address == 0 {
+        for (index, section) in self.image.sections().iter().enumerate() {
+            if section.address.is_none() {
                 continue;
             }
             let role = match section.name {
@@ -112,7 +138,7 @@ impl<'i> Lowering<'_, 'i> {
             self.buffers[index] = Some(self.program.buffers.push(Buffer {
                 name: section.name.to_owned(),
                 memory: ddr,
-                address: Some(section.address),
+                address: section.address,
                 size: section.size,
                 role,
                 initial: Cow::Borrowed(&section.bytes),
@@ -138,30 +164,30 @@ impl<'i> Lowering<'_, 'i> {
         });
     }
 
-    fn interface(&mut self) {
-        let (inputs, outputs) = self.image.interface();
-        let mut ports = |tensors: Vec<chipless_model::TensorInfo>, kind: &str| -> Vec<Port> {
-            let port = |(index, tensor): (usize, chipless_model::TensorInfo)| {
+    /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.
+    fn interface(&mut self, document: &Document<'_>) {
+        let info = Info::read(document);
+        let mut ports = |tensors: Vec<Tensor>, kind: &str| -> Vec<Port> {
+            let port = |(index, tensor): (usize, Tensor)| {
                 let section = format!("io.{kind}.{index}");
-                let buffer = self.image.section(&section).and_then(|s| self.buffers[s]);
-                let missing = || UNMAPPED.at(Place::file().in_part(section.clone()), format!("tensor {} has no section {section}", tensor.name));
-                let Some(buffer) = buffer else {
-                    self.findings.push(missing());
+                let place = Place::file().in_part(section.clone());
+                let Some(element) = tensor.element else {
+                    let message = format!("tensor {} has elements of type {}, which is not supported", tensor.name, tensor.dtype);
+                    self.findings.push(ELEMENT.at(place, message));
                     return None;
                 };
-                let port = Port { name: tensor.name, buffer, element: tensor.element, shape: tensor.shape };
-                let (needs, has) = (port.bytes(), self.program.buffers[buffer].size);
-                if needs.is_none_or(|n| n > has) {
-                    let message = format!("tensor {} needs {} bytes; {section} has {has}", port.name, needs.unwrap_or(u64::MAX));
-                    self.findings.push(UNMAPPED.at(Place::file().in_part(section), message));
+                if tensor.layout.is_some() {
+                    self.findings.push(LAYOUT.at(place, format!("tensor {} is not stored row by row, which is not supported", tensor.name)));
                     return None;
                 }
-                Some(port)
+                let buffer = self.image.section(&section).and_then(|s| self.buffers[s])?;
+                Some(Port { name: tensor.name, buffer, element, shape: tensor.shape })
             };
             tensors.into_iter().enumerate().filter_map(port).collect()
         };
-        let interface = Interface { inputs: ports(inputs, "NetworkInput"), outputs: ports(outputs, "NetworkOutput") };
+        let interface = Interface { inputs: ports(info.inputs, "NetworkInput"), outputs: ports(info.outputs, "NetworkOutput") };
         self.program.interface = interface;
+        self.program.name = info.network;
     }
 
     fn syncs(&mut self, schedule: &Schedule) {
@@ -238,7 +264,7 @@ impl<'i> Lowering<'_, 'i> {
         let kernel = self.program.kernels.push(kernel);
         let location = Location {
             part: self.part(bytes.section),
-            offset: self.image.sections[bytes.section].file_offset + bytes.offset,
+            offset: place.offset.unwrap_or(0),
             size: bytes.size as u32,
         };
         self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
@@ -260,7 +286,7 @@ impl<'i> Lowering<'_, 'i> {
             }
             Operation::Move { source, from, conversion, .. } => {
                 if let Target::Section(section, _) = address::resolve(self.image, *source)
-                    && self.image.sections[section].name.starts_with("task.")
+                    && self.image.sections()[section].name.starts_with("task.")
                 {
                     (name, cycles) = ("fetch", machine.dma.fetch);
                 }
@@ -307,7 +333,8 @@ impl<'i> Lowering<'_, 'i> {
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);
-        Some((Box::new(DpuTask { descriptors, cmx: self.cmx, workload }), fixed, 0))
+        let accumulators = self.accumulators.get(tile as usize)?.clone();
+        Some((Box::new(DpuTask { descriptors, cmx: self.cmx, workload, accumulators }), fixed, 0))
     }
 
     fn invocation(&mut self, tile: u8, invocation: &Fetched, range: &Fetched, place: &Place) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
@@ -338,7 +365,7 @@ impl<'i> Lowering<'_, 'i> {
         } else {
             let code = match address::resolve(self.image, text) {
                 Target::Section(section, offset) => {
-                    self.image.sections[section].bytes.get(offset as usize..).and_then(|b| b.get(..size as usize))
+                    self.image.bytes(section).get(offset as usize..).and_then(|b| b.get(..size as usize))
                 }
                 _ => None,
             };
@@ -354,8 +381,8 @@ impl<'i> Lowering<'_, 'i> {
             self.findings.push(UNMAPPED.at(place.clone(), format!("kernel arguments at {arguments:#x} are in no section")));
             return None;
         };
-        let block = &self.image.sections[section];
-        let parameters = shave::Section::new(&block.bytes, block.address);
+        let base = self.image.sections()[section].address.unwrap_or(0);
+        let parameters = shave::Section::new(self.image.bytes(section), base);
         let Some((operation, _)) = identity.operation else {
             let tensors = parameters.leading_tensors(offset);
             return Some(Work::Unknown { hash: identity.hash.to_string(), size: identity.size, tensors });
@@ -431,15 +458,14 @@ impl<'i> Lowering<'_, 'i> {
     }
 
     fn bytes(&self, slice: Slice) -> &'i [u8] {
-        &self.image.sections[slice.section].bytes[slice.offset as usize..][..slice.size as usize]
+        &self.image.bytes(slice.section)[slice.offset as usize..][..slice.size as usize]
     }
 
     fn place(&self, slice: Slice) -> Place {
-        let section = &self.image.sections[slice.section];
-        Place::bytes(section.file_offset + slice.offset, slice.size).in_part(section.name.to_owned())
+        self.image.place(slice.section, slice.offset, slice.size)
     }
 
     fn part(&mut self, section: usize) -> PartId {
-        *self.parts.entry(section).or_insert_with(|| self.program.parts.push(self.image.sections[section].name.to_owned()))
+        *self.parts.entry(section).or_insert_with(|| self.program.parts.push(self.image.sections()[section].name.to_owned()))
     }
 }

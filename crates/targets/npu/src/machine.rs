@@ -1,5 +1,6 @@
 //! The machine as data: clocks, rates and latencies from `machine.toml`.
 
+use crate::dpu::DpuFigures;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ pub struct Machine {
     pub clock: Clocks,
     /// DMA engines.
     pub dma: DmaFigures,
+    /// DPUs.
+    pub dpu: DpuFigures,
     /// SHAVE kernels.
     pub shave: ShaveFigures,
 }

@@ -158,13 +158,13 @@ impl Rows<'_> {
     }
 }
 
-fn convert(bytes: &[u8], before: ElementType, after: ElementType) -> Result<Vec<u8>, cast::Error> {
+fn convert(bytes: &[u8], before: ElementType, after: ElementType) -> Result<Vec<u8>, chipless_kernels::Error> {
     let count = (bytes.len() as u64 * 8 / before.bits()) as usize;
     let mut converted = vec![0; after.bytes_for(count as u64).unwrap_or(0) as usize];
     if before == ElementType::Float32 {
         let mut values = vec![0.0; count];
         cast::decode_f32(before, bytes, &mut values)?;
-        cast::encode_f32(after, &values, &mut converted)?;
+        cast::encode_f32(after, &values, cast::Rounding::Nearest, &mut converted)?;
     } else {
         let mut values = vec![0; count];
         cast::decode_i64(before, bytes, &mut values)?;

@@ -4,8 +4,8 @@ mod dma;
 mod dpu;
 mod shave;
 
-pub(crate) use dma::Transfer;
-pub(crate) use dpu::DpuTask;
+pub(crate) use dma::{Source, Transfer, list, rows_from};
+pub(crate) use dpu::{Accumulators, DpuTask};
 pub(crate) use shave::{Invocation, Work};
 
 use crate::address::{self, CMX_SIZE};
@@ -39,7 +39,7 @@ impl Descriptors<'_> {
 }
 
 /// The CMX of all tiles, as one address space of buffers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cmx(pub(crate) [Option<BufferId>; address::TILES as usize]);
 
 impl Cmx {

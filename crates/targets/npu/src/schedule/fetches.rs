@@ -36,7 +36,7 @@ impl Fetches {
         let Operation::Move { source, from, destination, to, conversion: None } = &descriptor.operation else { return };
         let Target::Cmx { tiles, offset } = address::resolve(image, *destination) else { return };
         let Target::Section(section, start) = address::resolve(image, *source) else { return };
-        let size = image.sections[section].bytes.len() as u64;
+        let size = image.bytes(section).len() as u64;
         let (Some(from), Some(to)) = (from.shifted(start as i64), to.shifted(offset as i64)) else { return };
         if !from.fits(size) || !to.fits(address::CMX_SIZE) {
             return;

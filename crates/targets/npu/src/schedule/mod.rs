@@ -9,10 +9,15 @@
 //! A program that gets stuck is forced on, so that its schedule is complete and the engine can say where it hangs.
 
 mod barriers;
+mod control;
 mod fetches;
 mod registers;
+pub(crate) mod rules;
+mod sections;
 mod walk;
 
+pub(crate) use control::Control;
+pub(crate) use registers::BARRIER_DEPTH;
 pub(crate) use walk::walk;
 
 use crate::dma::Descriptor;

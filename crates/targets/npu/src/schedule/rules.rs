@@ -25,14 +25,6 @@ rules! {
         "The media unit's descriptors are known by layout only; Chipless does not execute them."
         "Compile without the media pre-processing."
         "NPU4 work item, offset 8";
-    WORK_ITEM_TYPE "npu-work-item-type" "a work item for no engine that is known"
-        "The type byte of a work item says which kind of engine it is for."
-        "The blob is damaged, or from a compiler that knows more engines: compare `info --raw` with a fresh compilation."
-        "NPU4 work item, offset 8";
-    WORK_ITEM_UNIT "npu-work-item-unit" "a work item for an engine that does not exist"
-        "The unit byte of a work item is the tile, or the DMA engine, which has one list for sources in DDR and one for sources in CMX."
-        "The blob is damaged, or was compiled for more tiles than it says."
-        "NPU4 work item, offset 9 and 10";
     WORK_ITEM_ADDRESS "npu-work-item-address" "a work item points where no descriptor of its engine can be"
         "DMA work items point to the start of a 224-byte descriptor of their own engine and list in DDR; DPU and SHAVE work items point into the CMX of their own tile. The hardware would execute whatever bytes it finds."
         "Check the relocation of the work item (rela.program.workItem) and the section that it names."
@@ -41,18 +33,14 @@ rules! {
         "A barrier names a first work item and a count; both must lie in program.workItem."
         "The table of barriers and the table of work items do not belong together."
         "NPU4 task barrier map, offset 12 and 16";
-    FINAL_BARRIER "npu-final-barrier" "the barrier that ends the inference does not exist"
-        "The inference is complete when the producers of the final barrier are done. It must be one of the virtual barriers."
-        "The managed mapped inference and program.managedBarrier do not belong together."
-        "NPU4 managed mapped inference, offset 4";
+    TILE "npu-tile" "a tile that the program does not use"
+        "A program has a CMX workspace for each tile that it uses. Work for another tile would run in somebody else's memory."
+        "The blob was compiled for more tiles than it is given, or a work item is damaged."
+        "NPU4 work item, offset 9";
     BARRIER_ID "npu-barrier-id" "a physical barrier that the program does not have"
         "Each tile brings 16 physical barriers. Waiting for or posting a barrier beyond them hangs or disturbs another context."
         "The blob was compiled for more tiles than it is given, or a mask is damaged."
         "NPU4: 16 barriers a tile";
-    BARRIER_NEXT "npu-barrier-next" "the use that follows a use of a barrier is wrong"
-        "When a virtual barrier retires, the firmware loads the one that next_same_id names into the same physical barrier. It must exist, come later and name the same physical barrier."
-        "Compare the chain of the physical barrier in `info --raw`."
-        "NPU4 task barrier map, offset 0";
     BARRIER_UNPROGRAMMED "npu-barrier-unprogrammed" "a virtual barrier is never loaded"
         "Every virtual barrier is loaded at the start (program.bootstrap) or after another use of its physical barrier. One that is never loaded never lights, and its waiters hang."
         "Add it to program.bootstrap, or to the chain of its physical barrier."

@@ -2,111 +2,60 @@
 
 use crate::bytes::Record;
 use crate::image::Image;
+use crate::raw::TaskKind;
 use std::collections::BTreeMap;
-
-/// What a section of descriptors holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// `task.dma.ENGINE.LIST`
-    Dma {
-        /// Engine.
-        engine: u8,
-        /// 0 for sources in DDR, 1 for sources in CMX.
-        list: u8,
-    },
-    /// `task.dpu.variant.TILE.0`
-    Variant,
-    /// `task.dpu.invariant.TILE.0`
-    Invariant,
-    /// `task.shave.invocation.TILE.0`
-    Invocation,
-    /// `task.shave.range.TILE.0`
-    Range,
-}
-
-impl Kind {
-    fn of(name: &str) -> Option<Kind> {
-        if let Some(rest) = name.strip_prefix("task.dma.") {
-            let (engine, list) = rest.split_once('.')?;
-            return Some(Kind::Dma { engine: engine.parse().ok()?, list: list.parse().ok()? });
-        }
-        let kinds = [
-            ("task.dpu.variant.", Kind::Variant),
-            ("task.dpu.invariant.", Kind::Invariant),
-            ("task.shave.invocation.", Kind::Invocation),
-            ("task.shave.range.", Kind::Range),
-        ];
-        kinds.into_iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, kind)| kind)
-    }
-
-    /// Bytes of a record.
-    pub(super) fn size(self) -> u64 {
-        match self {
-            Kind::Dma { .. } | Kind::Variant => 224,
-            Kind::Invariant => 352,
-            Kind::Invocation => 96,
-            Kind::Range => 40,
-        }
-    }
-
-    /// What a record is called.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Dma { .. } => "descriptor",
-            Kind::Variant => "variant",
-            Kind::Invariant => "invariant",
-            Kind::Invocation => "invocation",
-            Kind::Range => "range",
-        }
-    }
-
-    /// Whether its records are tasks, rather than parts of tasks.
-    fn is_task(self) -> bool {
-        matches!(self, Kind::Dma { .. } | Kind::Variant | Kind::Invocation)
-    }
-}
 
 #[derive(Debug)]
 struct TaskSection {
-    kind: Kind,
+    kind: TaskKind,
+    unit: usize,
     /// How often each record was used.
     uses: Vec<u32>,
 }
 
+/// Every section of descriptors, by index.
 #[derive(Debug)]
 pub(super) struct TaskSections(BTreeMap<usize, TaskSection>);
 
+/// A record of a section of descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// What it is.
+    pub(super) kind: TaskKind,
+    /// Of which engine or tile.
+    pub(super) unit: usize,
+    /// Which one of the section.
+    pub(super) index: u64,
+}
+
 impl TaskSections {
     pub(super) fn new(image: &Image<'_>) -> TaskSections {
-        let sections = image.sections.iter().enumerate().filter_map(|(index, section)| {
-            let kind = Kind::of(section.name)?;
-            Some((index, TaskSection { kind, uses: vec![0; section.bytes.len() / kind.size() as usize] }))
+        let sections = image.sections().iter().enumerate().filter_map(|(index, section)| {
+            let (kind, unit) = TaskKind::of_section(section.name)?;
+            Some((index, TaskSection { kind, unit, uses: vec![0; section.bytes.len() / kind.record_size()] }))
         });
         TaskSections(sections.collect())
     }
 
     /// The record that starts at this offset of a section.
-    pub(super) fn record(&self, section: usize, offset: u64) -> Option<(Kind, u64)> {
-        let TaskSection { kind, uses } = self.0.get(&section)?;
-        let index = offset / kind.size();
-        (offset.is_multiple_of(kind.size()) && (index as usize) < uses.len()).then_some((*kind, index))
+    pub(super) fn record(&self, section: usize, offset: u64) -> Option<Found> {
+        let TaskSection { kind, unit, uses } = self.0.get(&section)?;
+        let size = kind.record_size() as u64;
+        let index = offset / size;
+        (offset.is_multiple_of(size) && (index as usize) < uses.len()).then_some(Found { kind: *kind, unit: *unit, index })
     }
 
-    /// Counts a use of a record.
+    /// Counts a use of a record, and says the how-manieth it was.
     pub(super) fn count(&mut self, section: usize, index: u64) -> u32 {
         let Some(uses) = self.0.get_mut(&section).and_then(|s| s.uses.get_mut(index as usize)) else { return 0 };
         *uses += 1;
         *uses
     }
 
-    /// Counts a task; `false` if it has run before.
-    pub(super) fn run(&mut self, section: usize, index: u64) -> bool {
-        self.count(section, index) <= 1
-    }
-
     /// Runs of consecutive tasks that never ran: section, kind, first index, how many.
-    pub(super) fn unreached(&self, mut report: impl FnMut(usize, Kind, u64, usize)) {
-        for (section, TaskSection { kind, uses }) in self.0.iter().filter(|(_, s)| s.kind.is_task()) {
+    pub(super) fn unreached(&self, mut report: impl FnMut(usize, TaskKind, u64, usize)) {
+        let is_task = |kind| !matches!(kind, TaskKind::Invariant | TaskKind::Range);
+        for (section, TaskSection { kind, uses, .. }) in self.0.iter().filter(|(_, s)| is_task(s.kind)) {
             let mut at = 0;
             for run in uses.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
                 if run[0] == 0 {
@@ -119,9 +68,10 @@ impl TaskSections {
 
     /// Invariants whose number of variants differs from what they say: section, index, says, ran.
     pub(super) fn miscounted(&self, image: &Image<'_>, mut report: impl FnMut(usize, u64, u32, u32)) {
-        for (section, TaskSection { uses, .. }) in self.0.iter().filter(|(_, s)| s.kind == Kind::Invariant) {
-            let records = image.sections[*section].bytes.chunks_exact(Kind::Invariant.size() as usize);
+        for (section, TaskSection { uses, .. }) in self.0.iter().filter(|(_, s)| s.kind == TaskKind::Invariant) {
+            let records = image.bytes(*section).chunks_exact(TaskKind::Invariant.record_size());
             for (index, (record, ran)) in records.zip(uses).enumerate() {
+                // NPU4 DPU invariant, variant_count.
                 let says = u32::from(Record(record).u16(0x158));
                 if says != *ran {
                     report(*section, index as u64, says, *ran);

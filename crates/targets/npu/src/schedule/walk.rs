@@ -4,12 +4,13 @@ use super::barriers::Barrier;
 use super::control::{Control, WorkItem};
 use super::fetches::{Content, Fetches};
 use super::registers::{self, Write};
-use super::sections::{Kind, TaskSections};
+use super::sections::{Found, TaskSections};
 use super::{Configuration, Description, Fetched, Piece, Schedule, Slice, Task, Unit, barriers_of, rules};
 use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dma::{self, Descriptor, Operation};
 use crate::image::Image;
+use crate::raw::TaskKind;
 use chipless_model::{Finding, Limits, Place, Rule};
 use std::collections::VecDeque;
 
@@ -25,7 +26,7 @@ pub(crate) fn walk(image: &Image<'_>, control: &Control, limits: &Limits) -> Sch
         control,
         limits,
         tasks: TaskSections::new(image),
-        schedule: Schedule { managed_by_program: control.managed_by_program(), ..Schedule::default() },
+        schedule: Schedule { managed_by_program: control.managed_by_program, ..Schedule::default() },
         barriers: vec![Barrier::default(); BARRIERS],
         fetches: Fetches::default(),
         waiting: Vec::new(),
@@ -77,7 +78,7 @@ impl Walk<'_, '_> {
                     place: barrier.place.clone(),
                 });
             }
-            self.schedule.last = Some(self.control.last_barrier as usize);
+            self.schedule.last = Some(self.control.last_barrier);
             for chain in &self.control.chains {
                 let physical = self.control.barriers[chain[0]].physical as usize;
                 for configuration in chain {
@@ -242,8 +243,12 @@ impl Walk<'_, '_> {
     }
 
     fn resolve_dma(&mut self, engine: u8, list: u8, address: u64) -> Resolved {
+        let kind = if list == 0 { TaskKind::DmaDdr } else { TaskKind::DmaCmx };
         let found = match address::resolve(self.image, address) {
-            Target::Section(section, offset) => self.tasks.record(section, offset).filter(|(kind, _)| *kind == Kind::Dma { engine, list }).map(|(_, index)| (section, offset, index)),
+            Target::Section(section, offset) => match self.tasks.record(section, offset) {
+                Some(found) if found.kind == kind && found.unit == engine as usize => Some((section, offset, found.index)),
+                _ => None,
+            },
             _ => None,
         };
         let Some((section, offset, index)) = found else {
@@ -252,7 +257,7 @@ impl Walk<'_, '_> {
             return Resolved::Broken;
         };
         let bytes = Slice { section, offset, size: dma::SIZE as u64 };
-        if !self.tasks.run(section, index) {
+        if self.tasks.count(section, index) > 1 {
             let message = format!("descriptor {index} is reached a second time: the links form a cycle");
             self.report(&rules::DMA_CYCLE, self.place(bytes, &format!("descriptor {index}")), message);
             return Resolved::Broken;
@@ -274,7 +279,7 @@ impl Walk<'_, '_> {
 
     fn resolve_dpu(&mut self, tile: u8, address: u64) -> Resolved {
         let Some(variant) = self.fetched(tile, address, 224) else { return Resolved::NotYet };
-        let Some((Kind::Variant, index)) = self.tasks.record(variant.from.section, variant.from.offset) else {
+        let Some(Found { kind: TaskKind::Variant, index, .. }) = self.tasks.record(variant.from.section, variant.from.offset) else {
             let message = format!("dpu{tile} is sent to {address:#x}, where no variant starts");
             self.report(&rules::VARIANT_POINTER, self.place(variant.from, "variant"), message);
             return Resolved::Broken;
@@ -291,12 +296,12 @@ impl Walk<'_, '_> {
             return Resolved::Broken;
         }
         let Some(invariant) = self.fetched(tile, full, 352) else { return Resolved::NotYet };
-        let Some((Kind::Invariant, which)) = self.tasks.record(invariant.from.section, invariant.from.offset) else {
+        let Some(Found { kind: TaskKind::Invariant, index: which, .. }) = self.tasks.record(invariant.from.section, invariant.from.offset) else {
             let message = format!("its invariant pointer {full:#x} does not name the start of an invariant");
             self.report(&rules::INVARIANT_POINTER, self.place(variant.from, &item), message);
             return Resolved::Broken;
         };
-        if !self.tasks.run(variant.from.section, index) {
+        if self.tasks.count(variant.from.section, index) > 1 {
             let message = format!("variant {index} is reached a second time: the chain is a cycle");
             self.report(&rules::CHAIN_CYCLE, self.place(variant.from, &item), message);
             return Resolved::Broken;
@@ -310,7 +315,7 @@ impl Walk<'_, '_> {
 
     fn resolve_shave(&mut self, tile: u8, address: u64) -> Resolved {
         let Some(invocation) = self.fetched(tile, address, 96) else { return Resolved::NotYet };
-        let Some((Kind::Invocation, index)) = self.tasks.record(invocation.from.section, invocation.from.offset) else {
+        let Some(Found { kind: TaskKind::Invocation, index, .. }) = self.tasks.record(invocation.from.section, invocation.from.offset) else {
             let message = format!("shave{tile} is sent to {address:#x}, where no invocation starts");
             self.report(&rules::INVOCATION_POINTER, self.place(invocation.from, "invocation"), message);
             return Resolved::Broken;
@@ -320,12 +325,12 @@ impl Walk<'_, '_> {
         let (waits, posts, next) = (record.mask(40, 32), record.mask(56, 48), u64::from(record.u32(92)));
         let pointer = record.u64(0);
         let Some(range) = self.fetched(tile, pointer, 40) else { return Resolved::NotYet };
-        let Some((Kind::Range, _)) = self.tasks.record(range.from.section, range.from.offset) else {
+        let Some(Found { kind: TaskKind::Range, .. }) = self.tasks.record(range.from.section, range.from.offset) else {
             let message = format!("its range pointer {pointer:#x} does not name the start of a range");
             self.report(&rules::RANGE_POINTER, self.place(invocation.from, &item), message);
             return Resolved::Broken;
         };
-        if !self.tasks.run(invocation.from.section, index) {
+        if self.tasks.count(invocation.from.section, index) > 1 {
             let message = format!("invocation {index} is reached a second time: the chain is a cycle");
             self.report(&rules::CHAIN_CYCLE, self.place(invocation.from, &item), message);
             return Resolved::Broken;
@@ -354,18 +359,17 @@ impl Walk<'_, '_> {
         let size = to.bytes().unwrap_or(u64::MAX);
         let base = match address::resolve(self.image, *source) {
             Target::Section(section, offset) if to.run % 4 == 0 && from.run % 4 == 0 && size <= 4 * REGISTER_WRITES => {
-                from.shifted(offset as i64).filter(|p| p.fits(self.image.sections[section].bytes.len() as u64)).map(|p| (section, p))
+                from.shifted(offset as i64).filter(|p| p.fits(self.image.bytes(section).len() as u64)).map(|p| (section, p))
             }
             _ => None,
         };
         let (Some((section, from)), Some(to)) = (base, to.shifted(*destination as i64)) else {
             return self.report(&rules::REGISTER_WRITE, place, "registers are written with bytes that are not 32-bit words of the file");
         };
-        let contents = &self.image.sections[section].bytes;
+        let contents = self.image.bytes(section);
         let words = from.runs().flat_map(|start| (start..start + from.run).step_by(4));
         let values: Vec<u32> = words.map(|at| Record(&contents[at as usize..]).u32(0)).collect();
         let places = to.runs().flat_map(|start| (start..start + to.run).step_by(4));
-        let file = self.image.sections[section].file_offset;
         for ((register, value), at) in places.zip(values).zip(from.runs().flat_map(|s| (s..s + from.run).step_by(4))) {
             match registers::decode(register, value) {
                 Write::Nothing => {}
@@ -377,7 +381,7 @@ impl Walk<'_, '_> {
                     let id = self.schedule.configurations.len();
                     let uses = self.schedule.configurations.iter().filter(|c| c.barrier == barrier).count();
                     let number = self.control.nth_use(barrier, uses).unwrap_or(id as u32);
-                    let place = Place::bytes(file + at, 4).in_part(self.image.sections[section].name.to_owned()).at(format!("barrier {barrier} configuration"));
+                    let place = self.image.place(section, at, 4).at(format!("configuration of barrier {barrier}"));
                     self.schedule.configurations.push(Configuration { barrier, number, producers, consumers, releases: 0..0, place });
                     task.configures.push(id);
                     if last {
@@ -398,11 +402,11 @@ impl Walk<'_, '_> {
         if !self.stuck && self.schedule.findings.is_empty() {
             let mut findings = Vec::new();
             self.tasks.unreached(|section, kind, index, count| {
-                let size = kind.size();
+                let size = kind.record_size() as u64;
                 let slice = Slice { section, offset: index * size, size };
                 let more = if count > 1 { format!(", nor are {} after it", count - 1) } else { String::new() };
-                let message = format!("{} {index} is never reached from a work item{more}", kind.name());
-                findings.push(rules::UNREACHED.at(self.place(slice, &format!("{} {index}", kind.name())), message));
+                let message = format!("{} {index} is never reached from a work item{more}", kind.record_name());
+                findings.push(rules::UNREACHED.at(self.place(slice, &format!("{} {index}", kind.record_name())), message));
             });
             self.tasks.miscounted(self.image, |section, index, says, ran| {
                 let slice = Slice { section, offset: index * 352, size: 352 };
@@ -415,20 +419,19 @@ impl Walk<'_, '_> {
     }
 
     fn check_masks(&mut self, bytes: Slice, mask: u128, item: &str) {
-        let limit = 16 * u32::from(self.control.tiles);
+        let limit = self.control.barrier_limit();
         if let Some(barrier) = barriers_of(mask).find(|b| u32::from(*b) >= limit) {
-            let message = format!("names physical barrier {barrier}; {} tiles have {limit}", self.control.tiles);
+            let message = format!("names physical barrier {barrier}; the program has {limit}");
             self.report(&rules::BARRIER_ID, self.place(bytes, item), message);
         }
     }
 
     fn bytes(&self, slice: Slice) -> &[u8] {
-        &self.image.sections[slice.section].bytes[slice.offset as usize..][..slice.size as usize]
+        &self.image.bytes(slice.section)[slice.offset as usize..][..slice.size as usize]
     }
 
     fn place(&self, slice: Slice, item: &str) -> Place {
-        let section = &self.image.sections[slice.section];
-        Place::bytes(section.file_offset + slice.offset, slice.size).in_part(section.name.to_owned()).at(item)
+        self.image.place(slice.section, slice.offset, slice.size).at(item)
     }
 
     fn report(&mut self, rule: &'static Rule, place: Place, message: impl Into<String>) {
