@@ -1,1 +1,3 @@
-//! x
+//! Intel NPU4 programs.
+
+pub mod shave;
