@@ -164,7 +164,7 @@ fn convert(bytes: &[u8], before: ElementType, after: ElementType) -> Result<Vec<
     if before == ElementType::Float32 {
         let mut values = vec![0.0; count];
         cast::decode_f32(before, bytes, &mut values)?;
-        cast::encode_f32(after, &values, cast::Rounding::Nearest, &mut converted)?;
+        cast::encode_f32(after, &values, cast::Rounding::NearestEven, &mut converted)?;
     } else {
         let mut values = vec![0; count];
         cast::decode_i64(before, bytes, &mut values)?;

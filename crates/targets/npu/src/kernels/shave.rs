@@ -123,7 +123,7 @@ impl Invocation<'_> {
         let element = tensor.shape.element;
         let mut bytes = vec![0; pattern.bytes().unwrap_or(0) as usize];
         match values {
-            Values::Float(values) => cast::encode_f32(element, values, cast::Rounding::Nearest, &mut bytes),
+            Values::Float(values) => cast::encode_f32(element, values, cast::Rounding::NearestEven, &mut bytes),
             Values::Integer(values) => cast::encode_i64(element, values, &mut bytes),
         }
         .map_err(fault)?;
