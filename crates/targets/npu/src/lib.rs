@@ -7,6 +7,7 @@ mod address;
 mod bytes;
 mod dma;
 pub mod dpu;
+mod dump;
 pub mod elf;
 mod image;
 pub mod inference;
@@ -20,6 +21,7 @@ mod read;
 pub mod relocation;
 pub mod rules;
 mod schedule;
+mod section;
 pub mod shave;
 pub mod trailer;
 
