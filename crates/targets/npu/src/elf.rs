@@ -209,13 +209,13 @@ impl<'f> Elf<'f> {
     /// to the file.
     fn check_ranges(&self, findings: &mut Vec<Finding>) {
         let size = self.bytes.len();
-        let with_bytes = || self.sections.iter().enumerate().filter(|(_, section)| !section.is_memory_only() && section.size != 0);
+        let in_file = || self.sections.iter().enumerate().filter(|(_, section)| !section.is_memory_only());
         let place = |index: usize, section: &Section<'_>| {
             let place = Place::bytes(self.header_offset(index) + 24, 16).in_part(section.name.to_owned());
             place.at("sh_offset, sh_size")
         };
         let is_outside = |section: &Section<'_>| section.offset.checked_add(section.size).is_none_or(|end| end > size as u64);
-        let mut outside = with_bytes().filter(|(_, section)| is_outside(section));
+        let mut outside = in_file().filter(|(_, section)| is_outside(section));
         if let Some((index, section)) = outside.next() {
             let more = match outside.count() {
                 0 => String::new(),
@@ -225,7 +225,7 @@ impl<'f> Elf<'f> {
             findings.push(rules::ELF_SECTION_BEYOND_FILE.at(place(index, section), message));
             return;
         }
-        let mut order: Vec<(usize, &Section<'_>)> = with_bytes().collect();
+        let mut order: Vec<(usize, &Section<'_>)> = in_file().filter(|(_, section)| section.size != 0).collect();
         order.sort_unstable_by_key(|(_, section)| section.offset);
         for pair in order.windows(2) {
             let [(first_index, first), (index, section)] = pair else { continue };

@@ -305,11 +305,14 @@ impl<'f, 'p> Serialised<'f, 'p> {
         let total = self.bytes.len();
         let descriptor = range(self.bytes, at, DESCRIPTOR).and_then(|bytes| <[U64; 4]>::ref_from_bytes(bytes).ok());
         let Some(descriptor) = descriptor else {
-            return fault(format!("the descriptor at {at:#x} reaches beyond the {total} bytes of the section"));
+            return fault(format!("a descriptor takes 32 bytes; the section has {total}"));
         };
         let [data, next, count, size] = descriptor.map(U64::get);
-        if next != 0 && next <= at {
-            return fault(format!("the next descriptor is at {next:#x}, before this one at {at:#x}"));
+        let last = (total as u64).saturating_sub(DESCRIPTOR);
+        if next != 0 && !(at + 1..=last).contains(&next) {
+            return fault(format!(
+                "the next descriptor is said to be at {next:#x}; it should be behind {at:#x} and inside the {total} bytes"
+            ));
         }
         let expected = size_of::<T>() as u64;
         if count != 0 && size != expected {
