@@ -134,7 +134,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             .iter()
             .map(|sync| match &sync.kind {
                 SyncKind::Barrier { preloaded, depth } => {
-                    preloaded.iter().for_each(|c| configured[*c] = true);
+                    for c in preloaded {
+                        configured[*c] = true;
+                    }
                     barriers.push(Barrier::new(preloaded, *depth, &program.configurations));
                     barriers.len() as u32 - 1
                 }

@@ -90,7 +90,7 @@ impl Shared {
 
     fn advance(&mut self, now: Time) {
         let passed = now - self.updated;
-        let served = u128::from(passed.0) * u128::from(self.rate) >> (RATE_FRACTION - SERVICE_FRACTION);
+        let served = (u128::from(passed.0) * u128::from(self.rate)) >> (RATE_FRACTION - SERVICE_FRACTION);
         self.service = self.service.saturating_add(u64::try_from(served).unwrap_or(u64::MAX));
         self.updated = now;
     }

@@ -1,4 +1,4 @@
-//! The file's own structures as an ordered tree: text for people, JSON for tools. Nothing is relocated or interpreted.
+//! The file's own structures as a tree, for `info --raw`. Nothing is relocated or interpreted.
 
 use crate::info::section_records;
 use crate::metadata::{Metadata, ModelNode, TensorRef, data_type_name, model_type_name};
@@ -7,133 +7,38 @@ use crate::read::Document;
 use crate::relocation::RelocationKind;
 use crate::section::{Section, section_type};
 use crate::trailer::Trailer;
+use chipless_model::{Node, Value};
 use object::LittleEndian as LE;
-use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fmt;
 
-/// A value with named parts, in their order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Tree {
-    /// A number.
-    Number(u64),
-    /// A number that may be negative.
-    Signed(i64),
-    /// A number with a fraction.
-    Real(f32),
-    /// A text.
-    Text(String),
-    /// Values of one kind.
-    List(Vec<Tree>),
-    /// Named values.
-    Record(Vec<(&'static str, Tree)>),
+fn text(value: impl fmt::Display) -> Node {
+    Node::from(value.to_string())
 }
 
-impl Serialize for Tree {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Tree::Number(value) => value.serialize(serializer),
-            Tree::Signed(value) => value.serialize(serializer),
-            Tree::Real(value) => value.serialize(serializer),
-            Tree::Text(value) => value.serialize(serializer),
-            Tree::List(values) => values.serialize(serializer),
-            Tree::Record(parts) => {
-                let mut map = serializer.serialize_map(Some(parts.len()))?;
-                for (name, value) in parts {
-                    map.serialize_entry(name, value)?;
-                }
-                map.end()
-            }
-        }
-    }
+fn number(value: impl Into<u64>) -> Node {
+    Node::from(value.into())
 }
 
-impl fmt::Display for Tree {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, 0)
-    }
+fn signed(value: i64) -> Node {
+    Node { value: Some(Value::Integer(value.into())), ..Node::default() }
 }
 
-impl Tree {
-    /// Whether it goes on one line.
-    fn is_short(&self) -> bool {
-        match self {
-            Tree::List(values) => values.iter().all(|value| !matches!(value, Tree::List(_) | Tree::Record(_))),
-            Tree::Record(_) => false,
-            _ => true,
-        }
-    }
-
-    fn write(&self, f: &mut fmt::Formatter<'_>, indent: usize) -> fmt::Result {
-        match self {
-            Tree::Number(value) if *value < 4096 => write!(f, "{value}"),
-            Tree::Number(value) => write!(f, "{value:#x}"),
-            Tree::Signed(value) => write!(f, "{value}"),
-            Tree::Real(value) => write!(f, "{value}"),
-            Tree::Text(value) => f.write_str(value),
-            Tree::List(values) if self.is_short() => {
-                f.write_str("[")?;
-                for (index, value) in values.iter().enumerate() {
-                    f.write_str(if index == 0 { "" } else { ", " })?;
-                    value.write(f, indent)?;
-                }
-                f.write_str("]")
-            }
-            Tree::List(values) => {
-                for (index, value) in values.iter().enumerate() {
-                    write!(f, "\n{:indent$}{index:4}  ", "")?;
-                    value.write_line(f, indent + 6)?;
-                }
-                Ok(())
-            }
-            Tree::Record(parts) => {
-                for (name, value) in parts {
-                    write!(f, "\n{:indent$}{name}: ", "")?;
-                    value.write(f, indent + 2)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// An element of a list: a record of short values on one line.
-    fn write_line(&self, f: &mut fmt::Formatter<'_>, indent: usize) -> fmt::Result {
-        let Tree::Record(parts) = self else { return self.write(f, indent) };
-        let mut separator = "";
-        for (name, value) in parts.iter().filter(|(_, value)| *value != Tree::Text(String::new())) {
-            write!(f, "{separator}{name} ")?;
-            value.write(f, indent)?;
-            separator = ", ";
-        }
-        Ok(())
-    }
+fn real(value: f32) -> Node {
+    Node { value: Some(Value::Number(value.into())), ..Node::default() }
 }
 
-impl From<u64> for Tree {
-    fn from(value: u64) -> Tree {
-        Tree::Number(value)
-    }
+fn record(parts: Vec<(&str, Node)>) -> Node {
+    let children = parts.into_iter().map(|(name, node)| Node { name: name.to_owned(), ..node }).collect();
+    Node { children, ..Node::default() }
 }
 
-impl From<&str> for Tree {
-    fn from(value: &str) -> Tree {
-        Tree::Text(value.to_owned())
-    }
-}
-
-fn text(value: impl fmt::Display) -> Tree {
-    Tree::Text(value.to_string())
-}
-
-fn number(value: impl Into<u64>) -> Tree {
-    Tree::Number(value.into())
-}
-
-fn list<T>(values: impl IntoIterator<Item = T>, tree: impl FnMut(T) -> Tree) -> Tree {
-    Tree::List(values.into_iter().map(tree).collect())
+fn list<T>(values: impl IntoIterator<Item = T>, mut node: impl FnMut(T) -> Node) -> Node {
+    let children = values.into_iter().enumerate().map(|(index, value)| Node { name: index.to_string(), ..node(value) }).collect();
+    Node { children, ..Node::default() }
 }
 
 /// The whole file, level by level.
-pub fn dump(document: &Document<'_>) -> Tree {
+pub fn dump(document: &Document<'_>) -> Node {
     let mut parts = vec![("elf_header", header(document)), ("sections", sections(document))];
     let tables = |kind: u32| document.sections().iter().enumerate().filter(move |(_, section)| section.kind == kind);
     parts.push(("symbols", list(tables(section_type::SYMTAB), |(index, section)| symbols(document, index, section))));
@@ -142,11 +47,7 @@ pub fn dump(document: &Document<'_>) -> Tree {
         "notes",
         list(document.notes(), |note| {
             let words = note.description.chunks(4).map(|word| word.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)));
-            Tree::Record(vec![
-                ("name", text(String::from_utf8_lossy(note.name))),
-                ("type", number(note.kind)),
-                ("content", list(words, Tree::Number)),
-            ])
+            record(vec![("name", text(String::from_utf8_lossy(note.name))), ("type", number(note.kind)), ("content", list(words, number))])
         }),
     ));
     parts.push(("platform", text(document.platform())));
@@ -154,15 +55,15 @@ pub fn dump(document: &Document<'_>) -> Tree {
     parts.push(("compatibility", document.compatibility().into()));
     parts.push((
         "performance_metrics",
-        document.performance().map_or(Tree::List(Vec::new()), |metrics| {
-            Tree::Record(vec![
+        document.performance().map_or(Node::default(), |metrics| {
+            record(vec![
                 ("frequency_base_mhz", number(metrics.frequency_base.get())),
                 ("frequency_step_mhz", number(metrics.frequency_step.get())),
                 ("bandwidth_base_mbps", number(metrics.bandwidth_base.get())),
                 ("bandwidth_step_mbps", number(metrics.bandwidth_step.get())),
                 ("ticks", list(&metrics.ticks, |row| list(row, |ticks| number(ticks.get())))),
-                ("scalability", list(&metrics.scalability, |row| list(row, |value| Tree::Real(value.get())))),
-                ("activity_factor", Tree::Real(metrics.activity_factor.get())),
+                ("scalability", list(&metrics.scalability, |row| list(row, |value| real(value.get())))),
+                ("activity_factor", real(metrics.activity_factor.get())),
             ])
         }),
     ));
@@ -170,8 +71,8 @@ pub fn dump(document: &Document<'_>) -> Tree {
     parts.push((
         "barriers",
         list(section_records::<Barrier>(document, "program.managedBarrier"), |barrier| {
-            Tree::Record(vec![
-                ("next_same_id", Tree::Signed(i64::from(barrier.next_same_id.get() as i32))),
+            record(vec![
+                ("next_same_id", signed(i64::from(barrier.next_same_id.get() as i32))),
                 ("producers", number(barrier.producers.get())),
                 ("consumers", number(barrier.consumers.get())),
                 ("real_id", number(barrier.real_id)),
@@ -183,7 +84,7 @@ pub fn dump(document: &Document<'_>) -> Tree {
     parts.push((
         "work_items",
         list(section_records::<WorkItem>(document, "program.workItem"), |item| {
-            Tree::Record(vec![
+            record(vec![
                 ("descriptor", number(item.descriptor.get())),
                 ("type", number(item.kind)),
                 ("unit", number(item.unit)),
@@ -195,12 +96,12 @@ pub fn dump(document: &Document<'_>) -> Tree {
     if let Some(trailer) = document.trailer() {
         parts.push(("plugin_metadata", self::trailer(trailer)));
     }
-    Tree::Record(parts)
+    record(parts)
 }
 
-fn header(document: &Document<'_>) -> Tree {
+fn header(document: &Document<'_>) -> Node {
     let header = document.elf().header();
-    Tree::Record(vec![
+    record(vec![
         ("EI_CLASS", number(header.e_ident.class.0)),
         ("EI_DATA", number(header.e_ident.data.0)),
         ("EI_VERSION", number(header.e_ident.version.0)),
@@ -217,9 +118,9 @@ fn header(document: &Document<'_>) -> Tree {
     ])
 }
 
-fn sections(document: &Document<'_>) -> Tree {
+fn sections(document: &Document<'_>) -> Node {
     list(document.sections(), |section| {
-        Tree::Record(vec![
+        record(vec![
             ("name", section.name.into()),
             ("type", text(section.kind_name())),
             ("flags", text(section.flag_names())),
@@ -234,9 +135,9 @@ fn sections(document: &Document<'_>) -> Tree {
     })
 }
 
-fn symbols(document: &Document<'_>, index: usize, section: &Section<'_>) -> Tree {
+fn symbols(document: &Document<'_>, index: usize, section: &Section<'_>) -> Node {
     let symbols = list(document.elf().symbols(index), |symbol| {
-        Tree::Record(vec![
+        record(vec![
             ("name", symbol.name.into()),
             ("type", number(symbol.kind)),
             ("binding", number(symbol.binding)),
@@ -245,20 +146,20 @@ fn symbols(document: &Document<'_>, index: usize, section: &Section<'_>) -> Tree
             ("size", symbol.size.into()),
         ])
     });
-    Tree::Record(vec![("table", section.name.into()), ("symbols", symbols)])
+    record(vec![("table", section.name.into()), ("symbols", symbols)])
 }
 
-fn relocations(document: &Document<'_>, index: usize, section: &Section<'_>) -> Tree {
+fn relocations(document: &Document<'_>, index: usize, section: &Section<'_>) -> Node {
     let relocations = list(document.elf().relocations(index), |relocation| {
         let kind = RelocationKind::of(relocation.kind).map_or_else(|| text(relocation.kind), |kind| kind.name.into());
-        Tree::Record(vec![
+        record(vec![
             ("offset", relocation.offset.into()),
             ("kind", kind),
             ("symbol", number(relocation.symbol)),
-            ("addend", Tree::Signed(relocation.addend)),
+            ("addend", signed(relocation.addend)),
         ])
     });
-    Tree::Record(vec![
+    record(vec![
         ("section", section.name.into()),
         ("symbols", number(section.link)),
         ("target", number(section.info)),
@@ -266,16 +167,16 @@ fn relocations(document: &Document<'_>, index: usize, section: &Section<'_>) -> 
     ])
 }
 
-fn metadata(metadata: &Metadata<'_>) -> Tree {
+fn metadata(metadata: &Metadata<'_>) -> Node {
     let tensors = |tensors: &[TensorRef]| {
         list(tensors, |tensor| {
-            Tree::Record(vec![
+            record(vec![
                 ("name", tensor.name.text().unwrap_or_default().into()),
                 ("dtype", data_type_name(tensor.data_type.get()).into()),
-                ("shape", list(tensor.shape(), Tree::Number)),
+                ("shape", list(tensor.shape(), number)),
                 ("element_bits", tensor.strides[0].get().into()),
-                ("strides_bits", list(tensor.strides(), Tree::Number)),
-                ("order", Tree::Text(format!("{:#x}", tensor.order.get()))),
+                ("strides_bits", list(tensor.strides(), number)),
+                ("order", text(format!("{:#x}", tensor.order.get()))),
                 ("flags", number(tensor.flags)),
             ])
         })
@@ -283,7 +184,7 @@ fn metadata(metadata: &Metadata<'_>) -> Tree {
     let nodes = |nodes: &[ModelNode]| {
         list(nodes, |node| {
             let names = node.tensor_names.iter().take(node.tensor_name_count.get() as usize);
-            Tree::Record(vec![
+            record(vec![
                 ("friendly_name", node.friendly_name.text().unwrap_or_default().into()),
                 ("input_name", node.input_name.text().unwrap_or_default().into()),
                 ("tensor_names", list(names, |name| name.text().unwrap_or_default().into())),
@@ -292,7 +193,7 @@ fn metadata(metadata: &Metadata<'_>) -> Tree {
             ])
         })
     };
-    Tree::Record(vec![
+    record(vec![
         ("architecture", metadata.identification.architecture.text().unwrap_or_default().into()),
         ("network", metadata.identification.network.text().unwrap_or_default().into()),
         ("slice_length", number(metadata.resources.slice_length.get())),
@@ -306,7 +207,7 @@ fn metadata(metadata: &Metadata<'_>) -> Tree {
         (
             "preprocessing",
             list(metadata.preprocessing, |step| {
-                Tree::Record(vec![
+                record(vec![
                     ("input", step.input.text().unwrap_or_default().into()),
                     ("input_format", number(step.input_format.get())),
                     ("output_format", number(step.output_format.get())),
@@ -319,13 +220,13 @@ fn metadata(metadata: &Metadata<'_>) -> Tree {
     ])
 }
 
-fn trailer(trailer: &Trailer<'_>) -> Tree {
-    Tree::Record(vec![
+fn trailer(trailer: &Trailer<'_>) -> Node {
+    record(vec![
         ("offset", trailer.offset.into()),
         ("version", text(trailer.version)),
         ("openvino", list(trailer.openvino, number)),
-        ("init_sizes", list(trailer.init_sizes.iter().copied(), Tree::Number)),
-        ("batch", Tree::Signed(trailer.batch)),
+        ("init_sizes", list(trailer.init_sizes.iter().copied(), number)),
+        ("batch", signed(trailer.batch)),
         ("input_layouts", list(&trailer.input_layouts, text)),
         ("output_layouts", list(&trailer.output_layouts, text)),
         ("compiler", trailer.compiler.map_or_else(|| "".into(), text)),

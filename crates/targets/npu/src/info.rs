@@ -2,9 +2,9 @@
 
 use crate::metadata::{ModelNode, TensorRef, data_type_name, element_type};
 use crate::raw::{Barrier, TaskKind, WorkItem};
-use crate::read::{Document, Platform, Version};
-use crate::section::{Section, section_flag, section_type};
-use chipless_model::ElementType;
+use crate::read::Document;
+use crate::section::{section_flag, section_type};
+use chipless_model::{ElementType, Info, TensorInfo, Value};
 use std::collections::HashSet;
 use zerocopy::FromBytes;
 
@@ -26,107 +26,99 @@ pub struct Tensor {
     pub layout: Option<(Vec<u64>, u64)>,
 }
 
-/// The compiler's own estimate of the latency, from its schedule simulation; not a measurement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// Microseconds at `frequency_mhz`.
-    pub latency_us: f64,
-    /// DPU clock for which it holds.
-    pub frequency_mhz: f64,
-    /// Share of the time that the DPUs work.
-    pub activity_factor: f32,
-}
-
-/// Memory that a program takes, in bytes.
+/// The network's inputs and outputs in the order of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Footprint {
-    /// Constants (`buffer.Constant.*`).
-    pub constants: u64,
-    /// Scratch in DDR (`buffer.DDR.*`).
-    pub scratch: u64,
-    /// Tensors of inputs, outputs and profiling outputs.
-    pub io: u64,
-    /// On-chip memory up to the last byte in use, by tile (`buffer.CMX_NN.*`).
-    pub cmx: Vec<u64>,
-}
-
-/// Everything that `info` shows.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Info {
-    /// The chip.
-    pub platform: Platform,
-    /// Version of the loader's ABI.
-    pub loader_abi: Option<Version>,
-    /// Version of the mapped inference.
-    pub mapped_inference: Option<Version>,
-    /// The compiler's version, from the plugin's metadata or the compatibility string.
-    pub compiler: Option<String>,
-    /// The compiler's commit; empty where the file does not say.
-    pub compiler_hash: String,
-    /// The `OpenVINO` release that exported the file; `None` for an ELF alone.
-    pub openvino: Option<[u16; 3]>,
-    /// The network's name.
-    pub network: String,
-    /// Inputs in the order of the model.
+pub struct Edge {
+    /// What the host gives.
     pub inputs: Vec<Tensor>,
-    /// Outputs in the order of the model.
+    /// What the host gets.
     pub outputs: Vec<Tensor>,
     /// What a profiled program writes besides.
     pub profiling_outputs: Vec<Tensor>,
-    /// Tiles that the program needs.
-    pub tiles: u8,
-    /// Named counts, in the order in which they should be shown. Empty for programs whose sections are not those of
-    /// NPU4000. See [`counts`].
-    pub counts: Vec<(&'static str, u64)>,
-    /// Memory; `None` where `counts` is empty.
-    pub footprint: Option<Footprint>,
-    /// The compiler's estimate; `None` where the file has none, or the chip's clocks are not known.
-    pub estimate: Option<Estimate>,
-    /// Whether the file holds code for the SHAVE processors.
-    pub shave_code: bool,
 }
 
-impl Info {
-    /// Gathers everything. Constants are not touched.
-    pub fn read(document: &Document<'_>) -> Info {
+impl Edge {
+    /// Reads the metadata.
+    pub fn read(document: &Document<'_>) -> Edge {
         let metadata = document.metadata();
-        let inputs = tensors(document, metadata.inputs, metadata.parameters, section_flag::USER_INPUT, "NetworkInput");
-        let outputs = tensors(document, metadata.outputs, metadata.results, section_flag::USER_OUTPUT, "NetworkOutput");
-        let profiling_outputs = tensors(document, metadata.profiling_outputs, &[], section_flag::PROFILING_OUTPUT, "ProfilingOutput");
-        let io = [&inputs, &outputs, &profiling_outputs].into_iter().flatten().fold(0, |sum: u64, tensor| sum.saturating_add(tensor.bytes));
-        let known = document.section("program.mapped_inference").is_some();
-        let trailer = document.trailer();
-        let compiler = trailer.and_then(|trailer| trailer.compiler).map(|version| version.to_string());
-        Info {
-            platform: document.platform(),
-            loader_abi: document.loader_abi(),
-            mapped_inference: document.mapped_inference(),
-            compiler: compiler.or_else(|| requirement(document.compatibility(), "compiler").map(str::to_owned)),
-            compiler_hash: document.compiler_hash().to_owned(),
-            openvino: trailer.map(|trailer| trailer.openvino),
-            network: metadata.identification.network.text().unwrap_or_default().to_owned(),
-            inputs,
-            outputs,
-            profiling_outputs,
-            tiles: metadata.resources.tiles,
-            counts: if known { counts(document) } else { Vec::new() },
-            footprint: known.then(|| footprint(document, io)),
-            estimate: estimate(document),
-            shave_code: document.sections().iter().any(|section| section.flags & section_flag::SHAVE != 0 && section.size != 0),
+        Edge {
+            inputs: tensors(document, metadata.inputs, metadata.parameters, section_flag::USER_INPUT, "NetworkInput"),
+            outputs: tensors(document, metadata.outputs, metadata.results, section_flag::USER_OUTPUT, "NetworkOutput"),
+            profiling_outputs: tensors(document, metadata.profiling_outputs, &[], section_flag::PROFILING_OUTPUT, "ProfilingOutput"),
         }
+    }
+}
+
+/// Everything that `info` shows. Constants are not touched.
+pub fn info(document: &Document<'_>) -> Info {
+    let metadata = document.metadata();
+    let edge = Edge::read(document);
+    let known = document.section("program.mapped_inference").is_some();
+    let mut info = Info {
+        target: "npu",
+        platform: document.platform().to_string(),
+        format_version: document.loader_abi().map_or_else(String::new, |version| version.to_string()),
+        name: metadata.identification.network.text().unwrap_or_default().to_owned(),
+        inputs: edge.inputs.iter().filter_map(Tensor::info).collect(),
+        outputs: edge.outputs.iter().filter_map(Tensor::info).collect(),
+        counts: Vec::new(),
+        facts: Vec::new(),
+    };
+    if known {
+        info.counts = counts(document).into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+    }
+    let mut fact = |name: &str, value: Value| info.facts.push((name.to_owned(), value));
+    if let Some(version) = document.mapped_inference() {
+        fact("mapped_inference", Value::Text(version.to_string()));
+    }
+    let trailer = document.trailer();
+    let compiler = trailer.and_then(|trailer| trailer.compiler).map(|version| version.to_string());
+    if let Some(compiler) = compiler.or_else(|| requirement(document.compatibility(), "compiler").map(str::to_owned)) {
+        fact("compiler", Value::Text(compiler));
+    }
+    if !document.compiler_hash().is_empty() {
+        fact("compiler_hash", Value::Text(document.compiler_hash().to_owned()));
+    }
+    if let Some([major, minor, patch]) = trailer.map(|trailer| trailer.openvino) {
+        fact("openvino", Value::Text(format!("{major}.{minor}.{patch}")));
+    }
+    fact("tiles", Value::Integer(metadata.resources.tiles.into()));
+    if known {
+        let sum = |prefix: &str| {
+            let sections = document.sections().iter().filter(|section| section.name.starts_with(prefix));
+            sections.fold(0, |sum: u64, section| sum.saturating_add(section.size))
+        };
+        let sides = [&edge.inputs, &edge.outputs, &edge.profiling_outputs];
+        let io = sides.into_iter().flatten().fold(0, |sum: u64, tensor| sum.saturating_add(tensor.bytes));
+        fact("constant_bytes", Value::Integer(sum("buffer.Constant.").into()));
+        fact("ddr_scratch_bytes", Value::Integer(sum("buffer.DDR.").into()));
+        fact("io_bytes", Value::Integer(io.into()));
+        let cmx = document.sections().iter().filter(|section| section.kind == section_type::CMX_WORKSPACE);
+        for (tile, section) in cmx.enumerate() {
+            fact(&format!("cmx{tile}_bytes"), Value::Integer(section.size.into()));
+        }
+    }
+    let shave = document.sections().iter().any(|section| section.flags & section_flag::SHAVE != 0 && section.size != 0);
+    fact("embeds_shave_code", Value::Text(if shave { "yes" } else { "no" }.to_owned()));
+    // Ticks of the metrics are the compiler's simulation of its own schedule on its cost model: an estimate, no measurement.
+    if let (Some(metrics), Some((timer_mhz, frequency_mhz))) = (document.performance(), document.platform().clocks()) {
+        fact("compiler_estimate_us", Value::Number(metrics.cycles(timer_mhz) / frequency_mhz));
+        fact("compiler_estimate_mhz", Value::Number(frequency_mhz));
+        fact("compiler_activity_factor", Value::Number(metrics.activity_factor.get().into()));
+    }
+    info
+}
+
+impl Tensor {
+    /// For `info`; `None` where the element type has no name in the model.
+    fn info(&self) -> Option<TensorInfo> {
+        Some(TensorInfo { name: self.name.clone(), element: self.element?, shape: self.shape.clone() })
     }
 }
 
 /// A value of the compatibility string, `compiler=8.4;npu=4000;…`.
 fn requirement<'a>(compatibility: &'a str, key: &str) -> Option<&'a str> {
     compatibility.split(';').find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, value)| value)
-}
-
-fn estimate(document: &Document<'_>) -> Option<Estimate> {
-    let metrics = document.performance()?;
-    let (timer_mhz, frequency_mhz) = document.platform().clocks()?;
-    let latency_us = metrics.cycles(timer_mhz) / frequency_mhz;
-    Some(Estimate { latency_us, frequency_mhz, activity_factor: metrics.activity_factor.get() })
 }
 
 /// The tensors of one side of the network. A tensor has the first name that the model gives it; one without a name, or
@@ -228,14 +220,4 @@ pub(crate) fn section_records<'f, T: FromBytes + zerocopy::Immutable + zerocopy:
     let bytes = document.section(name).map_or(&[][..], |(_, bytes)| bytes);
     let whole = bytes.len() / size_of::<T>();
     <[T]>::ref_from_prefix_with_elems(bytes, whole).map_or(&[], |(records, _)| records)
-}
-
-fn footprint(document: &Document<'_>, io: u64) -> Footprint {
-    let sum = |prefix: &str| {
-        let sections = document.sections().iter().filter(|section: &&Section<'_>| section.name.starts_with(prefix));
-        sections.fold(0, |sum: u64, section| sum.saturating_add(section.size))
-    };
-    let cmx =
-        document.sections().iter().filter(|section| section.kind == section_type::CMX_WORKSPACE).map(|section| section.size).collect();
-    Footprint { constants: sum("buffer.Constant."), scratch: sum("buffer.DDR."), io, cmx }
 }

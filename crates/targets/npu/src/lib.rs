@@ -30,3 +30,32 @@ pub use lower::{Options, lower};
 pub use machine::Machine;
 pub use read::Document;
 pub use shave::KernelTable;
+
+use chipless_model::{Finding, Info, Node, Rule};
+
+/// Whether a file looks like a blob: an ELF file, or the footer of the plugin's metadata.
+pub fn recognize(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\x7fELF") || bytes.ends_with(b"OVNPU")
+}
+
+impl Document<'_> {
+    /// What the file is.
+    pub fn info(&self) -> Info {
+        info::info(self)
+    }
+
+    /// The file's own structures.
+    pub fn raw(&self) -> Node {
+        dump::dump(self)
+    }
+
+    /// What was found while reading: odd, but no reason to stop.
+    pub fn findings(&self) -> &[Finding] {
+        self.warnings()
+    }
+}
+
+/// Every rule of this target.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    rules::RULES.iter().chain(schedule::rules::ALL).chain(lower::RULES).copied()
+}

@@ -6,10 +6,10 @@ use crate::dma::{Descriptor, Operation};
 use crate::dpu;
 use crate::image::Image;
 use crate::inference::Inference;
-use crate::info::{Info, Tensor};
-use crate::read::Document;
+use crate::info::{Edge, Tensor};
 use crate::kernels::{self, Accumulators, Cmx, Descriptors, DpuTask, Invocation, Source, Transfer, Work};
 use crate::machine::Machine;
+use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
@@ -75,6 +75,9 @@ pub(crate) static SHAVE_ARGUMENTS: Rule = Rule {
     remedy: "If the kernel was named with --kernel, it may be another operation; otherwise the block is damaged.",
     source: "NPU4 SHAVE invocation, offset 8",
 };
+
+/// Rules of lowering.
+pub(crate) static RULES: &[&Rule] = &[&UNMAPPED, &ELEMENT, &LAYOUT, &DPU_WORKLOAD, &SHAVE_ARGUMENTS];
 
 /// Lowers an image. Findings say why that is not possible.
 pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Options) -> Result<Program<'i>, Vec<Finding>> {
@@ -166,7 +169,7 @@ impl<'i> Lowering<'_, 'i> {
 
     /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.
     fn interface(&mut self, document: &Document<'_>) {
-        let info = Info::read(document);
+        let edge = Edge::read(document);
         let mut ports = |tensors: Vec<Tensor>, kind: &str| -> Vec<Port> {
             let port = |(index, tensor): (usize, Tensor)| {
                 let section = format!("io.{kind}.{index}");
@@ -177,7 +180,8 @@ impl<'i> Lowering<'_, 'i> {
                     return None;
                 };
                 if tensor.layout.is_some() {
-                    self.findings.push(LAYOUT.at(place, format!("tensor {} is not stored row by row, which is not supported", tensor.name)));
+                    self.findings
+                        .push(LAYOUT.at(place, format!("tensor {} is not stored row by row, which is not supported", tensor.name)));
                     return None;
                 }
                 let buffer = self.image.section(&section).and_then(|s| self.buffers[s])?;
@@ -185,9 +189,9 @@ impl<'i> Lowering<'_, 'i> {
             };
             tensors.into_iter().enumerate().filter_map(port).collect()
         };
-        let interface = Interface { inputs: ports(info.inputs, "NetworkInput"), outputs: ports(info.outputs, "NetworkOutput") };
+        let interface = Interface { inputs: ports(edge.inputs, "NetworkInput"), outputs: ports(edge.outputs, "NetworkOutput") };
         self.program.interface = interface;
-        self.program.name = info.network;
+        document.metadata().identification.network.text().unwrap_or_default().clone_into(&mut self.program.name);
     }
 
     fn syncs(&mut self, schedule: &Schedule) {
@@ -262,11 +266,7 @@ impl<'i> Lowering<'_, 'i> {
         let demand = Demand { resource: ResourceId::from_raw(0), bytes: moved };
         let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
         let kernel = self.program.kernels.push(kernel);
-        let location = Location {
-            part: self.part(bytes.section),
-            offset: place.offset.unwrap_or(0),
-            size: bytes.size as u32,
-        };
+        let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
         self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
     }
 
@@ -307,7 +307,9 @@ impl<'i> Lowering<'_, 'i> {
             }
         };
         let destinations = match &descriptor.operation {
-            Operation::Move { destination, to, .. } | Operation::Gather { destination, to, .. } | Operation::Fill { destination, to, .. } => {
+            Operation::Move { destination, to, .. }
+            | Operation::Gather { destination, to, .. }
+            | Operation::Fill { destination, to, .. } => {
                 if let Target::Register(_) = address::resolve(self.image, *destination) {
                     name = "register write";
                     Vec::new()
@@ -364,9 +366,7 @@ impl<'i> Lowering<'_, 'i> {
             identity.clone()
         } else {
             let code = match address::resolve(self.image, text) {
-                Target::Section(section, offset) => {
-                    self.image.bytes(section).get(offset as usize..).and_then(|b| b.get(..size as usize))
-                }
+                Target::Section(section, offset) => self.image.bytes(section).get(offset as usize..).and_then(|b| b.get(..size as usize)),
                 _ => None,
             };
             let Some(code) = code else {
@@ -432,7 +432,12 @@ impl<'i> Lowering<'_, 'i> {
             Target::Register(_) | Target::Unmapped => None,
         };
         if found.is_none() {
-            self.findings.push(UNMAPPED.at(place.clone(), format!("its {role} {address:#x} is neither in a section nor in the CMX of one tile of the program")));
+            self.findings.push(
+                UNMAPPED.at(
+                    place.clone(),
+                    format!("its {role} {address:#x} is neither in a section nor in the CMX of one tile of the program"),
+                ),
+            );
         }
         found
     }
@@ -444,7 +449,12 @@ impl<'i> Lowering<'_, 'i> {
         };
         let found: Vec<_> = address::tiles(mask).map(|tile| (tile, self.cmx.buffer(tile))).collect();
         if let Some((tile, _)) = found.iter().find(|(_, buffer)| buffer.is_none()) {
-            self.findings.push(UNMAPPED.at(place.clone(), format!("its destination {address:#x} names the CMX of tile {tile}, which the program does not use")));
+            self.findings.push(
+                UNMAPPED.at(
+                    place.clone(),
+                    format!("its destination {address:#x} names the CMX of tile {tile}, which the program does not use"),
+                ),
+            );
         }
         found.into_iter().filter_map(|(_, buffer)| Some((buffer?, offset))).collect()
     }

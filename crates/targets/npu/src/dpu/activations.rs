@@ -92,7 +92,8 @@ impl Tensor {
                     None => self.decode(bytes, row)?,
                     Some(pattern) => {
                         self.decode(bytes, &mut pixels)?;
-                        let taken = pixels.chunks_exact(read).flat_map(|pixel| pixel.iter().enumerate()).filter(|(c, _)| pattern >> c & 1 == 1);
+                        let taken =
+                            pixels.chunks_exact(read).flat_map(|pixel| pixel.iter().enumerate()).filter(|(c, _)| pattern >> c & 1 == 1);
                         row.iter_mut().zip(taken).for_each(|(value, (_, stored))| *value = *stored);
                     }
                 }
@@ -269,7 +270,9 @@ fn regular(slide: Slide) -> Vec<(std::ops::Range<usize>, u64)> {
     let mut found: Vec<(std::ops::Range<usize>, u64)> = Vec::new();
     for range in slide.taps() {
         match found.last_mut() {
-            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => *count += 1,
+            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => {
+                *count += 1
+            }
             _ => found.push((range, 1)),
         }
     }

@@ -222,8 +222,17 @@ impl Workload {
     fn window(&self) -> Window {
         let (x, y) = (self.geometry.x, self.geometry.y);
         Window {
-            height: y.size, width: x.size, channels: self.input.channels(&self.geometry),
-            ky: y.kernel, kx: x.kernel, sy: y.stride, sx: x.stride, top: y.pad, left: x.pad, oh: y.outputs, ow: x.outputs,
+            height: y.size,
+            width: x.size,
+            channels: self.input.channels(&self.geometry),
+            ky: y.kernel,
+            kx: x.kernel,
+            sy: y.stride,
+            sx: x.stride,
+            top: y.pad,
+            left: x.pad,
+            oh: y.outputs,
+            ow: x.outputs,
         }
     }
 }

@@ -149,7 +149,10 @@ impl Rows<'_> {
         for (position, index) in indices.iter().enumerate() {
             let index = i64::from_le_bytes(*index);
             if !u64::try_from(index).is_ok_and(|i| i < self.rows) {
-                return Err(Fault::program(format!("index {index} at position {position} of the list is outside the {} rows that the source has", self.rows)));
+                return Err(Fault::program(format!(
+                    "index {index} at position {position} of the list is outside the {} rows that the source has",
+                    self.rows
+                )));
             }
             let start = (self.offset + index as u64 * self.row) as usize;
             picked.extend_from_slice(&self.bytes[start..start + self.row as usize]);

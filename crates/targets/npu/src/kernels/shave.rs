@@ -98,7 +98,8 @@ impl Invocation<'_> {
     }
 
     fn located(&self, tensor: &TensorRef) -> Result<(BufferId, Pattern), Fault> {
-        self.place(tensor).ok_or_else(|| Fault::program(format!("tensor at {:#x}, which is not in the CMX of one tile of the program", tensor.address)))
+        self.place(tensor)
+            .ok_or_else(|| Fault::program(format!("tensor at {:#x}, which is not in the CMX of one tile of the program", tensor.address)))
     }
 
     fn load(&self, storage: &Storage<'_>, tensor: &TensorRef) -> Result<shave::Tensor, Fault> {

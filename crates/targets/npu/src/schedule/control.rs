@@ -100,7 +100,8 @@ impl Control {
     fn read_work_items(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
         let (section, items) = inference.work_items;
         for (index, item) in items.iter().enumerate() {
-            let place = image.place(section, index as u64 * size_of_val(item) as u64, size_of_val(item) as u64).at(format!("work item {index}"));
+            let place =
+                image.place(section, index as u64 * size_of_val(item) as u64, size_of_val(item) as u64).at(format!("work item {index}"));
             let unit = match item.kind {
                 0 | 4 => Unit::Dpu(item.unit),
                 1 => Unit::Dma { engine: item.unit, list: item.sub_unit },
@@ -163,7 +164,8 @@ impl Control {
         }
         if findings.is_empty() {
             for (barrier, _) in self.barriers.iter().zip(&loaded).filter(|(_, loaded)| !**loaded) {
-                let message = format!("is never programmed: neither the start nor another use of physical barrier {} leads to it", barrier.physical);
+                let message =
+                    format!("is never programmed: neither the start nor another use of physical barrier {} leads to it", barrier.physical);
                 findings.push(rules::BARRIER_UNPROGRAMMED.at(barrier.place.clone(), message));
             }
         }

@@ -25,14 +25,6 @@ rules! {
         "The media unit's descriptors are known by layout only; Chipless does not execute them."
         "Compile without the media pre-processing."
         "NPU4 work item, offset 8";
-    WORK_ITEM_ADDRESS "npu-work-item-address" "a work item points where no descriptor of its engine can be"
-        "DMA work items point to the start of a 224-byte descriptor of their own engine and list in DDR; DPU and SHAVE work items point into the CMX of their own tile. The hardware would execute whatever bytes it finds."
-        "Check the relocation of the work item (rela.program.workItem) and the section that it names."
-        "NPU4 work item, offset 0";
-    WORK_ITEM_RANGE "npu-work-item-range" "work items are enqueued that do not exist"
-        "A barrier names a first work item and a count; both must lie in program.workItem."
-        "The table of barriers and the table of work items do not belong together."
-        "NPU4 task barrier map, offset 12 and 16";
     TILE "npu-tile" "a tile that the program does not use"
         "A program has a CMX workspace for each tile that it uses. Work for another tile would run in somebody else's memory."
         "The blob was compiled for more tiles than it is given, or a work item is damaged."

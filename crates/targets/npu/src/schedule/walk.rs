@@ -252,7 +252,10 @@ impl Walk<'_, '_> {
             _ => None,
         };
         let Some((section, offset, index)) = found else {
-            let message = format!("{} goes on at {address:#x}, where no descriptor of task.dma.{engine}.{list} starts", Unit::Dma { engine, list }.name());
+            let message = format!(
+                "{} goes on at {address:#x}, where no descriptor of task.dma.{engine}.{list} starts",
+                Unit::Dma { engine, list }.name()
+            );
             self.report(&rules::DMA_LINK, Place::file().in_part(format!("task.dma.{engine}.{list}")), message);
             return Resolved::Broken;
         };
@@ -296,7 +299,8 @@ impl Walk<'_, '_> {
             return Resolved::Broken;
         }
         let Some(invariant) = self.fetched(tile, full, 352) else { return Resolved::NotYet };
-        let Some(Found { kind: TaskKind::Invariant, index: which, .. }) = self.tasks.record(invariant.from.section, invariant.from.offset) else {
+        let Some(Found { kind: TaskKind::Invariant, index: which, .. }) = self.tasks.record(invariant.from.section, invariant.from.offset)
+        else {
             let message = format!("its invariant pointer {full:#x} does not name the start of an invariant");
             self.report(&rules::INVARIANT_POINTER, self.place(variant.from, &item), message);
             return Resolved::Broken;
@@ -309,13 +313,15 @@ impl Walk<'_, '_> {
         self.tasks.count(invariant.from.section, which);
         self.check_masks(variant.from, waits | posts, &item);
         let next = if word >> 15 & 1 != 0 { cmx + (u64::from(word >> 16) << 5) } else { 0 };
-        let task = Task { description: Description::Dpu { tile, variant, invariant }, waits, posts, configures: Vec::new(), releases: Vec::new() };
+        let task =
+            Task { description: Description::Dpu { tile, variant, invariant }, waits, posts, configures: Vec::new(), releases: Vec::new() };
         Resolved::Task(task, next)
     }
 
     fn resolve_shave(&mut self, tile: u8, address: u64) -> Resolved {
         let Some(invocation) = self.fetched(tile, address, 96) else { return Resolved::NotYet };
-        let Some(Found { kind: TaskKind::Invocation, index, .. }) = self.tasks.record(invocation.from.section, invocation.from.offset) else {
+        let Some(Found { kind: TaskKind::Invocation, index, .. }) = self.tasks.record(invocation.from.section, invocation.from.offset)
+        else {
             let message = format!("shave{tile} is sent to {address:#x}, where no invocation starts");
             self.report(&rules::INVOCATION_POINTER, self.place(invocation.from, "invocation"), message);
             return Resolved::Broken;
@@ -336,7 +342,13 @@ impl Walk<'_, '_> {
             return Resolved::Broken;
         }
         self.check_masks(invocation.from, waits | posts, &item);
-        let task = Task { description: Description::Shave { tile, invocation, range }, waits, posts, configures: Vec::new(), releases: Vec::new() };
+        let task = Task {
+            description: Description::Shave { tile, invocation, range },
+            waits,
+            posts,
+            configures: Vec::new(),
+            releases: Vec::new(),
+        };
         Resolved::Task(task, next)
     }
 
