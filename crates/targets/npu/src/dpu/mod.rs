@@ -25,6 +25,9 @@ mod weights;
 mod window;
 mod workload;
 
+#[cfg(test)]
+mod tests;
+
 pub use cost::DpuFigures;
 pub use execute::{Partial, TileMemory};
 pub use region::{Region, TILE_BYTES};

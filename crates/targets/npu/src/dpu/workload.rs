@@ -75,6 +75,7 @@ impl Workload {
         if tile >= 6 {
             return Err(DecodeError::new("tile", "0 to 5", tile));
         }
+        let output = Output::decode(&i, &v, registers::halo_regions(variant))?;
         let operation = operation(&i)?;
         let geometry = geometry(&i, &v, operation)?;
         let activations = input_format(i.amode).ok_or_else(|| DecodeError::new("amode", "a format, 0 to 9", i.amode))?;
@@ -119,7 +120,7 @@ impl Workload {
             operation,
             geometry,
             post: Post::decode(&i, operation, activations)?,
-            output: Output::decode(&i, &v, registers::halo_regions(variant))?,
+            output,
             input,
             second,
             weights,

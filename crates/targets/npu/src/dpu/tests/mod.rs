@@ -1,0 +1,5 @@
+//! Hand-built descriptors against the definition and against known numbers.
+
+mod build;
+mod random;
+mod reference;
