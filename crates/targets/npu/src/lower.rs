@@ -363,7 +363,7 @@ impl<'i> Lowering<'_, 'i> {
     /// The work of a kernel whose code and arguments are at these addresses.
     fn kernel(&mut self, text: u64, size: u64, arguments: u64, place: &Place) -> Option<Work> {
         let identity = if let Some(identity) = self.operations.get(&(text, size)) {
-            identity.clone()
+            *identity
         } else {
             let code = match address::resolve(self.image, text) {
                 Target::Section(section, offset) => self.image.bytes(section).get(offset as usize..).and_then(|b| b.get(..size as usize)),
@@ -374,7 +374,7 @@ impl<'i> Lowering<'_, 'i> {
                 return None;
             };
             let identity = self.options.kernels.identify(code);
-            self.operations.insert((text, size), identity.clone());
+            self.operations.insert((text, size), identity);
             identity
         };
         let Target::Section(section, offset) = address::resolve(self.image, arguments) else {

@@ -271,7 +271,7 @@ fn regular(slide: Slide) -> Vec<(std::ops::Range<usize>, u64)> {
     for range in slide.taps() {
         match found.last_mut() {
             Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => {
-                *count += 1
+                *count += 1;
             }
             _ => found.push((range, 1)),
         }

@@ -160,10 +160,9 @@ impl Workload {
 
     /// Whether every pixel, and the window's first channel in it, starts on a byte.
     fn starts_on_bytes(&self) -> bool {
-        [Some(&self.input), self.second.as_ref()]
-            .into_iter()
-            .flatten()
-            .all(|tensor| [tensor.size.z, self.geometry.start.z].iter().all(|channels| channels * tensor.format.bits() as usize % 8 == 0))
+        [Some(&self.input), self.second.as_ref()].into_iter().flatten().all(|tensor| {
+            [tensor.size.z, self.geometry.start.z].iter().all(|channels| (channels * tensor.format.bits() as usize).is_multiple_of(8))
+        })
     }
 
     fn find_unsupported(&self, i: &Invariant, v: &Variant) -> Option<String> {

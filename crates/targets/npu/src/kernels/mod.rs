@@ -29,8 +29,7 @@ impl Descriptors<'_> {
             if now != Some(*bytes) {
                 let at = now.and_then(|now| now.iter().zip(*bytes).position(|(a, b)| a != b)).unwrap_or(0);
                 return Err(Fault::program(format!(
-                    "its descriptor at {:#x} was overwritten before it was executed: byte {at} differs from what the program fetched",
-                    offset
+                    "its descriptor at {offset:#x} was overwritten before it was executed: byte {at} differs from what the program fetched"
                 )));
             }
         }

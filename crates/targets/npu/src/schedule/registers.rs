@@ -2,9 +2,9 @@
 //!
 //! | address | stride | register |
 //! |---|---|---|
-//! | 0x2f00_0000 | 0x20 a tile | DPU FIFO: CMX offset of a variant, divided by 32 |
-//! | 0x2f00_c000 | 0x40 a tile | SHAVE FIFO: CMX offset of an invocation, divided by 32 |
-//! | 0x2f01_0000 | 0x20 a barrier | barrier FIFO: configurations, producers in bits 0..8, last flag in bit 8, consumers in bits 16..24; 0 is none |
+//! | `0x2f00_0000` | 0x20 a tile | DPU FIFO: CMX offset of a variant, divided by 32 |
+//! | `0x2f00_c000` | 0x40 a tile | SHAVE FIFO: CMX offset of an invocation, divided by 32 |
+//! | `0x2f01_0000` | 0x20 a barrier | barrier FIFO: configurations, producers in bits 0..8, last flag in bit 8, consumers in bits 16..24; 0 is none |
 //!
 //! As found in programs of the vendor's compiler; the registers themselves are not publicly documented.
 

@@ -294,7 +294,7 @@ impl Walk<'_, '_> {
         let (pointer, full) = (u64::from(record.u16(0)) << 5, record.u64(0xc0));
         let cmx = 0x4000_0000 | 1 << (21 + tile);
         if full != cmx + pointer {
-            let message = format!("its invariant stands at {:#x} of tile {tile} by invar_ptr, and at {full:#x} by its address", pointer);
+            let message = format!("its invariant stands at {pointer:#x} of tile {tile} by invar_ptr, and at {full:#x} by its address");
             self.report(&rules::INVARIANT_POINTER, self.place(variant.from, &item), message);
             return Resolved::Broken;
         }
