@@ -118,7 +118,11 @@ impl<'f> Image<'f> {
     /// Where bytes of a section lie in the file; only the section's name where they do not.
     pub fn place(&self, section: usize, offset: u64, size: u64) -> Place {
         let Some(section) = self.sections.get(section) else { return Place::file() };
-        let place = if section.bytes.is_empty() { Place::file() } else { Place::bytes(section.file_offset.saturating_add(offset), size) };
+        let place = if section.bytes.is_empty() {
+            Place::file()
+        } else {
+            Place::bytes(section.file_offset.saturating_add(offset.min(section.bytes.len() as u64)), size)
+        };
         place.in_part(section.name.to_owned())
     }
 

@@ -96,7 +96,7 @@ impl Workload {
             (self.input.pattern.is_some(), "compressed input"),
             (self.continued, "continued"),
         ];
-        parts.extend(flags.into_iter().filter(|&(set, name)| set).map(|(set, name)| name.to_owned()));
+        parts.extend(flags.into_iter().filter_map(|(set, name)| set.then(|| name.to_owned())));
         parts.extend(self.output.permutation().map(|order| format!("order {order}")));
         for (name, swizzle) in [("in", self.input.swizzle), ("weights", self.weights.swizzle), ("out", self.output.swizzle)] {
             if !swizzle.is_off() {

@@ -86,7 +86,7 @@ impl Kernel for Transfer<'_> {
             Source::Rows { buffer, offset, row, rows, list } => {
                 let mut indices = Vec::new();
                 strided::gather(storage.bytes(list.0), &list.1, &mut indices).map_err(fault)?;
-                let rows = Rows { bytes: storage.bytes(*buffer), offset: *offset, row: *row, rows: *rows };
+                let rows = Rows { bytes: storage.bytes(*buffer), offset: *offset, size: *row, count: *rows };
                 rows.pick(&indices)?
             }
             Source::Fill(value) => {
@@ -138,24 +138,24 @@ impl Transfer<'_> {
 struct Rows<'s> {
     bytes: &'s [u8],
     offset: u64,
-    row: u64,
-    rows: u64,
+    size: u64,
+    count: u64,
 }
 
 impl Rows<'_> {
     fn pick(&self, indices: &[u8]) -> Result<Vec<u8>, Fault> {
         let (indices, _) = indices.as_chunks::<8>();
-        let mut picked = Vec::with_capacity(indices.len() * self.row as usize);
+        let mut picked = Vec::with_capacity(indices.len() * self.size as usize);
         for (position, index) in indices.iter().enumerate() {
             let index = i64::from_le_bytes(*index);
-            if !u64::try_from(index).is_ok_and(|i| i < self.rows) {
+            if !u64::try_from(index).is_ok_and(|i| i < self.count) {
                 return Err(Fault::program(format!(
                     "index {index} at position {position} of the list is outside the {} rows that the source has",
-                    self.rows
+                    self.count
                 )));
             }
-            let start = (self.offset + index as u64 * self.row) as usize;
-            picked.extend_from_slice(&self.bytes[start..start + self.row as usize]);
+            let start = (self.offset + index as u64 * self.size) as usize;
+            picked.extend_from_slice(&self.bytes[start..start + self.size as usize]);
         }
         Ok(picked)
     }
@@ -183,7 +183,7 @@ fn fault(error: impl std::fmt::Display) -> Fault {
 
 /// The rows that a buffer holds from an offset on.
 pub(crate) fn rows_from(offset: u64, row: u64, size: u64) -> u64 {
-    if row == 0 { 0 } else { size.saturating_sub(offset) / row }
+    size.saturating_sub(offset).checked_div(row).unwrap_or(0)
 }
 
 /// A list of `count` 64-bit indices.

@@ -159,7 +159,9 @@ impl Control {
                 continue;
             }
             let chain: Vec<usize> = std::iter::successors(Some(id), next).collect();
-            chain.iter().for_each(|b| loaded[*b] = true);
+            for barrier in &chain {
+                loaded[*barrier] = true;
+            }
             self.chains.push(chain);
         }
         if findings.is_empty() {

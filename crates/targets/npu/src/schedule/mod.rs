@@ -134,7 +134,7 @@ pub(crate) enum Description {
     /// A DMA; its descriptor stays in DDR.
     Dma {
         /// The descriptor.
-        descriptor: Descriptor,
+        descriptor: Box<Descriptor>,
         /// Its bytes.
         bytes: Slice,
     },

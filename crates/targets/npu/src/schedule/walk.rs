@@ -60,7 +60,7 @@ struct Server {
     /// Address of the next descriptor; 0 at the end of the piece.
     cursor: u64,
     /// The task at the cursor, once its descriptor is there, and the address of the one after.
-    head: Option<(Task, u64)>,
+    head: Option<(Box<Task>, u64)>,
 }
 
 impl Walk<'_, '_> {
@@ -173,7 +173,7 @@ impl Walk<'_, '_> {
         let Some((task, next)) = self.servers[server].head.take() else { return false };
         self.servers[server].cursor = next;
         let piece = self.servers[server].piece;
-        self.run(task, piece);
+        self.run(*task, piece);
         true
     }
 
@@ -276,8 +276,14 @@ impl Walk<'_, '_> {
         }
         let (link, waits, posts) = (descriptor.link, descriptor.waits, descriptor.posts);
         self.check_masks(bytes, waits | posts, &format!("descriptor {index}"));
-        let task = Task { description: Description::Dma { descriptor, bytes }, waits, posts, configures: Vec::new(), releases: Vec::new() };
-        Resolved::Task(task, link)
+        let task = Task {
+            description: Description::Dma { descriptor: Box::new(descriptor), bytes },
+            waits,
+            posts,
+            configures: Vec::new(),
+            releases: Vec::new(),
+        };
+        Resolved::Task(Box::new(task), link)
     }
 
     fn resolve_dpu(&mut self, tile: u8, address: u64) -> Resolved {
@@ -315,7 +321,7 @@ impl Walk<'_, '_> {
         let next = if word >> 15 & 1 != 0 { cmx + (u64::from(word >> 16) << 5) } else { 0 };
         let task =
             Task { description: Description::Dpu { tile, variant, invariant }, waits, posts, configures: Vec::new(), releases: Vec::new() };
-        Resolved::Task(task, next)
+        Resolved::Task(Box::new(task), next)
     }
 
     fn resolve_shave(&mut self, tile: u8, address: u64) -> Resolved {
@@ -349,7 +355,7 @@ impl Walk<'_, '_> {
             configures: Vec::new(),
             releases: Vec::new(),
         };
-        Resolved::Task(task, next)
+        Resolved::Task(Box::new(task), next)
     }
 
     /// A descriptor in the CMX of this very tile, if the program has brought it there by now.
@@ -454,7 +460,7 @@ impl Walk<'_, '_> {
 
 enum Resolved {
     /// The task, and the address of the next descriptor of its piece (0: none).
-    Task(Task, u64),
+    Task(Box<Task>, u64),
     /// Its descriptor is not there yet.
     NotYet,
     /// Its descriptor is wrong; that has been reported.

@@ -4,20 +4,21 @@ mod blob;
 mod faults;
 
 use blob::{Blob, Patch, put};
-use chipless_model::{ElementType, Finding, Limits};
-use chipless_npu::dump::dump;
+use chipless_model::{ElementType, Finding, Limits, Value};
 use chipless_npu::image::{BASE, Image};
 use chipless_npu::inference::Inference;
-use chipless_npu::info::Info;
+use chipless_npu::info::{Edge, info};
 use chipless_npu::raw::TaskKind;
 use chipless_npu::read::{Document, Platform, Version};
 use proptest::prelude::*;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Everything that a reader does with a file.
 pub(crate) fn read_all(file: &[u8]) -> Result<Vec<Finding>, Vec<Finding>> {
     let document = Document::read(file)?;
-    Info::read(&document);
+    document.info();
+    document.raw();
     let image = Image::load(&document, &Limits::default())?;
     Inference::read(&document, &image)?;
     Ok(document.warnings().to_vec())
@@ -44,23 +45,26 @@ fn a_whole_blob_is_read() {
 #[test]
 fn info_tells_what_the_file_says() {
     let file = Blob::tiny().file();
-    let info = Info::read(&Document::read(&file).expect("the blob is good"));
-    assert_eq!((info.network.as_str(), info.compiler.as_deref(), info.tiles), ("tiny", Some("8.4"), 1));
+    let document = Document::read(&file).expect("the blob is good");
+    let info = document.info();
+    assert_eq!((info.target, info.platform.as_str(), info.name.as_str()), ("npu", "NPU4000", "tiny"));
     let [input] = &info.inputs[..] else { panic!("one input") };
-    assert_eq!((input.name.as_str(), input.element, &input.shape[..]), ("x", Some(ElementType::Float16), &[2, 8][..]));
-    assert_eq!((input.bytes, &input.layout), (32, &None));
+    assert_eq!((input.name.as_str(), input.element, &input.shape[..]), ("x", ElementType::Float16, &[2, 8][..]));
     assert_eq!(info.outputs[0].name, "result");
     for (name, count) in
         [("barriers", 2), ("physical_barriers", 2), ("dma", 2), ("dma_nonempty", 1), ("dpu_variants", 1), ("work_items", 3)]
     {
-        assert!(info.counts.contains(&(name, count)), "{name} in {:?}", info.counts);
+        assert!(info.counts.contains(&(name.to_owned(), count)), "{name} in {:?}", info.counts);
     }
-    let footprint = info.footprint.expect("NPU4 sections are known");
-    assert_eq!((footprint.constants, footprint.scratch, footprint.io, footprint.cmx), (64, 4096, 64, vec![0x19000]));
-    let estimate = info.estimate.expect("the file has one");
-    assert!((estimate.latency_us - 18_000.0 / 1850.0).abs() < 0.05, "{estimate:?}");
-    assert!((estimate.activity_factor - 0.25).abs() < 1e-6);
-    assert!(info.shave_code);
+    let facts: BTreeMap<_, _> = info.facts.into_iter().collect();
+    assert_eq!(facts["compiler"], Value::Text("8.4".to_owned()));
+    assert_eq!(facts["embeds_shave_code"], Value::Text("yes".to_owned()));
+    for (name, count) in [("tiles", 1), ("constant_bytes", 64), ("ddr_scratch_bytes", 4096), ("io_bytes", 64), ("cmx0_bytes", 0x19000)] {
+        assert_eq!(facts[name], Value::Integer(count), "{name}");
+    }
+    let number = |name| if let Value::Number(number) = facts[name] { number } else { panic!("{name} is a number") };
+    assert!((number("compiler_estimate_us") - 18_000.0 / 1850.0).abs() < 0.05);
+    assert!((number("compiler_activity_factor") - 0.25).abs() < 1e-6);
 }
 
 #[test]
@@ -68,7 +72,7 @@ fn an_elf_without_trailer_is_read() {
     let file = Blob::tiny().elf();
     let document = Document::read(&file).expect("the blob is good");
     assert!(document.trailer().is_none() && document.warnings().is_empty());
-    assert_eq!(Info::read(&document).compiler.as_deref(), Some("8.3"));
+    assert!(info(&document).facts.contains(&("compiler".to_owned(), Value::Text("8.3".to_owned()))));
 }
 
 #[test]
@@ -93,7 +97,7 @@ fn programs_for_other_chips_are_read_but_not_loaded() {
         assert_eq!(document.platform().to_string(), name);
         let message = document.supported().expect_err("another chip").message;
         assert!(message.contains(name) && message.contains("not supported"), "{message}");
-        assert_eq!(Info::read(&document).inputs.len(), 1);
+        assert_eq!(document.info().inputs.len(), 1);
         let findings = Image::load(&document, &Limits::default()).expect_err("another chip");
         assert_eq!(findings[0].rule.code, "npu-unsupported-platform");
     }
@@ -174,16 +178,21 @@ fn tensors_that_are_not_row_major_tell_their_layout() {
     let input = metadata.windows(2).position(|bytes| bytes == b"x\0").expect("the input's name") - 104;
     put(metadata, input + 360, 0x21u64.to_le_bytes());
     let file = blob.file();
-    let info = Info::read(&Document::read(&file).expect("the structure is good"));
-    assert_eq!(info.inputs[0].layout, Some((vec![128, 16], 0x21)));
+    let edge = Edge::read(&Document::read(&file).expect("the structure is good"));
+    assert_eq!(edge.inputs[0].layout, Some((vec![128, 16], 0x21)));
 }
 
 #[test]
 fn the_dump_shows_every_level() {
     let file = Blob::tiny().file();
-    let text = dump(&Document::read(&file).expect("the blob is good")).to_string();
-    for part in ["e_shnum", "VPU_NETDESC", "elfsym", "entry, type 10", "R_VPU_32", "name MIV", "NPU4000", "next_same_id -1", "descriptor"] {
-        assert_eq!(text.contains(part), part != "elfsym", "{part}");
+    let dump = Document::read(&file).expect("the blob is good").raw();
+    let names: Vec<&str> = dump.children.iter().map(|part| part.name.as_str()).collect();
+    let levels =
+        ["elf_header", "sections", "symbols", "relocations", "notes", "platform", "metadata", "barriers", "work_items", "plugin_metadata"];
+    assert!(levels.iter().all(|level| names.contains(level)), "{names:?}");
+    let text = format!("{dump:?}");
+    for part in ["e_shnum", "VPU_NETDESC", "R_VPU_32", "MIV", "NPU4000", "next_same_id", "Integer(-1)"] {
+        assert!(text.contains(part), "{part}");
     }
 }
 
@@ -212,7 +221,7 @@ proptest! {
             prop_assert!(finding.place.offset.is_none_or(|offset| offset <= file.len() as u64), "{finding}");
         }
         if let Ok(document) = Document::read(&file) {
-            prop_assert!(dump(&document).to_string().contains("sections"));
+            prop_assert!(document.raw().children.iter().any(|part| part.name == "sections"));
         }
     }
 }
