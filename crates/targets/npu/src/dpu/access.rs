@@ -63,7 +63,7 @@ impl Workload {
             maps.push((map, size));
             match self.known_bytes(map, size, known) {
                 Some(bytes) => {
-                    let stored = super::weights::bits(&bytes).take(each as usize).filter(|present| *present).count();
+                    let stored = super::weights::count_bits(&bytes, 0, each as usize);
                     exact.push((entry.weights, self.weights.stored_bytes(stored as u64)));
                 }
                 None => bound.push((entry.weights, self.weights.stored_bytes(each))),

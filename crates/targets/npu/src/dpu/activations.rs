@@ -6,9 +6,9 @@
 
 use super::formats::Number;
 use super::geometry::{Axes, Geometry, Slide};
-use super::region::Runs;
+use super::region::{ADDRESS_SPACE, Runs};
 use super::swizzle::Swizzle;
-use super::weights::bits;
+use super::weights::{bits, count_bits};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
@@ -72,8 +72,7 @@ impl Tensor {
     fn gather_dense<T: Number>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
         let window = geometry.window();
         let (first, read) = self.read_channels(geometry);
-        let last = geometry.start.y + window.y - 1;
-        let end = self.position(last, geometry.start.x + window.x - 1, first) + self.bytes(read);
+        let (_, end) = self.dense_span(geometry);
         // The array is at most four times as large as what the tile holds, and a swizzled row ends where it starts.
         if end > tile.len() as u64 {
             return Err(self.outside("activations", end, tile));
@@ -116,15 +115,14 @@ impl Tensor {
         if map_end > tile.len() as u64 {
             return Err(self.outside("sparsity map", map_end, tile));
         }
+        let map = tile.get(elements.map as usize..).unwrap_or_default();
         let mut dense = vec![T::default(); window.volume()];
         let mut packed = vec![T::default(); self.size.z];
         for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
             let number = self.pixel(geometry.start.y + index / window.x, geometry.start.x + index % window.x);
-            let (start, skip) = (number * self.size.z / 8, number * self.size.z % 8);
-            let map = tile.get(elements.map as usize + start..).unwrap_or_default();
-            let map = || bits(map).skip(skip).take(self.size.z);
-            let before = map().take(first).filter(|present| *present).count();
-            let stored = map().skip(first).take(window.z).filter(|present| *present).count();
+            let bit = number * self.size.z;
+            let before = count_bits(map, bit, first);
+            let stored = count_bits(map, bit + first, window.z);
             if stored == 0 {
                 continue;
             }
@@ -138,7 +136,7 @@ impl Tensor {
             })?;
             self.decode(bytes, packed)?;
             let mut values = packed[before..].iter();
-            for (value, present) in pixel.iter_mut().zip(map().skip(first)) {
+            for (value, present) in pixel.iter_mut().zip(bits(map, bit + first)) {
                 if present && let Some(stored) = values.next() {
                     *value = *stored;
                 }
@@ -178,10 +176,23 @@ impl Tensor {
         self.base + (self.pixel(y, x) * self.pitch() + c) as u64 * self.format.bits() / 8
     }
 
+    /// First byte of a window of a dense tensor and the end of its last, before swizzling.
+    fn dense_span(&self, geometry: &Geometry) -> (u64, u64) {
+        let (window, start) = (geometry.window(), geometry.start);
+        let (first, read) = self.read_channels(geometry);
+        let last = self.position(start.y + window.y - 1, start.x + window.x - 1, first);
+        (self.position(start.y, start.x, first), last + self.bytes(read))
+    }
+
     /// The bytes of a dense tensor that the taps of a window fall on.
     pub(super) fn dense_patterns(&self, geometry: &Geometry, emit: &mut dyn FnMut(Pattern)) {
         let (first, read) = self.read_channels(geometry);
-        let columns: Vec<_> = geometry.x.taps().collect();
+        let (start, end) = self.dense_span(geometry);
+        if end > ADDRESS_SPACE {
+            // Nowhere to be read from: one piece says so as well as millions.
+            emit(Pattern::contiguous(start, end - start));
+            return;
+        }
         if self.swizzle.is_off() {
             // Rows and columns repeat regularly: a loop for each.
             let pixel = self.bytes(self.pitch()) as i64;
@@ -200,10 +211,11 @@ impl Tensor {
             }
             return;
         }
+        let columns: Vec<_> = geometry.x.taps().collect();
+        let whole = first == 0 && read == self.pitch();
         let mut runs = Runs::new(emit);
         for y in geometry.y.taps().flatten() {
             for x in &columns {
-                let whole = first == 0 && read == self.pitch();
                 let (pixels, together) = if whole { (1, x.len()) } else { (x.len(), 1) };
                 for i in 0..pixels {
                     let start = self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
@@ -247,8 +259,7 @@ impl Tensor {
             let (start, end) = (row * self.size.z / 8, ((row + window.x) * self.size.z).div_ceil(8));
             let map = known(elements.map + start as u64, (end - start) as u64)?;
             for (x, pointer) in pointers.as_chunks().0.iter().enumerate() {
-                let bits = bits(&map).skip((row + x) * self.size.z - start * 8);
-                let stored = bits.take(geometry.start.z + window.z).filter(|present| *present).count();
+                let stored = count_bits(&map, (row + x) * self.size.z - start * 8, geometry.start.z + window.z);
                 if stored > 0 {
                     found.push((self.base + pointer_offset(u32::from_le_bytes(*pointer)), self.bytes(stored)));
                 }

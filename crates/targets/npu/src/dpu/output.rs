@@ -1,7 +1,7 @@
 //! The output stage (ODU): a box of elements in memory order, its writes to the own tile and to halo regions of others.
 
 use super::geometry::Axes;
-use super::region::Runs;
+use super::region::{ADDRESS_SPACE, Runs};
 use super::registers::{HaloRegion, Invariant, Variant};
 use super::swizzle::Swizzle;
 use super::workload::DecodeError;
@@ -212,13 +212,19 @@ impl Output {
         (inner.of(self.extent) * self.element_bytes(), inner.of(self.extent) == inner.of(self.tensor))
     }
 
+    /// First byte and the end of the last, before swizzling.
+    fn span(&self, destination: &Destination) -> (i64, i64) {
+        let start = self.address(destination, destination.outer.start, destination.middle.start);
+        let last = self.address(destination, destination.outer.end - 1, destination.middle.end - 1);
+        (start, last + self.run().0 as i64)
+    }
+
     /// Whether the box can be written: checked before anything is computed.
     pub(super) fn check(&self, own: u8, memory: &dyn TileMemory) -> Result<(), Fault> {
-        let (run, _) = self.run();
         for destination in self.destinations(own) {
             let tile = destination.tile;
             let size = memory.tile(tile).ok_or_else(|| Fault::program(format!("output: tile {tile} does not exist")))?.len();
-            let end = self.address(&destination, destination.outer.end - 1, destination.middle.end - 1) + run as i64;
+            let (_, end) = self.span(&destination);
             if end > size as i64 {
                 return Err(Fault::program(format!("output: ends at {end:#x} of tile {tile}, beyond its {size:#x} bytes")));
             }
@@ -280,12 +286,17 @@ impl Output {
         for destination in self.destinations(own) {
             let tile = destination.tile;
             let (outer, middle) = (destination.outer.clone(), destination.middle.clone());
+            let (start, end) = self.span(&destination);
+            if end > ADDRESS_SPACE as i64 {
+                // Nowhere to be written to: one piece says so as well as millions.
+                emit(tile, Pattern::contiguous(start as u64, (end - start) as u64));
+                continue;
+            }
             if self.swizzle.is_off() {
                 let loops = [
                     Loop { count: middle.len() as u64, stride: self.middle_pitch() as i64 },
                     Loop { count: outer.len() as u64, stride: destination.outer_pitch },
                 ];
-                let start = self.address(&destination, outer.start, middle.start);
                 emit(tile, Pattern::new(start as u64, run as u64, loops));
                 continue;
             }

@@ -140,7 +140,7 @@ impl Weights {
                 tile.len()
             ))
         })?;
-        Ok(bits(bytes).take(each).collect())
+        Ok(bits(bytes, 0).take(each).collect())
     }
 
     /// The stored weights of a channel, from the first.
@@ -173,7 +173,19 @@ impl Weights {
     }
 }
 
-/// The bits of a map, least significant first.
-pub(super) fn bits(bytes: &[u8]) -> impl Iterator<Item = bool> {
-    bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1))
+/// The bits of a map from bit `first`, least significant first.
+pub(super) fn bits(map: &[u8], first: usize) -> impl Iterator<Item = bool> {
+    let bytes = map.get(first / 8..).unwrap_or_default();
+    bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1)).skip(first % 8)
+}
+
+/// How many of `count` bits of a map from bit `first` are set. Bits beyond its end are not.
+pub(super) fn count_bits(map: &[u8], first: usize, count: usize) -> usize {
+    let (map, first) = (map.get(first / 8..).unwrap_or_default(), first % 8);
+    let ones_before = |end: usize| {
+        let (whole, rest) = map.split_at_checked(end / 8).unwrap_or((map, &[]));
+        let rest = rest.first().map_or(0, |byte| (byte & ((1 << (end % 8)) - 1)).count_ones());
+        whole.iter().map(|byte| byte.count_ones() as usize).sum::<usize>() + rest as usize
+    };
+    ones_before(first + count) - ones_before(first)
 }

@@ -255,7 +255,7 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
     };
     let stride_y = if i.stride_y_en == 1 { i.stride_y } else { i.stride };
     let slide = |axis: SlideRegisters| {
-        let kernel = within(axis.fields[0], 1, 15, axis.kernel)?;
+        let kernel = within(axis.fields[0], 1, 11, axis.kernel)?;
         // A window of padding only has no meaning.
         within(axis.fields[1], 0, axis.kernel - 1, axis.pad)?;
         within(axis.fields[2], 0, axis.kernel - 1, axis.pad_after)?;
@@ -307,6 +307,9 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         within("kernel_x", 1, 1, i.kernel_x)?;
         within("kernel_y", 1, 1, i.kernel_y)?;
         within("stride", 0, 0, i.stride | stride_y)?;
+    }
+    for (field, size) in [("tensor_size_x", i.tensor_size_x), ("tensor_size_y", i.tensor_size_y), ("tensor_size_z", i.tensor_size_z)] {
+        within(field, 1, 8192, size)?;
     }
     let start = Axes { x: v.workload_start_x as usize, y: v.workload_start_y as usize, z: v.workload_start_z as usize };
     Ok(Geometry { x, y, start, channels, outputs })

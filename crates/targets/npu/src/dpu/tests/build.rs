@@ -5,17 +5,17 @@ use crate::dpu::{DecodeError, TileMemory, Workload};
 use chipless_model::Fault;
 
 /// Bytes of a tile in tests: less than a real one has, so that whole memories are compared quickly.
-pub(super) const TILE: usize = 0x4_0000;
+pub(super) const TILE: usize = 0x4_8000;
 
 /// Where tests put things; each has 32 KiB.
-pub(super) const INPUT: u32 = 0x0_0000;
-pub(super) const SECOND: u32 = 0x0_8000;
-pub(super) const TABLE: u32 = 0x1_0000;
-pub(super) const WEIGHTS: u32 = 0x1_8000;
-pub(super) const MAPS: u32 = 0x2_0000;
-pub(super) const POINTERS: u32 = 0x2_8000;
-pub(super) const INPUT_MAP: u32 = 0x2_c000;
-pub(super) const OUTPUT: u32 = 0x3_0000;
+pub(super) const INPUT: u32 = 0x0_8000;
+pub(super) const SECOND: u32 = 0x1_0000;
+pub(super) const TABLE: u32 = 0x1_8000;
+pub(super) const WEIGHTS: u32 = 0x2_0000;
+pub(super) const MAPS: u32 = 0x2_8000;
+pub(super) const POINTERS: u32 = 0x3_0000;
+pub(super) const INPUT_MAP: u32 = 0x3_4000;
+pub(super) const OUTPUT: u32 = 0x3_8000;
 
 /// A task, register by register.
 #[derive(Clone, Debug)]
