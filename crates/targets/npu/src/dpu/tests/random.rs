@@ -4,6 +4,7 @@
 use super::build::{INPUT, INPUT_MAP, MAPS, Memory, OUTPUT, POINTERS, SECOND, TILE, Task, WEIGHTS, scale_word};
 use super::reference;
 use crate::dpu::registers::HaloRegion;
+use crate::dpu::{DpuFigures, Workload};
 use half::{bf16, f16};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -290,5 +291,45 @@ proptest! {
     fn every_task_does_what_its_registers_say(numbers in prop::collection::vec(any::<u16>(), 200)) {
         let (task, memory) = random_task(&numbers);
         check(&task, &memory)?;
+    }
+
+    /// Descriptors with any bits: no panic, no long work, and no byte written that the accesses do not name.
+    #[test]
+    fn broken_tasks_are_refused_or_stay_in_their_bytes(
+        numbers in prop::collection::vec(any::<u16>(), 200),
+        breaks in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let (task, memory) = random_task(&numbers);
+        let (mut invariant, mut variant) = (task.invariant_bytes(), task.variant_bytes());
+        for (at, bits) in breaks {
+            let at = at.index(invariant.len() + variant.len());
+            match at.checked_sub(invariant.len()) {
+                None => invariant[at] ^= bits,
+                Some(at) => variant[at] ^= bits,
+            }
+        }
+        let Ok(workload) = Workload::decode(&invariant, &variant, task.tile) else { return Ok(()) };
+        let own = &memory.tiles[usize::from(task.tile)];
+        let known = |offset: u64, size: u64| own.get(offset as usize..usize::try_from(offset + size).ok()?).map(<[u8]>::to_vec);
+        let mut written: Vec<Vec<bool>> = vec![vec![false; TILE]; 6];
+        let mut pieces = 0;
+        workload.accesses_with(&known, &mut |region| {
+            pieces += 1;
+            if region.write && region.pattern.fits(TILE as u64) {
+                for start in region.pattern.runs() {
+                    written[usize::from(region.tile)][start as usize..(start + region.pattern.run) as usize].fill(true);
+                }
+            }
+        });
+        prop_assert!(pieces < 3_000_000);
+        if workload.cycles(&DpuFigures::default()) > 1e6 {
+            return Ok(());
+        }
+        let mut after = memory.clone();
+        let outcome = workload.execute(&mut after, &mut None);
+        for (tile, written) in written.iter().enumerate() {
+            let outside = (0..TILE).find(|at| memory.tiles[tile][*at] != after.tiles[tile][*at] && (outcome.is_err() || !written[*at]));
+            prop_assert_eq!(outside, None, "tile {}", tile);
+        }
     }
 }
