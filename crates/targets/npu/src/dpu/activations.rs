@@ -4,7 +4,7 @@
 //! each pixel, and a map with one bit for each element, least significant first: 0 is the value zero, 1 the next stored
 //! value of the pixel's storage element.
 
-use super::formats::Number;
+use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
 use super::region::{ADDRESS_SPACE, Runs};
 use super::swizzle::Swizzle;
@@ -62,14 +62,14 @@ impl Tensor {
     }
 
     /// The window as a dense array `[y][x][c]`, integers less their zero point.
-    pub(super) fn gather<T: Number>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    pub(super) fn gather<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
         match self.sparse {
             Some(elements) => self.gather_sparse(elements, tile, geometry),
             None => self.gather_dense(tile, geometry),
         }
     }
 
-    fn gather_dense<T: Number>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    fn gather_dense<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
         let window = geometry.window();
         let (first, read) = self.read_channels(geometry);
         let (_, end) = self.dense_span(geometry);
@@ -91,8 +91,7 @@ impl Tensor {
                     None => self.decode(bytes, row)?,
                     Some(pattern) => {
                         self.decode(bytes, &mut pixels)?;
-                        let taken =
-                            pixels.chunks_exact(read).flat_map(|pixel| pixel.iter().enumerate()).filter(|(c, _)| pattern >> c & 1 == 1);
+                        let taken = pixels.chunks_exact(read).flat_map(|pixel| pixel.iter().enumerate()).filter(|(c, _)| pattern >> c & 1 == 1);
                         row.iter_mut().zip(taken).for_each(|(value, (_, stored))| *value = *stored);
                     }
                 }
@@ -107,7 +106,7 @@ impl Tensor {
         Ok(dense)
     }
 
-    fn gather_sparse<T: Number>(&self, elements: StorageElements, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    fn gather_sparse<T: Element>(&self, elements: StorageElements, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
         let window = geometry.window();
         let first = geometry.start.z;
         let last = self.pixel(geometry.start.y + window.y - 1, geometry.start.x + window.x - 1);
@@ -160,7 +159,7 @@ impl Tensor {
         Ok(pointer_offset(word))
     }
 
-    fn decode<T: Number>(&self, bytes: &[u8], out: &mut [T]) -> Result<(), Fault> {
+    fn decode<T: Element>(&self, bytes: &[u8], out: &mut [T]) -> Result<(), Fault> {
         T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("activations: {e}")))
     }
 
@@ -281,9 +280,7 @@ fn regular(slide: Slide) -> Vec<(std::ops::Range<usize>, u64)> {
     let mut found: Vec<(std::ops::Range<usize>, u64)> = Vec::new();
     for range in slide.taps() {
         match found.last_mut() {
-            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => {
-                *count += 1
-            }
+            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => *count += 1,
             _ => found.push((range, 1)),
         }
     }

@@ -32,7 +32,15 @@ pub struct DpuFigures {
 
 impl Default for DpuFigures {
     fn default() -> DpuFigures {
-        DpuFigures { convolution: 0.25, depthwise: 4.2, max_pool: 5.3, elementwise: 21.1, narrow: 0.5, sparse_weights: 0.52, drain: 636.0 }
+        DpuFigures {
+            convolution: 0.25,
+            depthwise: 4.2,
+            max_pool: 5.3,
+            elementwise: 21.1,
+            narrow: 0.5,
+            sparse_weights: 0.52,
+            drain: 636.0,
+        }
     }
 }
 

@@ -45,6 +45,9 @@ impl Workload {
         if let Some(reason) = self.unsupported() {
             return Err(Fault::unsupported(reason));
         }
+        if let Some(earlier) = &earlier {
+            self.check_continues(earlier)?;
+        }
         let tile = memory.tile(self.tile).ok_or_else(|| Fault::program(format!("tile {} does not exist", self.tile)))?;
         if self.continued {
             self.check_accumulators(tile)?;
@@ -52,14 +55,15 @@ impl Workload {
             self.output.check(self.tile, memory)?;
         }
         let table = if self.uses_weight_table() { self.weights.read_table(tile, self.geometry.outputs)? } else { Vec::new() };
-        let mut sums = if self.input.format.kind() == Kind::Float {
-            Sums::Floats(self.sums::<f32>(tile, &table)?)
-        } else {
-            Sums::Integers(self.sums::<i16>(tile, &table)?)
+        let sums = match (self.input.format.kind(), earlier.map(|earlier| earlier.sums)) {
+            (Kind::Float, None) => Sums::Floats(self.sums::<f32>(tile, &table, None)?),
+            (Kind::Float, Some(Sums::Floats(earlier))) => Sums::Floats(self.sums::<f32>(tile, &table, Some(earlier))?),
+            (Kind::Signed | Kind::Unsigned, None) => Sums::Integers(self.sums::<i16>(tile, &table, None)?),
+            (Kind::Signed | Kind::Unsigned, Some(Sums::Integers(earlier))) => {
+                Sums::Integers(self.sums::<i16>(tile, &table, Some(earlier))?)
+            }
+            _ => return Err(Fault::program("the accumulators hold continued sums of another type")),
         };
-        if let Some(earlier) = earlier {
-            self.add(&mut sums, earlier)?;
-        }
         if self.continued {
             *partial = Some(Partial { extent: self.geometry.extent(), sums });
             return Ok(());
@@ -88,21 +92,18 @@ impl Workload {
         Ok(())
     }
 
-    fn add(&self, sums: &mut Sums, earlier: Partial) -> Result<(), Fault> {
+    /// Whether the sums that the accumulators hold belong to this box.
+    fn check_continues(&self, earlier: &Partial) -> Result<(), Fault> {
         let extent = self.geometry.extent();
+        if !self.uses_weights() {
+            return Err(Fault::program(format!("the accumulators hold a continued convolution, this workload is {}", self.operation())));
+        }
         if earlier.extent != extent {
             return Err(Fault::program(format!(
                 "the accumulators hold a continued box of {}, this workload computes {}",
                 earlier.extent.describe(),
                 extent.describe()
             )));
-        }
-        match (sums, earlier.sums) {
-            (Sums::Floats(sums), Sums::Floats(earlier)) => sums.iter_mut().zip(earlier).for_each(|(sum, before)| *sum += before),
-            (Sums::Integers(sums), Sums::Integers(earlier)) => {
-                sums.iter_mut().zip(earlier).for_each(|(sum, before)| *sum = sum.wrapping_add(before));
-            }
-            _ => return Err(Fault::program("the accumulators hold continued sums of another type")),
         }
         Ok(())
     }

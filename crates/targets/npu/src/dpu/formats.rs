@@ -1,6 +1,6 @@
 //! Stored elements as numbers to compute with: floats as `f32`, integers as `i16` less their zero point.
 
-use chipless_kernels::{Error, cast};
+use chipless_kernels::{Error, Number, cast};
 use chipless_model::{ElementType, Kind};
 
 /// The element type of a mode register (`amode`, `wmode`); `None` for numbers that mean nothing.
@@ -30,13 +30,22 @@ pub(super) fn zero_point(format: ElementType, register: u32) -> i16 {
     }
 }
 
-/// Numbers of the two classes that the multipliers know.
-pub(super) trait Number: Copy + Default + PartialEq {
+/// Numbers of the two classes that the multipliers know: floats, and integers with 32-bit accumulators that wrap.
+pub(super) trait Element: Number<Sum: From<Self>> {
     /// Elements as numbers; integers less their zero point.
     fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [Self]) -> Result<(), Error>;
+
+    /// `sum · factor`.
+    fn scale(sum: Self::Sum, factor: Self) -> Self::Sum;
+
+    /// `a · scale_a + b · scale_b`.
+    fn scaled_add(a: Self, scale_a: u16, b: Self, scale_b: u16) -> Self::Sum;
+
+    /// Whether the product with zero is zero.
+    fn is_finite(self) -> bool;
 }
 
-impl Number for f32 {
+impl Element for f32 {
     fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
         cast::decode_f32(format, bytes, out)?;
         if zero_point != 0 {
@@ -45,9 +54,21 @@ impl Number for f32 {
         }
         Ok(())
     }
+
+    fn scale(sum: f32, factor: f32) -> f32 {
+        sum * factor
+    }
+
+    fn scaled_add(a: f32, scale_a: u16, b: f32, scale_b: u16) -> f32 {
+        a * f32::from(scale_a) + b * f32::from(scale_b)
+    }
+
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
 }
 
-impl Number for i16 {
+impl Element for i16 {
     fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [i16]) -> Result<(), Error> {
         cast::decode_i16(format, bytes, out)?;
         if zero_point != 0 {
@@ -55,5 +76,18 @@ impl Number for i16 {
             out.iter_mut().for_each(|value| *value = value.wrapping_sub(zero_point));
         }
         Ok(())
+    }
+
+    fn scale(sum: i32, factor: i16) -> i32 {
+        sum.wrapping_mul(i32::from(factor))
+    }
+
+    fn scaled_add(a: i16, scale_a: u16, b: i16, scale_b: u16) -> i32 {
+        // 9 bits times 16, twice: 26 bits.
+        i32::from(a) * i32::from(scale_a) + i32::from(b) * i32::from(scale_b)
+    }
+
+    fn is_finite(self) -> bool {
+        true
     }
 }

@@ -22,7 +22,6 @@ mod region;
 mod registers;
 mod swizzle;
 mod weights;
-mod window;
 mod workload;
 
 #[cfg(test)]

@@ -42,13 +42,8 @@ pub(super) struct FloatPost {
 #[derive(Clone, Debug)]
 enum FloatTarget {
     Float32,
-    Float16 {
-        saturate: bool,
-        flush: bool,
-    },
-    BFloat16 {
-        nearest: bool,
-    },
+    Float16 { saturate: bool, flush: bool },
+    BFloat16 { nearest: bool },
     Float8(ElementType),
     /// The nearest integer goes through the integer stages.
     Integer(IntegerPost),
@@ -136,11 +131,7 @@ impl Post {
             return Ok(Post::Unknown { reason: "output elements of less than a byte (odu dtype)".into() });
         }
         let width = |expected: u32, what: &str| {
-            if bits == expected {
-                Ok(())
-            } else {
-                Err(DecodeError::new("odu dtype", format_args!("{expected} bits for {what}"), format_args!("{bits} bits")))
-            }
+            if bits == expected { Ok(()) } else { Err(DecodeError::new("odu dtype", format_args!("{expected} bits for {what}"), format_args!("{bits} bits"))) }
         };
         if input.kind() != Kind::Float {
             return IntegerPost::decode(i, bits, i.ppe_i32_convert).map(|post| match post {
@@ -287,16 +278,12 @@ impl Post {
         let Post::Integer(post) = self else { return Err(Fault::unsupported("integer sums in the float PPE")) };
         let scales = match post.scale {
             Some(scale) => vec![scale; channels],
-            None => table
-                .iter()
-                .enumerate()
-                .map(|(channel, entry)| {
-                    let scale = Scale::from_word(entry.scale).ok_or_else(|| {
-                        Fault::program(format!("weight table, channel {channel}: scale {:#010x} has a reserved rounding mode", entry.scale))
-                    })?;
-                    Ok((entry.bias as i32, scale))
-                })
-                .collect::<Result<Vec<_>, Fault>>()?,
+            None => table.iter().enumerate().map(|(channel, entry)| {
+                let scale = Scale::from_word(entry.scale).ok_or_else(|| {
+                    Fault::program(format!("weight table, channel {channel}: scale {:#010x} has a reserved rounding mode", entry.scale))
+                })?;
+                Ok((entry.bias as i32, scale))
+            }).collect::<Result<Vec<_>, Fault>>()?,
         };
         let values = sums.chunks_exact(channels).flat_map(|pixel| pixel.iter().zip(&scales));
         Ok(match post.target {
@@ -387,8 +374,8 @@ impl IntegerPost {
             2 => return Ok(None),
             other => return Err(DecodeError::new("ppe_i32_convert", "0 to 2", other)),
         };
-        let round =
-            Round::from_register(i.ppe_scale_round).ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
+        let round = Round::from_register(i.ppe_scale_round)
+            .ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
         let scale = Scale { multiplier: i.ppe_scale_mult as u16, shift: i.ppe_scale_shift, round };
         Ok(Some(IntegerPost {
             scale: (i.ppe_scale_override == 1).then_some((i.ppe_bias as i32, scale)),
@@ -437,6 +424,7 @@ fn power(shift: u32) -> f64 {
 
 fn encode<const SIZE: usize>(format: ElementType, values: &[f32]) -> Result<Vec<[u8; SIZE]>, Fault> {
     let mut elements = vec![[0; SIZE]; values.len()];
-    encode_f32(format, values, Rounding::NearestEven, elements.as_flattened_mut()).map_err(|e| Fault::program(format!("results: {e}")))?;
+    encode_f32(format, values, Rounding::NearestEven, elements.as_flattened_mut())
+        .map_err(|e| Fault::program(format!("results: {e}")))?;
     Ok(elements)
 }

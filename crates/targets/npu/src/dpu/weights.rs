@@ -4,7 +4,7 @@
 //! The weights of a channel stand in the order `[ky][kx][c]`. Where they are sparse, a map has one bit for each, least
 //! significant first, and only the weights whose bit is set are stored. Table, weights and maps are swizzled alike.
 
-use super::formats::Number;
+use super::formats::Element;
 use super::swizzle::Swizzle;
 use chipless_model::{ElementType, Fault};
 
@@ -37,7 +37,7 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    fn values<T: Number>(&self, format: ElementType, zero_point: i16) -> Result<[T; 16], Fault> {
+    fn values<T: Element>(&self, format: ElementType, zero_point: i16) -> Result<[T; 16], Fault> {
         let mut bytes = [0; 32];
         let size = if format.bits() == 16 { 2 } else { 1 };
         for (bytes, entry) in bytes.chunks_exact_mut(size).zip(self.entries) {
@@ -103,7 +103,7 @@ impl Weights {
     }
 
     /// The weights of these channels, `each` for every channel, absent ones as zero. Channels are counted from `first` in errors.
-    pub(super) fn gather<T: Number>(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<T>, Fault> {
+    pub(super) fn gather<T: Element>(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<T>, Fault> {
         let mut weights = vec![T::default(); entries.len() * each];
         let palette = self.palette.as_ref().map(|palette| palette.values::<T>(self.format, self.zero_point)).transpose()?;
         let (mut scratch, mut packed) = (Vec::new(), vec![T::default(); if self.dense { 0 } else { each }]);
@@ -131,8 +131,7 @@ impl Weights {
         if self.dense {
             return Ok(vec![true; each]);
         }
-        let map =
-            entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
+        let map = entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
         let size = (each as u64).div_ceil(8);
         let mut scratch = Vec::new();
         let bytes = self.swizzle.read(tile, map, size, &mut scratch).ok_or_else(|| {
@@ -145,7 +144,7 @@ impl Weights {
     }
 
     /// The stored weights of a channel, from the first.
-    fn stored<T: Number>(
+    fn stored<T: Element>(
         &self,
         tile: &[u8],
         entry: &Entry,
@@ -164,8 +163,7 @@ impl Weights {
             ))
         })?;
         let Some(palette) = palette else {
-            return T::decode(self.format, self.zero_point, bytes, out)
-                .map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
+            return T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
         };
         let codes = bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
         for (weight, code) in out.iter_mut().zip(codes) {

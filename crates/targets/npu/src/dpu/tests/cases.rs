@@ -403,9 +403,7 @@ fn values_that_mean_nothing_are_refused() {
         ("workload_size_x: expected 3 positions with padding, for 1 outputs of kernel 3 and stride 1, found 2", |t| {
             (t.invariant.kernel_x, t.variant.pad_count_left) = (3, 1);
         }),
-        ("workload_size_z: expected as many channels as the output box has, 8, found 16", |t| {
-            (t.invariant.dw_input, t.variant.te_end_z) = (1, 7)
-        }),
+        ("workload_size_z: expected as many channels as the output box has, 8, found 16", |t| (t.invariant.dw_input, t.variant.te_end_z) = (1, 7)),
         ("stride: expected 0 to 0, found 1", |t| (t.invariant.elop_wload, t.invariant.stride) = (1, 1)),
         ("tensor_size_z: expected 1 to 8192, found 8193", |t| t.invariant.tensor_size_z = 8193),
         ("amode: expected a format, 0 to 9, found 12", |t| t.invariant.amode = 12),
@@ -416,20 +414,12 @@ fn values_that_mean_nothing_are_refused() {
         ("odu dtype: expected an element width, 0 to 5, found 6", |t| t.invariant.dtype = 6),
         ("odu dtype: expected 16 bits for float16 (ppe_fp_convert 1), found 8 bits", |t| t.invariant.dtype = 3),
         ("ppe_fp_convert: expected 0 to 5, found 7", |t| t.invariant.ppe_fp_convert = 7),
-        ("ppe_scale_round: expected 0, 2 or 3, found 1", |t| {
-            (t.invariant.ppe_fp_convert, t.invariant.dtype, t.invariant.ppe_scale_round) = (4, 3, 1)
-        }),
+        ("ppe_scale_round: expected 0, 2 or 3, found 1", |t| (t.invariant.ppe_fp_convert, t.invariant.dtype, t.invariant.ppe_scale_round) = (4, 3, 1)),
         ("workload_operation: expected 0 for an operation with weights, found 2", |t| t.invariant.workload_operation = 2),
-        ("workload_operation: expected 0 (average) or 2 (max) for a pool, found 1", |t| {
-            (t.invariant.pool_wt_rd_dis, t.invariant.workload_operation) = (1, 1)
-        }),
+        ("workload_operation: expected 0 (average) or 2 (max) for a pool, found 1", |t| (t.invariant.pool_wt_rd_dis, t.invariant.workload_operation) = (1, 1)),
         ("tile: expected 0 to 5, found 6", |t| t.tile = 6),
-        ("halo tile_select: expected tiles 0 to 5, found 0b1000000", |t| {
-            t.halos = vec![HaloRegion { enable: 1, tile_select: 64, ..HaloRegion::default() }]
-        }),
-        ("halo end_x: expected at least begin_x, 2, found 1", |t| {
-            t.halos = vec![HaloRegion { enable: 1, begin_x: 2, end_x: 1, ..HaloRegion::default() }]
-        }),
+        ("halo tile_select: expected tiles 0 to 5, found 0b1000000", |t| t.halos = vec![HaloRegion { enable: 1, tile_select: 64, ..HaloRegion::default() }]),
+        ("halo end_x: expected at least begin_x, 2, found 1", |t| t.halos = vec![HaloRegion { enable: 1, begin_x: 2, end_x: 1, ..HaloRegion::default() }]),
         ("halo ac_adr_offset: expected an offset that stays in the tile, found -1048576", |t| {
             t.halos = vec![HaloRegion { enable: 1, tile_select: 2, ac_adr_offset: 3 << 20, ..HaloRegion::default() }];
         }),
@@ -457,16 +447,12 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
         }),
         ("channel-major input (cm_input)", |t| t.invariant.cm_input = 1),
         ("seed and FIFO workloads", |t| t.invariant.seed_wload = 1),
-        ("elementwise operations other than addition (elop_wload_type)", |t| {
-            (t.invariant.elop_wload, t.invariant.elop_wload_type, t.invariant.ppe_fp_scale_override) = (1, 1, 1)
-        }),
+        ("elementwise operations other than addition (elop_wload_type)", |t| (t.invariant.elop_wload, t.invariant.elop_wload_type, t.invariant.ppe_fp_scale_override) = (1, 1, 1)),
         ("elementwise scales from a weight table", |t| t.invariant.elop_wload = 1),
         ("binary elements", |t| t.invariant.wmode = 7),
         ("padding with a value (pad_*_en)", |t| t.invariant.pad_en = 8),
         ("several storage elements in z", |t| (t.invariant.act_dense, t.variant.dense_se, t.invariant.num_ses_in_z_dir) = (0, 0, 1)),
-        ("several storage elements in z", |t| {
-            (t.invariant.act_dense, t.variant.dense_se, t.invariant.npo2_se_z_split_en, t.invariant.tensor_size_z) = (0, 0, 1, 32)
-        }),
+        ("several storage elements in z", |t| (t.invariant.act_dense, t.variant.dense_se, t.invariant.npo2_se_z_split_en, t.invariant.tensor_size_z) = (0, 0, 1, 32)),
         ("segmented storage element tables", |t| (t.invariant.act_dense, t.variant.dense_se, t.invariant.sp_se_tbl_segment) = (0, 0, 1)),
         ("activation sparsity without a storage element table", |t| t.invariant.act_dense = 0),
         ("a storage element table without a sparsity map", |t| t.variant.dense_se = 0),
@@ -485,9 +471,7 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
             *t = t.clone().integers(1);
             t.invariant.ppe_i32_convert = 2;
         }),
-        ("integers from floats with scales of the weight table", |t| {
-            (t.invariant.ppe_fp_convert, t.invariant.dtype, t.invariant.ppe_scale_override) = (4, 3, 0)
-        }),
+        ("integers from floats with scales of the weight table", |t| (t.invariant.ppe_fp_convert, t.invariant.dtype, t.invariant.ppe_scale_override) = (4, 3, 0)),
     ];
     for (reason, change) in cases {
         let mut task = Task::new();
@@ -507,9 +491,7 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
 #[test]
 fn what_no_program_proves_is_said() {
     let cases: &[(&str, fn(&mut Task))] = &[
-        ("bfloat16 activations; bfloat16 weights; bfloat16 results", |t| {
-            (t.invariant.amode, t.invariant.wmode, t.invariant.ppe_fp_convert) = (5, 5, 2)
-        }),
+        ("bfloat16 activations; bfloat16 weights; bfloat16 results", |t| (t.invariant.amode, t.invariant.wmode, t.invariant.ppe_fp_convert) = (5, 5, 2)),
         ("float8_e5m2 weights; float8_e4m3fn results", |t| (t.invariant.wmode, t.invariant.ppe_fp_convert, t.invariant.dtype) = (8, 5, 3)),
         ("int8 activations", |t| *t = t.clone().integers(2)),
         ("swizzle keys 1 to 4", |t| t.variant.swizzle_key_offset = 4),
@@ -557,11 +539,7 @@ fn listings() {
     (task.variant.te_end_y, task.variant.pad_count_left) = (6, 1);
     let workload = task.decode().expect("decodes");
     assert_eq!(workload.operation(), "conv 3x3 stride 1x2");
-    assert!(
-        workload.details().starts_with("uint8*int8→float16, in 15x15x64, out 14x7x32 at (0,0,0), padding 1x0, "),
-        "{}",
-        workload.details()
-    );
+    assert!(workload.details().starts_with("uint8*int8→float16, in 15x15x64, out 14x7x32 at (0,0,0), padding 1x0, "), "{}", workload.details());
     assert_eq!(Task::new().max_pool().decode().expect("decodes").operation(), "max pool 1x1 stride 1");
     assert_eq!(Task::new().average_pool(1.0).decode().expect("decodes").operation(), "average pool 1x1 stride 1");
     assert_eq!(Task::new().add().decode().expect("decodes").operation(), "eltwise add");

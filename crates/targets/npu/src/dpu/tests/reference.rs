@@ -179,8 +179,7 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
         }
     }
     let entry = |reader: &mut Reader<'_>, at: usize| reader.word(v.weight_start as usize + 16 * channel as usize + at, v.wt_swizzle_key);
-    let from_table = i.elop_wload == 0
-        && if matches!(i.amode, 0 | 5 | 8) { i.ppe_fp_scale_override == 0 && i.ppe_fp_bypass == 0 } else { i.ppe_scale_override == 0 };
+    let from_table = i.elop_wload == 0 && if matches!(i.amode, 0 | 5 | 8) { i.ppe_fp_scale_override == 0 && i.ppe_fp_bypass == 0 } else { i.ppe_scale_override == 0 };
     if from_table || i.elop_wload + i.pool_wt_rd_dis == 0 {
         // Entries are read as a whole.
         (0..4).for_each(|word| _ = entry(reader, 4 * word));
@@ -248,8 +247,7 @@ fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
     let size = 1usize << (i.dtype - 3);
     let clamp16 = |pattern: u16| (i32::from(pattern as i16).min(i.ppe_scale_hclamp as i32) as u16).to_le_bytes().to_vec();
     let stages = |value: f64, mode: u32| {
-        let value =
-            if value < 0.0 { round(value * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32), mode) } else { value };
+        let value = if value < 0.0 { round(value * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32), mode) } else { value };
         let zero = f64::from((i.ppe_g8_bias_c << 23) as i32 >> 23);
         let value = (value + zero).max(f64::from(i.ppe_scale_lclamp as i32)).min(f64::from(i.ppe_scale_hclamp as i32));
         (value as i64).to_le_bytes()[..size].to_vec()
