@@ -6,7 +6,6 @@
 mod commands;
 mod failure;
 mod files;
-mod npu_stub;
 mod npy;
 mod random;
 mod rehearsal;
