@@ -93,33 +93,15 @@ impl<'a> Section<'a> {
     /// Decodes the block at an offset as that of an operation.
     pub fn decode(&self, operation: Operation, offset: u64) -> Result<Invocation, ArgumentError> {
         let mut reader = Reader { section: *self, block: offset, at: offset };
-        let roles = operation.roles();
         let mut invocation =
             Invocation { operation, inputs: Vec::new(), outputs: Vec::new(), scratch: Vec::new(), parameters: Parameters::None };
-        let mut tensors = Vec::with_capacity(roles.len());
-        let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
-        while if variable { !reader.at_marker() && tensors.len() < MAX_TENSORS } else { tensors.len() < roles.len() } {
-            tensors.push(reader.tensor(tensors.len())?);
-        }
-        let mut present = u64::MAX;
-        match operation {
-            Operation::Interpolate => reader.variadic_marker()?,
-            Operation::Mvn6 => present = reader.optional_mask(tensors.len(), 0b1001, 0b1111)?,
-            Operation::DynamicQuantize => present = reader.optional_mask(tensors.len(), 0b11_1111, 0b11_1111)?,
-            Operation::LstmSequence => present = reader.optional_mask(tensors.len(), 0x3f7, 0x3f7)?,
-            _ => {}
-        }
-        if operation == Operation::Interpolate && !matches!(tensors.len(), 2 | 4) {
-            return Err(reader.error(offset, "tensors before the marker", "2 or 4", tensors.len()));
-        }
+        let (tensors, present) = reader.tensors(operation)?;
         let last = tensors.len().saturating_sub(1);
         for (index, tensor) in tensors.into_iter().enumerate() {
-            let role = if variable && index == last {
-                TensorRole::Output
-            } else if variable {
-                TensorRole::Input
-            } else {
-                roles.get(index).copied().unwrap_or(TensorRole::Input)
+            let role = match operation {
+                Operation::Interpolate | Operation::Mvn6 if index < last => TensorRole::Input,
+                Operation::Interpolate | Operation::Mvn6 => TensorRole::Output,
+                _ => operation.roles().get(index).copied().unwrap_or(TensorRole::Input),
             };
             match role {
                 TensorRole::Input => invocation.inputs.push(tensor),
@@ -244,8 +226,27 @@ impl Reader<'_> {
         self.section.get(self.at).is_some_and(|bytes| matches!(i64::from_le_bytes(bytes), VARIADIC_MARKER | OPTIONAL_MARKER))
     }
 
-    fn variadic_marker(&mut self) -> Result<(), ArgumentError> {
-        self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER).map(|_| ())
+    /// The tensors of the block, and the mask of those present where the block has one.
+    fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
+        let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
+        let mut tensors = Vec::with_capacity(operation.roles().len());
+        while if variable { !self.at_marker() && tensors.len() < MAX_TENSORS } else { tensors.len() < operation.roles().len() } {
+            tensors.push(self.tensor(tensors.len())?);
+        }
+        let present = match operation {
+            Operation::Interpolate => {
+                self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)?;
+                if !matches!(tensors.len(), 2 | 4) {
+                    return Err(self.error(self.block, "row of tensors", "2 or 4", tensors.len()));
+                }
+                0
+            }
+            Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
+            Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
+            Operation::LstmSequence => self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?,
+            _ => 0,
+        };
+        Ok((tensors, present))
     }
 
     /// The mask after the tensors, with as many bits as there were: all of `required` and nothing but `allowed`.
@@ -253,7 +254,7 @@ impl Reader<'_> {
         self.between("end of the tensors", OPTIONAL_MARKER, OPTIONAL_MARKER)?;
         let mask = self.i64("mask of the tensors")? as u64;
         if mask & required != required || mask & !allowed != 0 || mask.count_ones() as usize != tensors {
-            let expected = format_args!("{tensors} bits, of {required:#x} to {allowed:#x}").to_string();
+            let expected = format!("{tensors} bits, those of {required:#x} and none but those of {allowed:#x}");
             return Err(self.error(self.at - 8, "mask of the tensors", expected, format_args!("{mask:#x}")));
         }
         Ok(mask)

@@ -18,7 +18,7 @@ impl LstmSequence {
         let (recurrence, bias) = (call.floats(3)?, call.floats(4)?);
         let size = hidden.len();
         call.expect_elements("cell state", &call.input(2)?.shape, size)?;
-        call.expect_elements("recurrence", &call.input(3)?.shape, 4 * size * size)?;
+        call.expect_elements("recurrence", &call.input(3)?.shape, (4 * size).saturating_mul(size))?;
         call.expect_elements("bias", &call.input(4)?.shape, 4 * size)?;
         let steps = products.len() / (4 * size);
         call.expect_elements("input products", &call.input(0)?.shape, 4 * size * steps)?;
