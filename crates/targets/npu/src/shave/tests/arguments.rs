@@ -1,6 +1,5 @@
 use super::*;
 use chipless_model::Pattern;
-use proptest::prelude::*;
 
 #[test]
 fn decodes_references() {
@@ -128,62 +127,4 @@ fn inputs_have_to_be_those_of_the_invocation() {
     assert_eq!(fault(&[]), "abs: expected 1 inputs, found 0");
     assert_eq!(fault(&[float(&[1.0])]), "1 values for a tensor float16[4]");
     assert_eq!(fault(&[integer(&[1, 2, 3, 4])]), "values of the wrong kind for a tensor float16[4]");
-}
-
-fn any_operation() -> impl Strategy<Value = Operation> {
-    prop::sample::select(Operation::ALL)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
-    /// No bytes and no scalars make decoding or evaluation panic.
-    #[test]
-    fn no_block_panics(
-        operation in any_operation(),
-        tensors in prop::collection::vec((prop::sample::select(vec![F16, F32, I32, U8, I8]), prop::collection::vec(1u32..4, 1..6)), 9),
-        alike in any::<bool>(),
-        scalars in prop::collection::vec(prop_oneof![4 => 0i64..4, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)], 60),
-        noise in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
-    ) {
-        let optional = match operation {
-            Operation::LstmSequence => vec![i64::MIN, 0x3f7],
-            Operation::DynamicQuantize => vec![i64::MIN, 63],
-            Operation::Mvn6 => vec![i64::MIN, 9],
-            Operation::Interpolate => vec![i64::MAX],
-            _ => vec![],
-        };
-        let count = match operation { Operation::Mvn6 | Operation::Interpolate => 2, _ => operation.roles().len() };
-        let block = tensors.iter().take(count).fold(block(), |block, (element, dims)| {
-            if alike { block.tensor(tensors[0].0, &tensors[0].1) } else { block.tensor(*element, dims) }
-        });
-        let mut bytes = block.longs(&optional).longs(&scalars).bytes();
-        for (at, value) in noise {
-            let at = at.index(bytes.len());
-            bytes[at] = value;
-        }
-        if let Ok(invocation) = Section::new(&bytes, BASE).decode(operation, 0)
-            && invocation.inputs.iter().chain(&invocation.outputs).all(|tensor| tensor.shape.elements() < 1 << 16)
-        {
-            let inputs: Vec<Tensor> = invocation.inputs.iter().map(|tensor| {
-                let values = data(tensor.shape.elements() as usize);
-                let values = match tensor.shape.element.kind() {
-                    chipless_model::Kind::Float => Values::Float(values),
-                    _ => Values::Integer(values.iter().map(|value| *value as i64).collect()),
-                };
-                Tensor { shape: tensor.shape.clone(), values }
-            }).collect();
-            if let Ok(outputs) = evaluate(&invocation, &inputs) {
-                prop_assert_eq!(outputs.len(), invocation.outputs.len());
-            }
-        }
-        Section::new(&bytes, BASE).leading_tensors(0);
-    }
-
-    #[test]
-    fn no_bytes_panic(operation in any_operation(), bytes in prop::collection::vec(any::<u8>(), 0..400), offset in 0u64..420) {
-        let section = Section::new(&bytes, BASE);
-        prop_assert!(section.decode(operation, offset).is_err());
-        prop_assert!(section.leading_tensors(offset).len() < 16);
-    }
 }

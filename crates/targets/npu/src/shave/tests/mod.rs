@@ -9,6 +9,7 @@ mod elementwise;
 mod images;
 mod indexing;
 mod layers;
+mod robustness;
 mod table;
 
 use super::*;
