@@ -133,6 +133,19 @@ impl<'a> Section<'a> {
     }
 }
 
+/// A field of a reference, named only when it is wrong.
+#[derive(Clone, Copy)]
+struct TensorField {
+    name: &'static str,
+    tensor: usize,
+}
+
+impl fmt::Display for TensorField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of tensor {}", self.name, self.tensor)
+    }
+}
+
 /// Reads one block, field by field.
 pub(super) struct Reader<'a> {
     section: Section<'a>,
@@ -230,7 +243,12 @@ impl Reader<'_> {
     fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
         let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
         let mut tensors = Vec::with_capacity(operation.roles().len());
-        while if variable { !self.at_marker() && tensors.len() < MAX_TENSORS } else { tensors.len() < operation.roles().len() } {
+        loop {
+            let complete =
+                if variable { self.at_marker() || tensors.len() == MAX_TENSORS } else { tensors.len() == operation.roles().len() };
+            if complete {
+                break;
+            }
             tensors.push(self.tensor(tensors.len())?);
         }
         let present = match operation {
@@ -263,7 +281,7 @@ impl Reader<'_> {
     /// The next tensor reference.
     fn tensor(&mut self, index: usize) -> Result<TensorRef, ArgumentError> {
         let start = self.at;
-        let field = |name: &str| format!("{name} of tensor {index}");
+        let field = |name| TensorField { name, tensor: index };
         let reference: [u8; REFERENCE_SIZE as usize] = self.next(field("reference"))?;
         let word = |at: usize| -> u64 { reference.iter().skip(at).take(4).rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) };
         let long = |at: usize| word(at) | word(at + 4) << 32;
@@ -275,8 +293,8 @@ impl Reader<'_> {
         let rank = rank as usize;
         let code = word(24);
         let element = element_type(code).ok_or_else(|| self.error(start + 24, field("element type"), "a known code", code))?;
-        let (dims_at, dims_bytes) = self.pointed(start + 16, word(16), rank as u64 * 4, &field("dims pointer"))?;
-        let (strides_at, strides_bytes) = self.pointed(start + 20, word(20), rank as u64 * 8, &field("strides pointer"))?;
+        let (dims_at, dims_bytes) = self.pointed(start + 16, word(16), rank as u64 * 4, field("dims pointer"))?;
+        let (strides_at, strides_bytes) = self.pointed(start + 20, word(20), rank as u64 * 8, field("strides pointer"))?;
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         let dims: Vec<u32> = dims_bytes.chunks_exact(4).map(|bytes| number(bytes) as u32).collect();
         let strides_bits: Vec<u64> = strides_bytes.chunks_exact(8).map(number).collect();
@@ -295,7 +313,7 @@ impl Reader<'_> {
     }
 
     /// The offset and the bytes at a pointer into the section.
-    fn pointed(&self, at: u64, pointer: u64, size: u64, field: &str) -> Result<(u64, &[u8]), ArgumentError> {
+    fn pointed(&self, at: u64, pointer: u64, size: u64, field: impl fmt::Display) -> Result<(u64, &[u8]), ArgumentError> {
         let section = self.section.bytes;
         let offset = u64::from((pointer as u32).wrapping_sub(self.section.base as u32));
         let range = usize::try_from(offset).ok().zip(usize::try_from(offset + size).ok());
