@@ -89,6 +89,13 @@ impl Kernel for Invocation<'_> {
         }
         Ok(())
     }
+
+    fn unproven(&self) -> Option<Cow<'static, str>> {
+        match &self.work {
+            Work::Known(invocation) => invocation.unproven().map(|what| format!("{}: {what}", invocation.operation).into()),
+            Work::Unknown { .. } | Work::Maintenance(_) => None,
+        }
+    }
 }
 
 impl Invocation<'_> {
