@@ -93,33 +93,15 @@ impl<'a> Section<'a> {
     /// Decodes the block at an offset as that of an operation.
     pub fn decode(&self, operation: Operation, offset: u64) -> Result<Invocation, ArgumentError> {
         let mut reader = Reader { section: *self, block: offset, at: offset };
-        let roles = operation.roles();
         let mut invocation =
             Invocation { operation, inputs: Vec::new(), outputs: Vec::new(), scratch: Vec::new(), parameters: Parameters::None };
-        let mut tensors = Vec::with_capacity(roles.len());
-        let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
-        while if variable { !reader.at_marker() && tensors.len() < MAX_TENSORS } else { tensors.len() < roles.len() } {
-            tensors.push(reader.tensor(tensors.len())?);
-        }
-        let mut present = u64::MAX;
-        match operation {
-            Operation::Interpolate => reader.variadic_marker()?,
-            Operation::Mvn6 => present = reader.optional_mask(tensors.len(), 0b1001, 0b1111)?,
-            Operation::DynamicQuantize => present = reader.optional_mask(tensors.len(), 0b11_1111, 0b11_1111)?,
-            Operation::LstmSequence => present = reader.optional_mask(tensors.len(), 0x3f7, 0x3f7)?,
-            _ => {}
-        }
-        if operation == Operation::Interpolate && !matches!(tensors.len(), 2 | 4) {
-            return Err(reader.error(offset, "tensors before the marker", "2 or 4", tensors.len()));
-        }
+        let (tensors, present) = reader.tensors(operation)?;
         let last = tensors.len().saturating_sub(1);
         for (index, tensor) in tensors.into_iter().enumerate() {
-            let role = if variable && index == last {
-                TensorRole::Output
-            } else if variable {
-                TensorRole::Input
-            } else {
-                roles.get(index).copied().unwrap_or(TensorRole::Input)
+            let role = match operation {
+                Operation::Interpolate | Operation::Mvn6 if index < last => TensorRole::Input,
+                Operation::Interpolate | Operation::Mvn6 => TensorRole::Output,
+                _ => operation.roles().get(index).copied().unwrap_or(TensorRole::Input),
             };
             match role {
                 TensorRole::Input => invocation.inputs.push(tensor),
@@ -148,6 +130,19 @@ impl<'a> Section<'a> {
     fn get<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
         let at = usize::try_from(at).ok()?;
         self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
+}
+
+/// A field of a reference, named only when it is wrong.
+#[derive(Clone, Copy)]
+struct TensorField {
+    name: &'static str,
+    tensor: usize,
+}
+
+impl fmt::Display for TensorField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of tensor {}", self.name, self.tensor)
     }
 }
 
@@ -244,8 +239,32 @@ impl Reader<'_> {
         self.section.get(self.at).is_some_and(|bytes| matches!(i64::from_le_bytes(bytes), VARIADIC_MARKER | OPTIONAL_MARKER))
     }
 
-    fn variadic_marker(&mut self) -> Result<(), ArgumentError> {
-        self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER).map(|_| ())
+    /// The tensors of the block, and the mask of those present where the block has one.
+    fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
+        let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
+        let mut tensors = Vec::with_capacity(operation.roles().len());
+        loop {
+            let complete =
+                if variable { self.at_marker() || tensors.len() == MAX_TENSORS } else { tensors.len() == operation.roles().len() };
+            if complete {
+                break;
+            }
+            tensors.push(self.tensor(tensors.len())?);
+        }
+        let present = match operation {
+            Operation::Interpolate => {
+                self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)?;
+                if !matches!(tensors.len(), 2 | 4) {
+                    return Err(self.error(self.block, "row of tensors", "2 or 4", tensors.len()));
+                }
+                0
+            }
+            Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
+            Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
+            Operation::LstmSequence => self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?,
+            _ => 0,
+        };
+        Ok((tensors, present))
     }
 
     /// The mask after the tensors, with as many bits as there were: all of `required` and nothing but `allowed`.
@@ -253,7 +272,7 @@ impl Reader<'_> {
         self.between("end of the tensors", OPTIONAL_MARKER, OPTIONAL_MARKER)?;
         let mask = self.i64("mask of the tensors")? as u64;
         if mask & required != required || mask & !allowed != 0 || mask.count_ones() as usize != tensors {
-            let expected = format_args!("{tensors} bits, of {required:#x} to {allowed:#x}").to_string();
+            let expected = format!("{tensors} bits, those of {required:#x} and none but those of {allowed:#x}");
             return Err(self.error(self.at - 8, "mask of the tensors", expected, format_args!("{mask:#x}")));
         }
         Ok(mask)
@@ -262,7 +281,7 @@ impl Reader<'_> {
     /// The next tensor reference.
     fn tensor(&mut self, index: usize) -> Result<TensorRef, ArgumentError> {
         let start = self.at;
-        let field = |name: &str| format!("{name} of tensor {index}");
+        let field = |name| TensorField { name, tensor: index };
         let reference: [u8; REFERENCE_SIZE as usize] = self.next(field("reference"))?;
         let word = |at: usize| -> u64 { reference.iter().skip(at).take(4).rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) };
         let long = |at: usize| word(at) | word(at + 4) << 32;
@@ -274,8 +293,8 @@ impl Reader<'_> {
         let rank = rank as usize;
         let code = word(24);
         let element = element_type(code).ok_or_else(|| self.error(start + 24, field("element type"), "a known code", code))?;
-        let (dims_at, dims_bytes) = self.pointed(start + 16, word(16), rank as u64 * 4, &field("dims pointer"))?;
-        let (strides_at, strides_bytes) = self.pointed(start + 20, word(20), rank as u64 * 8, &field("strides pointer"))?;
+        let (dims_at, dims_bytes) = self.pointed(start + 16, word(16), rank as u64 * 4, field("dims pointer"))?;
+        let (strides_at, strides_bytes) = self.pointed(start + 20, word(20), rank as u64 * 8, field("strides pointer"))?;
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
         let dims: Vec<u32> = dims_bytes.chunks_exact(4).map(|bytes| number(bytes) as u32).collect();
         let strides_bits: Vec<u64> = strides_bytes.chunks_exact(8).map(number).collect();
@@ -294,7 +313,7 @@ impl Reader<'_> {
     }
 
     /// The offset and the bytes at a pointer into the section.
-    fn pointed(&self, at: u64, pointer: u64, size: u64, field: &str) -> Result<(u64, &[u8]), ArgumentError> {
+    fn pointed(&self, at: u64, pointer: u64, size: u64, field: impl fmt::Display) -> Result<(u64, &[u8]), ArgumentError> {
         let section = self.section.bytes;
         let offset = u64::from((pointer as u32).wrapping_sub(self.section.base as u32));
         let range = usize::try_from(offset).ok().zip(usize::try_from(offset + size).ok());

@@ -91,7 +91,8 @@ impl GatherNd {
         let (x, indices) = (call.input(0)?, &call.input(1)?.shape);
         let sizes: Vec<usize> = self.dims.iter().rev().map(|dim| *dim as usize).collect();
         let width = indices.dims.first().map_or(0, |dim| *dim as usize);
-        call.expect_elements("x", &x.shape, sizes.iter().product())?;
+        let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size));
+        call.expect_elements("x", &x.shape, count.unwrap_or(usize::MAX))?;
         let parts = sizes.split_at_checked(self.batch_dims).and_then(|(batch, rest)| Some((batch, rest.split_at_checked(width)?)));
         let Some((batch, (indexed, slice))) = parts else {
             return Err(call.fault(format_args!("{} batch dims and {width} indices for dims {sizes:?}", self.batch_dims)));

@@ -4,8 +4,9 @@ use super::elementwise::sigmoid;
 use super::tensor::{Call, Values};
 use chipless_model::Fault;
 
-/// Long short-term memory over a sequence. With H places of state and S steps, the inputs are W·x [4H, S] (gates f, i, c,
-/// o), h [H], c [H], R in memory order [in][out][gate] and bias [H][gate]; the outputs are Y [H, S] and the last h and c.
+/// Long short-term memory over a sequence. With H places of state and S steps, the inputs are W·x of S steps with 4H
+/// places (gates f, i, c, o), h, c, R in the memory order `[in][out][gate]` and the bias in `[place][gate]`, the last index
+/// innermost; the outputs are Y of S steps with H places and the last h and c.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LstmSequence {
     /// From the last step to the first; Y stays in the order of the input.
@@ -18,7 +19,7 @@ impl LstmSequence {
         let (recurrence, bias) = (call.floats(3)?, call.floats(4)?);
         let size = hidden.len();
         call.expect_elements("cell state", &call.input(2)?.shape, size)?;
-        call.expect_elements("recurrence", &call.input(3)?.shape, 4 * size * size)?;
+        call.expect_elements("recurrence", &call.input(3)?.shape, (4 * size).saturating_mul(size))?;
         call.expect_elements("bias", &call.input(4)?.shape, 4 * size)?;
         let steps = products.len() / (4 * size);
         call.expect_elements("input products", &call.input(0)?.shape, 4 * size * steps)?;

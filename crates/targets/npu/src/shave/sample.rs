@@ -76,7 +76,8 @@ impl GridSample {
         if self.mode == SampleMode::Nearest {
             place = place.round_ties_even();
         }
-        if place < low || place > high {
+        // Of the sixteen elements of a bicubic sample each is padded by itself.
+        if self.mode != SampleMode::Bicubic && (place < low || place > high) {
             match self.padding {
                 Padding::Zeros => {}
                 Padding::Border => place = place.clamp(0.0, length - 1.0),
@@ -120,8 +121,8 @@ fn reflect(place: f32, low: f32, high: f32) -> f32 {
     if (place < low) == back { low + rest } else { high - rest }
 }
 
-/// Samples of a bin along one dim, at most: regions are data, and a region of any size must not take forever.
-const MAX_BIN_SAMPLES: f32 = 4096.0;
+/// Samples of a region along one dim, at most: regions are data, and one of any size must not take all memory.
+const MAX_SAMPLES: f32 = 65536.0;
 
 /// Two elements along a dim and their weights; `None` for a sample outside of the map, which is zero.
 type Sample = Option<[(usize, f32); 2]>;
@@ -212,8 +213,9 @@ impl RoiAlign {
         }
         let bin = length / bins as f32;
         let count = if self.sampling_ratio == 0 { bin.ceil().max(0.0) } else { self.sampling_ratio as f32 };
-        if count > MAX_BIN_SAMPLES {
-            return Err(call.fault(format_args!("a region of length {length} takes {count} samples a bin, more than {MAX_BIN_SAMPLES}")));
+        if count * bins as f32 > MAX_SAMPLES {
+            let limit = format_args!("more than {MAX_SAMPLES} in all");
+            return Err(call.fault(format_args!("a region of length {length} takes {count} samples in each of {bins} bins, {limit}")));
         }
         let sample = |place: f32| {
             if !(-1.0..=size as f32).contains(&place) {
