@@ -1,6 +1,7 @@
 //! How a command ends.
 
 use chipless_model::Finding;
+use std::fmt::Display;
 use std::io;
 
 /// The exit status, as scripts see it.
@@ -39,8 +40,13 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// The command cannot do its work: `file: text`.
-    pub(crate) fn unusable(file: impl std::fmt::Display, text: impl std::fmt::Display) -> Failure {
-        Failure::Said(Exit::Unusable, format!("{file}: {text}\n"))
+    pub(crate) fn unusable(file: impl Display, text: impl Display) -> Failure {
+        Failure::Said(Exit::Unusable, line(file, text))
+    }
+
+    /// Something is wrong with the program: `file: text`.
+    pub(crate) fn wrong(file: impl Display, text: impl Display) -> Failure {
+        Failure::Said(Exit::Wrong, line(file, text))
     }
 
     /// Standard output cannot be written.
@@ -49,5 +55,26 @@ impl Failure {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
             _ => Failure::unusable("standard output", error),
         }
+    }
+}
+
+/// `file: text`. Names that come from files stand in it; what a terminal would obey is shown instead.
+fn line(file: impl Display, text: impl Display) -> String {
+    let mut line = String::new();
+    for c in format!("{file}: {text}").chars() {
+        if c.is_control() && c != '\n' { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        let Failure::Said(exit, text) = Failure::wrong("a.blob", "expected x,\nfound \u{1b}[2J") else { panic!() };
+        assert_eq!((exit, text.as_str()), (Exit::Wrong, "a.blob: expected x,\nfound \\u{1b}[2J\n"));
     }
 }

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 /// Run compiled AI-accelerator programs without the chip.
 ///
-/// Chipless opens them, proves them safe, executes them so that their numbers come out, and tells how long they take and why.
+/// Chipless opens them, checks them, executes them so that their numbers come out, and tells how long they take and why.
 #[derive(Debug, Parser)]
 #[command(name = "chipless", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
 struct CommandLine {

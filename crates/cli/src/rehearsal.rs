@@ -101,3 +101,85 @@ fn deadlocked(program: &Program<'_>, deadlock: &Deadlock) -> Finding {
         None => DEADLOCK.at(Place::file(), format!("nothing can move{left}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::{
+        Access, Action, Buffer, BufferId, Condition, Fault, Kernel, Location, MemoryId, Pattern, Piece, Queue, Role, Signal, Span, Storage,
+        Sync, SyncId, SyncKind, Task, Time, Wait,
+    };
+    use std::borrow::Cow;
+
+    #[derive(Debug)]
+    struct Writes(Vec<Access>);
+
+    impl Kernel for Writes {
+        fn operation(&self) -> Cow<'static, str> {
+            "write".into()
+        }
+        fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+            self.0.iter().cloned().for_each(visit);
+        }
+        fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    /// One queue for each task; a task waits for a semaphore and adds to another, and writes some bytes of a buffer of 64.
+    fn program(tasks: &[(Option<u32>, Option<u32>, Access)]) -> Program<'static> {
+        let mut p = Program::default();
+        p.parts.push("tasks".into());
+        p.memories.push(chipless_model::Memory { name: "ddr".into(), size: 64, kind: chipless_model::MemoryKind::Dram });
+        let memory = MemoryId::from_raw(0);
+        p.buffers.push(Buffer { name: "y".into(), memory, address: None, size: 64, role: Role::Output, initial: Cow::Borrowed(&[]) });
+        for (i, (wait, signal, access)) in tasks.iter().enumerate() {
+            p.syncs.push(Sync { name: format!("S[{i}]"), kind: SyncKind::Semaphore { initial: 0, low: 0, high: 1 } });
+            let queue = p.queues.push(Queue { name: format!("q{i}"), servers: 1 });
+            let sync = |s: &u32| SyncId::from_raw(*s);
+            let waits = wait.iter().map(|s| Wait { sync: sync(s), condition: Condition::AtLeast(1) });
+            let signals = signal.iter().map(|s| Signal::on_completion(Action::Add(sync(s), 1)));
+            let (waits, signals) = (Span::push(&mut p.waits, waits), Span::push(&mut p.signals, signals));
+            let kernel = p.kernels.push(Box::new(Writes(vec![access.clone()])));
+            let location = Location { part: 0usize.into(), offset: 16 * i as u64, size: 16 };
+            let demands = Span::default();
+            let first = p.tasks.push(Task { queue, index: 0, kernel, waits, signals, demands, fixed: Time(1), location, label: None });
+            let piece = p.pieces.push(Piece { queue, first, count: 1 });
+            p.initial.push(piece);
+        }
+        p
+    }
+
+    fn bytes(offset: u64, size: u64) -> Access {
+        Access::write(BufferId::from_raw(0), Pattern::contiguous(offset, size))
+    }
+
+    fn said(program: &Program<'_>) -> Vec<String> {
+        findings(program).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn accesses_end_with_their_buffer() {
+        let p = program(&[(None, None, bytes(0, 64)), (None, None, bytes(32, 33)), (None, None, bytes(32, 99).may())]);
+        assert_eq!(
+            said(&p),
+            ["tasks, q1[0], offset 0x10: q1[0] writes bytes 0x20 to 0x41 of y, which has 0x40 bytes [access-out-of-bounds]"]
+        );
+    }
+
+    #[test]
+    fn a_ring_of_waits_is_one_finding_with_every_place() {
+        let p = program(&[(Some(1), Some(0), bytes(0, 1)), (Some(0), Some(1), bytes(0, 1)), (Some(1), None, bytes(0, 1))]);
+        let found = findings(&p);
+        assert_eq!(said(&p), ["tasks, q0[0], offset 0x0: nothing can move: q0[0] waits for S[1]: its value is 0, in a ring [deadlock]"]);
+        let related: Vec<String> = found[0].related.iter().map(|(place, role)| format!("{place}: {role}")).collect();
+        assert_eq!(related, ["tasks, q1[0], offset 0x10: q1[0] waits for S[0]: its value is 0"]);
+    }
+
+    #[test]
+    fn a_signal_too_many_is_told_with_its_task() {
+        let p = program(&[(None, Some(0), bytes(0, 1)), (None, Some(0), bytes(0, 1))]);
+        let said = said(&p);
+        assert!(said.len() == 1 && said[0].starts_with("tasks, q1[0], offset 0x10: q1[0]: S[0] leaves its range"), "{said:?}");
+    }
+}

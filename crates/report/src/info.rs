@@ -1,6 +1,7 @@
 //! What a file is: `chipless info`, for people and as JSON, and the tree of its own structures.
 
 use crate::bars::widest;
+use crate::statistics::number;
 use crate::style::{Paint, bytes, clean, shape};
 use chipless_model::{Info, Node, TensorInfo, Value};
 use serde::ser::SerializeMap;
@@ -92,7 +93,7 @@ fn value_text(value: &Value) -> String {
         Value::Text(text) => clean(text).into_owned(),
         Value::Integer(n) => n.to_string(),
         Value::Bits(bits) => format!("{bits:#x}"),
-        Value::Number(n) => n.to_string(),
+        Value::Number(n) => number(*n),
     }
 }
 

@@ -10,7 +10,7 @@
 //! very short ones may be empty; order and nesting stay as they were. The group between process and tracks is there because the
 //! trace processor keeps an explicit order only below tracks that are not a process.
 //!
-//! The format is written by hand ([`protobuf`](crate::protobuf)): the generated bindings on the registry compile all of
+//! The format is written by hand (`protobuf.rs`): the generated bindings on the registry compile all of
 //! Perfetto's messages with a downloaded protocol compiler and build a tree of large objects for every packet, while a
 //! trace needs a dozen fields.
 

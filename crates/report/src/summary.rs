@@ -44,9 +44,9 @@ pub struct Output {
     pub statistics: Statistics,
 }
 
-/// Time that one queue spent waiting for one sync.
+/// Time that queues spent waiting for one sync; queues that waited alike stand together.
 struct Waited {
-    queue: QueueId,
+    queues: Vec<QueueId>,
     sync: SyncId,
     total: Time,
     times: usize,
@@ -210,17 +210,25 @@ impl Run<'_, '_> {
         let mut waited: Vec<Waited> = Vec::new();
         for (queue, sync, time, task) in waits {
             let by = timeline.tasks[task].stall.and_then(|s| s.by);
-            match waited.last_mut().filter(|w| (w.queue, w.sync) == (queue, sync)) {
+            match waited.last_mut().filter(|w| (&*w.queues, w.sync) == (&[queue], sync)) {
                 Some(w) => {
                     w.total += time;
                     w.times += 1;
                     // Sorted: the waits of one queue for one sync come in order of their length.
                     (w.longest, w.by) = (time, by);
                 }
-                None => waited.push(Waited { queue, sync, total: time, times: 1, longest: time, by }),
+                None => waited.push(Waited { queues: vec![queue], sync, total: time, times: 1, longest: time, by }),
             }
         }
-        waited.sort_by_key(|w| std::cmp::Reverse(w.total));
+        let alike = |w: &Waited| (std::cmp::Reverse(w.total), w.sync, w.by, w.times, w.longest);
+        waited.sort_by_key(alike);
+        waited.dedup_by(|next, kept| {
+            let same = alike(next) == alike(kept);
+            if same {
+                kept.queues.append(&mut next.queues);
+            }
+            same
+        });
         waited.truncate(LONGEST);
         waited
     }
@@ -232,11 +240,13 @@ impl Run<'_, '_> {
             return;
         }
         let _ = writeln!(out, "\n{}", paint.strong("longest waits"));
-        let names = widest(waited.iter().map(|w| &*program.queues[w.queue].name));
+        let queues: Vec<String> =
+            waited.iter().map(|w| cut(&w.queues.iter().map(|q| &*program.queues[*q].name).collect::<Vec<_>>().join(", "), LABEL)).collect();
+        let names = widest(queues.iter().map(String::as_str));
         let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
-        for w in &waited {
-            let (queue, sync) = (&program.queues[w.queue].name, &program.syncs[w.sync].name);
-            let _ = write!(out, "  {queue:names$}  {:>9}  {:>7}  for {sync:syncs$}", w.total, share(w.total, timeline.end));
+        for (w, queues) in waited.iter().zip(&queues) {
+            let sync = &program.syncs[w.sync].name;
+            let _ = write!(out, "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}", w.total, share(w.total, timeline.end));
             if w.times > 1 {
                 let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
             }

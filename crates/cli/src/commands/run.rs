@@ -126,7 +126,10 @@ impl Session<'_, '_> {
         if !self.arguments.no_verify {
             // A program that hangs shows it at once, not after the work of minutes.
             let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
-            end.map_err(|stop| self.stopped(&timeline, &stop))?;
+            if let Err(stop) = end {
+                self.trace(&timeline)?;
+                return Err(self.stopped(&timeline, &stop));
+            }
         }
         if let Some(threads) = threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
@@ -221,7 +224,7 @@ impl Session<'_, '_> {
         seed: Option<u64>,
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
-        let wall_ms = self.started.elapsed().as_secs_f64() * 1e3;
+        let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
         let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, notes, wall_ms };
         if self.arguments.json {
             terminal::print_json(&run.report())?;

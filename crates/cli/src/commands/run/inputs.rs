@@ -1,6 +1,6 @@
 //! What the host gives: files that the user names, random data for the rest.
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::files::{self, Bytes};
 use crate::{npy, random, suggest};
 use chipless_model::{Port, Program, Storage};
@@ -41,14 +41,14 @@ fn split<'o>(program_path: &str, ports: &[Port], option: &'o str) -> Result<(usi
         Some((name, _)) => {
             let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
             let hint = suggest::hint(name, names.iter().copied());
-            Failure::unusable(program_path, format_args!("expected an input of {}, found \"{name}\"{hint}", listed(&names)))
+            Failure::unusable(program_path, format_args!("expected the name of an input ({}), found \"{name}\"{hint}", listed(&names)))
         }
         None => Failure::unusable("--input", format_args!("expected NAME=FILE.npy, found \"{option}\"")),
     })
 }
 
 fn listed(names: &[&str]) -> String {
-    if names.is_empty() { "a program that has none".to_owned() } else { names.join(", ") }
+    if names.is_empty() { "there are none".to_owned() } else { names.join(", ") }
 }
 
 /// Puts the data of every input into its buffer. Returns the names of the inputs whose data are random.
@@ -63,11 +63,11 @@ pub(super) fn fill<'b>(
     for (index, port) in program.interface.inputs.iter().enumerate() {
         let size = program.buffers[port.buffer].size;
         let bytes = port.bytes().filter(|n| *n <= size).ok_or_else(|| {
-            let text = format!(
-                "{program_path}: expected input \"{}\" ({} {:?}) to fit its buffer of {size} bytes\n",
-                port.name, port.element, port.shape
-            );
-            Failure::Said(Exit::Wrong, text)
+            let Port { name, element, shape, .. } = port;
+            Failure::wrong(
+                program_path,
+                format_args!("expected input \"{name}\" ({element} {shape:?}) to fit its buffer, found {size} bytes"),
+            )
         })?;
         let data = if let Some(Given { path, bytes, .. }) = given.iter().find(|g| g.port == index) {
             let refused = |error| Failure::unusable(path, format_args!("input \"{}\": {error}", port.name));

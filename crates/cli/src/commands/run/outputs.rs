@@ -1,10 +1,10 @@
 //! What comes out: outputs, and what single tasks wrote.
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::files::{self, Names};
 use crate::npy;
 use chipless_kernels::strided;
-use chipless_model::{BufferId, Direction, ElementType, Program, Storage, TaskId};
+use chipless_model::{BufferId, Direction, ElementType, Port, Program, Storage, TaskId};
 use chipless_report::Statistics;
 use chipless_report::summary::Output;
 use std::path::Path;
@@ -25,14 +25,11 @@ pub(super) fn write(
         .map(|(index, port)| {
             let held = storage.bytes(port.buffer);
             let bytes = port.bytes().and_then(|n| held.get(..usize::try_from(n).ok()?)).ok_or_else(|| {
-                let text = format!(
-                    "{program_path}: expected output \"{}\" ({} {:?}) to fit its buffer of {} bytes\n",
-                    port.name,
-                    port.element,
-                    port.shape,
-                    held.len()
-                );
-                Failure::Said(Exit::Wrong, text)
+                let (Port { name, element, shape, .. }, size) = (port, held.len());
+                Failure::wrong(
+                    program_path,
+                    format_args!("expected output \"{name}\" ({element} {shape:?}) to fit its buffer, found {size} bytes"),
+                )
             })?;
             let path = match directory {
                 Some(directory) => {

@@ -1,0 +1,194 @@
+//! The binary from the outside: what it prints, what it writes, and its exit status.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const CONV: &str = "fixtures/npu/conv1x1/program.blob";
+const CONV_INPUT: &str = "x=fixtures/npu/conv1x1/input_0.npy";
+
+fn chipless() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
+    command
+}
+
+/// Exit status, standard output, standard error.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = chipless().args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().expect("ended by a signal"), text(stdout), text(stderr))
+}
+
+/// A run that must come to its end.
+fn done(arguments: &[&str]) -> String {
+    let (code, out, err) = run(arguments);
+    assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
+    out
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).unwrap()
+}
+
+/// The fixture with one byte changed.
+fn changed(directory: &Path, at: usize, from: u8, to: u8) -> PathBuf {
+    let mut bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(CONV)).unwrap();
+    assert_eq!(std::mem::replace(&mut bytes[at], to), from);
+    let path = directory.join("changed.blob");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn every_command_explains_itself() {
+    for command in ["", "info", "check", "explain", "run", "list", "completions"] {
+        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        let help = done(&arguments);
+        assert!(help.contains("Examples:") && help.contains("Exit status:"), "{command}");
+        insta::assert_snapshot!(format!("help_{command}"), help);
+    }
+}
+
+#[test]
+fn misuse_is_told_on_stderr_with_status_2() {
+    let (code, out, err) = run(&[]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("Usage: chipless"), "{err}");
+    let directory = tempfile::tempdir().unwrap();
+    let zip = directory.path().join("model.zip");
+    std::fs::write(&zip, b"PK\x03\x04 and so on").unwrap();
+    let zip = zip.to_str().unwrap();
+    for (arguments, said) in [
+        (vec!["run", "absent.blob"], "absent.blob: cannot be read: No such file or directory (os error 2)\n".to_owned()),
+        (vec!["info", "fixtures"], "fixtures: cannot be read: expected a file, found a directory\n".to_owned()),
+        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
+        (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),
+        (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"\n".to_owned()),
+        (vec!["run", CONV, "--input", "x=absent.npy"], "absent.npy: cannot be read: No such file or directory (os error 2)\n".to_owned()),
+        (
+            vec!["run", CONV, "--input", CONV_INPUT, "--input", CONV_INPUT],
+            format!("{CONV}: expected one file for input \"x\", found another: fixtures/npu/conv1x1/input_0.npy\n"),
+        ),
+        (
+            vec!["run", CONV, "--input", "x=fixtures/npu/add/input_0.npy"],
+            "fixtures/npu/add/input_0.npy: input \"x\": expected float16 [1, 16, 16, 16], found float16 [1, 32, 16, 16]\n".to_owned(),
+        ),
+        (vec!["list", CONV, "dpu0[2]"], format!("{CONV}: expected a task dpu0[0] to dpu0[1], found \"dpu0[2]\"\n")),
+        (vec!["run", CONV, "--dump", "dpu0"], format!("{CONV}: expected a task dpu0[0] to dpu0[1], found \"dpu0\"\n")),
+        (
+            vec!["check", CONV, "--limit", "task=1"],
+            "--limit: expected one of memory_bytes, tasks, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
+        ),
+        (vec!["check", CONV, "--limit", "tasks=many"], "--limit: expected a whole number for tasks, found \"many\"\n".to_owned()),
+        (
+            vec!["explain", "deadlok"],
+            "explain: expected the code of a finding, found \"deadlok\"; did you mean \"deadlock\"? (`chipless explain` lists them)\n"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(run(&arguments), (2, String::new(), said), "{arguments:?}");
+    }
+    let (code, _, err) = run(&["list", CONV, "dqu0"]);
+    assert!(code == 2 && err.contains("did you mean \"dpu0\"?"), "{err}");
+    assert_eq!(run(&["run", CONV, "--timing-only", "--output-dir", "out"]).0, 2);
+}
+
+#[test]
+fn a_run_gives_the_contract() {
+    let directory = tempfile::tempdir().unwrap();
+    let (out, trace) = (directory.path().join("out"), directory.path().join("run.pftrace"));
+    let (out, trace_path) = (out.to_str().unwrap(), trace.to_str().unwrap());
+    let summary = json(&["run", CONV, "--input", CONV_INPUT, "--output-dir", out, "--dump", "dpu0[0]", "--trace", trace_path, "--json"]);
+    assert_eq!((summary["target"].as_str(), summary["program"].as_str()), (Some("npu"), Some(CONV)));
+    assert!(summary["latency_ns"].as_f64().unwrap() > 1000.0);
+    assert!(summary["moved_bytes"].as_u64().unwrap() > 0 && summary.get("seed").is_none());
+    let tasks: u64 = summary["queues"].as_array().unwrap().iter().map(|q| q["tasks"].as_u64().unwrap()).sum();
+    assert_eq!(summary["tasks"].as_u64(), Some(tasks));
+    let output = &summary["outputs"][0];
+    assert_eq!((output["name"].as_str(), output["dtype"].as_str()), (Some("conv_3"), Some("float16")));
+    assert_eq!(output["shape"], serde_json::json!([1, 32, 16, 16]));
+    let written = std::fs::read(output["path"].as_str().unwrap()).unwrap();
+    assert!(written.starts_with(b"\x93NUMPY") && written.len() == 128 + 2 * 32 * 16 * 16);
+    let dumped = std::fs::read(Path::new(out).join("dpu0_0_.npy")).unwrap();
+    assert!(dumped.len() > 128 && dumped.windows(5).any(|w| w == b"'|u1'"));
+    assert!(std::fs::metadata(trace).unwrap().len() > 1000);
+    // The times do not depend on the data.
+    let timed = json(&["run", CONV, "--timing-only", "--json"]);
+    assert_eq!((&timed["latency_ns"], &timed["tasks"]), (&summary["latency_ns"], &summary["tasks"]));
+    assert_eq!(timed["outputs"], serde_json::json!([]));
+}
+
+#[test]
+fn random_inputs_follow_their_seed_and_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = |seed: &str, name: &str| {
+        let out = directory.path().join(name);
+        let summary = json(&["run", CONV, "--seed", seed, "--output-dir", out.to_str().unwrap(), "--json"]);
+        assert_eq!(summary["seed"].as_u64(), seed.parse().ok());
+        assert_eq!(summary["notes"][0], format!("random data (seed {seed}) for x; --input x=FILE.npy gives real ones"));
+        std::fs::read(out.join("conv_3.npy")).unwrap()
+    };
+    let first = bytes("7", "a");
+    assert!(first == bytes("7", "b") && first != bytes("8", "c"));
+}
+
+#[test]
+fn a_program_that_hangs_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    // A transfer of the input waits for a barrier that nobody programs.
+    let blob = changed(directory.path(), 33386, 0x00, 0x10);
+    let blob = blob.to_str().unwrap();
+    let (code, out, _) = run(&["check", blob, "--format", "json"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 1);
+    assert_eq!(found["files"][0]["findings"][0]["severity"], "error");
+    for more in [&[][..], &["--timing-only"]] {
+        let (code, out, err) = run(&[&["run", blob], more].concat());
+        assert_eq!((code, out.as_str()), (1, ""));
+        assert!(err.starts_with(&format!("{blob}: ")), "{err}");
+    }
+}
+
+#[test]
+fn several_files_are_all_told() {
+    let (code, out, err) = run(&["info", "--format", "json", CONV, "absent.blob", CONV]);
+    let infos: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, infos.as_array().unwrap().len()), (2, 2));
+    assert!(err.starts_with("absent.blob: "), "{err}");
+    let (code, out, _) = run(&["check", "--format", "json", "absent.blob", CONV]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &report["files"][0]["findings"][0]["code"]), (2, &Value::from("file-unreadable")));
+    assert_eq!(report["files"][1], serde_json::json!({ "path": CONV, "target": "npu", "findings": [] }));
+}
+
+#[test]
+fn a_listing_can_be_narrowed() {
+    let all = json(&["list", "--format", "json", CONV]);
+    let some = json(&["list", "--format", "json", CONV, "dpu1", "dma0.ddr[3]"]);
+    let names: Vec<&str> = some.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["dma0.ddr[3]", "dpu1[0]", "dpu1[1]"]);
+    assert!(some.as_array().unwrap().iter().all(|task| all.as_array().unwrap().contains(task)));
+    assert!(done(&["list", CONV, "dpu1"]).starts_with("dpu1: 2 tasks\n  dpu1[0]  "));
+}
+
+#[test]
+fn a_reader_that_went_away_is_no_error() {
+    let mut child = chipless().args(["list", CONV]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+}
+
+#[test]
+fn colours_come_when_they_are_asked_for() {
+    assert!(!done(&["info", CONV]).contains('\u{1b}'));
+    assert!(done(&["info", CONV, "--color", "always"]).contains('\u{1b}'));
+}
+
+#[test]
+fn shells_get_their_completions() {
+    for (shell, sign) in [("bash", "_chipless()"), ("zsh", "#compdef chipless"), ("fish", "complete -c chipless")] {
+        assert!(done(&["completions", shell]).contains(sign), "{shell}");
+    }
+}
