@@ -131,7 +131,8 @@ impl Weights {
         if self.dense {
             return Ok(vec![true; each]);
         }
-        let map = entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
+        let map =
+            entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
         let size = (each as u64).div_ceil(8);
         let mut scratch = Vec::new();
         let bytes = self.swizzle.read(tile, map, size, &mut scratch).ok_or_else(|| {
@@ -163,7 +164,8 @@ impl Weights {
             ))
         })?;
         let Some(palette) = palette else {
-            return T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
+            return T::decode(self.format, self.zero_point, bytes, out)
+                .map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
         };
         let codes = bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
         for (weight, code) in out.iter_mut().zip(codes) {
