@@ -8,7 +8,7 @@ use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
 use super::region::{ADDRESS_SPACE, Runs};
 use super::swizzle::Swizzle;
-use super::weights::{bits, count_bits};
+use super::weights::{count_bits, expand};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
@@ -134,12 +134,7 @@ impl Tensor {
                 .and_then(|rest| rest.get(..size as usize))
                 .ok_or_else(|| outside(&format!("storage element of pixel ({x}, {y}) ({size} bytes at {data:#x})"), data + size, tile))?;
             self.decode(bytes, packed)?;
-            let mut values = packed[before..].iter();
-            for (value, present) in pixel.iter_mut().zip(bits(map, bit + start.z)) {
-                if present && let Some(stored) = values.next() {
-                    *value = *stored;
-                }
-            }
+            expand(map, bit + start.z, &packed[before..], pixel);
         }
         Ok(dense)
     }
