@@ -84,8 +84,10 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     let outputs = [choose.below(5) + 1, choose.below(5) + 1];
     let size: Vec<u32> =
         (0..2).map(|a| ((outputs[a] - 1) * stride[a] + kernel[a]).saturating_sub(pad[a] + pad_after[a]).max(1) + choose.below(2)).collect();
-    let start = [choose.below(3), choose.below(3), choose.below(2) * 8];
-    let channels = choose.pick(&[16, 8, 24, 40]);
+    // Elements of half a byte start on whole ones.
+    let odd = mode != 3;
+    let start = [choose.below(3), choose.below(3), if odd { choose.pick(&[0, 8, 3]) } else { 8 * choose.below(2) }];
+    let channels = choose.pick(&[16, 8, 24, if odd { 13 } else { 40 }]);
     let filters = if operation == "convolution" { choose.pick(&[16, 5, 24]) } else { channels };
     let begin = [choose.below(3), choose.below(3), choose.below(3) * 8];
     let i = &mut task.invariant;
@@ -142,8 +144,8 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         } else {
             (i.ppe_fp_convert, i.dtype) = choose.pick(&[(1, 4), (0, 5), (2, 4), (4, 3)]);
             i.ppe_bf16_round = choose.below(2);
-            if i.ppe_fp_convert == 1 {
-                i.ppe_scale_hclamp = choose.pick(&[0x7fff_ffff, 0x4600]);
+            if i.ppe_fp_convert < 2 {
+                i.ppe_scale_hclamp = choose.pick(&[0x7fff_ffff, if i.ppe_fp_convert == 1 { 0x4600 } else { 0x40c0_0000 }]);
             }
         }
         if i.ppe_fp_convert == 4 {

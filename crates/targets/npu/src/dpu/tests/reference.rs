@@ -279,7 +279,7 @@ fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
         value *= f32::from_bits(i.ppe_fp_prelu);
     }
     match i.ppe_fp_convert {
-        0 => value.to_le_bytes().to_vec(),
+        0 => (value.to_bits() as i32).min(i.ppe_scale_hclamp as i32).to_le_bytes().to_vec(),
         1 => {
             let half = f16::from_f32(value);
             let half = if i.ppe_fp16_clamp == 1 && half.is_infinite() { f16::MAX.copysign(half) } else { half };
