@@ -176,10 +176,12 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
 #[test]
 fn what_no_program_proves_is_said() {
     let cases: &[Case] = &[
-        ("bfloat16 activations; bfloat16 weights; bfloat16 results", |t| {
+        ("bfloat16 results; bfloat16 activations", |t| {
             (t.invariant.amode, t.invariant.wmode, t.invariant.ppe_fp_convert) = (5, 5, 2);
         }),
-        ("float8_e5m2 weights; float8_e4m3fn results", |t| (t.invariant.wmode, t.invariant.ppe_fp_convert, t.invariant.dtype) = (8, 5, 3)),
+        ("float8_e4m3fn results; float8_e5m2 weights for float16 activations", |t| {
+            (t.invariant.wmode, t.invariant.ppe_fp_convert, t.invariant.dtype) = (8, 5, 3);
+        }),
         ("int8 activations", |t| *t = t.clone().integers(2)),
         ("swizzle keys 1 to 4", |t| t.variant.swizzle_key_offset = 4),
         ("an offset for weight pointers (wt_offset)", |t| t.invariant.wt_offset = 0x18000),
