@@ -1,7 +1,7 @@
 //! Which bytes a workload touches.
 
 use super::region::{Region, Runs, TILE_BYTES};
-use super::weights::Entry;
+use super::weights::{Entry, Weights, count_bits};
 use super::workload::{Operation, Workload};
 use chipless_model::Pattern;
 
@@ -34,7 +34,7 @@ impl Workload {
             second.dense_patterns(&self.geometry, &mut |pattern| read(pattern, false));
         }
         if self.uses_weight_table() {
-            let size = super::weights::Weights::table_bytes(self.geometry.outputs);
+            let size = Weights::table_bytes(self.geometry.outputs);
             self.swizzled(self.weights.table, size, &mut |pattern| read(pattern, false));
             if self.uses_weights() {
                 match self.known_bytes(self.weights.table, size, known) {
@@ -63,7 +63,7 @@ impl Workload {
             maps.push((map, size));
             match self.known_bytes(map, size, known) {
                 Some(bytes) => {
-                    let stored = super::weights::count_bits(&bytes, 0, each as usize);
+                    let stored = count_bits(&bytes, 0, each as usize);
                     exact.push((entry.weights, self.weights.stored_bytes(stored as u64)));
                 }
                 None => bound.push((entry.weights, self.weights.stored_bytes(each))),

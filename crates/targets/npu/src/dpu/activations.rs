@@ -8,7 +8,7 @@ use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
 use super::region::{ADDRESS_SPACE, Runs};
 use super::swizzle::Swizzle;
-use super::weights::{bits, count_bits};
+use super::weights::{count_bits, expand};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
@@ -73,33 +73,33 @@ impl Tensor {
         let window = geometry.window();
         let (first, read) = self.read_channels(geometry);
         let (_, end) = self.dense_span(geometry);
-        // The array is at most four times as large as what the tile holds, and a swizzled row ends where it starts.
+        // Nothing is allocated for what the tile does not hold.
         if end > tile.len() as u64 {
-            return Err(self.outside("activations", end, tile));
+            return Err(outside("activations", end, tile));
         }
         let channels = self.channels(geometry);
         let mut dense = vec![T::default(); window.y * window.x * channels];
-        let whole = first == 0 && read == self.pitch();
-        let (mut scratch, mut pixels) = (Vec::new(), vec![T::default(); if self.pattern.is_some() { window.x * read } else { 0 }]);
+        let mut scratch = Vec::new();
+        let mut fill = |y: usize, x: usize, out: &mut [T], elements: usize| {
+            let address = self.position(geometry.start.y + y, geometry.start.x + x, first);
+            let bytes = self.swizzle.read(tile, address, self.bytes(elements), &mut scratch);
+            self.decode(bytes.ok_or_else(|| outside("activations", end, tile))?, out)
+        };
         for (y, row) in dense.chunks_exact_mut(window.x * channels).enumerate() {
-            let y = geometry.start.y + y;
-            if whole {
-                let size = self.bytes(window.x * read);
-                let bytes = self.swizzle.read(tile, self.position(y, geometry.start.x, 0), size, &mut scratch);
-                let bytes = bytes.ok_or_else(|| self.outside("activations", end, tile))?;
-                match self.pattern {
-                    None => self.decode(bytes, row)?,
-                    Some(pattern) => {
-                        self.decode(bytes, &mut pixels)?;
-                        let taken = pixels.chunks_exact(read).flat_map(|pixel| pixel.iter().enumerate()).filter(|(c, _)| pattern >> c & 1 == 1);
-                        row.iter_mut().zip(taken).for_each(|(value, (_, stored))| *value = *stored);
+            if let Some(pattern) = self.pattern {
+                for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
+                    let mut stored = [T::default(); COMPRESSED_PITCH];
+                    fill(y, x, &mut stored, read)?;
+                    let taken = (0..COMPRESSED_PITCH).filter(|c| pattern >> c & 1 == 1);
+                    for (value, c) in pixel.iter_mut().zip(taken) {
+                        *value = stored[c];
                     }
                 }
+            } else if read == self.pitch() {
+                fill(y, 0, row, window.x * read)?;
             } else {
                 for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
-                    let address = self.position(y, geometry.start.x + x, first);
-                    let bytes = self.swizzle.read(tile, address, self.bytes(read), &mut scratch);
-                    self.decode(bytes.ok_or_else(|| self.outside("activations", end, tile))?, pixel)?;
+                    fill(y, x, pixel, read)?;
                 }
             }
         }
@@ -107,64 +107,40 @@ impl Tensor {
     }
 
     fn gather_sparse<T: Element>(&self, elements: StorageElements, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
-        let window = geometry.window();
-        let first = geometry.start.z;
-        let last = self.pixel(geometry.start.y + window.y - 1, geometry.start.x + window.x - 1);
+        let (window, start) = (geometry.window(), geometry.start);
+        let last = self.pixel(start.y + window.y - 1, start.x + window.x - 1);
         let map_end = elements.map + ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
-        // One bit of the map for each element of the array: it cannot be much larger than the tile.
+        // The array has no more elements than the map has bits.
         if map_end > tile.len() as u64 {
-            return Err(self.outside("sparsity map", map_end, tile));
+            return Err(outside("sparsity map", map_end, tile));
         }
         let map = tile.get(elements.map as usize..).unwrap_or_default();
         let mut dense = vec![T::default(); window.volume()];
         let mut packed = vec![T::default(); self.size.z];
         for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
-            let number = self.pixel(geometry.start.y + index / window.x, geometry.start.x + index % window.x);
+            let (x, y) = (start.x + index % window.x, start.y + index / window.x);
+            let number = self.pixel(y, x);
             let bit = number * self.size.z;
-            let before = count_bits(map, bit, first);
-            let stored = count_bits(map, bit + first, window.z);
+            let before = count_bits(map, bit, start.z);
+            let stored = count_bits(map, bit + start.z, window.z);
             if stored == 0 {
                 continue;
             }
-            let pointer = elements.table + number as u64 * POINTER_BYTES;
-            let data = self.base + self.storage_element(tile, pointer, index, geometry)?;
+            let data = self.base + storage_element(tile, elements.table + number as u64 * POINTER_BYTES, (x, y))?;
             let packed = &mut packed[..before + stored];
             let size = self.bytes(packed.len());
-            let bytes = tile.get(data as usize..).and_then(|rest| rest.get(..size as usize)).ok_or_else(|| {
-                let at = format!("pixel ({}, {})", geometry.start.x + index % window.x, geometry.start.y + index / window.x);
-                self.outside(&format!("storage element of {at} ({size} bytes at {data:#x})"), data + size, tile)
-            })?;
+            let bytes = tile
+                .get(data as usize..)
+                .and_then(|rest| rest.get(..size as usize))
+                .ok_or_else(|| outside(&format!("storage element of pixel ({x}, {y}) ({size} bytes at {data:#x})"), data + size, tile))?;
             self.decode(bytes, packed)?;
-            let mut values = packed[before..].iter();
-            for (value, present) in pixel.iter_mut().zip(bits(map, bit + first)) {
-                if present && let Some(stored) = values.next() {
-                    *value = *stored;
-                }
-            }
+            expand(map, bit + start.z, &packed[before..], pixel);
         }
         Ok(dense)
     }
 
-    /// The offset from the tensor's base that a storage element pointer names.
-    fn storage_element(&self, tile: &[u8], pointer: u64, index: usize, geometry: &Geometry) -> Result<u64, Fault> {
-        let word = tile.get(pointer as usize..).and_then(|rest| rest.first_chunk());
-        let word = u32::from_le_bytes(*word.ok_or_else(|| self.outside("storage element table", pointer + POINTER_BYTES, tile))?);
-        if word & 0x1ff != 0 {
-            let (x, y) = (geometry.start.x + index % geometry.x.size, geometry.start.y + index / geometry.x.size);
-            return Err(Fault::unsupported(format!(
-                "storage element of pixel ({x}, {y}): its pointer {word:#x} counts from base {}; only base 0 is known",
-                word & 0x1ff
-            )));
-        }
-        Ok(pointer_offset(word))
-    }
-
     fn decode<T: Element>(&self, bytes: &[u8], out: &mut [T]) -> Result<(), Fault> {
         T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("activations: {e}")))
-    }
-
-    fn outside(&self, what: &str, end: u64, tile: &[u8]) -> Fault {
-        Fault::program(format!("{what}: ends at {end:#x}, beyond the tile's {:#x} bytes", tile.len()))
     }
 
     fn pixel(&self, y: usize, x: usize) -> usize {
@@ -269,6 +245,23 @@ impl Tensor {
     }
 }
 
+fn outside(what: &str, end: u64, tile: &[u8]) -> Fault {
+    Fault::program(format!("{what}: ends at {end:#x}, beyond the tile's {:#x} bytes", tile.len()))
+}
+
+/// The offset from the tensor's base of the storage element of a pixel.
+fn storage_element(tile: &[u8], pointer: u64, (x, y): (usize, usize)) -> Result<u64, Fault> {
+    let word = tile.get(pointer as usize..).and_then(|rest| rest.first_chunk());
+    let word = u32::from_le_bytes(*word.ok_or_else(|| outside("storage element table", pointer + POINTER_BYTES, tile))?);
+    if word & 0x1ff != 0 {
+        return Err(Fault::unsupported(format!(
+            "storage element of pixel ({x}, {y}): its pointer {word:#x} counts from base {}; only base 0 is known",
+            word & 0x1ff
+        )));
+    }
+    Ok(pointer_offset(word))
+}
+
 /// Bits 9 to 31 of a pointer count units of 16 bytes.
 fn pointer_offset(word: u32) -> u64 {
     u64::from(word >> 9) * 16
@@ -280,7 +273,9 @@ fn regular(slide: Slide) -> Vec<(std::ops::Range<usize>, u64)> {
     let mut found: Vec<(std::ops::Range<usize>, u64)> = Vec::new();
     for range in slide.taps() {
         match found.last_mut() {
-            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => *count += 1,
+            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => {
+                *count += 1;
+            }
             _ => found.push((range, 1)),
         }
     }

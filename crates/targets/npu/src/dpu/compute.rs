@@ -4,8 +4,8 @@ use super::formats::Element;
 use super::geometry::Slide;
 use super::weights::Entry;
 use super::workload::{Operation, Workload};
+use chipless_kernels::Update;
 use chipless_kernels::window::{self, Window};
-use chipless_kernels::{Error, Update};
 use chipless_model::Fault;
 
 /// Weights that are held dense at a time; channels beyond are done in groups. More than the memory of a tile holds.
@@ -30,7 +30,9 @@ impl Workload {
                 let weight = self.constant(weight)?;
                 let mut sums = sums();
                 window::pool_sum(&self.window(), &input, &mut sums, Update::Set).map_err(refused)?;
-                sums.iter_mut().for_each(|sum| *sum = T::scale(*sum, weight));
+                for sum in &mut sums {
+                    *sum = T::scale(*sum, weight);
+                }
                 Ok(sums)
             }
             Operation::Add { scale_a, scale_b } => {
@@ -177,6 +179,6 @@ impl Workload {
     }
 }
 
-fn refused(error: Error) -> Fault {
+fn refused(error: impl std::fmt::Display) -> Fault {
     Fault::program(error.to_string())
 }

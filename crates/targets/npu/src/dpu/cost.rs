@@ -32,15 +32,7 @@ pub struct DpuFigures {
 
 impl Default for DpuFigures {
     fn default() -> DpuFigures {
-        DpuFigures {
-            convolution: 0.25,
-            depthwise: 4.2,
-            max_pool: 5.3,
-            elementwise: 21.1,
-            narrow: 0.5,
-            sparse_weights: 0.52,
-            drain: 636.0,
-        }
+        DpuFigures { convolution: 0.25, depthwise: 4.2, max_pool: 5.3, elementwise: 21.1, narrow: 0.5, sparse_weights: 0.52, drain: 636.0 }
     }
 }
 
@@ -104,7 +96,7 @@ impl Workload {
             (self.input.pattern.is_some(), "compressed input"),
             (self.continued, "continued"),
         ];
-        parts.extend(flags.into_iter().filter_map(|(set, name)| set.then(|| name.to_owned())));
+        parts.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.to_owned()));
         parts.extend(self.output.permutation().map(|order| format!("order {order}")));
         for (name, swizzle) in [("in", self.input.swizzle), ("weights", self.weights.swizzle), ("out", self.output.swizzle)] {
             if !swizzle.is_off() {

@@ -50,7 +50,9 @@ impl Element for f32 {
         cast::decode_f32(format, bytes, out)?;
         if zero_point != 0 {
             let zero_point = f32::from(zero_point);
-            out.iter_mut().for_each(|value| *value -= zero_point);
+            for value in out {
+                *value -= zero_point;
+            }
         }
         Ok(())
     }
@@ -73,7 +75,9 @@ impl Element for i16 {
         cast::decode_i16(format, bytes, out)?;
         if zero_point != 0 {
             // Elements have 8 bits at most and so do zero points.
-            out.iter_mut().for_each(|value| *value = value.wrapping_sub(zero_point));
+            for value in out {
+                *value = value.wrapping_sub(zero_point);
+            }
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! The output stage (ODU): a box of elements in memory order, its writes to the own tile and to halo regions of others.
 
+use super::TileMemory;
 use super::geometry::Axes;
 use super::region::{ADDRESS_SPACE, Runs};
 use super::registers::{HaloRegion, Invariant, Variant};
 use super::swizzle::Swizzle;
 use super::workload::DecodeError;
-use super::TileMemory;
 use chipless_model::{Fault, Loop, Pattern};
 use std::ops::Range;
 
@@ -98,8 +98,8 @@ impl Output {
                 return Err(DecodeError::new(field, format_args!("{begin} (te_beg) to {last} (te_dim)"), end));
             }
         }
-        let swizzle = Swizzle::from_key(i.swizzle_key)
-            .ok_or_else(|| DecodeError::new("swizzle_key", "a swizzle key, 0 to 5", i.swizzle_key))?;
+        let swizzle =
+            Swizzle::from_key(i.swizzle_key).ok_or_else(|| DecodeError::new("swizzle_key", "a swizzle key, 0 to 5", i.swizzle_key))?;
         let axes = |x: u32, y: u32, z: u32| Axes { x: x as usize, y: y as usize, z: z as usize };
         let mut output = Output {
             base: u64::from(i.ac_base) * 16,
@@ -177,9 +177,10 @@ impl Output {
             middle: range(middle),
             outer: range(outer),
         };
-        let halos = self.halos.iter().flat_map(move |halo| {
-            (0..6).filter(|tile| halo.tiles >> tile & 1 == 1).filter_map(|tile| self.destination(tile, halo))
-        });
+        let halos = self
+            .halos
+            .iter()
+            .flat_map(move |halo| (0..6).filter(|tile| halo.tiles >> tile & 1 == 1).filter_map(|tile| self.destination(tile, halo)));
         std::iter::once(local).chain(halos)
     }
 

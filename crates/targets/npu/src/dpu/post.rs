@@ -42,8 +42,13 @@ pub(super) struct FloatPost {
 #[derive(Clone, Debug)]
 enum FloatTarget {
     Float32,
-    Float16 { saturate: bool, flush: bool },
-    BFloat16 { nearest: bool },
+    Float16 {
+        saturate: bool,
+        flush: bool,
+    },
+    BFloat16 {
+        nearest: bool,
+    },
     Float8(ElementType),
     /// The nearest integer goes through the integer stages.
     Integer(IntegerPost),
@@ -131,7 +136,11 @@ impl Post {
             return Ok(Post::Unknown { reason: "output elements of less than a byte (odu dtype)".into() });
         }
         let width = |expected: u32, what: &str| {
-            if bits == expected { Ok(()) } else { Err(DecodeError::new("odu dtype", format_args!("{expected} bits for {what}"), format_args!("{bits} bits"))) }
+            if bits == expected {
+                Ok(())
+            } else {
+                Err(DecodeError::new("odu dtype", format_args!("{expected} bits for {what}"), format_args!("{bits} bits")))
+            }
         };
         if input.kind() != Kind::Float {
             return IntegerPost::decode(i, bits, i.ppe_i32_convert).map(|post| match post {
@@ -197,9 +206,8 @@ impl Post {
                 _ => {}
             }
         }
-        let integer = match self {
-            Post::Integer(post) | Post::Float(FloatPost { target: FloatTarget::Integer(post), .. }) => post,
-            _ => return found,
+        let (Post::Integer(integer) | Post::Float(FloatPost { target: FloatTarget::Integer(integer), .. })) = self else {
+            return found;
         };
         if matches!(integer.target, IntegerTarget::Bytes(2 | 4)) {
             found.push("integer results of more than 8 bits".into());
@@ -278,12 +286,16 @@ impl Post {
         let Post::Integer(post) = self else { return Err(Fault::unsupported("integer sums in the float PPE")) };
         let scales = match post.scale {
             Some(scale) => vec![scale; channels],
-            None => table.iter().enumerate().map(|(channel, entry)| {
-                let scale = Scale::from_word(entry.scale).ok_or_else(|| {
-                    Fault::program(format!("weight table, channel {channel}: scale {:#010x} has a reserved rounding mode", entry.scale))
-                })?;
-                Ok((entry.bias as i32, scale))
-            }).collect::<Result<Vec<_>, Fault>>()?,
+            None => table
+                .iter()
+                .enumerate()
+                .map(|(channel, entry)| {
+                    let scale = Scale::from_word(entry.scale).ok_or_else(|| {
+                        Fault::program(format!("weight table, channel {channel}: scale {:#010x} has a reserved rounding mode", entry.scale))
+                    })?;
+                    Ok((entry.bias as i32, scale))
+                })
+                .collect::<Result<Vec<_>, Fault>>()?,
         };
         let values = sums.chunks_exact(channels).flat_map(|pixel| pixel.iter().zip(&scales));
         Ok(match post.target {
@@ -308,7 +320,9 @@ impl FloatPost {
             if value < 0.0 { value * slope } else { value }
         };
         if let Some((bias, scale)) = self.scale {
-            sums.iter_mut().for_each(|sum| *sum = finish(*sum, bias, scale));
+            for sum in sums {
+                *sum = finish(*sum, bias, scale);
+            }
             return;
         }
         let (biases, scales): (Vec<f32>, Vec<f32>) = table.iter().map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale))).unzip();
@@ -328,7 +342,9 @@ impl FloatPost {
             FloatTarget::Float16 { saturate, flush } => {
                 if *saturate {
                     let limit = f16::MAX.to_f32();
-                    values.iter_mut().for_each(|v| *v = v.clamp(-limit, limit));
+                    for value in &mut values {
+                        *value = value.clamp(-limit, limit);
+                    }
                 }
                 let mut halves = encode(ElementType::Float16, &values)?;
                 self.clamp_patterns(&mut halves, |pattern| if *flush && pattern & 0x7c00 == 0 { pattern & -0x8000 } else { pattern });
@@ -374,8 +390,8 @@ impl IntegerPost {
             2 => return Ok(None),
             other => return Err(DecodeError::new("ppe_i32_convert", "0 to 2", other)),
         };
-        let round = Round::from_register(i.ppe_scale_round)
-            .ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
+        let round =
+            Round::from_register(i.ppe_scale_round).ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
         let scale = Scale { multiplier: i.ppe_scale_mult as u16, shift: i.ppe_scale_shift, round };
         Ok(Some(IntegerPost {
             scale: (i.ppe_scale_override == 1).then_some((i.ppe_bias as i32, scale)),
@@ -424,7 +440,6 @@ fn power(shift: u32) -> f64 {
 
 fn encode<const SIZE: usize>(format: ElementType, values: &[f32]) -> Result<Vec<[u8; SIZE]>, Fault> {
     let mut elements = vec![[0; SIZE]; values.len()];
-    encode_f32(format, values, Rounding::NearestEven, elements.as_flattened_mut())
-        .map_err(|e| Fault::program(format!("results: {e}")))?;
+    encode_f32(format, values, Rounding::NearestEven, elements.as_flattened_mut()).map_err(|e| Fault::program(format!("results: {e}")))?;
     Ok(elements)
 }

@@ -106,41 +106,38 @@ impl Weights {
     pub(super) fn gather<T: Element>(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<T>, Fault> {
         let mut weights = vec![T::default(); entries.len() * each];
         let palette = self.palette.as_ref().map(|palette| palette.values::<T>(self.format, self.zero_point)).transpose()?;
-        let (mut scratch, mut packed) = (Vec::new(), vec![T::default(); if self.dense { 0 } else { each }]);
+        let (mut scratch, mut map_scratch) = (Vec::new(), Vec::new());
+        let mut packed = vec![T::default(); if self.dense { 0 } else { each }];
         for (channel, (entry, weights)) in (first..).zip(entries.iter().zip(weights.chunks_exact_mut(each.max(1)))) {
             if self.dense {
                 self.stored(tile, entry, channel, palette.as_ref(), weights, &mut scratch)?;
                 continue;
             }
-            let present = self.presence(tile, entry, channel, each)?;
-            let count = present.iter().filter(|present| **present).count();
-            let packed = &mut packed[..count];
+            let map = self.map(tile, entry, channel, each, &mut map_scratch)?;
+            let packed = &mut packed[..count_bits(map, 0, each)];
             self.stored(tile, entry, channel, palette.as_ref(), packed, &mut scratch)?;
-            let mut stored = packed.iter();
-            for (weight, present) in weights.iter_mut().zip(present) {
-                if present && let Some(value) = stored.next() {
-                    *weight = *value;
-                }
-            }
+            expand(map, 0, packed, weights);
         }
         Ok(weights)
     }
 
     /// Which weights of a channel are stored.
     pub(super) fn presence(&self, tile: &[u8], entry: &Entry, channel: usize, each: usize) -> Result<Vec<bool>, Fault> {
-        if self.dense {
-            return Ok(vec![true; each]);
-        }
-        let map = entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
-        let size = (each as u64).div_ceil(8);
         let mut scratch = Vec::new();
-        let bytes = self.swizzle.read(tile, map, size, &mut scratch).ok_or_else(|| {
+        Ok(bits(self.map(tile, entry, channel, each, &mut scratch)?, 0).take(each).collect())
+    }
+
+    /// The sparsity map of a channel.
+    fn map<'a>(&self, tile: &'a [u8], entry: &Entry, channel: usize, each: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Fault> {
+        let map =
+            entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
+        let size = (each as u64).div_ceil(8);
+        self.swizzle.read(tile, map, size, scratch).ok_or_else(|| {
             Fault::program(format!(
                 "weight table, channel {channel}: its sparsity map of {size} bytes at {map:#x} does not lie in the tile's {:#x} bytes",
                 tile.len()
             ))
-        })?;
-        Ok(bits(bytes, 0).take(each).collect())
+        })
     }
 
     /// The stored weights of a channel, from the first.
@@ -163,7 +160,8 @@ impl Weights {
             ))
         })?;
         let Some(palette) = palette else {
-            return T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
+            return T::decode(self.format, self.zero_point, bytes, out)
+                .map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
         };
         let codes = bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
         for (weight, code) in out.iter_mut().zip(codes) {
@@ -188,4 +186,30 @@ pub(super) fn count_bits(map: &[u8], first: usize, count: usize) -> usize {
         whole.iter().map(|byte| byte.count_ones() as usize).sum::<usize>() + rest as usize
     };
     ones_before(first + count) - ones_before(first)
+}
+
+/// Puts packed values where the bits of a map from bit `first` are set; the others stay.
+pub(super) fn expand<T: Copy>(map: &[u8], first: usize, packed: &[T], out: &mut [T]) {
+    let mut packed = packed.iter();
+    let map = map.get(first / 8..).unwrap_or_default();
+    if first.is_multiple_of(8) {
+        for (out, byte) in out.chunks_mut(8).zip(map) {
+            if *byte == 0xff {
+                // The usual case: all of them.
+                out.iter_mut().zip(&mut packed).for_each(|(out, value)| *out = *value);
+            } else if *byte != 0 {
+                fill(out, bits(&[*byte], 0), &mut packed);
+            }
+        }
+    } else {
+        fill(out, bits(map, first % 8), &mut packed);
+    }
+}
+
+fn fill<'a, T: Copy + 'a>(out: &mut [T], bits: impl Iterator<Item = bool>, packed: &mut impl Iterator<Item = &'a T>) {
+    for (out, present) in out.iter_mut().zip(bits) {
+        if present && let Some(value) = packed.next() {
+            *out = *value;
+        }
+    }
 }

@@ -36,7 +36,8 @@ pub(super) enum Operation {
     Convolution,
     /// Every output channel sees its own input channel.
     Depthwise,
-    /// The largest value of the window.
+    /// The largest value of the window. Integers keep their zero point; the integer stages behind it are the identity in
+    /// every program seen.
     MaxPool,
     /// The sum of the window times a constant: its bits, in the format of the weights.
     AveragePool { weight: u16 },
@@ -69,11 +70,7 @@ impl Workload {
     /// Values that no DPU can execute: empty boxes, boxes outside their tensors, windows that do not give the output box,
     /// reserved numbers, formats that do not go together. What a DPU may do but Chipless does not know how decodes and
     /// says so in [`unsupported`](Workload::unsupported).
-    pub fn decode(
-        invariant: &[u8; Invariant::BYTES],
-        variant: &[u8; Variant::BYTES],
-        tile: u8,
-    ) -> Result<Workload, DecodeError> {
+    pub fn decode(invariant: &[u8; Invariant::BYTES], variant: &[u8; Variant::BYTES], tile: u8) -> Result<Workload, DecodeError> {
         let i = Invariant::decode(invariant);
         let v = Variant::decode(variant);
         if tile >= 6 {
@@ -98,10 +95,7 @@ impl Workload {
             base: u64::from(i.act_offset0) + u64::from(i.tensor_start) * 16,
             size,
             swizzle: activation_swizzle,
-            sparse: (i.act_dense == 0).then(|| StorageElements {
-                table: u64::from(i.se_addr),
-                map: u64::from(i.sparsity_addr),
-            }),
+            sparse: (i.act_dense == 0).then(|| StorageElements { table: u64::from(i.se_addr), map: u64::from(i.sparsity_addr) }),
             pattern: (i.layer1_cmp_en == 1).then_some(i.cm_sp_pattern as u16),
         };
         let second = matches!(operation, Operation::Add { .. }).then(|| Tensor {
@@ -157,7 +151,7 @@ impl Workload {
 
     /// Whether each output channel has an entry in the weight table.
     pub(super) fn uses_weight_table(&self) -> bool {
-        self.uses_weights() || (self.post.scale_from_table() && self.second.is_none() && !self.continued)
+        self.uses_weights() || (self.post.scale_from_table() && self.second.is_none())
     }
 
     /// Whether weights are read.
@@ -168,7 +162,7 @@ impl Workload {
     /// Whether every pixel, and the window's first channel in it, starts on a byte.
     fn starts_on_bytes(&self) -> bool {
         [Some(&self.input), self.second.as_ref()].into_iter().flatten().all(|tensor| {
-            [tensor.size.z, self.geometry.start.z].iter().all(|channels| channels * tensor.format.bits() as usize % 8 == 0)
+            [tensor.size.z, self.geometry.start.z].iter().all(|channels| (channels * tensor.format.bits() as usize).is_multiple_of(8))
         })
     }
 
@@ -201,32 +195,39 @@ impl Workload {
             (sparse && self.input.pattern.is_some(), "compressed input channels with storage elements"),
             (self.input.pattern.is_some_and(|p| p == 0 || p > 0xf), "compressed input of more than four channels"),
             (self.input.pattern.is_some() && self.operation != Operation::Convolution, "compressed input outside a convolution"),
-            (v.conv_cond == 1 && !matches!(self.operation, Operation::Convolution | Operation::Depthwise), "continued operations other than convolution"),
+            (self.continued && !self.uses_weights(), "continued operations other than convolution"),
             (i.elop_wload == 1 && self.post.scale_from_table(), "elementwise scales from a weight table"),
         ];
-        let found: Vec<&str> =
-            reasons.into_iter().filter_map(|(found, reason)| found.then_some(reason)).chain(self.post.unsupported()).collect();
+        let reasons = reasons.into_iter().filter(|(found, _)| *found).map(|(_, reason)| reason);
+        let found: Vec<&str> = reasons.chain(self.post.unsupported()).collect();
         (!found.is_empty()).then(|| found.join("; "))
     }
 
     fn find_unproven(&self, i: &Invariant) -> Option<String> {
-        let float = self.input.format.kind() == Kind::Float;
-        let weights = self.uses_weights() || self.second.is_some();
-        let proven_input = matches!(self.input.format, ElementType::Float16 | ElementType::UInt8);
-        let proven_weights = matches!(self.weights.format, ElementType::Float16 | ElementType::UInt8 | ElementType::Int8);
+        let (input, weights) = (self.input.format, self.weights.format);
+        let mut found = self.post.unproven();
+        if !matches!(input, ElementType::Float16 | ElementType::UInt8) {
+            found.push(format!("{input} activations"));
+        }
+        let proven_weights = match input {
+            ElementType::Float16 => matches!(weights, ElementType::Float16 | ElementType::Int8),
+            _ => weights == input,
+        };
+        if !proven_weights && (self.uses_weights() || self.second.is_some()) {
+            found.push(format!("{weights} weights for {input} activations"));
+        }
         let keys = [self.input.swizzle, self.weights.swizzle, self.output.swizzle];
+        let scaled = matches!(self.operation, Operation::Add { scale_a, scale_b } if (scale_a, scale_b) != (1, 1));
         let reasons = [
-            (self.continued, "convolution continue (conv_cond)".into()),
-            (!proven_input, format!("{} activations", self.input.format)),
-            (weights && !proven_weights, format!("{} weights", self.weights.format)),
-            (keys.iter().any(|swizzle| (1..5).contains(&swizzle.key())), "swizzle keys 1 to 4".into()),
-            (self.uses_weights() && i.wt_offset != 0, "an offset for weight pointers (wt_offset)".into()),
-            (self.operation == Operation::Depthwise && !self.weights.dense, "sparse depthwise weights".into()),
-            (self.uses_weights() && !self.weights.dense && i.wt_plt_cfg != 0, "sparse palettised weights".into()),
-            (float && matches!(self.operation, Operation::Add { scale_a, scale_b } if (scale_a, scale_b) != (1, 1)), "scaled float operands".into()),
-            (i.mpe_daz == 1 || i.mpe_ftz == 1, "denormals as in IEEE arithmetic (mpe_daz and mpe_ftz are ignored)".into()),
+            (self.continued, "convolution continue (conv_cond)"),
+            (keys.iter().any(|swizzle| (1..5).contains(&swizzle.key())), "swizzle keys 1 to 4"),
+            (self.uses_weights() && i.wt_offset != 0, "an offset for weight pointers (wt_offset)"),
+            (self.operation == Operation::Depthwise && !self.weights.dense, "sparse depthwise weights"),
+            (self.uses_weights() && !self.weights.dense && i.wt_plt_cfg != 0, "sparse palettised weights"),
+            (scaled && input.kind() == Kind::Float, "scaled float operands"),
+            (i.mpe_daz == 1 || i.mpe_ftz == 1, "denormals as in IEEE arithmetic (mpe_daz and mpe_ftz are ignored)"),
         ];
-        let found: Vec<String> = reasons.into_iter().filter_map(|(found, reason)| found.then_some(reason)).chain(self.post.unproven()).collect();
+        found.extend(reasons.into_iter().filter(|(found, _)| *found).map(|(_, reason)| reason.to_owned()));
         (!found.is_empty()).then(|| found.join("; "))
     }
 }
@@ -251,7 +252,11 @@ fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
 
 fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry, DecodeError> {
     let within = |field, low: u32, high: u32, found: u32| {
-        if (low..=high).contains(&found) { Ok(found as usize) } else { Err(DecodeError::new(field, format_args!("{low} to {high}"), found)) }
+        if (low..=high).contains(&found) {
+            Ok(found as usize)
+        } else {
+            Err(DecodeError::new(field, format_args!("{low} to {high}"), found))
+        }
     };
     let stride_y = if i.stride_y_en == 1 { i.stride_y } else { i.stride };
     let slide = |axis: SlideRegisters| {

@@ -17,6 +17,11 @@ pub(super) const POINTERS: u32 = 0x3_0000;
 pub(super) const INPUT_MAP: u32 = 0x3_4000;
 pub(super) const OUTPUT: u32 = 0x3_8000;
 
+/// The bits of 1.0.
+pub(super) const ONE: u32 = 0x3f80_0000;
+/// The sparsity pointer of dense weights.
+pub(super) const NO_MAP: u32 = 0xff_ffff;
+
 /// A task, register by register.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
@@ -190,4 +195,30 @@ impl Memory {
 /// The scale word of an integer weight table entry.
 pub(super) fn scale_word(multiplier: u32, shift: u32, round: u32) -> u32 {
     multiplier << 16 | round << 14 | shift << 8
+}
+
+/// A 1×1 float16 convolution whose weight of channel k for channel k is 1, with scale 1 and no bias.
+pub(super) fn identity() -> (Task, Memory) {
+    let mut memory = Memory::zeroed();
+    for k in 0..16 {
+        memory.put_entry(k, [WEIGHTS + 32 * k, NO_MAP, ONE, 0]);
+        let weights: Vec<f32> = (0..16).map(|c| if c == k { 1.0 } else { 0.0 }).collect();
+        memory.put_halves(WEIGHTS + 32 * k, &weights);
+    }
+    (Task::new(), memory)
+}
+
+/// A quantised 1×1 convolution: weights 128 + k for channel 0, activation 101 + 10 in channel 0, zero points 101 and 128.
+pub(super) fn quantised() -> (Task, Memory) {
+    let mut task = Task::new().integers(1);
+    (task.invariant.mpe_actbias, task.invariant.mpe_wtbias, task.invariant.ppe_g8_bias_c) = (101, 128, 20);
+    let mut memory = Memory::zeroed();
+    memory.put(INPUT, &[101; 16]);
+    memory.put(INPUT, &[111]);
+    for k in 0..16 {
+        memory.put_entry(k, [WEIGHTS + 16 * k, NO_MAP, scale_word(1 << 14, 15, 0), 0]);
+        memory.put(WEIGHTS + 16 * k, &[128; 16]);
+        memory.put(WEIGHTS + 16 * k, &[128 + k as u8]);
+    }
+    (task, memory)
 }

@@ -82,9 +82,12 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     let pad = kernel.map(|k| choose.below(k));
     let pad_after = kernel.map(|k| choose.below(k));
     let outputs = [choose.below(5) + 1, choose.below(5) + 1];
-    let size: Vec<u32> = (0..2).map(|a| ((outputs[a] - 1) * stride[a] + kernel[a]).saturating_sub(pad[a] + pad_after[a]).max(1) + choose.below(2)).collect();
-    let start = [choose.below(3), choose.below(3), choose.below(2) * 8];
-    let channels = choose.pick(&[16, 8, 24, 40]);
+    let size: Vec<u32> =
+        (0..2).map(|a| ((outputs[a] - 1) * stride[a] + kernel[a]).saturating_sub(pad[a] + pad_after[a]).max(1) + choose.below(2)).collect();
+    // Elements of half a byte start on whole ones.
+    let odd = mode != 3;
+    let start = [choose.below(3), choose.below(3), if odd { choose.pick(&[0, 8, 3]) } else { 8 * choose.below(2) }];
+    let channels = choose.pick(&[16, 8, 24, if odd { 13 } else { 40 }]);
     let filters = if operation == "convolution" { choose.pick(&[16, 5, 24]) } else { channels };
     let begin = [choose.below(3), choose.below(3), choose.below(3) * 8];
     let i = &mut task.invariant;
@@ -131,7 +134,8 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     i.ppe_fp_prelu = choose.pick(&[-0.0f32, 0.125]).to_bits();
     i.ppe_fp_scale = choose.pick(&[1f32, 0.5, 0.25, -2.0]).to_bits();
     i.ppe_fp_bias = choose.pick(&[0f32, 1.0, -3.0]).to_bits();
-    (i.ppe_scale_mult, i.ppe_scale_shift, i.ppe_bias) = (choose.pick(&[1, 3, 0x4567]), choose.pick(&[0, 1, 12, 63]), choose.pick(&[0, 9, u32::MAX]));
+    (i.ppe_scale_mult, i.ppe_scale_shift, i.ppe_bias) =
+        (choose.pick(&[1, 3, 0x4567]), choose.pick(&[0, 1, 12, 63]), choose.pick(&[0, 9, u32::MAX]));
     let table_scale = weights || (operation != "add" && choose.one_in(3));
     if float {
         i.ppe_fp_scale_override = u32::from(!table_scale);
@@ -140,8 +144,8 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         } else {
             (i.ppe_fp_convert, i.dtype) = choose.pick(&[(1, 4), (0, 5), (2, 4), (4, 3)]);
             i.ppe_bf16_round = choose.below(2);
-            if i.ppe_fp_convert == 1 {
-                i.ppe_scale_hclamp = choose.pick(&[0x7fff_ffff, 0x4600]);
+            if i.ppe_fp_convert < 2 {
+                i.ppe_scale_hclamp = choose.pick(&[0x7fff_ffff, if i.ppe_fp_convert == 1 { 0x4600 } else { 0x40c0_0000 }]);
             }
         }
         if i.ppe_fp_convert == 4 {
@@ -176,7 +180,7 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     if operation != "add" && choose.one_in(4) {
         (i.act_dense, v.dense_se, v.swizzle_key_offset) = (0, 0, 0);
         (i.se_addr, i.sparsity_addr) = (POINTERS, INPUT_MAP);
-        if depth % 16 == 0 && choose.one_in(2) {
+        if depth.is_multiple_of(16) && choose.one_in(2) {
             (i.npo2_se_z_split_en, i.npo2_se_size) = (1, depth / 16 - 1);
         }
     } else if operation == "convolution" && channels == 16 && choose.one_in(2) {
@@ -202,7 +206,11 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     }
     for channel in 0..filters {
         let pointer = |base: u32, step: u32| base + channel * step - task.invariant.wt_offset;
-        let scale = if float { choose.pick(&[1f32, 0.5, -0.25]).to_bits() } else { scale_word(choose.pick(&[1, 77, 0x5c38]), choose.pick(&[0, 5, 17]), choose.pick(&[0, 2, 3])) };
+        let scale = if float {
+            choose.pick(&[1f32, 0.5, -0.25]).to_bits()
+        } else {
+            scale_word(choose.pick(&[1, 77, 0x5c38]), choose.pick(&[0, 5, 17]), choose.pick(&[0, 2, 3]))
+        };
         let bias = if float { choose.pick(&[0f32, 2.0, -1.0]).to_bits() } else { choose.pick(&[0, 40, u32::MAX - 100]) };
         let words = [pointer(WEIGHTS, 0x300), pointer(MAPS, 0x60), scale, bias];
         let table = task.variant.weight_start;
@@ -280,7 +288,13 @@ fn check(task: &Task, memory: &Memory) -> Result<(), TestCaseError> {
     }
     for (tile, (got, want)) in got.tiles.iter().zip(&want.memory.tiles).enumerate() {
         let differing: Vec<usize> = (0..TILE).filter(|at| got[*at] != want[*at]).collect();
-        prop_assert!(differing.is_empty(), "{} {}: tile {tile} differs at {:x?}", workload.operation(), workload.details(), &differing[..differing.len().min(8)]);
+        prop_assert!(
+            differing.is_empty(),
+            "{} {}: tile {tile} differs at {:x?}",
+            workload.operation(),
+            workload.details(),
+            &differing[..differing.len().min(8)]
+        );
     }
     Ok(())
 }

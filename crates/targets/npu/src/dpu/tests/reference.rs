@@ -46,7 +46,7 @@ impl Reader<'_> {
         match mode {
             3 | 6 => {
                 let byte = self.byte(base + index / 2, key);
-                value(mode, u16::from(if index % 2 == 0 { byte & 15 } else { byte >> 4 }))
+                value(mode, u16::from(if index.is_multiple_of(2) { byte & 15 } else { byte >> 4 }))
             }
             0 | 5 => {
                 let low = u16::from(self.byte(base + 2 * index, key));
@@ -179,7 +179,8 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
         }
     }
     let entry = |reader: &mut Reader<'_>, at: usize| reader.word(v.weight_start as usize + 16 * channel as usize + at, v.wt_swizzle_key);
-    let from_table = i.elop_wload == 0 && if matches!(i.amode, 0 | 5 | 8) { i.ppe_fp_scale_override == 0 && i.ppe_fp_bypass == 0 } else { i.ppe_scale_override == 0 };
+    let from_table = i.elop_wload == 0
+        && if matches!(i.amode, 0 | 5 | 8) { i.ppe_fp_scale_override == 0 && i.ppe_fp_bypass == 0 } else { i.ppe_scale_override == 0 };
     if from_table || i.elop_wload + i.pool_wt_rd_dis == 0 {
         // Entries are read as a whole.
         (0..4).for_each(|word| _ = entry(reader, 4 * word));
@@ -227,7 +228,7 @@ fn weight(task: &Task, reader: &mut Reader<'_>, channel: u32, tap: usize, stored
     *stored += 1;
     if i.wt_plt_cfg == 3 {
         let byte = reader.byte(data + index / 2, key);
-        let code = if index % 2 == 0 { byte & 15 } else { byte >> 4 };
+        let code = if index.is_multiple_of(2) { byte & 15 } else { byte >> 4 };
         return Some(value(i.wmode, task.palette[usize::from(code)]));
     }
     Some(reader.element(i.wmode, data, index, key))
@@ -247,7 +248,8 @@ fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
     let size = 1usize << (i.dtype - 3);
     let clamp16 = |pattern: u16| (i32::from(pattern as i16).min(i.ppe_scale_hclamp as i32) as u16).to_le_bytes().to_vec();
     let stages = |value: f64, mode: u32| {
-        let value = if value < 0.0 { round(value * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32), mode) } else { value };
+        let value =
+            if value < 0.0 { round(value * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32), mode) } else { value };
         let zero = f64::from((i.ppe_g8_bias_c << 23) as i32 >> 23);
         let value = (value + zero).max(f64::from(i.ppe_scale_lclamp as i32)).min(f64::from(i.ppe_scale_hclamp as i32));
         (value as i64).to_le_bytes()[..size].to_vec()
@@ -277,7 +279,7 @@ fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
         value *= f32::from_bits(i.ppe_fp_prelu);
     }
     match i.ppe_fp_convert {
-        0 => value.to_le_bytes().to_vec(),
+        0 => (value.to_bits() as i32).min(i.ppe_scale_hclamp as i32).to_le_bytes().to_vec(),
         1 => {
             let half = f16::from_f32(value);
             let half = if i.ppe_fp16_clamp == 1 && half.is_infinite() { f16::MAX.copysign(half) } else { half };
