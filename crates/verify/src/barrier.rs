@@ -1,6 +1,6 @@
 //! Barriers with the clocks of their uses.
 
-use crate::clock::{Clock, Point, join, raise};
+use crate::clock::{Clock, Point, join};
 use chipless_model::{Configuration, ConfigurationId, IndexVec, TaskId};
 use std::collections::VecDeque;
 
@@ -128,10 +128,4 @@ impl Barrier {
             self.lit.clone_from(&self.activated);
         }
     }
-}
-
-/// A clock with one point of its own thread added.
-pub(crate) fn with(mut clock: Clock, point: Point) -> Clock {
-    raise(&mut clock, point);
-    clock
 }

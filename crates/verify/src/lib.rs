@@ -116,6 +116,7 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     let counts_agree = !findings.has_errors();
     let accesses = Accesses::collect(program);
     memory::bounds(program, &accesses, &mut findings);
+    memory::tensors(program, &accesses, &mut findings);
     let (order, found) = Order::find(program);
     let is_ordered = !found.has_errors();
     // Where counts do not add up, what the signals did in the end follows from that.

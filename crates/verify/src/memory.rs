@@ -13,6 +13,9 @@ use chipless_model::{Action, Certainty, Direction, Finding, IndexVec, Program, R
 /// Runs that are looked at one by one, in the whole program. Beyond, strided accesses are taken for their extent.
 const RUNS: u64 = 1 << 26;
 
+/// Bytes that a gap between written bytes may have to count as padding: channels are padded to 16 elements of at most 4 bytes.
+const PADDING: u64 = 64;
+
 /// Reports accesses outside their buffers, of all tasks.
 pub(crate) fn bounds(program: &Program<'_>, accesses: &Accesses, findings: &mut Findings) {
     for entry in accesses.iter().filter(|e| !e.fits) {
@@ -35,6 +38,33 @@ pub(crate) fn bounds(program: &Program<'_>, accesses: &Accesses, findings: &mut 
                 buffer.name,
                 signed_range(low, high),
                 buffer.size
+            );
+            rules::OUT_OF_BOUNDS.at(program.place(entry.task), message)
+        });
+    }
+}
+
+/// Reports accesses that lie in the buffer of an input or output, and beyond the host's tensor.
+pub(crate) fn tensors(program: &Program<'_>, accesses: &Accesses, findings: &mut Findings) {
+    let mut sizes: IndexVec<chipless_model::BufferId, u64> = program.buffers.iter().map(|_| u64::MAX).collect();
+    let ports = || program.interface.inputs.iter().chain(&program.interface.outputs).filter(|p| p.buffer.index() < program.buffers.len());
+    ports().for_each(|port| sizes[port.buffer] = 0);
+    ports().for_each(|port| sizes[port.buffer] = sizes[port.buffer].max(port.bytes().unwrap_or(u64::MAX)));
+    for entry in accesses.iter().filter(|e| e.fits && e.certainty == Certainty::Exact) {
+        let (low, high) = accesses.pattern(entry).extent();
+        let size = sizes[entry.buffer];
+        if high <= i128::from(size) {
+            continue;
+        }
+        let queue = program.tasks[entry.task].queue;
+        findings.add(&rules::OUT_OF_BOUNDS, (queue.raw(), entry.buffer.raw(), 2 + entry.direction as u32), || {
+            let message = format!(
+                "{} {} {} {}; the tensor that the host shares there has {size:#x} bytes, {} fewer",
+                program.task_name(entry.task),
+                verb(entry.direction),
+                program.buffers[entry.buffer].name,
+                signed_range(low, high),
+                high - i128::from(size),
             );
             rules::OUT_OF_BOUNDS.at(program.place(entry.task), message)
         });
@@ -65,13 +95,37 @@ pub(crate) fn check(program: &Program<'_>, accesses: &Accesses, order: &Order, i
         suspects: Vec::new(),
     };
     for (id, buffer) in program.buffers.iter_enumerated() {
-        memory.written[id].insert(0, (buffer.initial.len() as u64).min(buffer.size));
+        let known = if buffer.role == Role::Input { buffer.size } else { buffer.initial.len() as u64 };
+        memory.written[id].insert(0, known.min(buffer.size));
     }
     for task in &order.sequence {
         memory.task(*task);
     }
     if is_complete {
         memory.outputs();
+    }
+}
+
+/// Gaps of one access that may be padding.
+#[derive(Debug, Default)]
+struct Padding {
+    bytes: u64,
+    size: u64,
+    /// The only gap so far.
+    single: Option<(u64, u64)>,
+}
+
+impl Padding {
+    /// Adds a gap; `false` where it is not padding.
+    fn add(&mut self, low: u64, high: u64) -> bool {
+        let size = high - low;
+        if size >= PADDING || (self.bytes > 0 && size > self.size) {
+            return false;
+        }
+        self.single = (self.bytes == 0).then_some((low, high));
+        self.size = self.size.max(size);
+        self.bytes += size;
+        true
     }
 }
 
@@ -122,7 +176,7 @@ impl Memory<'_, '_, '_> {
     /// Every byte of a read must have been written.
     fn initialised(&mut self, entry: &Entry) {
         let buffer = &self.program.buffers[entry.buffer];
-        if matches!(buffer.role, Role::Input | Role::Constant | Role::State) {
+        if matches!(buffer.role, Role::Constant | Role::State) {
             return;
         }
         let written = &self.written[entry.buffer];
@@ -134,29 +188,48 @@ impl Memory<'_, '_, '_> {
         let runs = pattern.runs();
         let Some(left) = self.runs.checked_sub(runs.total) else { return self.too_hard(entry, None) };
         self.runs = left;
-        let (mut first, mut missing) = (None, 0);
-        for (low, high) in runs {
-            let mut at = low;
-            while let Some(gap) = written.first_missing(at, high) {
-                at = written.gap_end(gap, high);
-                missing += at - gap;
-                first.get_or_insert((gap, at));
+        // A gap between written bytes is padding if it is small and comes again and again.
+        let (mut first, mut missing, mut padding) = (None, 0, Padding::default());
+        for (start, end) in runs {
+            let mut at = start;
+            while let Some(gap) = written.first_missing(at, end) {
+                at = written.gap_end(gap, end);
+                let follows = gap > 0 && written.first_missing(gap - 1, gap).is_none();
+                let whole = if at == high as u64 { at } else { written.gap_end(gap, gap + PADDING) };
+                if !(follows && padding.add(gap, whole)) {
+                    missing += at - gap;
+                    first.get_or_insert((gap, at));
+                }
             }
         }
-        let Some((low, high)) = first else { return };
+        if let (None, Some(gap)) = (first, padding.single) {
+            first = Some(gap);
+            missing += gap.1 - gap.0;
+        }
+        let padding = padding.bytes;
         let (program, accesses, queue) = (self.program, self.accesses, self.program.tasks[entry.task].queue);
-        self.findings.add(&rules::READ_BEFORE_WRITE, (queue.raw(), entry.buffer.raw(), 0), || {
-            let all = pattern.loops.iter().fold(pattern.run, |n, l| n.saturating_mul(l.count));
-            let message = format!(
-                "{} ({}) reads {} {}, which no task before it has written ({missing} of the {all} bytes that it reads there)",
-                program.task_name(entry.task),
-                program.kernel(entry.task).operation(),
-                buffer.name,
-                range(low, high),
-            );
-            let finding = rules::READ_BEFORE_WRITE.at(program.place(entry.task), message);
-            later_writer(program, accesses, entry, finding)
-        });
+        let all = pattern.loops.iter().fold(pattern.run, |n, l| n.saturating_mul(l.count));
+        let reader = || format!("{} ({})", program.task_name(entry.task), program.kernel(entry.task).operation());
+        if let Some((low, high)) = first {
+            self.findings.add(&rules::READ_BEFORE_WRITE, (queue.raw(), entry.buffer.raw(), 0), || {
+                let (reader, bytes) = (reader(), range(low, high));
+                let message = format!(
+                    "{reader} reads {} {bytes}, which no task before it has written ({missing} of the {all} bytes that it reads there)",
+                    buffer.name,
+                );
+                let finding = rules::READ_BEFORE_WRITE.at(program.place(entry.task), message);
+                later_writer(program, accesses, entry, finding)
+            });
+        } else if padding > 0 {
+            self.findings.add(&rules::PADDING_READ, (0, 0, 0), || {
+                let message = format!(
+                    "{} reads {all} bytes of {}, {padding} of which are gaps of less than {PADDING} bytes between others that nothing has written",
+                    reader(),
+                    buffer.name
+                );
+                rules::PADDING_READ.at(program.place(entry.task), message)
+            });
+        }
     }
 
     /// Constants and inputs stay as they are.
@@ -215,7 +288,11 @@ impl Memory<'_, '_, '_> {
     fn race(&mut self, first: &Entry, second: &Entry, low: u64, high: u64) {
         let (program, accesses) = (self.program, self.accesses);
         let both = first.direction == Direction::Write && second.direction == Direction::Write;
-        let rule = if both { &rules::RACE_WRITE_WRITE } else { &rules::RACE_READ_WRITE };
+        let rule = match both {
+            true if self.is_duplicate(first, second) => &rules::RACE_DUPLICATE,
+            true => &rules::RACE_WRITE_WRITE,
+            false => &rules::RACE_READ_WRITE,
+        };
         let queues = (program.tasks[first.task].queue, program.tasks[second.task].queue);
         let cause = (queues.0.min(queues.1).raw(), queues.0.max(queues.1).raw(), first.buffer.raw());
         self.findings.add(rule, cause, || {
@@ -236,6 +313,24 @@ impl Memory<'_, '_, '_> {
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
                 .with(program.place(second.task), format!("{two} {}", connections(program, second.task)))
         });
+    }
+
+    /// Whether two writes look like one transfer that was cut by tiles with common rows: same operation, same steps,
+    /// sources in different memories.
+    fn is_duplicate(&self, first: &Entry, second: &Entry) -> bool {
+        let (program, accesses) = (self.program, self.accesses);
+        let steps = |entry: &Entry| {
+            let pattern = accesses.pattern(entry);
+            (pattern.run, pattern.loops.iter().map(|l| l.stride).collect::<Vec<_>>())
+        };
+        let sources = |entry: &Entry| -> Vec<chipless_model::BufferId> {
+            let reads = accesses.of(entry.task).map(|index| accesses.entry(index)).filter(|e| e.direction == Direction::Read);
+            reads.map(|e| e.buffer).filter(|b| program.buffers[*b].role == Role::Scratch).collect()
+        };
+        let (a, b) = (sources(first), sources(second));
+        program.kernel(first.task).operation() == program.kernel(second.task).operation()
+            && steps(first) == steps(second)
+            && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
     }
 
     fn write(&mut self, entry: &Entry) {

@@ -20,12 +20,18 @@ rules! {
     READ_BEFORE_WRITE Error "read-before-write" "a task reads bytes that nothing has written"
         "Inputs, constants and state hold bytes before the program starts; every other byte is undefined until a task has written it. The bytes named were written by no task that comes before the reader in the program's order, so that it reads what an earlier program left there. The result differs from run to run."
         "Look for the transfer that should have brought the bytes: it is missing, goes elsewhere, is too short, or is not ordered before the reader.";
+    PADDING_READ Warning "padding-read" "a task reads padding that nothing has written"
+        "Small gaps between bytes that were written are read along with them: channels that pad a tensor to what the engine wants. Compilers leave them undefined where weights of zero meet them or where the result is cut. If they reach a result, it differs from run to run."
+        "Nothing, if the results do not depend on the padding. Otherwise fill it.";
     RACE_WRITE_WRITE Error "race-write-write" "two tasks write the same bytes, and nothing orders them"
         "Two accesses are ordered when a chain of queue order, barriers, semaphores, events or releases leads from the end of one to the start of the other. Without it either may come last, and which bytes remain depends on timing. Strided accesses are compared byte by byte: interleaved rows do not conflict."
         "Make one of the two wait for the other, or give them different bytes.";
     RACE_READ_WRITE Error "race-read-write" "a task reads bytes while another may write them"
         "One task reads and another writes the same bytes, and no chain of queue order, barriers, semaphores, events or releases leads from one to the other. The reader gets the bytes from before or after the write, or some of each, depending on timing. It is the usual consequence of a missing wait or signal: data used before its transfer has completed, or a slot reused before its last reader has finished."
         "Let the later one of the two wait for a barrier or semaphore that the earlier one signals.";
+    RACE_DUPLICATE Warning "race-duplicate-write" "two transfers of one kind write the same bytes, and nothing orders them"
+        "Two transfers with the same operation and the same steps copy from two tiles to overlapping bytes. Compilers do that for rows that both tiles hold (halos): then both write the same values, and the order does not matter. Whether the values are the same is not proven."
+        "Nothing, if the rows are duplicates. Otherwise order the two transfers.";
     CONSTANT_WRITTEN Error "constant-written" "a task writes bytes that must not change"
         "Constants keep their bytes for every inference, and inputs belong to the host. A program that writes them works once."
         "Write to a buffer of its own, or declare the bytes as state.";
