@@ -7,18 +7,19 @@ use crate::dpu;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::{Edge, Tensor};
-use crate::kernels::{self, Accumulators, Cmx, Descriptors, DpuTask, Invocation, Source, Transfer, Work};
+use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source, Transfer, Work};
 use crate::machine::Machine;
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Finding, Interface, Kernel, Limits, Location, Memory,
+    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location, Memory,
     MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule, Severity, Signal,
     Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 /// How a blob is lowered.
 #[derive(Debug, Default)]
@@ -97,12 +98,16 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         parts: HashMap::new(),
         operations: HashMap::new(),
         accumulators: Default::default(),
+        constants: Constants::default(),
+        known: Arc::default(),
         findings,
     };
     lowering.memories(&control);
     lowering.interface(document);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    // Nobody else sets it.
+    _ = lowering.known.set(std::mem::take(&mut lowering.constants).finish());
     if lowering.findings.iter().any(Finding::is_error) { Err(lowering.findings) } else { Ok(lowering.program) }
 }
 
@@ -118,6 +123,10 @@ struct Lowering<'l, 'i> {
     operations: HashMap<(u64, u64), shave::Identity>,
     /// Accumulators of the DPUs, by tile.
     accumulators: [Accumulators; address::TILES as usize],
+    /// What arrives in CMX, while tasks are lowered.
+    constants: Constants<'i>,
+    /// The same, for the kernels, once all tasks are lowered.
+    known: Arc<OnceLock<Constants<'i>>>,
     findings: Vec<Finding>,
 }
 
@@ -230,7 +239,7 @@ impl<'i> Lowering<'_, 'i> {
             for piece in pieces {
                 let first = self.program.tasks.next_idx();
                 for task in &schedule.pieces[piece].tasks {
-                    self.task(&schedule.tasks[*task], queue, position);
+                    self.task(&schedule.tasks[*task], *task, queue, position);
                     position += 1;
                 }
                 let count = schedule.pieces[piece].tasks.len() as u32;
@@ -240,13 +249,14 @@ impl<'i> Lowering<'_, 'i> {
         self.program.initial = schedule.initial.iter().map(|p| PieceId::from_usize(*p)).collect();
     }
 
-    fn task(&mut self, task: &schedule::Task, queue: QueueId, index: u32) {
+    /// Lowers a task, the `walked`th that the walk ran.
+    fn task(&mut self, task: &schedule::Task, walked: usize, queue: QueueId, index: u32) {
         let bytes = task.description.bytes();
         let name = format!("{}[{index}]", self.program.queues[queue].name);
         let place = self.place(bytes).at(name);
         let (kernel, fixed, moved): (Box<dyn Kernel + 'i>, Time, u64) = match &task.description {
             Description::Dma { descriptor, bytes } => self.transfer(descriptor, *bytes, &place),
-            Description::Dpu { tile, variant, invariant } => match self.workload(*tile, variant, invariant, &place) {
+            Description::Dpu { tile, variant, invariant } => match self.workload(*tile, variant, invariant, walked, &place) {
                 Some(workload) => workload,
                 None => return,
             },
@@ -265,9 +275,38 @@ impl<'i> Lowering<'_, 'i> {
         let signals = Span::push(&mut self.program.signals, actions.map(Signal::on_completion));
         let demand = Demand { resource: ResourceId::from_raw(0), bytes: moved };
         let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
+        self.arrivals(&*kernel, &task.description, walked);
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
         self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+    }
+
+    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
+    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize) {
+        let copied = match description {
+            Description::Dma { descriptor: Descriptor { operation: Operation::Move { source, from, conversion: None, .. }, .. }, .. }
+                if from.loops.is_empty() =>
+            {
+                match address::resolve(self.image, *source) {
+                    Target::Section(section, offset) => {
+                        let start = offset.saturating_add(from.offset);
+                        self.image.bytes(section).get(start as usize..).and_then(|bytes| bytes.get(..from.run as usize))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let (cmx, constants) = (&self.cmx, &mut self.constants);
+        kernel.accesses(&mut |access| {
+            let tile = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer));
+            if let (Direction::Write, Some(tile)) = (access.direction, tile) {
+                let extent = access.pattern.extent();
+                let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
+                let bytes = copied.filter(|_| access.pattern.loops.is_empty());
+                constants.arrive(tile, walked, bound(extent.start), bound(extent.end), bytes);
+            }
+        });
     }
 
     fn transfer(&mut self, descriptor: &Descriptor, bytes: Slice, place: &Place) -> (Box<dyn Kernel + 'i>, Time, u64) {
@@ -323,7 +362,7 @@ impl<'i> Lowering<'_, 'i> {
         (Box::new(transfer), Time::from_cycles(cycles, machine.clock.dpu), descriptor.moved())
     }
 
-    fn workload(&mut self, tile: u8, variant: &Fetched, invariant: &Fetched, place: &Place) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+    fn workload(&mut self, tile: u8, variant: &Fetched, invariant: &Fetched, walked: usize, place: &Place) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
         let (variant_bytes, invariant_bytes) = (self.bytes(variant.from), self.bytes(invariant.from));
         let workload = match dpu::Workload::decode(invariant_bytes.try_into().ok()?, variant_bytes.try_into().ok()?, tile) {
             Ok(workload) => workload,
@@ -336,7 +375,11 @@ impl<'i> Lowering<'_, 'i> {
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);
         let accumulators = self.accumulators.get(tile as usize)?.clone();
-        Some((Box::new(DpuTask { descriptors, cmx: self.cmx, workload, accumulators }), fixed, 0))
+        let knowledge = Knowledge { constants: Arc::clone(&self.known), position: walked };
+        // NPU4 DPU invariant, hwp_en; variant, hwp_wload_id: the number of the record in the tile.
+        let profile = (Record(invariant_bytes).u32(0xc0) & 1 != 0).then(|| u64::from(Record(variant_bytes).u16(0x18)) * 32);
+        let task = DpuTask { descriptors, cmx: self.cmx, workload, accumulators, tile, knowledge, profile };
+        Some((Box::new(task), fixed, 0))
     }
 
     fn invocation(&mut self, tile: u8, invocation: &Fetched, range: &Fetched, place: &Place) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {

@@ -1,8 +1,8 @@
 //! DPU workloads.
 
-use super::{Cmx, Descriptors};
+use super::{Cmx, Descriptors, Knowledge};
 use crate::dpu::{Partial, Region, TileMemory, Workload};
-use chipless_model::{Access, Certainty, Direction, Fault, Kernel, Storage};
+use chipless_model::{Access, Certainty, Direction, Fault, Kernel, Pattern, Storage};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,6 +16,10 @@ pub(crate) struct DpuTask<'i> {
     pub(crate) cmx: Cmx,
     pub(crate) workload: Workload,
     pub(crate) accumulators: Accumulators,
+    pub(crate) tile: u8,
+    pub(crate) knowledge: Knowledge<'i>,
+    /// Where the DPU leaves its 32-byte profiling record, which is not executed.
+    pub(crate) profile: Option<u64>,
 }
 
 impl Kernel for DpuTask<'_> {
@@ -29,7 +33,11 @@ impl Kernel for DpuTask<'_> {
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.descriptors.accesses(visit);
-        self.workload.accesses(&mut |Region { tile, pattern, write, may }| {
+        if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {
+            visit(Access::write(buffer, Pattern::contiguous(offset, 32)).may());
+        }
+        let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
+        self.workload.accesses_with(&known, &mut |Region { tile, pattern, write, may }| {
             if let Some(buffer) = self.cmx.buffer(tile) {
                 let direction = if write { Direction::Write } else { Direction::Read };
                 let certainty = if may { Certainty::May } else { Certainty::Exact };

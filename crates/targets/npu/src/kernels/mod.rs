@@ -1,9 +1,11 @@
 //! What NPU4 tasks do to memory: DMA transfers, DPU workloads, SHAVE invocations.
 
+mod constants;
 mod dma;
 mod dpu;
 mod shave;
 
+pub(crate) use constants::{Constants, Knowledge};
 pub(crate) use dma::{Source, Transfer, list, rows_from};
 pub(crate) use dpu::{Accumulators, DpuTask};
 pub(crate) use shave::{Invocation, Work};

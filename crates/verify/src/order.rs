@@ -1,0 +1,89 @@
+//! Happens-before, as vector clocks over one legal order.
+
+use crate::clock::{Clock, Point};
+use crate::findings::Findings;
+use crate::replay::{Mode, Replay};
+use crate::semaphore::History;
+use crate::usage::Usage;
+use chipless_model::{IndexVec, Program, TaskId};
+
+/// Rounds after which the order of counters is bounded instead of computed.
+const ROUNDS: usize = 24;
+
+/// Position of a task that did not run.
+pub(crate) const NOT_RUN: u32 = u32::MAX;
+
+/// How the reference order ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum End {
+    /// All tasks ran.
+    #[default]
+    Done,
+    /// Nothing could move.
+    Stuck,
+    /// A signal was a fault.
+    Fault,
+}
+
+/// One legal order of the tasks, and what comes before each in every legal order.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    /// Tasks as they ran, one after the other.
+    pub(crate) sequence: Vec<TaskId>,
+    pub(crate) thread: IndexVec<TaskId, u32>,
+    /// Position in the thread.
+    pub(crate) position: IndexVec<TaskId, u32>,
+    pub(crate) rows: Vec<u32>,
+    /// First entry and entries of the clock of a task's start.
+    pub(crate) row: IndexVec<TaskId, (usize, u32)>,
+    pub(crate) histories: Vec<History>,
+    /// What comes before the report that the program is done.
+    pub(crate) completion: Option<Clock>,
+    pub(crate) threads: usize,
+    pub(crate) end: End,
+}
+
+impl Order {
+    /// Finds the order of a program, and what is wrong with its synchronisation.
+    pub(crate) fn find(program: &Program<'_>) -> (Order, Findings) {
+        let usage = Usage::new(program);
+        let (mut order, mut findings) = Replay::new(program, &usage, Mode::First).run();
+        if !usage.needs_rounds {
+            return (order, findings);
+        }
+        for _ in 0..ROUNDS {
+            let (next, found) = Replay::new(program, &usage, Mode::Refine(&order)).run();
+            let settled = next.rows == order.rows;
+            (order, findings) = (next, found);
+            if settled {
+                return (order, findings);
+            }
+        }
+        let (bounded, mut findings) = Replay::new(program, &usage, Mode::Bound(&order)).run();
+        findings.add(&crate::rules::ORDER_BOUND, (0, 0, 0), || {
+            let message = format!("the order of semaphore signals did not settle in {ROUNDS} rounds");
+            crate::rules::ORDER_BOUND.at(chipless_model::Place::file(), message)
+        });
+        (bounded, findings)
+    }
+
+    pub(crate) fn ran(&self, task: TaskId) -> bool {
+        self.position[task] != NOT_RUN
+    }
+
+    /// What comes before the start of a task.
+    pub(crate) fn start(&self, task: TaskId) -> &[u32] {
+        let (first, length) = self.row[task];
+        &self.rows[first..first + length as usize]
+    }
+
+    /// The point at which a task has taken its sources.
+    pub(crate) fn read(&self, task: TaskId) -> Point {
+        Point { thread: self.thread[task], epoch: 2 * self.position[task] + 1 }
+    }
+
+    /// The point at which a task completes.
+    pub(crate) fn completion(&self, task: TaskId) -> Point {
+        Point { thread: self.thread[task], epoch: 2 * self.position[task] + 2 }
+    }
+}

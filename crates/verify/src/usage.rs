@@ -1,0 +1,72 @@
+//! How the tasks of a program use its syncs: what can be said before anything runs.
+
+use chipless_model::{Action, Condition, IndexVec, Program, QueueId, SyncId, SyncKind};
+
+/// What tasks do to one counter, flag or token.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counter {
+    /// Whether it is set to values other than 1 of a flag.
+    pub(crate) is_set: bool,
+    pub(crate) falls: bool,
+    /// Whether more than one thread may wait for it, lower it or set it.
+    pub(crate) contended: bool,
+    waiter: Option<QueueId>,
+    riser: Option<QueueId>,
+    several_rise: bool,
+    exact: bool,
+    /// Sum of all rises.
+    pub(crate) rises: i64,
+}
+
+/// The uses of all syncs.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    pub(crate) counters: IndexVec<SyncId, Counter>,
+    /// Whether the order of some counter depends on signals that come later.
+    pub(crate) needs_rounds: bool,
+}
+
+impl Usage {
+    pub(crate) fn new(program: &Program<'_>) -> Usage {
+        let mut counters: IndexVec<SyncId, Counter> = IndexVec::from_vec(vec![Counter::default(); program.syncs.len()]);
+        for (id, task) in program.tasks.iter_enumerated() {
+            let queue = task.queue;
+            let several = program.queues[queue].servers > 1;
+            for wait in program.waits(id) {
+                let counter = &mut counters[wait.sync];
+                counter.use_by(queue, several);
+                counter.exact |= matches!(wait.condition, Condition::Equal(_));
+            }
+            for signal in program.signals(id) {
+                match signal.action {
+                    Action::Add(sync, n) if n < 0 => {
+                        counters[sync].falls = true;
+                        counters[sync].use_by(queue, several);
+                    }
+                    Action::Add(sync, n) => counters[sync].rise(queue, several, n),
+                    Action::Set(sync, 1) if program.syncs[sync].kind == SyncKind::Event => counters[sync].rise(queue, several, 1),
+                    Action::Set(sync, _) => {
+                        counters[sync].is_set = true;
+                        counters[sync].use_by(queue, several);
+                    }
+                    Action::Consume(_) | Action::Produce(_) | Action::Configure(_) | Action::Release(_) => {}
+                }
+            }
+        }
+        let needs_rounds = counters.iter().any(|c| c.several_rise || c.exact);
+        Usage { counters, needs_rounds }
+    }
+}
+
+impl Counter {
+    fn use_by(&mut self, queue: QueueId, several: bool) {
+        self.contended |= several || self.waiter.is_some_and(|other| other != queue);
+        self.waiter = Some(queue);
+    }
+
+    fn rise(&mut self, queue: QueueId, several: bool, amount: i64) {
+        self.several_rise |= several || self.riser.is_some_and(|other| other != queue);
+        self.riser = Some(queue);
+        self.rises = self.rises.saturating_add(amount);
+    }
+}
