@@ -8,7 +8,6 @@ mod failure;
 mod files;
 mod npy;
 mod random;
-mod rehearsal;
 mod suggest;
 mod target;
 mod terminal;

@@ -91,8 +91,7 @@ pub fn multiply_transposed<T: Number>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: Mat
 }
 
 fn check_shapes<T, S>(a: &Matrix<'_, T>, depth: usize, columns: usize, c: &MatrixMut<'_, S>) -> Result<(), Error> {
-    for (operand, expected, found) in
-        [("rows of B", a.columns, depth), ("rows of C", a.rows, c.rows), ("columns of C", columns, c.columns)]
+    for (operand, expected, found) in [("rows of B", a.columns, depth), ("rows of C", a.rows, c.rows), ("columns of C", columns, c.columns)]
     {
         if expected != found {
             return Err(Error::Length { operand, expected: expected as u128, found });
@@ -194,13 +193,7 @@ impl<T: Number> Product<'_, T> {
         blocks
     }
 
-    fn block(
-        &self,
-        tile: &Tile<T>,
-        row: &impl Fn(usize, Range<usize>, &mut [T]),
-        mut block: Block<'_, T::Sum>,
-        scratch: &mut Scratch<T>,
-    ) {
+    fn block(&self, tile: &Tile<T>, row: &impl Fn(usize, Range<usize>, &mut [T]), mut block: Block<'_, T::Sum>, scratch: &mut Scratch<T>) {
         let Scratch { a, b, sums } = scratch;
         let columns = block.rows[0].len();
         let panels = columns.div_ceil(tile.columns);

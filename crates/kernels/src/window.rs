@@ -102,20 +102,30 @@ pub fn depthwise<T: Number>(window: &Window, input: &[T], weights: &[T], output:
 /// The largest input under each tap: input `[y][x][c]`, output `[y][x][c]`. Where there is nothing but padding, negative
 /// infinity or the least integer. NaN is passed over.
 pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Result<(), Error> {
-    window.sweep(input, output, |largest| largest.fill(T::LOWEST), |largest, pixel, _| {
-        for (largest, value) in largest.iter_mut().zip(pixel) {
-            *largest = if *value > *largest { *value } else { *largest };
-        }
-    })
+    window.sweep(
+        input,
+        output,
+        |largest| largest.fill(T::LOWEST),
+        |largest, pixel, _| {
+            for (largest, value) in largest.iter_mut().zip(pixel) {
+                *largest = if *value > *largest { *value } else { *largest };
+            }
+        },
+    )
 }
 
 /// The sum of the inputs under the taps: input `[y][x][c]`, output `[y][x][c]`.
 pub fn pool_sum<T: Number>(window: &Window, input: &[T], output: &mut [T::Sum], update: Update) -> Result<(), Error> {
-    window.sweep(input, output, |sums| clear(sums, update), |sums, pixel, _| {
-        for (sum, value) in sums.iter_mut().zip(pixel) {
-            *sum = value.add_to(*sum);
-        }
-    })
+    window.sweep(
+        input,
+        output,
+        |sums| clear(sums, update),
+        |sums, pixel, _| {
+            for (sum, value) in sums.iter_mut().zip(pixel) {
+                *sum = value.add_to(*sum);
+            }
+        },
+    )
 }
 
 fn clear<S: Copy + Default>(sums: &mut [S], update: Update) {

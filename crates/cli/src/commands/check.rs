@@ -4,7 +4,7 @@ use super::unknown;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
 use crate::target::{Document, Lowering, LoweringOptions, Target};
-use crate::{rehearsal, terminal};
+use crate::terminal;
 use chipless_model::{Finding, Place, Rule, Severity};
 use chipless_report::findings::{Checked, FileReport, Report};
 use clap::{Args, ValueEnum};
@@ -133,8 +133,9 @@ fn check_program(target: Target, bytes: &[u8], lowering: &Lowering) -> (Vec<Find
         Err(findings) => return (findings, Exit::Unusable),
     };
     let mut findings = document.findings().to_vec();
-    match document.with_program(lowering, rehearsal::findings) {
-        Ok(found) | Err(found) => findings.extend(found),
+    let verified = document.with_program(lowering, |program| chipless_verify::verify(program).map(|v| v.warnings().to_vec()));
+    match verified {
+        Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),
     }
     let exit = Exit::of(&findings);
     (findings, exit)

@@ -3,7 +3,7 @@
 use super::check;
 use crate::failure::{Exit, Failure};
 use crate::target::Target;
-use crate::{rehearsal, suggest, terminal};
+use crate::{suggest, terminal};
 use chipless_model::Rule;
 use chipless_report::explain;
 use clap::Args;
@@ -24,7 +24,7 @@ Examples:
 Exit status: 0 done, 2 there is no such code.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let rules: Vec<&'static Rule> = check::RULES.iter().chain(rehearsal::RULES).copied().chain(Target::rules()).collect();
+    let rules: Vec<&'static Rule> = check::RULES.iter().chain(chipless_verify::RULES).copied().chain(Target::rules()).collect();
     let paint = terminal::out();
     let Some(code) = &arguments.code else {
         terminal::print(&explain::index(&rules, paint))?;

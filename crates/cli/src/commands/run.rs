@@ -8,7 +8,7 @@ use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
 use crate::target::{Document, Lowering, LoweringOptions};
-use crate::{files, rehearsal, terminal};
+use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
 use chipless_report::{deadlock, perfetto};
@@ -101,15 +101,19 @@ impl Session<'_, '_> {
         if self.arguments.timing_only { self.keep_time() } else { self.execute(lowering) }
     }
 
-    /// Refuses a program in which errors are found before it runs.
+    /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
     fn verify(&self) -> Result<(), Failure> {
         let mut errors: Vec<Finding> = self.document.findings().iter().filter(|f| f.is_error()).cloned().collect();
-        errors.extend(rehearsal::out_of_bounds(self.program));
+        errors.extend(chipless_verify::verify(self.program).err().unwrap_or_default().into_iter().filter(Finding::is_error));
         if errors.is_empty() {
-            Ok(())
-        } else {
-            Err(self.opened.refuse("is refused: errors were found (--no-verify runs it all the same)", &errors, Exit::Wrong))
+            return Ok(());
         }
+        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        if let Err(stop) = end {
+            self.trace(&timeline)?;
+            return Err(self.stopped(&timeline, &stop));
+        }
+        Err(self.opened.refuse("is refused: errors were found (--no-verify runs it all the same)", &errors, Exit::Wrong))
     }
 
     fn keep_time(&self) -> Result<Exit, Failure> {
@@ -123,14 +127,6 @@ impl Session<'_, '_> {
         let Arguments { seed, threads, .. } = *self.arguments;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
-        if !self.arguments.no_verify {
-            // A program that hangs shows it at once, not after the work of minutes.
-            let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
-            if let Err(stop) = end {
-                self.trace(&timeline)?;
-                return Err(self.stopped(&timeline, &stop));
-            }
-        }
         if let Some(threads) = threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
             pool.map_err(|error| Failure::unusable("--threads", error))?;
