@@ -68,32 +68,14 @@ fn check_all(shape: (usize, usize, usize), gaps: [usize; 3], seed: u32) {
     let single = |v: u32| v as i32 as f32 * 2_f32.powi((v % 41) as i32 - 20);
     let double = |v: u32| f64::from(single(v)) * 1.000_000_1;
     let fused = |instructions| instructions != Instructions::Portable;
-    Case::<f32> {
-        a: &numbers(a, seed, single),
-        b: &numbers(b, !seed, single),
-        c: &numbers(c, seed ^ 0x55, single),
-        shape,
-        gaps,
-    }
-    .check(|instructions, a, b, sum| if fused(instructions) { a.mul_add(b, sum) } else { a.multiply_add_to(b, sum) });
-    Case::<f64> {
-        a: &numbers(a, seed, double),
-        b: &numbers(b, !seed, double),
-        c: &numbers(c, seed ^ 0x55, double),
-        shape,
-        gaps,
-    }
-    .check(|instructions, a, b, sum| if fused(instructions) { a.mul_add(b, sum) } else { a.multiply_add_to(b, sum) });
+    Case::<f32> { a: &numbers(a, seed, single), b: &numbers(b, !seed, single), c: &numbers(c, seed ^ 0x55, single), shape, gaps }
+        .check(|instructions, a, b, sum| if fused(instructions) { a.mul_add(b, sum) } else { a.multiply_add_to(b, sum) });
+    Case::<f64> { a: &numbers(a, seed, double), b: &numbers(b, !seed, double), c: &numbers(c, seed ^ 0x55, double), shape, gaps }
+        .check(|instructions, a, b, sum| if fused(instructions) { a.mul_add(b, sum) } else { a.multiply_add_to(b, sum) });
     // Every third number is the least one, so that sums of products overflow.
     let short = |v: u32| if v.is_multiple_of(3) { i16::MIN } else { v as i16 };
-    Case::<i16> {
-        a: &numbers(a, seed, short),
-        b: &numbers(b, !seed, short),
-        c: &numbers(c, seed ^ 0x55, |v| v as i32),
-        shape,
-        gaps,
-    }
-    .check(|_, a, b, sum| (i64::from(a) * i64::from(b) + i64::from(sum)) as i32);
+    Case::<i16> { a: &numbers(a, seed, short), b: &numbers(b, !seed, short), c: &numbers(c, seed ^ 0x55, |v| v as i32), shape, gaps }
+        .check(|_, a, b, sum| (i64::from(a) * i64::from(b) + i64::from(sum)) as i32);
     let word = |v: u32| if v.is_multiple_of(3) { i32::MIN } else { v as i32 };
     Case::<i32> {
         a: &numbers(a, seed, word),

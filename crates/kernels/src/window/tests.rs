@@ -61,9 +61,8 @@ fn check<T: Number>(window: &Window, out_channels: usize, from: impl Fn(u32) -> 
             .flat_map(|(x, y)| (0..out_channels).map(move |k| (x, y, k)))
             .map(|(x, y, k)| {
                 let products = w.reads(x, y).into_iter().flat_map(|(pixel, tap)| (0..channels).map(move |c| (pixel, tap, c)));
-                let products = products.map(|(pixel, tap, c)| {
-                    exact(input[pixel * channels + c]) * exact(weights[(k * taps + tap) * channels + c])
-                });
+                let products =
+                    products.map(|(pixel, tap, c)| exact(input[pixel * channels + c]) * exact(weights[(k * taps + tap) * channels + c]));
                 sum(start + products.sum::<i64>())
             })
             .collect();
@@ -75,9 +74,8 @@ fn check<T: Number>(window: &Window, out_channels: usize, from: impl Fn(u32) -> 
         let outputs = || w.pixels().flat_map(|(x, y)| (0..channels).map(move |c| (x, y, c)));
         let want: Vec<T::Sum> = outputs()
             .map(|(x, y, c)| {
-                let products = w.reads(x, y).into_iter().map(|(pixel, tap)| {
-                    exact(input[pixel * channels + c]) * exact(per_channel[c * taps + tap])
-                });
+                let products =
+                    w.reads(x, y).into_iter().map(|(pixel, tap)| exact(input[pixel * channels + c]) * exact(per_channel[c * taps + tap]));
                 sum(start + products.sum::<i64>())
             })
             .collect();
