@@ -14,6 +14,7 @@
 //! | `bool` | 1 for everything but zero |
 
 use crate::Error;
+use crate::wide::wide;
 use chipless_model::{ElementType, Kind};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -198,29 +199,37 @@ fn check(operand: &'static str, element: ElementType, count: usize, found: usize
 }
 
 fn read<const BYTES: usize, T>(bytes: &[u8], values: &mut [T], decode: impl Fn([u8; BYTES]) -> T) {
-    for (value, element) in values.iter_mut().zip(bytes.as_chunks().0) {
-        *value = decode(*element);
-    }
+    wide(|| {
+        for (value, element) in values.iter_mut().zip(bytes.as_chunks().0) {
+            *value = decode(*element);
+        }
+    });
 }
 
 fn write<const BYTES: usize, T: Copy>(values: &[T], bytes: &mut [u8], encode: impl Fn(T) -> [u8; BYTES]) {
-    for (element, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
-        *element = encode(*value);
-    }
+    wide(|| {
+        for (element, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *element = encode(*value);
+        }
+    });
 }
 
 fn read_packed<const BITS: usize, T>(bytes: &[u8], values: &mut [T], decode: impl Fn(u8) -> T) {
-    for (values, byte) in values.chunks_mut(8 / BITS).zip(bytes) {
-        for (i, value) in values.iter_mut().enumerate() {
-            *value = decode(byte >> (i * BITS) & ((1 << BITS) - 1));
+    wide(|| {
+        for (values, byte) in values.chunks_mut(8 / BITS).zip(bytes) {
+            for (i, value) in values.iter_mut().enumerate() {
+                *value = decode(byte >> (i * BITS) & ((1 << BITS) - 1));
+            }
         }
-    }
+    });
 }
 
 fn write_packed<const BITS: usize, T: Copy>(values: &[T], bytes: &mut [u8], encode: impl Fn(T) -> u8) {
-    for (byte, values) in bytes.iter_mut().zip(values.chunks(8 / BITS)) {
-        *byte = values.iter().rev().fold(0, |byte: u8, value| byte << BITS | encode(*value) & ((1 << BITS) - 1));
-    }
+    wide(|| {
+        for (byte, values) in bytes.iter_mut().zip(values.chunks(8 / BITS)) {
+            *byte = values.iter().rev().fold(0, |byte: u8, value| byte << BITS | encode(*value) & ((1 << BITS) - 1));
+        }
+    });
 }
 
 fn read_f16(bytes: &[u8], values: &mut [f32]) {

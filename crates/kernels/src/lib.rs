@@ -30,6 +30,7 @@ pub mod window;
 mod error;
 mod number;
 mod transpose;
+mod wide;
 
 pub use error::Error;
 pub use number::{Number, Update};

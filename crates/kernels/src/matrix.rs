@@ -8,7 +8,8 @@ use crate::transpose::transpose;
 use crate::{Error, Number, Update};
 use rayon::prelude::*;
 use std::ops::Range;
-use tile::{Instructions, MAX_SUMS, Tile};
+use std::ptr;
+use tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Tile};
 
 pub(crate) mod tile;
 
@@ -148,53 +149,37 @@ struct Block<'c, S> {
 struct Scratch<T: Number> {
     a: Vec<T>,
     b: Vec<T>,
-    sums: [T::Sum; MAX_SUMS],
+    /// Sums of columns that do not fill a tile.
+    edges: [[T::Sum; MAX_COLUMNS]; MAX_ROWS],
+}
+
+impl<T: Number> Default for Scratch<T> {
+    fn default() -> Scratch<T> {
+        Scratch { a: Vec::new(), b: Vec::new(), edges: [[T::Sum::default(); MAX_COLUMNS]; MAX_ROWS] }
+    }
 }
 
 impl<T: Number> Product<'_, T> {
     /// Computes C. `row(i, depth, elements)` gives the elements of a range of depth of row `i` of A.
-    pub(crate) fn run(&self, row: &(impl Fn(usize, Range<usize>, &mut [T]) + Sync), c: MatrixMut<'_, T::Sum>) {
+    pub(crate) fn run(&self, row: &(impl Fn(usize, Range<usize>, &mut [T]) + Sync), mut c: MatrixMut<'_, T::Sum>) {
         if c.rows == 0 || c.columns == 0 {
             return;
         }
         let work = c.rows.saturating_mul(c.columns).saturating_mul(self.depth);
         let tile = T::tile(self.instructions);
-        let blocks = self.blocks(&tile, c);
+        let blocks = blocks(&mut c, tile.columns);
         if work < PARALLEL || blocks.len() == 1 {
-            let mut scratch = self.scratch();
+            let mut scratch = Scratch::default();
             for block in blocks {
                 self.block(&tile, row, block, &mut scratch);
             }
         } else {
-            blocks.into_par_iter().for_each_init(|| self.scratch(), |scratch, block| self.block(&tile, row, block, scratch));
+            blocks.into_par_iter().for_each_init(Scratch::default, |scratch, block| self.block(&tile, row, block, scratch));
         }
-    }
-
-    fn scratch(&self) -> Scratch<T> {
-        Scratch { a: Vec::new(), b: Vec::new(), sums: [T::Sum::default(); MAX_SUMS] }
-    }
-
-    /// C cut into blocks of about the same size.
-    fn blocks<'c>(&self, tile: &Tile<T>, c: MatrixMut<'c, T::Sum>) -> Vec<Block<'c, T::Sum>> {
-        let even = |size: usize, most: usize, multiple: usize| size.div_ceil(size.div_ceil(most)).next_multiple_of(multiple);
-        let block_rows = even(c.rows, BLOCK_ROWS, 8);
-        let block_columns = even(c.columns, BLOCK_COLUMNS, tile.columns);
-        let mut blocks = Vec::new();
-        let mut rows = c.elements.chunks_mut(c.stride).take(c.rows);
-        for first_row in (0..c.rows).step_by(block_rows) {
-            let across = blocks.len();
-            blocks.extend((0..c.columns).step_by(block_columns).map(|first_column| Block { first_row, first_column, rows: Vec::new() }));
-            for row in rows.by_ref().take(block_rows) {
-                for (block, piece) in blocks[across..].iter_mut().zip(row[..c.columns].chunks_mut(block_columns)) {
-                    block.rows.push(piece);
-                }
-            }
-        }
-        blocks
     }
 
     fn block(&self, tile: &Tile<T>, row: &impl Fn(usize, Range<usize>, &mut [T]), mut block: Block<'_, T::Sum>, scratch: &mut Scratch<T>) {
-        let Scratch { a, b, sums } = scratch;
+        let Scratch { a, b, edges } = scratch;
         let columns = block.rows[0].len();
         let panels = columns.div_ceil(tile.columns);
         let block_depth = BLOCK_UNITS * T::UNIT;
@@ -214,31 +199,38 @@ impl<T: Number> Product<'_, T> {
                 elements[depth.len()..units * T::UNIT].fill(T::default());
             }
             let panel_size = tile.columns * units * T::UNIT;
-            for (i, panel) in b.chunks_mut(panel_size).take(panels).enumerate() {
-                let first = block.first_column + i * tile.columns;
-                let end = (first + tile.columns).min(block.first_column + columns);
-                self.pack(first..end, depth.clone(), tile.columns, panel);
-            }
+            let all = block.first_column..block.first_column + columns;
+            self.pack(all, depth, tile.columns, &mut b[..panels * panel_size]);
             let mut first_row = 0;
             while first_row < block.rows.len() {
                 let step = (block.rows.len() - first_row).ilog2().min(tile.run.len() as u32 - 1);
                 let rows = &mut block.rows[first_row..first_row + (1 << step)];
                 let a = &a[first_row * a_row..][..a_row << step];
-                for (i, panel) in b.chunks(panel_size).take(panels).enumerate() {
-                    let width = tile.columns.min(columns - i * tile.columns);
-                    let piece = i * tile.columns..i * tile.columns + width;
-                    for (row, sums) in rows.iter().zip(sums.chunks_mut(tile.columns)) {
-                        sums[..width].copy_from_slice(&row[piece.clone()]);
+                for (i, panel) in b[..panels * panel_size].chunks(panel_size).enumerate() {
+                    let first = i * tile.columns;
+                    let width = tile.columns.min(columns - first);
+                    let whole = width == tile.columns;
+                    let mut sums = [ptr::null_mut(); MAX_ROWS];
+                    for ((sums, row), edge) in sums.iter_mut().zip(&mut *rows).zip(edges.iter_mut()) {
+                        let row = &mut row[first..first + width];
+                        *sums = if whole {
+                            row.as_mut_ptr()
+                        } else {
+                            edge[..width].copy_from_slice(row);
+                            edge.as_mut_ptr()
+                        };
                     }
-                    assert!(units * T::UNIT <= a_row && panel.len() == panel_size && tile.columns << step <= sums.len());
-                    // SAFETY: the rows of A, the panel and the sums were just found long enough, and the CPU has the
-                    // instructions: `Instructions::available` found them.
+                    assert!(units * T::UNIT <= a_row && a.len() == a_row << step && panel.len() == panel_size);
+                    // SAFETY: the rows of A, the panel and each row of sums are as long as the tile needs, and the CPU has
+                    // the instructions: `Instructions::available` found them.
                     #[allow(unsafe_code)]
                     unsafe {
-                        tile.run[step as usize](units, a.as_ptr(), a_row, panel.as_ptr(), sums.as_mut_ptr());
+                        tile.run[step as usize](units, a.as_ptr(), a_row, panel.as_ptr(), &sums);
                     }
-                    for (row, sums) in rows.iter_mut().zip(sums.chunks(tile.columns)) {
-                        row[piece.clone()].copy_from_slice(&sums[..width]);
+                    if !whole {
+                        for (row, edge) in rows.iter_mut().zip(edges.iter()) {
+                            row[first..].copy_from_slice(&edge[..width]);
+                        }
                     }
                 }
                 first_row += 1 << step;
@@ -246,52 +238,78 @@ impl<T: Number> Product<'_, T> {
         }
     }
 
-    /// Packs some columns of B over a range of depth: unit by unit, the elements of all columns side by side, with zeros
-    /// for the rest of the last unit and the rest of the columns.
-    fn pack(&self, columns: Range<usize>, depth: Range<usize>, panel_columns: usize, panel: &mut [T]) {
-        if columns.len() < panel_columns || !depth.len().is_multiple_of(T::UNIT) {
-            panel.fill(T::default());
+    /// Packs some columns of B over a range of depth into panels of `width` columns: unit by unit, the elements of all
+    /// columns side by side. What the depth does not fill of the last unit, and the columns of the last panel, are zero.
+    fn pack(&self, columns: Range<usize>, depth: Range<usize>, width: usize, panels: &mut [T]) {
+        let units = depth.len().div_ceil(T::UNIT);
+        let panel_size = units * width * T::UNIT;
+        if !columns.len().is_multiple_of(width) || !depth.len().is_multiple_of(T::UNIT) {
+            panels.fill(T::default());
         }
         match self.b {
             Operand::Plain(b) => {
                 for (i, depth) in depth.enumerate() {
-                    let unit = &mut panel[i / T::UNIT * panel_columns * T::UNIT..];
                     let row = &b.row(depth)[columns.clone()];
-                    if T::UNIT == 1 {
-                        unit[..row.len()].copy_from_slice(row);
-                        continue;
-                    }
-                    for (place, element) in unit[i % T::UNIT..].iter_mut().step_by(T::UNIT).zip(row) {
-                        *place = *element;
+                    for (panel, elements) in panels.chunks_mut(panel_size).zip(row.chunks(width)) {
+                        let unit = &mut panel[i / T::UNIT * width * T::UNIT..][..elements.len() * T::UNIT];
+                        for (place, element) in unit.chunks_exact_mut(T::UNIT).zip(elements) {
+                            place[i % T::UNIT] = *element;
+                        }
                     }
                 }
             }
             Operand::Transposed(b) => {
-                let whole_units = depth.len() / T::UNIT;
-                let rest = depth.start + whole_units * T::UNIT..depth.end;
-                let (first, last) = (b.row(columns.start), b.row(columns.end - 1));
-                assert!(depth.end <= first.len().min(last.len()) && panel.len() >= whole_units * panel_columns * T::UNIT);
-                let size = size_of::<T>();
-                let run = if size * T::UNIT == 8 { transpose::<8> } else { transpose::<4> };
-                // SAFETY: the first and the last row, and so all between them, hold the range of depth, and the panel
-                // holds the units of all columns. Of both, the elements are numbers without padding.
-                #[allow(unsafe_code)]
-                unsafe {
-                    run(
-                        first.as_ptr().add(depth.start).cast(),
-                        (b.stride * size) as isize,
-                        panel.as_mut_ptr().cast(),
-                        (panel_columns * T::UNIT * size) as isize,
-                        columns.len(),
-                        whole_units,
-                    );
-                }
-                for (i, row) in columns.enumerate() {
-                    for (element, depth) in rest.clone().enumerate() {
-                        panel[(whole_units * panel_columns + i) * T::UNIT + element] = b.row(row)[depth];
+                let whole = depth.len() / T::UNIT * T::UNIT;
+                for (panel, first) in panels.chunks_mut(panel_size).zip(columns.clone().step_by(width)) {
+                    let rows = first..columns.end.min(first + width);
+                    transpose_units(&b, rows.clone(), depth.start..depth.start + whole, width, panel);
+                    for (i, row) in rows.enumerate() {
+                        for (element, depth) in (depth.start + whole..depth.end).enumerate() {
+                            panel[whole * width + i * T::UNIT + element] = b.row(row)[depth];
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// Packs a range of the rows of B, which are columns of its transpose, over whole units of depth.
+fn transpose_units<T: Number>(b: &Matrix<'_, T>, rows: Range<usize>, depth: Range<usize>, width: usize, panel: &mut [T]) {
+    let size = size_of::<T>();
+    let (first, last) = (b.row(rows.start), b.row(rows.end - 1));
+    assert!(rows.len() <= width && depth.end <= first.len().min(last.len()) && depth.len() * width <= panel.len());
+    let transpose = if size * T::UNIT == 8 { transpose::<8> } else { transpose::<4> };
+    // SAFETY: the first row and the last, and so all between them, hold the range of depth, and the panel holds its units
+    // for all columns. The elements are numbers without padding, and units are of 4 or 8 bytes.
+    #[allow(unsafe_code)]
+    unsafe {
+        transpose(
+            first.as_ptr().add(depth.start).cast(),
+            (b.stride * size) as isize,
+            panel.as_mut_ptr().cast(),
+            (width * T::UNIT * size) as isize,
+            rows.len(),
+            depth.len() / T::UNIT,
+        );
+    }
+}
+
+/// Cuts C into blocks of about the same size.
+fn blocks<'c, S>(c: &'c mut MatrixMut<'_, S>, tile_columns: usize) -> Vec<Block<'c, S>> {
+    let even = |size: usize, most: usize, multiple: usize| size.div_ceil(size.div_ceil(most)).next_multiple_of(multiple);
+    let block_rows = even(c.rows, BLOCK_ROWS, 8);
+    let block_columns = even(c.columns, BLOCK_COLUMNS, tile_columns);
+    let mut blocks = Vec::new();
+    let mut rows = c.elements.chunks_mut(c.stride).take(c.rows);
+    for first_row in (0..c.rows).step_by(block_rows) {
+        let across = blocks.len();
+        blocks.extend((0..c.columns).step_by(block_columns).map(|first_column| Block { first_row, first_column, rows: Vec::new() }));
+        for row in rows.by_ref().take(block_rows) {
+            for (block, piece) in blocks[across..].iter_mut().zip(row[..c.columns].chunks_mut(block_columns)) {
+                block.rows.push(piece);
+            }
+        }
+    }
+    blocks
 }

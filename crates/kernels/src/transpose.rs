@@ -1,8 +1,14 @@
 //! Transposition of small units through vector registers.
 
-/// Rows and columns of a block: few enough that the lines of both sides stay in the first-level cache and their pages in
-/// the first-level TLB.
-const BLOCK: usize = 32;
+/// Rows and columns of a block: enough for whole cache lines, few enough that those of both sides stay in the first-level
+/// cache and their pages in the first-level TLB.
+const fn block_side(unit: usize) -> usize {
+    match unit {
+        ..=4 => 64,
+        5..=8 => 32,
+        _ => 16,
+    }
+}
 
 /// Writes unit `(row, column)` of the source as unit `(column, row)` of the destination.
 ///
@@ -23,36 +29,68 @@ pub(crate) unsafe fn transpose<const UNIT: usize>(
     rows: usize,
     columns: usize,
 ) {
+    let side = const { block_side(UNIT) };
+    for row in (0..rows).step_by(side) {
+        for column in (0..columns).step_by(side) {
+            // SAFETY: the block's units are among those that the caller vouches for.
+            unsafe {
+                block::<UNIT>(
+                    source.offset(row as isize * source_row).add(column * UNIT),
+                    source_row,
+                    destination.offset(column as isize * destination_row).add(row * UNIT),
+                    destination_row,
+                    side.min(rows - row),
+                    side.min(columns - column),
+                );
+            }
+        }
+    }
+}
+
+/// See [`transpose`].
+#[allow(unsafe_code)]
+unsafe fn block<const UNIT: usize>(
+    source: *const u8,
+    source_row: isize,
+    destination: *mut u8,
+    destination_row: isize,
+    rows: usize,
+    columns: usize,
+) {
     let side = if UNIT.is_power_of_two() && UNIT <= 8 { 16 / UNIT } else { 1 };
-    for row_block in (0..rows).step_by(BLOCK) {
-        let row_end = rows.min(row_block + BLOCK);
-        for column_block in (0..columns).step_by(BLOCK) {
-            let column_end = columns.min(column_block + BLOCK);
-            for column in (column_block..column_end).step_by(side) {
-                for row in (row_block..row_end).step_by(side) {
-                    // SAFETY: unit (row, column) is one of those that the caller vouches for.
-                    let (source, destination) = unsafe {
-                        let source = source.offset(row as isize * source_row).add(column * UNIT);
-                        (source, destination.offset(column as isize * destination_row).add(row * UNIT))
-                    };
-                    if side > 1 && row + side <= row_end && column + side <= column_end {
-                        // SAFETY: the tile of `side` by `side` units lies inside rows and columns.
-                        unsafe { tile::<UNIT>(source, source_row, destination, destination_row) };
-                        continue;
-                    }
-                    for i in 0..side.min(row_end - row) {
-                        for j in 0..side.min(column_end - column) {
-                            // SAFETY: row + i and column + j are below their ends.
-                            unsafe {
-                                let unit = source.offset(i as isize * source_row).add(j * UNIT);
-                                let place = destination.offset(j as isize * destination_row).add(i * UNIT);
-                                unit.copy_to_nonoverlapping(place, UNIT);
-                            }
-                        }
-                    }
+    let step = side as isize;
+    // In units of tiles: how many, and the bytes from one to the next on both sides.
+    let down = (rows / side, step * source_row, step * UNIT as isize);
+    let across = (columns / side, step * UNIT as isize, step * destination_row);
+    // Rows at distances of large powers of two share places in the cache: the side whose rows lie further apart has its
+    // lines finished before they have to make room for each other.
+    let by_source = source_row.unsigned_abs() > destination_row.unsigned_abs();
+    let (outer, inner) = if by_source { (down, across) } else { (across, down) };
+    for i in 0..outer.0 as isize {
+        for j in 0..inner.0 as isize {
+            // SAFETY: the tile lies inside the rows and columns.
+            unsafe {
+                let source = source.offset(i * outer.1 + j * inner.1);
+                let destination = destination.offset(i * outer.2 + j * inner.2);
+                if side == 1 {
+                    source.copy_to_nonoverlapping(destination, UNIT);
+                } else {
+                    tile::<UNIT>(source, source_row, destination, destination_row);
                 }
             }
         }
+    }
+    let (whole_rows, whole_columns) = (rows / side * side, columns / side * side);
+    let edge = |row: usize, column: usize| {
+        // SAFETY: so does the unit.
+        unsafe {
+            let unit = source.offset(row as isize * source_row).add(column * UNIT);
+            unit.copy_to_nonoverlapping(destination.offset(column as isize * destination_row).add(row * UNIT), UNIT);
+        }
+    };
+    for column in 0..columns {
+        let first = if column < whole_columns { whole_rows } else { 0 };
+        (first..rows).for_each(|row| edge(row, column));
     }
 }
 

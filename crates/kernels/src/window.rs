@@ -6,6 +6,7 @@
 
 use crate::matrix::tile::Instructions;
 use crate::matrix::{Matrix, MatrixMut, Operand, Product};
+use crate::wide::{Body, wide};
 use crate::{Error, Number, Update};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -169,25 +170,44 @@ impl Window {
             return Ok(());
         }
         let positions = Positions::new(self);
-        let line = |(down, output): (&Position, &mut [S])| {
-            for (across, pixel) in positions.x.iter().zip(output.chunks_exact_mut(self.channels)) {
-                start(pixel);
-                for (j, y) in down.taps.clone().zip(down.first..) {
-                    let row = &self.row(input, y)[across.first * self.channels..];
-                    for (i, value) in across.taps.clone().zip(row.chunks_exact(self.channels)) {
-                        step(pixel, value, [i, j]);
-                    }
-                }
-            }
+        let row = |(down, pixels): (&Position, &mut [S])| {
+            wide(Row { window: self, input, across: &positions.x, down, pixels, start: &start, step: &step });
         };
         let lines = output.chunks_exact_mut(self.out_x * self.channels);
         let work = positions.taps().saturating_mul(self.channels);
         if work < PARALLEL {
-            positions.y.iter().zip(lines).for_each(line);
+            positions.y.iter().zip(lines).for_each(row);
         } else {
-            positions.y.par_iter().zip(output.par_chunks_exact_mut(self.out_x * self.channels)).for_each(line);
+            positions.y.par_iter().zip(output.par_chunks_exact_mut(self.out_x * self.channels)).for_each(row);
         }
         Ok(())
+    }
+}
+
+/// A row of output pixels and what [`Window::sweep`] does with it.
+struct Row<'a, T, S, Start, Step> {
+    window: &'a Window,
+    input: &'a [T],
+    across: &'a [Position],
+    down: &'a Position,
+    pixels: &'a mut [S],
+    start: &'a Start,
+    step: &'a Step,
+}
+
+impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body for Row<'_, T, S, Start, Step> {
+    #[inline(always)]
+    fn run(self) {
+        let channels = self.window.channels;
+        for (across, pixel) in self.across.iter().zip(self.pixels.chunks_exact_mut(channels)) {
+            (self.start)(pixel);
+            for (j, y) in self.down.taps.clone().zip(self.down.first..) {
+                let row = &self.window.row(self.input, y)[across.first * channels..];
+                for (i, value) in across.taps.clone().zip(row.chunks_exact(channels)) {
+                    (self.step)(pixel, value, [i, j]);
+                }
+            }
+        }
     }
 }
 

@@ -10,11 +10,8 @@ pub(super) fn decode<const EXPONENT: u32, const MANTISSA: u32, const INFINITE: b
     // Read as the upper bits of an f32, the code is too small by the difference of the biases, subnormals included.
     let value = f32::from_bits(magnitude << (23 - MANTISSA)) * f32::from_bits((127 + 127 - bias(EXPONENT)) << 23);
     let special = first_special(EXPONENT, MANTISSA, INFINITE);
-    let value = match magnitude {
-        m if m < special => value,
-        m if m == special && INFINITE => f32::INFINITY,
-        _ => f32::NAN,
-    };
+    let beyond = if INFINITE && magnitude == special { f32::INFINITY } else { f32::NAN };
+    let value = if magnitude < special { value } else { beyond };
     f32::from_bits(value.to_bits() | u32::from(code >> 7) << 31)
 }
 

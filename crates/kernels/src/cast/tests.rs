@@ -138,7 +138,7 @@ fn integers_become_small_floats_with_one_rounding() {
             } else {
                 let exact = i128::from(input);
                 let error = (exact - got as i128).abs();
-                let step = 1_i128 << (63 - input.unsigned_abs().leading_zeros()) >> 7;
+                let step = 1_i128 << input.unsigned_abs().ilog2() >> 7;
                 assert!(got.is_infinite() || got.is_nan() || error * 2 <= step, "{element} {input}: {got}");
             }
         }

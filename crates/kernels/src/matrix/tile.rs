@@ -10,7 +10,7 @@ pub enum Instructions {
     /// AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    /// AVX-512 F and BW.
+    /// AVX-512 F and VNNI.
     #[cfg(target_arch = "x86_64")]
     Avx512,
 }
@@ -20,7 +20,7 @@ impl Instructions {
     pub(crate) fn available() -> impl Iterator<Item = Instructions> {
         #[cfg(target_arch = "x86_64")]
         let vectors = [
-            (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")).then_some(Instructions::Avx512),
+            (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")).then_some(Instructions::Avx512),
             (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Instructions::Avx2),
         ];
         #[cfg(not(target_arch = "x86_64"))]
@@ -45,16 +45,20 @@ pub struct Tile<T: Number> {
 /// Adds the product of some rows of A and a panel of B to their sums, unit by unit of depth, in that order.
 ///
 /// The arguments are: the units; A, and the elements from one of its rows to the next; the panel, in which the columns'
-/// elements of a unit lie side by side, unit after unit; the sums, row by row, as many to a row as the panel has columns.
+/// elements of a unit lie side by side, unit after unit; for each row, its sums, as many as the panel has columns.
 ///
 /// # Safety
 ///
-/// A, the panel and the sums must be as long as that, and the CPU must have the instructions of the tile.
+/// A, the panel and the sums must be as long as that, rows of sums must not overlap, and the CPU must have the instructions
+/// of the tile.
 #[allow(unsafe_code)]
-pub(crate) type Run<T> = unsafe fn(usize, *const T, usize, *const T, *mut <T as Number>::Sum);
+pub(crate) type Run<T> = unsafe fn(usize, *const T, usize, *const T, &[*mut <T as Number>::Sum; MAX_ROWS]);
 
-/// Most sums of a tile: 8 rows of 32 columns.
-pub(crate) const MAX_SUMS: usize = 256;
+/// Most rows of a tile.
+pub(crate) const MAX_ROWS: usize = 8;
+
+/// Most columns of a tile: two vectors of 64 bytes.
+pub(crate) const MAX_COLUMNS: usize = 32;
 
 const PORTABLE_COLUMNS: usize = 8;
 
@@ -65,27 +69,35 @@ pub(crate) fn portable<T: Number>() -> Tile<T> {
 
 /// See [`Run`].
 #[allow(unsafe_code)]
-unsafe fn portable_run<T: Number, const ROWS: usize>(units: usize, a: *const T, a_row: usize, b: *const T, sums: *mut T::Sum) {
-    // SAFETY: the caller's sums are `ROWS` rows of `PORTABLE_COLUMNS`.
-    let sums = unsafe { &mut *sums.cast::<[[T::Sum; PORTABLE_COLUMNS]; ROWS]>() };
+unsafe fn portable_run<T: Number, const ROWS: usize>(units: usize, a: *const T, a_row: usize, b: *const T, sums: &[*mut T::Sum; MAX_ROWS]) {
+    let mut totals = [[T::Sum::default(); PORTABLE_COLUMNS]; ROWS];
+    for (totals, sums) in totals.iter_mut().zip(sums) {
+        // SAFETY: each row has that many sums.
+        *totals = unsafe { (*sums).cast::<[T::Sum; PORTABLE_COLUMNS]>().read() };
+    }
     for unit in 0..units {
-        for (row, sums) in sums.iter_mut().enumerate() {
+        for (row, totals) in totals.iter_mut().enumerate() {
             for element in unit * T::UNIT..(unit + 1) * T::UNIT {
                 // SAFETY: the element of A and the columns' elements of B belong to the unit.
                 let (x, b) = unsafe { (*a.add(row * a_row + element), b.add(unit * PORTABLE_COLUMNS * T::UNIT + element % T::UNIT)) };
-                for (column, sum) in sums.iter_mut().enumerate() {
+                for (column, total) in totals.iter_mut().enumerate() {
                     // SAFETY: as above.
-                    *sum = x.multiply_add_to(unsafe { *b.add(column * T::UNIT) }, *sum);
+                    *total = x.multiply_add_to(unsafe { *b.add(column * T::UNIT) }, *total);
                 }
             }
         }
+    }
+    for (totals, sums) in totals.into_iter().zip(sums) {
+        // SAFETY: as above.
+        unsafe { (*sums).cast::<[T::Sum; PORTABLE_COLUMNS]>().write(totals) };
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86 {
-    use super::Tile;
+    use super::{MAX_ROWS, Tile};
     use crate::Number;
+    #[allow(clippy::wildcard_imports)]
     use std::arch::x86_64::*;
 
     /// A tile whose panels are two vectors of sums wide. `load` reads a vector's columns of a unit of B, `spread` a unit
@@ -103,11 +115,13 @@ pub(crate) mod x86 {
                 /// See [`Run`](super::Run).
                 #[allow(unsafe_code)]
                 #[target_feature(enable = $features)]
-                unsafe fn run<const ROWS: usize>(units: usize, a: *const $number, a_row: usize, b: *const $number, sums: *mut Sum) {
-                    let sums = sums.cast::<[[$vector; 2]; ROWS]>();
+                unsafe fn run<const ROWS: usize>(units: usize, a: *const $number, a_row: usize, b: *const $number, sums: &[*mut Sum; MAX_ROWS]) {
                     // SAFETY: everything read and written belongs to the units, rows and columns of the caller.
                     unsafe {
-                        let mut totals = sums.read_unaligned();
+                        let mut totals = [sums[0].cast::<[$vector; 2]>().read_unaligned(); ROWS];
+                        for row in 1..ROWS {
+                            totals[row] = sums[row].cast::<[$vector; 2]>().read_unaligned();
+                        }
                         for unit in 0..units {
                             let $b = b.add(unit * 2 * LANES * $number::UNIT);
                             let left = $load;
@@ -122,7 +136,9 @@ pub(crate) mod x86 {
                                 totals[row][1] = $multiply_add;
                             }
                         }
-                        sums.write_unaligned(totals);
+                        for row in 0..ROWS {
+                            sums[row].cast::<[$vector; 2]>().write_unaligned(totals[row]);
+                        }
                     }
                 }
 
@@ -135,9 +151,9 @@ pub(crate) mod x86 {
         load |b| _mm512_loadu_ps(b), spread |a| _mm512_set1_ps(*a), multiply_add |x, y, sum| _mm512_fmadd_ps(x, y, sum));
     vector_tile!(f64_avx512, "avx512f", f64, __m512d, rows 1 2 4 8,
         load |b| _mm512_loadu_pd(b), spread |a| _mm512_set1_pd(*a), multiply_add |x, y, sum| _mm512_fmadd_pd(x, y, sum));
-    vector_tile!(i16_avx512, "avx512f,avx512bw", i16, __m512i, rows 1 2 4 8,
-        load |b| _mm512_loadu_epi16(b), spread |a| _mm512_set1_epi32(a.cast::<i32>().read_unaligned()),
-        multiply_add |x, y, sum| _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)));
+    vector_tile!(i16_avx512, "avx512f,avx512vnni", i16, __m512i, rows 1 2 4 8,
+        load |b| _mm512_loadu_si512(b.cast()), spread |a| _mm512_set1_epi32(a.cast::<i32>().read_unaligned()),
+        multiply_add |x, y, sum| _mm512_dpwssd_epi32(sum, x, y));
     vector_tile!(i32_avx512, "avx512f", i32, __m512i, rows 1 2 4 8,
         load |b| _mm512_cvtepi32_epi64(_mm256_loadu_si256(b.cast())), spread |a| _mm512_set1_epi64(i64::from(*a)),
         multiply_add |x, y, sum| _mm512_add_epi64(sum, _mm512_mul_epi32(x, y)));

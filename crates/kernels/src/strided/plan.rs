@@ -147,7 +147,7 @@ impl Plan {
             each(&axes, |from, to| {
                 // SAFETY: these rows and columns of units of one run are two loops of the plan.
                 unsafe {
-                    transpose(source.offset(from), rows.stride.from, destination.offset(to), columns.stride.to, rows.count, columns.count)
+                    transpose(source.offset(from), rows.stride.from, destination.offset(to), columns.stride.to, rows.count, columns.count);
                 };
             });
             return;

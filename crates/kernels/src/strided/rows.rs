@@ -1,3 +1,5 @@
+use crate::wide::wide;
+
 /// Bytes from one iteration of a loop to the next, on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stride {
@@ -70,7 +72,7 @@ impl Rows {
     /// Runs of `SIZE` bytes, or with `MORE` of up to twice as many.
     unsafe fn fixed<const SIZE: usize, const MORE: bool>(self, source: *const u8, destination: *mut u8) {
         let rest = self.run - SIZE;
-        self.each(source, destination, |source, destination| {
+        let copy = |source: *const u8, destination: *mut u8| {
             // SAFETY: the first piece begins with the run and the second ends with it.
             unsafe {
                 source.copy_to_nonoverlapping(destination, SIZE);
@@ -78,7 +80,8 @@ impl Rows {
                     source.add(rest).copy_to_nonoverlapping(destination.add(rest), SIZE);
                 }
             }
-        });
+        };
+        if SIZE < 32 { self.each(source, destination, copy) } else { wide(|| self.each(source, destination, copy)) }
     }
 
     /// Runs of any length.
