@@ -1,0 +1,1 @@
+//! AWS NEFF programs for Trainium and Inferentia.
