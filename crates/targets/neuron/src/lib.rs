@@ -12,6 +12,7 @@
 //! names and gives the typed document, borrowed from the members' bytes. Nothing is judged then but what cannot be read
 //! at all; a member that is named but missing leaves a `None`, and [`lint`] tells what breaks the format's rules.
 
+pub mod architecture;
 mod constant;
 mod container;
 mod def;
@@ -19,9 +20,13 @@ mod engine;
 pub mod features;
 mod graph;
 mod header;
+mod info;
 mod json;
+mod lint;
+pub mod memory;
 mod read;
 pub mod rules;
+mod runtime;
 
 pub use constant::{Array, Constant};
 pub use container::{Container, Member, Packing};
@@ -29,5 +34,9 @@ pub use def::{Definition, DynamicDma, EngineNames, FabricPath, Owner, QueueSet, 
 pub use engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, EngineFile, MAX_DIMENSIONS, Operation};
 pub use graph::{Architecture, Engine, Graph, GraphAttributes, GraphNode, Interface, Kelf, KelfGraph, NodeAttributes, Tensor};
 pub use header::{HEADER_BYTES, HashState, Header};
+pub use info::{info, raw};
 pub use json::{Error, Name, Source};
+pub use lint::lint;
+pub use memory::MemoryPlan;
 pub use read::{EngineRoom, Neff, Subgraph, Table};
+pub use runtime::Runtime;
