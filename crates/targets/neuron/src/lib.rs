@@ -20,8 +20,10 @@ pub mod features;
 mod graph;
 mod header;
 mod json;
+pub mod machine;
 mod read;
 pub mod rules;
+pub mod stream;
 
 pub use constant::{Array, Constant};
 pub use container::{Container, Member, Packing};

@@ -20,6 +20,7 @@ macro_rules! rules {
         pub static ALL: &[&Rule] = &[$(&$name,)*];
     };
 }
+pub(crate) use rules;
 
 rules! {
     LIMIT Error "neff-limit" "the file asks for more than a limit allows"

@@ -58,6 +58,9 @@ impl Display for Instruction<'_> {
                 write!(f, " {events}")?;
             }
         }
+        if let Instruction::Dma(i) = self {
+            write!(f, " $S[{}]+={}@complete", i.semaphore, i.increment)?;
+        }
         Ok(())
     }
 }
@@ -172,7 +175,7 @@ fn dma(f: &mut Formatter<'_>, i: &Dma) -> fmt::Result {
     if i.quality != 0 {
         write!(f, " qos={}", i.quality)?;
     }
-    write!(f, " $S[{}]+={}@complete", i.semaphore, i.increment)
+    Ok(())
 }
 
 /// A trigger names its queue set in text; anything else that is not known is shown as it stands.
@@ -217,9 +220,9 @@ mod tests {
         assert_eq!(
             text(dma),
             "PSEUDO_DMA_DIRECT2D dst=fp16@table[2]+0x0[256,1][128,1]*128 src=fp32@var[0]+0x4200[262144,1][128,1]*256 \
-             $S[27]+=16@complete $S[4]>=2"
+             $S[4]>=2 $S[27]+=16@complete"
         );
-        assert_eq!(text("c1 10 00 00 00 00 00 00 00 00 00 00 71 53 70")[..33], *"PSEUDO_DMA_TRIGGER queue=qSp bytes");
+        assert_eq!(text("c1 10 00 00 00 00 00 00 00 00 00 00 71 53 70")[..34], *"PSEUDO_DMA_TRIGGER queue=qSp bytes");
         assert_eq!(text("ee")[..20], *"Operation(238) bytes");
     }
 }
