@@ -28,6 +28,8 @@ pub mod strided;
 pub mod window;
 
 mod error;
+mod number;
 mod transpose;
 
 pub use error::Error;
+pub use number::{Number, Update};
