@@ -1,1 +1,35 @@
-//! x
+//! Number crunching shared by the targets of Chipless.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`cast`] | bytes of any [`ElementType`](chipless_model::ElementType) to numbers and back, with one rounding |
+//! | [`strided`] | moves bytes between two [`Pattern`](chipless_model::Pattern)s |
+//! | [`matrix`] | dense matrix products, floats and exact integers |
+//! | [`window`] | convolution and pooling over images stored row by row, channels innermost |
+//! | [`map`] | a file as a slice of bytes |
+//!
+//! # Results
+//!
+//! Moves, casts and integers are bit-identical everywhere. Sums of floats are formed in an order that the shapes alone
+//! fix, never split over threads or vector lanes: they are bit-identical from run to run and for any number of threads.
+//! The same numbers come out on all CPUs with fused multiply-add (x86-64 since 2013, every `AArch64`); elsewhere the last
+//! place of a matrix product or a convolution may differ.
+//!
+//! # Safety
+//!
+//! This is the only crate of Chipless with `unsafe` code: vector loads and stores, strided moves whose bounds were
+//! checked once for all of their runs, and the memory map. Every function of the interface is safe and checks its
+//! arguments; none panics on any of them.
+
+pub mod cast;
+pub mod map;
+pub mod matrix;
+pub mod strided;
+pub mod window;
+
+mod error;
+mod number;
+mod transpose;
+
+pub use error::Error;
+pub use number::{Number, Update};

@@ -5,7 +5,7 @@
 //! grammar: general parsers of Python literals recurse as deeply as the file wants.
 
 use crate::container::Member;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{ElementType, Finding, Place};
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 
 use crate::header::{HEADER_BYTES, Header};
 use crate::json::Error;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Limits, Place};
 use flate2::{Decompress, FlushDecompress, Status};
 use indexmap::IndexMap;

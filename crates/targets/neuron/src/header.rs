@@ -2,7 +2,7 @@
 
 use crate::features::Features;
 use crate::json::Error;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::Place;
 use md5::Md5;
 use sha2::{Digest, Sha256};

@@ -1,12 +1,12 @@
 //! What a NEFF is at a glance, and its own structures as a tree.
 
-use crate::architecture::SLOT_BYTES;
 use crate::container::{Container, Packing};
 use crate::def::VariableType;
 use crate::graph::Tensor;
 use crate::header::hex;
 use crate::json::{Name, entries};
 use crate::read::Neff;
+use crate::stream::SLOT_BYTES;
 use chipless_model::{ElementType, Info, Node, TensorInfo, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;

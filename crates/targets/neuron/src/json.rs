@@ -1,6 +1,6 @@
 //! JSON members: typed, borrowed from the member's text, with errors that say member, JSON pointer, line and column.
 
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Finding, Limits, Place};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde_json::value::RawValue;

@@ -12,7 +12,6 @@
 //! names and gives the typed document, borrowed from the members' bytes. Nothing is judged then but what cannot be read
 //! at all; a member that is named but missing leaves a `None`, and [`lint`] tells what breaks the format's rules.
 
-pub mod architecture;
 mod constant;
 mod container;
 mod def;
@@ -23,10 +22,12 @@ mod header;
 mod info;
 mod json;
 mod lint;
+pub mod machine;
 pub mod memory;
 mod read;
 pub mod rules;
 mod runtime;
+pub mod stream;
 
 pub use constant::{Array, Constant};
 pub use container::{Container, Member, Packing};

@@ -6,7 +6,7 @@ use crate::def::{Definition, VariableType};
 use crate::engine::EngineFile;
 use crate::graph::{Architecture, Engine, Graph, Interface, Kelf};
 use crate::json::{Error, Name, Source};
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Finding, Limits, Place};
 use serde::Deserialize;
 

@@ -2,7 +2,7 @@
 
 use crate::features::Features;
 use crate::header::Header;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Finding, Place};
 
 /// A version of the runtime, as far as its messages tell what it takes.

@@ -5,7 +5,7 @@ use crate::container::Packing;
 use crate::features;
 use crate::header::{HEADER_BYTES, HashState};
 use crate::read::Neff;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::Place;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {

@@ -1,22 +1,23 @@
 //! Queue sets and variables.
 
-use super::{Findings, Object};
-use crate::architecture::{MAX_QUEUES, PARTITION_STRIDE, SEMAPHORES};
+use super::{Findings, Hardware, Object, SEMAPHORES};
 use crate::def::{FabricPath, Owner, QueueSet, QueueType, Variable, VariableType};
 use crate::graph::Architecture;
 use crate::json::push_key;
-use crate::read::{Neff, Subgraph};
-use crate::rules;
+use crate::read::Subgraph;
+use crate::rules::definition as rules;
 use std::collections::HashMap;
 
-pub(super) fn check(neff: &Neff<'_>, subgraph: &Subgraph<'_>, findings: &mut Findings) {
-    let architecture = neff.architecture;
+/// Queues of a queue set, at most (NEFF specification, `num_queues`).
+const MAX_QUEUES: u64 = 16;
+
+pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut Findings) {
     let mut instances: HashMap<&str, &str> = HashMap::new();
     for (name, queue) in &subgraph.definition.queues {
         let mut pointer = "/dma_queue".to_owned();
         push_key(&mut pointer, name);
         let object = Object { source: &subgraph.source, text: queue.text, pointer: &pointer };
-        queue_set(name, queue, object, architecture, findings);
+        queue_set(name, queue, object, hardware, findings);
         for (index, instance) in queue.queue_instances.iter().enumerate() {
             let other = instances.insert(instance, name).or_else(|| subgraph.definition.queues.get_key_value(&**instance).map(|(other, _)| &**other));
             if let Some(other) = other {
@@ -30,7 +31,7 @@ pub(super) fn check(neff: &Neff<'_>, subgraph: &Subgraph<'_>, findings: &mut Fin
         let mut pointer = "/var".to_owned();
         push_key(&mut pointer, name);
         let object = Object { source: &subgraph.source, text: item.text, pointer: &pointer };
-        variable(neff, subgraph, index, name, item, object, findings);
+        variable(hardware, subgraph, index, name, item, object, findings);
         match item.var_id {
             None => findings.report(&rules::VARIABLE_ID, || object.at(""), format!("variable `{name}` has no var_id")),
             Some(id) => {
@@ -47,7 +48,8 @@ pub(super) fn check(neff: &Neff<'_>, subgraph: &Subgraph<'_>, findings: &mut Fin
     }
 }
 
-fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, architecture: Architecture, findings: &mut Findings) {
+fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, hardware: Hardware, findings: &mut Findings) {
+    let architecture = hardware.architecture;
     match queue.kind {
         None => findings.report(&rules::QUEUE_TYPE, || object.at(""), format!("queue set `{name}` has no type")),
         Some(QueueType::Unknown) => {
@@ -85,12 +87,12 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, architect
     }
     if let Some(scratch) = queue.dynamic_dma {
         let end = scratch.partition_offset.checked_add(scratch.partition_size);
-        if end.is_none_or(|end| end > architecture.partition_bytes()) {
+        if end.is_none_or(|end| end > u64::from(hardware.partition_bytes)) {
             let message = format!(
                 "queue set `{name}` takes {} bytes at {} of partitions of {} bytes",
                 scratch.partition_size,
                 scratch.partition_offset,
-                architecture.partition_bytes().min(PARTITION_STRIDE)
+                hardware.partition_bytes
             );
             findings.report(&rules::DYNAMIC_SCRATCH, || object.at("/dynamic_dma"), message);
         }
@@ -98,7 +100,7 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, architect
 }
 
 fn variable(
-    neff: &Neff<'_>,
+    hardware: Hardware,
     subgraph: &Subgraph<'_>,
     index: usize,
     name: &str,
@@ -120,10 +122,9 @@ fn variable(
         None => findings.report(&rules::VARIABLE_SIZE, || object.at(""), format!("variable `{name}` has no size")),
         Some(0) if !sizeless => findings.report(&rules::VARIABLE_EMPTY, || object.at("/size"), format!("variable `{name}` has size 0")),
         Some(size) => {
-            // Hardware without a public figure is held to what can be addressed at all.
-            let device = neff.architecture.device_bytes().unwrap_or(1 << 57);
+            let device = hardware.device_bytes;
             if size > device {
-                let message = format!("variable `{name}` has {size} bytes, a device of {} has {device}", neff.architecture.families());
+                let message = format!("variable `{name}` has {size} bytes, a device of {} has {device}", hardware.architecture.families());
                 findings.report(&rules::VARIABLE_LARGE, || object.at("/size"), message);
             }
             let end = item.backing_variable_off.unwrap_or(0).checked_add(size);

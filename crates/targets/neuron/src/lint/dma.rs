@@ -1,20 +1,25 @@
 //! DMA descriptors.
 
-use super::{Findings, Object};
-use crate::architecture::{MAX_RING_DESCRIPTORS, MAX_SOURCES, SEMAPHORES, SLOT_BYTES, state_buffer_fault};
+use super::{Findings, Hardware, Object, SEMAPHORES};
 use crate::def::{Owner, VariableType};
 use crate::engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, MAX_DIMENSIONS, Operation};
 use crate::graph::Architecture;
 use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
-use crate::rules;
+use crate::rules::dma as rules;
+use crate::stream::operand::leaves_partitions;
+use crate::stream::Stream;
 use chipless_model::Rule;
 use std::collections::HashMap;
 
+/// Sources of a compute operation, at most (NEFF specification, `from_arr`).
+const MAX_SOURCES: usize = 16;
+/// Hardware descriptors of a ring, at most (driver, ring limits).
+const MAX_RING_DESCRIPTORS: u64 = (1 << 24) - 16;
 /// Opcode of the slot that begins a function.
 const FUNCTION_BEGIN: u8 = 0xd1;
 
-pub(super) fn check(neff: &Neff<'_>, subgraph: &Subgraph<'_>, findings: &mut Findings) {
+pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut Findings) {
     for room in &subgraph.engines {
         let Some(source) = &room.source else { continue };
         let mut amounts: HashMap<(u64, &str), (u64, u64, usize)> = HashMap::new();
@@ -22,7 +27,7 @@ pub(super) fn check(neff: &Neff<'_>, subgraph: &Subgraph<'_>, findings: &mut Fin
         for (index, entry) in room.file.dma.iter().enumerate() {
             let pointer = format!("/dma/{index}");
             let object = Object { source, text: entry.text, pointer: &pointer };
-            let context = Context { neff, subgraph, room, object, architecture: neff.architecture };
+            let context = Context { neff, subgraph, room, object, hardware };
             context.entry(entry, findings);
             // Functions belong to queue sets: `function_start` holds for the entries of the same set behind it.
             let queue = entry.queue_name().unwrap_or_default();
@@ -56,8 +61,8 @@ pub(super) fn check(neff: &Neff<'_>, subgraph: &Subgraph<'_>, findings: &mut Fin
 
 /// Functions are declared by slots. What else such a slot says is not public, so only their absence is reported.
 fn undeclared_functions(room: &EngineRoom<'_>, findings: &mut Findings) {
-    let slots = room.instructions.map_or(&[][..], |m| m.bytes);
-    if slots.chunks_exact(SLOT_BYTES).any(|slot| slot.first() == Some(&FUNCTION_BEGIN)) {
+    let stream = Stream::new(room.instructions.map_or(&[][..], |m| m.bytes));
+    if stream.slots.iter().any(|slot| slot.head.opcode == FUNCTION_BEGIN) {
         return;
     }
     let mut starts = room.file.dma.iter().enumerate().filter(|(_, e)| e.function_start.as_ref().is_some_and(|f| !f.is_empty()));
@@ -75,7 +80,7 @@ struct Context<'c, 'a> {
     subgraph: &'c Subgraph<'a>,
     room: &'c EngineRoom<'a>,
     object: Object<'a, 'c>,
-    architecture: Architecture,
+    hardware: Hardware,
 }
 
 impl<'a> Context<'_, 'a> {
@@ -85,7 +90,7 @@ impl<'a> Context<'_, 'a> {
 
     /// A field that inf1 does not have.
     fn not_on_inf1(&self, findings: &mut Findings, rule: &'static Rule, field: &str, present: bool) {
-        if present && self.architecture == Architecture::Inf1 {
+        if present && self.hardware.architecture == Architecture::Inf1 {
             let name = field.rsplit('/').next().unwrap_or(field);
             self.report(findings, rule, field, format!("{name} is not supported on inf1"));
         }
@@ -119,8 +124,8 @@ impl<'a> Context<'_, 'a> {
             self.report(findings, &rules::DMA_REMOTE, &format!("/remote_semaphores/{index}"), message);
         }
         if !entry.remote_semaphores.is_empty() {
-            if !self.architecture.has_remote_semaphores() {
-                let message = format!("remote_semaphores on {}", self.architecture.families());
+            if !self.hardware.architecture.has_remote_semaphores() {
+                let message = format!("remote_semaphores on {}", self.hardware.architecture.families());
                 self.report(findings, &rules::DMA_REMOTE_ARCHITECTURE, "/remote_semaphores", message);
             }
             if self.neff.subgraphs.len() < 2 {
@@ -250,8 +255,8 @@ impl<'a> Context<'_, 'a> {
                 self.report(findings, &rules::DMA_TABLE, &field(""), format!("`{name}` is a dge-table"));
             }
             Some(VariableType::StateBuffer) => {
-                if let Some(fault) = state_buffer_fault(&pattern, self.architecture.partition_bytes()) {
-                    let message = format!("{which} touches {fault} of `{name}`");
+                if let Some(fault) = leaves_partitions(&pattern, self.hardware.partition_bytes) {
+                    let message = format!("{which} reaches {fault} of `{name}`");
                     self.report(findings, &rules::DMA_STATE_BUFFER, &field("_sizes"), message);
                 }
             }

@@ -1,12 +1,10 @@
 //! `neff.json`, the kelf files, and how subgraphs fit them.
 
 use super::Findings;
-use crate::architecture::SLOT_BYTES;
 use crate::def::VariableType;
 use crate::graph::{Architecture, Tensor};
 use crate::read::Neff;
-use crate::rules;
-use chipless_model::Place;
+use crate::rules::container as rules;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     let root = &neff.graph_source;
@@ -25,10 +23,6 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     }
     unlisted(neff, findings);
     for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
-        if let Some(member) = room.instructions.filter(|m| m.bytes.len() % SLOT_BYTES != 0) {
-            let message = format!("{} bytes are {} slots of {SLOT_BYTES} and a rest", member.bytes.len(), member.bytes.len() / SLOT_BYTES);
-            findings.report(&rules::INSTRUCTION_SIZE, || Place::file().in_part(member.path.to_owned()), message);
-        }
         if let (Some(member), Some(name), Some(source)) = (room.instructions, &room.file.instr, &room.source) {
             if member.path.rsplit('/').next() != name.rsplit('/').next() {
                 let message = format!("`{name}` here, `{}` in def.json", member.path);

@@ -6,11 +6,37 @@ mod dma;
 mod graph;
 
 use crate::json::Source;
+use crate::graph::Architecture;
 use crate::read::Neff;
-use crate::rules;
+use crate::stream::{self, PARTITION_STRIDE};
+use crate::rules::container as rules;
 use chipless_model::{Finding, Limits, Place, Rule};
 
-/// Checks a document against every rule about files, tables and descriptors; findings in the order of the file's
+/// Semaphores of a core, and events of a core (driver, address maps of the second and third generation).
+const SEMAPHORES: u64 = 256;
+
+/// What the program's hardware holds.
+#[derive(Clone, Copy)]
+struct Hardware {
+    architecture: Architecture,
+    /// Usable bytes of a state buffer partition; the distance between partitions where no figure is public.
+    partition_bytes: u32,
+    /// Bytes of device memory; what can be addressed at all where no figure is public.
+    device_bytes: u64,
+}
+
+impl Hardware {
+    fn of(architecture: Architecture) -> Hardware {
+        let memory = architecture.machine().map(|m| m.memory);
+        Hardware {
+            architecture,
+            partition_bytes: memory.as_ref().map_or(PARTITION_STRIDE, |m| m.sbuf_partition_bytes),
+            device_bytes: memory.map_or(1 << 57, |m| m.hbm_bytes),
+        }
+    }
+}
+
+/// Checks a document against every rule about files, tables, descriptors and single instructions; findings in the order of the file's
 /// structure, at most `limits.findings` of them and a note about the rest.
 pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
     let mut findings = Findings::new(limits);
@@ -19,9 +45,13 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
     for finding in &neff.dangling {
         findings.push(finding.clone());
     }
+    let hardware = Hardware::of(neff.architecture);
     for subgraph in &neff.subgraphs {
-        definition::check(neff, subgraph, &mut findings);
-        dma::check(neff, subgraph, &mut findings);
+        definition::check(hardware, subgraph, &mut findings);
+        dma::check(neff, hardware, subgraph, &mut findings);
+    }
+    for finding in stream::rules::check(neff, hardware.partition_bytes, limits) {
+        findings.push(finding);
     }
     findings.done()
 }

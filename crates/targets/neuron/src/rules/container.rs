@@ -1,8 +1,9 @@
 //! Rules about the container, its JSON members and how they name each other.
 
 use super::rules;
+use chipless_model::{Rule, Severity};
 
-rules! { CONTAINER:
+rules! {
     LIMIT Error "neff-limit" "the file asks for more than a limit allows"
         "A size, a count or a ratio in the file is beyond the bound that keeps a hostile file from taking the machine."
         "If the file is trusted, raise the limit that the message names." "Chipless";
@@ -117,9 +118,6 @@ rules! { CONTAINER:
     SIDES_DIFFER Error "neff-io-differs" "subgraphs declare a shared tensor with different sizes"
         "Inputs and outputs are shared by name between the cores."
         "Make the declarations agree." "Measured on compiler output";
-    INSTRUCTION_SIZE Error "neff-instruction-size" "an instruction file is no whole number of slots"
-        "Instructions are slots of 64 bytes."
-        "The file is cut off: compile again." "Measured on compiler output";
     INSTRUCTION_NAME Warning "neff-instruction-name" "two names for one engine's instructions"
         "def.json and the engine JSON both name the instruction file, and they differ. def.json is followed."
         "Make them agree." "Files of the compiler";

@@ -1,8 +1,9 @@
 //! Rules about queue sets and variables of `def.json`.
 
 use super::rules;
+use chipless_model::{Rule, Severity};
 
-rules! { DEFINITION:
+rules! {
     QUEUE_TYPE Error "neff-queue-type" "a queue set has no valid type"
         "Valid are in, out, data, embedding_update and dynamic."
         "Give the queue set one of these." "NEFF specification, Queue Sets: type";

@@ -1,23 +1,19 @@
 //! What can be wrong with a NEFF: one rule for each kind of finding, with its own code.
 
-mod container;
-mod definition;
-mod dma;
-
-pub use container::*;
-pub use definition::*;
-pub use dma::*;
+pub mod container;
+pub mod definition;
+pub mod dma;
 
 use chipless_model::Rule;
 
 /// Declares rules: name, severity, code, summary, explanation, remedy, source.
 macro_rules! rules {
-    ($list:ident: $($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
+    ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
         $(
             #[doc = $summary]
-            pub static $name: chipless_model::Rule = chipless_model::Rule {
+            pub static $name: Rule = Rule {
                 code: $code,
-                severity: chipless_model::Severity::$severity,
+                severity: Severity::$severity,
                 summary: $summary,
                 explanation: $explanation,
                 remedy: $remedy,
@@ -25,14 +21,15 @@ macro_rules! rules {
             };
         )*
 
-        pub(super) static $list: &[&chipless_model::Rule] = &[$(&$name,)*];
+        /// Every rule of this part.
+        pub static ALL: &[&Rule] = &[$(&$name,)*];
     };
 }
-use rules;
+pub(crate) use rules;
 
-/// Every rule about the file, its tables and its descriptors.
+/// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [container::CONTAINER, definition::DEFINITION, dma::DMA].into_iter().flatten().copied()
+    [container::ALL, definition::ALL, dma::ALL, crate::stream::rules::ALL].into_iter().flatten().copied()
 }
 
 #[cfg(test)]
