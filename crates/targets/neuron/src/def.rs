@@ -104,7 +104,7 @@ impl<'a> QueueSet<'a> {
     }
 }
 
-/// State buffer bytes in which the GpSimd engine builds descriptors, in every partition.
+/// State buffer bytes in which the `GpSimd` engine builds descriptors, in every partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct DynamicDma {
     /// First byte of the partition.

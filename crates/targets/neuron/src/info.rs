@@ -120,10 +120,11 @@ pub fn raw(container: &Container<'_>) -> Node {
     let members = container.members().map(|member| {
         let size = Node { name: "size".to_owned(), value: Some(Value::Integer(member.bytes.len() as i128)), ..Node::default() };
         let mut children = vec![size];
-        if member.path.ends_with(".json") && member.bytes.len() <= SHOWN_JSON_BYTES {
-            if let Ok(text) = std::str::from_utf8(member.bytes) {
-                children.push(tree("content", text.trim(), SHOWN_JSON_DEPTH));
-            }
+        if member.has_extension("json")
+            && member.bytes.len() <= SHOWN_JSON_BYTES
+            && let Ok(text) = std::str::from_utf8(member.bytes)
+        {
+            children.push(tree("content", text.trim(), SHOWN_JSON_DEPTH));
         }
         Node { name: member.path.to_owned(), children, ..Node::default() }
     });

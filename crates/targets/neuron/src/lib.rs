@@ -24,6 +24,7 @@ mod json;
 mod lint;
 pub mod machine;
 pub mod memory;
+pub mod pack;
 mod read;
 pub mod rules;
 mod runtime;

@@ -161,7 +161,7 @@ impl<'a> Follow<'a, '_> {
             crate::json::push_key(&mut pointer, name);
             let place = || source.place(variable.text, &pointer, "/file_name");
             let constant = file.and_then(|file| self.member(folder, file, place)).and_then(|member| {
-                Constant::read(member).map_err(|why| self.dangling.push(why.with(place(), "named here"))).ok()
+                Constant::read(member).map_err(|why| self.dangling.push((*why).with(place(), "named here"))).ok()
             });
             constants.push(constant);
         }

@@ -23,11 +23,11 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     }
     unlisted(neff, findings);
     for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
-        if let (Some(member), Some(name), Some(source)) = (room.instructions, &room.file.instr, &room.source) {
-            if member.path.rsplit('/').next() != name.rsplit('/').next() {
-                let message = format!("`{name}` here, `{}` in def.json", member.path);
-                findings.report(&rules::INSTRUCTION_NAME, || source.place(source.text, "", "/instr"), message);
-            }
+        if let (Some(member), Some(name), Some(source)) = (room.instructions, &room.file.instr, &room.source)
+            && member.path.rsplit('/').next() != name.rsplit('/').next()
+        {
+            let message = format!("`{name}` here, `{}` in def.json", member.path);
+            findings.report(&rules::INSTRUCTION_NAME, || source.place(source.text, "", "/instr"), message);
         }
     }
 }

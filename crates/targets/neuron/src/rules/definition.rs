@@ -58,7 +58,7 @@ rules! {
     FILE_NAME Error "neff-file-name" "a file variable names no file"
         "A variable of type file gets its bytes from the member file_name."
         "Name the member." "NEFF specification, Variables: file_name";
-    FILE_NAME_UNUSED Warning "neff-file-name-unused" "file_name stands on a variable that is no file"
+    FILE_NAME_UNUSED Warning "neff-file-name-unused" "`file_name` stands on a variable that is no file"
         "Only variables of type file are loaded from a member."
         "Remove the field or mend the type." "NEFF specification, Variables: file_name";
     CONSTANT_LARGE Error "neff-constant-large" "a constant is larger than its variable"
@@ -70,7 +70,7 @@ rules! {
     CONSTANT_ORDER Warning "neff-constant-order" "a constant stands in column-major order"
         "The specification says that the array's data is written to the variable, not in which order. Chipless writes it row-major, as array libraries see it."
         "Store the array in row-major order." "NEFF specification, Constants";
-    BACKING_UNUSED Warning "neff-backing-offset-unused" "backing_variable_off stands on a variable that is not virtual"
+    BACKING_UNUSED Warning "neff-backing-offset-unused" "`backing_variable_off` stands on a variable that is not virtual"
         "Only virtual variables lie in the shared scratchpad."
         "Remove the field or mend the type." "NEFF specification, Variables: backing_variable_off";
     SCRATCHPAD Error "neff-scratchpad" "a virtual variable lies outside the scratchpad"
@@ -82,7 +82,7 @@ rules! {
     POINTER_SIZE Error "neff-pointer-size" "a pointer does not have 8 bytes"
         "A pointer holds one 64-bit address."
         "Make it 8 bytes." "NEFF specification, Variables: pointer";
-    REFERENCE_UNUSED Warning "neff-reference-unused" "referenced_var_id stands on a variable that is no pointer"
+    REFERENCE_UNUSED Warning "neff-reference-unused" "`referenced_var_id` stands on a variable that is no pointer"
         "Only pointers hold the address of another variable."
         "Remove the field or mend the type." "NEFF specification, Variables: referenced_var_id";
     TABLE Error "neff-dge-table" "a dge-table lists a number that no variable has"

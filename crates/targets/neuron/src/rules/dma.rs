@@ -127,7 +127,7 @@ rules! {
     DMA_SCALE_DTYPE Error "neff-descriptor-scale-dtype" "scale has another type than float32"
         "The only valid scale_dtype is float32."
         "Use float32." "NEFF specification, desc: scale_dtype";
-    DMA_CONSTANT Error "neff-descriptor-constant" "constant_dtype without a constant that it can hold"
+    DMA_CONSTANT Error "neff-descriptor-constant" "`constant_dtype` without a constant that it can hold"
         "With constant_dtype a constant is required, and it must be a value of that type."
         "Give the constant." "NEFF specification, desc: constant";
     DMA_CONSTANT_DTYPE Error "neff-descriptor-constant-dtype" "a constant has an unknown type"
@@ -139,7 +139,7 @@ rules! {
     DMA_CONSTANT_ARCHITECTURE Error "neff-descriptor-constant-architecture" "inf1 has no constants in transfers"
         "constant is not supported on inf1."
         "Remove the field." "NEFF specification, desc: constant";
-    DMA_TRANSPOSE_SHAPE Error "neff-descriptor-transpose-shape" "transpose_shape does not fit the transfer"
+    DMA_TRANSPOSE_SHAPE Error "neff-descriptor-transpose-shape" "`transpose_shape` does not fit the transfer"
         "transpose_shape has 4 numbers, and their product is the number of elements moved."
         "Mend the shape; unused dimensions are 1." "NEFF specification, desc: transpose_shape";
     DMA_TRANSPOSE_ELEMENT Warning "neff-descriptor-transpose-element" "transposed elements of a size that the hardware does not have"
