@@ -64,7 +64,7 @@ pub enum Owner<'a> {
 }
 
 /// An object of `dma_queue`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueSet<'a> {
     /// The object's own text: unknown keys are in it.
     pub text: &'a str,
@@ -116,7 +116,7 @@ pub struct DynamicDma {
 }
 
 /// An object of `var`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variable<'a> {
     /// The object's own text: unknown keys are in it.
     pub text: &'a str,

@@ -40,6 +40,13 @@ impl Architecture {
     }
 }
 
+impl Default for Architecture {
+    /// The generation whose programs are known best.
+    fn default() -> Architecture {
+        Architecture::Trn2
+    }
+}
+
 impl Architecture {
     /// The machine that comes with Chipless for it; `None` where there is none.
     pub fn machine(self) -> Option<Machine> {

@@ -12,6 +12,7 @@
 //! names and gives the typed document, borrowed from the members' bytes. Nothing is judged then but what cannot be read
 //! at all; a member that is named but missing leaves a `None`, and [`lint`] tells what breaks the format's rules.
 
+mod assemble;
 mod constant;
 mod container;
 mod def;
@@ -29,7 +30,9 @@ mod read;
 pub mod rules;
 mod runtime;
 pub mod stream;
+mod write;
 
+pub use assemble::{AssembleError, assemble};
 pub use constant::{Array, Constant};
 pub use container::{Container, Member, Packing};
 pub use def::{Definition, DynamicDma, EngineNames, FabricPath, Owner, QueueSet, QueueType, StateBufferReservation, Variable, VariableType};
@@ -42,3 +45,4 @@ pub use lint::lint;
 pub use memory::MemoryPlan;
 pub use read::{EngineRoom, Neff, Subgraph, Table};
 pub use runtime::Runtime;
+pub use write::{Draft, DraftEngine, DraftSubgraph};
