@@ -17,6 +17,10 @@ pub struct Limits {
     pub path_bytes: u64,
     /// Bytes of one JSON document.
     pub json_bytes: u64,
+    /// Static transfers of one program.
+    pub transfers: u64,
+    /// Declarations of one program: variables, queue sets.
+    pub declarations: u64,
     /// Findings kept for one file; the rest is counted.
     pub findings: u64,
 }
@@ -31,6 +35,8 @@ impl Limits {
         ("entries", "members of an archive"),
         ("path_bytes", "bytes of the path of a member"),
         ("json_bytes", "bytes of one JSON document"),
+        ("transfers", "static transfers of one program"),
+        ("declarations", "variables and queue sets that one program declares"),
         ("findings", "findings kept for one file"),
     ];
 
@@ -44,6 +50,8 @@ impl Limits {
             "entries" => self.entries = value,
             "path_bytes" => self.path_bytes = value,
             "json_bytes" => self.json_bytes = value,
+            "transfers" => self.transfers = value,
+            "declarations" => self.declarations = value,
             "findings" => self.findings = value,
             _ => return false,
         }
@@ -57,11 +65,13 @@ impl Default for Limits {
             memory_bytes: 64 << 30,
             tasks: 16_000_000,
             inflated_bytes: 8 << 30,
-            inflate_ratio: 200,
+            inflate_ratio: 100,
             entries: 100_000,
             path_bytes: 1024,
-            json_bytes: 1 << 30,
-            findings: 1000,
+            json_bytes: 256 << 20,
+            transfers: 4_000_000,
+            declarations: 1_000_000,
+            findings: 256,
         }
     }
 }

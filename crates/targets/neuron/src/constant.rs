@@ -5,8 +5,8 @@
 //! grammar: general parsers of Python literals recurse as deeply as the file wants.
 
 use crate::container::Member;
-use crate::rules::container as rules;
 use crate::json::Error;
+use crate::rules::container as rules;
 use chipless_model::{ElementType, Place};
 use std::borrow::Cow;
 

@@ -14,6 +14,8 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BLOCK: usize = 512;
 /// Payloads up to this size are not held to the limit `inflate_ratio`.
 const FREE_BYTES: u64 = 64 << 20;
+/// Bytes that the inflated payload grows by at a time, at most.
+const GROWTH: usize = 16 << 20;
 
 /// How the payload is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,12 +125,15 @@ fn inflate(data: &[u8], limits: &Limits) -> Result<(Vec<u8>, usize), Error> {
         let consumed = stream.total_in() as usize;
         let input = data.get(body + consumed..).unwrap_or_default();
         if content.len() as u64 >= most {
-            let (name, value) =
-                if by_ratio < limits.inflated_bytes { ("inflate_ratio", limits.inflate_ratio) } else { ("inflated_bytes", limits.inflated_bytes) };
+            let (name, value) = if by_ratio < limits.inflated_bytes {
+                ("inflate_ratio", limits.inflate_ratio)
+            } else {
+                ("inflated_bytes", limits.inflated_bytes)
+            };
             let message = format!("{} bytes of payload inflate to more than {most} bytes: beyond the limit {name} = {value}", data.len());
             return Err(Box::new(rules::LIMIT.at(payload_place(0, data.len()), message)));
         }
-        let room = (content.len().max(1 << 16) as u64).min(most - content.len() as u64) as usize;
+        let room = (content.len().clamp(1 << 16, GROWTH) as u64).min(most - content.len() as u64) as usize;
         content.reserve_exact(room);
         let before = (stream.total_in(), stream.total_out());
         match stream.decompress_vec(input, &mut content, FlushDecompress::None) {
@@ -215,14 +220,17 @@ fn members_of(tarball: &[u8], limits: &Limits) -> Result<(IndexMap<String, Range
         let size = usize::try_from(entry.size()).ok();
         let stop = start.zip(size).and_then(|(start, size)| start.checked_add(size)).filter(|stop| *stop <= tarball.len());
         let (Some(start), Some(stop)) = (start, stop) else {
-            let message = format!("`{shown}` has {} bytes by its header, {} follow", entry.size(), tarball.len().saturating_sub(at + BLOCK));
+            let message =
+                format!("`{shown}` has {} bytes by its header, {} follow", entry.size(), tarball.len().saturating_sub(at + BLOCK));
             return Err(damaged(at, message));
         };
         end = stop.next_multiple_of(BLOCK).min(tarball.len());
         if kind.is_dir() {
             directories.insert(path);
         } else if members.insert(path, start..stop).is_some() {
-            return Err(Box::new(rules::TAR_PATH.at(Place::bytes(at as u64, BLOCK as u64).in_part("tarball").at(shown), "a second member of this path")));
+            return Err(Box::new(
+                rules::TAR_PATH.at(Place::bytes(at as u64, BLOCK as u64).in_part("tarball").at(shown), "a second member of this path"),
+            ));
         }
     }
     let path = members.keys().find(|path| directories.contains(*path)).map(String::as_str);
@@ -235,10 +243,12 @@ fn members_of(tarball: &[u8], limits: &Limits) -> Result<(IndexMap<String, Range
     Ok((members, clean_end))
 }
 
-/// The first path that is also the folder of another one.
-pub(crate) fn file_and_folder<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Option<&'p str> {
-    let files: std::collections::HashSet<&str> = paths.clone().collect();
-    paths.into_iter().find_map(|path| path.match_indices('/').map(|(slash, _)| &path[..slash]).find(|folder| files.contains(folder)))
+/// The first path that is also the folder of another one. Sorted segment by segment, a folder stands right before what it holds.
+pub(crate) fn file_and_folder<'p>(paths: impl Iterator<Item = &'p str>) -> Option<&'p str> {
+    let mut sorted: Vec<&str> = paths.collect();
+    sorted.sort_by(|a, b| a.split('/').cmp(b.split('/')));
+    let pair = sorted.windows(2).find(|pair| pair[1].strip_prefix(pair[0]).is_some_and(|rest| rest.starts_with('/')))?;
+    Some(pair[0])
 }
 
 fn describe(kind: tar::EntryType) -> &'static str {

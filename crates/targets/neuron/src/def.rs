@@ -2,6 +2,7 @@
 
 use crate::graph::Engine;
 use crate::json::{Error, Members, Name, Source, names};
+use crate::rules::container as rules;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -197,11 +198,11 @@ pub struct Definition<'a> {
 }
 
 impl<'a> Definition<'a> {
-    /// Reads a `def.json`.
+    /// Reads a `def.json` of at most so many variables and queue sets.
     ///
     /// # Errors
-    /// What [`Source::parse`] says.
-    pub fn read(source: &Source<'a>) -> Result<Definition<'a>, Error> {
+    /// What [`Source::parse`] says; more declarations.
+    pub fn read(source: &Source<'a>, declarations: u64) -> Result<Definition<'a>, Error> {
         let members: Members<'a> = source.parse()?;
         let mut definition = Definition::default();
         for (key, text) in members.0 {
@@ -213,8 +214,8 @@ impl<'a> Definition<'a> {
             match &*key {
                 "name" => definition.name = source.parse_at(text, at)?,
                 "version" => definition.version = source.parse_at(text, at)?,
-                "dma_queue" => definition.queues = objects(source, text, &at(), RawQueueSet::keep)?,
-                "var" => definition.variables = objects(source, text, &at(), RawVariable::keep)?,
+                "dma_queue" => definition.queues = objects(source, text, &at(), declarations, RawQueueSet::keep)?,
+                "var" => definition.variables = objects(source, text, &at(), declarations, RawVariable::keep)?,
                 "dma_dbg" => definition.dma_debug = source.parse_at(text, at)?,
                 "neff_features" => definition.features = source.parse_at(text, at)?,
                 "runtime_semaphore_count" => definition.runtime_semaphores = source.parse_at(text, at)?,
@@ -268,9 +269,15 @@ fn objects<'a, Raw: Deserialize<'a>, T>(
     source: &Source<'a>,
     text: &'a str,
     pointer: &str,
+    most: u64,
     keep: fn(Raw, &'a str) -> T,
 ) -> Result<IndexMap<Name<'a>, T>, Error> {
     let members: Members<'a> = source.parse_at(text, || pointer.to_owned())?;
+    let count = members.0.len() as u64;
+    if count > most {
+        let message = format!("{count} declarations are more than the limit declarations allows; {most} were left for this object");
+        return Err(Box::new(rules::LIMIT.at(source.place(text, pointer, ""), message)));
+    }
     let mut objects = IndexMap::with_capacity(members.0.len());
     for (name, text) in members.0 {
         let raw = source.parse_at(text, || {

@@ -1,15 +1,20 @@
 //! Engine JSON files: the DMA descriptors that an engine triggers, and the tables that Activation and DVE load.
 
-use crate::json::{Error, Members, Name, Source, names};
+use crate::json::{Error, Members, Name, Source, capped, names};
+use crate::rules::container as rules;
 use chipless_model::{ElementType, Loop, Pattern};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 use smallvec::SmallVec;
 use std::fmt;
 
 /// Dimensions of an access pattern, at most (NEFF specification, `from_steps`).
 pub const MAX_DIMENSIONS: usize = 4;
+
+/// Transfers of one entry, at most.
+const MAX_ENTRY_TRANSFERS: usize = 1 << 20;
+/// Sources that are read of one transfer; far more than are valid.
+const MAX_LISTED_SOURCES: usize = 1 << 12;
 
 names! {
     /// What the DMA engine does on the way (`op`).
@@ -238,6 +243,8 @@ pub struct DmaEntry<'a> {
     pub semaphore: Option<u64>,
     /// Semaphores of the other core that rise likewise.
     pub remote_semaphores: Vec<u64>,
+    /// Whether `desc` is an object instead of an array of one.
+    pub bare: bool,
     /// Transfers in order.
     pub descriptors: Vec<Descriptor<'a>>,
 }
@@ -269,66 +276,76 @@ pub struct EngineFile<'a> {
 }
 
 impl<'a> EngineFile<'a> {
-    /// Reads an engine JSON file.
+    /// Reads an engine JSON file of at most so many transfers; entries without any count as one.
     ///
     /// # Errors
-    /// What [`Source::parse`] says.
-    pub fn read(source: &Source<'a>) -> Result<EngineFile<'a>, Error> {
-        let raw: RawEngineFile<'a> = source.parse()?;
-        let dma = raw.dma.iter().enumerate().map(|(index, entry)| {
-            let text = entry.get();
-            let entry: RawEntry<'a> = source.parse_at(text, || format!("/dma/{index}"))?;
-            Ok(DmaEntry {
-                text,
-                id: entry.id,
-                queue: entry.queue,
-                instance_name: entry.instance_name,
-                function_start: entry.function_start,
-                section_start_desc: entry.section_start_desc.unwrap_or(false),
-                event: entry.event,
-                semaphore: entry.semaphore,
-                remote_semaphores: entry.remote_semaphores.unwrap_or_default(),
-                descriptors: entry.desc.unwrap_or_default().0,
-            })
-        });
-        let mut dve_tables = Vec::new();
-        for (index, table) in raw.dve_tables.unwrap_or_default().into_iter().enumerate() {
-            let mut files = Vec::new();
-            for (role, value) in table.0 {
-                if value.starts_with('"') {
-                    let file = source.parse_at(value, || format!("/dve_tables/{index}/{role}"))?;
-                    files.push((role, file));
-                }
+    /// What [`Source::parse`] says; more transfers.
+    pub fn read(source: &Source<'a>, transfers: u64) -> Result<EngineFile<'a>, Error> {
+        let members: Members<'a> = source.parse()?;
+        let mut file = EngineFile::default();
+        for (key, text) in members.0 {
+            let at = || format!("/{key}");
+            match &*key {
+                "dma" => file.dma = entries(source, text, transfers)?,
+                "name" => file.name = source.parse_at(text, at)?,
+                "instr" => file.instr = source.parse_at(text, at)?,
+                "activation_function_sets" => file.activation_function_sets = source.parse_at(text, at)?,
+                "act_info" => file.act_info = source.parse_at(text, at)?,
+                "act_semaphore" => file.act_semaphore = source.parse_at(text, at)?,
+                "dve_tables" => file.dve_tables = tables(source, text)?,
+                _ => {}
             }
-            dve_tables.push(files);
         }
-        Ok(EngineFile {
-            dma: dma.collect::<Result<_, Error>>()?,
-            name: raw.name,
-            instr: raw.instr,
-            activation_function_sets: raw.activation_function_sets.unwrap_or_default(),
-            act_info: raw.act_info,
-            act_semaphore: raw.act_semaphore,
-            dve_tables,
-        })
+        Ok(file)
+    }
+
+    /// Transfers, entries without any counted as one.
+    pub(crate) fn transfers(&self) -> u64 {
+        self.dma.iter().map(|entry| entry.descriptors.len().max(1) as u64).sum()
     }
 }
 
-#[derive(Deserialize)]
-struct RawEngineFile<'a> {
-    #[serde(borrow, default)]
-    dma: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    name: Option<Name<'a>>,
-    #[serde(borrow)]
-    instr: Option<Name<'a>>,
-    #[serde(borrow)]
-    activation_function_sets: Option<Vec<Name<'a>>>,
-    #[serde(borrow)]
-    act_info: Option<Name<'a>>,
-    act_semaphore: Option<u64>,
-    #[serde(borrow)]
-    dve_tables: Option<Vec<Members<'a>>>,
+/// The entries of `dma`, one by one: a file of nothing but faults must not fill memory before the first is found.
+fn entries<'a>(source: &Source<'a>, text: &'a str, transfers: u64) -> Result<Vec<DmaEntry<'a>>, Error> {
+    let mut dma = Vec::new();
+    let mut left = transfers;
+    let mut entry = |index: usize, text: &'a str| -> Result<(), Error> {
+        let pointer = || format!("/dma/{index}");
+        let entry = source.parse_at(text, pointer).map(|raw: RawEntry<'a>| raw.keep(text))?;
+        left = left.checked_sub(entry.descriptors.len().max(1) as u64).ok_or_else(|| {
+            let message = format!("more transfers than the limit transfers allows; {transfers} were left for this file");
+            Box::new(rules::LIMIT.at(source.place(text, &pointer(), ""), message))
+        })?;
+        dma.push(entry);
+        Ok(())
+    };
+    let mut fault = None;
+    let walked = crate::json::items(text, |index, text| {
+        fault = entry(index, text).err();
+        fault.is_none()
+    });
+    match fault {
+        Some(why) => Err(why),
+        None if walked => Ok(dma),
+        // Where there is no array, the typed parser says what there is.
+        None => source.parse_at(text, || "/dma".to_owned()).map(|_: Vec<de::IgnoredAny>| dma),
+    }
+}
+
+fn tables<'a>(source: &Source<'a>, text: &'a str) -> Result<Vec<Vec<(Name<'a>, Name<'a>)>>, Error> {
+    let raw: Vec<Members<'a>> = source.parse_at(text, || "/dve_tables".to_owned())?;
+    let mut tables = Vec::with_capacity(raw.len());
+    for (index, table) in raw.into_iter().enumerate() {
+        let mut files = Vec::new();
+        for (role, value) in table.0 {
+            if value.starts_with('"') {
+                let file = source.parse_at(value, || format!("/dve_tables/{index}/{role}"))?;
+                files.push((role, file));
+            }
+        }
+        tables.push(files);
+    }
+    Ok(tables)
 }
 
 #[derive(Deserialize)]
@@ -348,26 +365,50 @@ struct RawEntry<'a> {
     desc: Option<OneOrMany<'a>>,
 }
 
+impl<'a> RawEntry<'a> {
+    fn keep(self, text: &'a str) -> DmaEntry<'a> {
+        let OneOrMany { bare, descriptors } = self.desc.unwrap_or_default();
+        DmaEntry {
+            text,
+            id: self.id,
+            queue: self.queue,
+            instance_name: self.instance_name,
+            function_start: self.function_start,
+            section_start_desc: self.section_start_desc.unwrap_or(false),
+            event: self.event,
+            semaphore: self.semaphore,
+            remote_semaphores: self.remote_semaphores.unwrap_or_default(),
+            bare,
+            descriptors,
+        }
+    }
+}
+
 /// `desc`: real files hold an array, some writers a bare object.
 #[derive(Default)]
-struct OneOrMany<'a>(Vec<Descriptor<'a>>);
+struct OneOrMany<'a> {
+    bare: bool,
+    descriptors: Vec<Descriptor<'a>>,
+}
 
 impl<'de: 'a, 'a> Deserialize<'de> for OneOrMany<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OneOrMany<'a>, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
-            type Value = Vec<Descriptor<'de>>;
+            type Value = OneOrMany<'de>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an array of descriptors or one descriptor")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                Vec::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                let descriptors = capped::<_, _, MAX_ENTRY_TRANSFERS>(de::value::SeqAccessDeserializer::new(seq))?;
+                Ok(OneOrMany { bare: false, descriptors })
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                Ok(vec![Descriptor::deserialize(de::value::MapAccessDeserializer::new(map))?])
+                let descriptors = vec![Descriptor::deserialize(de::value::MapAccessDeserializer::new(map))?];
+                Ok(OneOrMany { bare: true, descriptors })
             }
         }
-        deserializer.deserialize_any(Either).map(OneOrMany)
+        deserializer.deserialize_any(Either)
     }
 }
 
@@ -411,8 +452,8 @@ struct RawDescriptor<'a> {
     to_sizes: Option<SmallVec<[u64; MAX_DIMENSIONS]>>,
     to_dtype: Option<DataType>,
     num_tiling_dimensions: Option<u64>,
-    #[serde(borrow)]
-    from_arr: Option<Vec<RawSource<'a>>>,
+    #[serde(borrow, default, deserialize_with = "capped::<_, _, MAX_LISTED_SOURCES>")]
+    from_arr: Vec<RawSource<'a>>,
     scale_dtype: Option<DataType>,
     scale: Option<f64>,
     constant_dtype: Option<ConstantType>,
@@ -443,7 +484,7 @@ impl<'a> From<RawDescriptor<'a>> for Descriptor<'a> {
                 dtype: raw.to_dtype,
                 scale: None,
             },
-            from_arr: raw.from_arr.unwrap_or_default().into_iter().map(Into::into).collect(),
+            from_arr: raw.from_arr.into_iter().map(Into::into).collect(),
             num_tiling_dimensions: raw.num_tiling_dimensions,
             scale: raw.scale,
             scale_dtype: raw.scale_dtype,

@@ -5,10 +5,17 @@
 //! first output in the lists of shapes and types, `heads` are the program's outputs.
 
 use crate::engine::DataType;
-use crate::json::{Error, Name, Source, names};
+use crate::json::{Error, Name, Source, capped, names};
 use crate::machine::Machine;
 use chipless_model::ElementType;
+use indexmap::IndexMap;
 use serde::Deserialize;
+use std::collections::HashSet;
+
+/// Nodes of `neff.json`, at most.
+const MAX_NODES: usize = 1 << 20;
+/// Subgraphs of a kelf file, and kelf files of a program, at most: the header counts cores for 64 nodes.
+pub(crate) const MAX_SUBGRAPHS: usize = 64;
 
 names! {
     /// Generation of the hardware, by the code name that kelf files use for `target`.
@@ -103,7 +110,7 @@ impl Engine {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Graph<'a> {
     /// Inputs, parameters and programs.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "capped::<_, _, MAX_NODES>")]
     pub nodes: Vec<GraphNode<'a>>,
     /// Nodes that are arguments.
     #[serde(default)]
@@ -216,12 +223,14 @@ impl<'a> Graph<'a> {
     /// Inputs and outputs with their types and shapes.
     pub fn interface(&self) -> Interface<'a> {
         let mut interface = Interface::default();
+        let (mut inputs, mut outputs) = (IndexMap::new(), IndexMap::new());
+        let arguments: HashSet<u64> = self.arg_nodes.iter().copied().collect();
         for (index, node) in self.nodes.iter().enumerate() {
             let is_param = node.is_param.as_deref().is_some_and(|p| p != "0");
-            let is_argument = self.arg_nodes.is_empty() || self.arg_nodes.contains(&(index as u64));
+            let is_argument = arguments.is_empty() || arguments.contains(&(index as u64));
             if &*node.op == "null" && is_argument && !is_param {
                 let tensor = self.tensor(node.name.clone(), index, 0, format!("/nodes/{index}/name"), &mut interface.faults);
-                merge(&mut interface.inputs, tensor);
+                merge(&mut inputs, tensor);
             }
         }
         for (index, head) in self.heads.iter().enumerate() {
@@ -231,13 +240,17 @@ impl<'a> Graph<'a> {
                 [] => (usize::MAX, 0),
             };
             let Some(name) = self.nodes.get(node).and_then(|n| n.output_names.get(output)) else {
-                interface.faults.push((format!("/heads/{index}"), format!("no output {output} of node {node}, there are {} nodes", self.nodes.len())));
+                interface
+                    .faults
+                    .push((format!("/heads/{index}"), format!("no output {output} of node {node}, there are {} nodes", self.nodes.len())));
                 continue;
             };
             let pointer = format!("/nodes/{node}/output_names/{output}");
             let tensor = self.tensor(name.clone(), node, output, pointer, &mut interface.faults);
-            merge(&mut interface.outputs, tensor);
+            merge(&mut outputs, tensor);
         }
+        interface.inputs = inputs.into_values().collect();
+        interface.outputs = outputs.into_values().collect();
         interface
     }
 
@@ -262,18 +275,15 @@ fn element(name: &str) -> Option<ElementType> {
 }
 
 /// Lists a tensor once; with two cores on one logical core each lists the outputs.
-fn merge<'a>(tensors: &mut Vec<Tensor<'a>>, tensor: Tensor<'a>) {
-    match tensors.iter_mut().find(|t| t.name == tensor.name) {
-        Some(known) => known.times += 1,
-        None => tensors.push(tensor),
-    }
+fn merge<'a>(tensors: &mut IndexMap<Name<'a>, Tensor<'a>>, tensor: Tensor<'a>) {
+    tensors.entry(tensor.name.clone()).and_modify(|known| known.times += 1).or_insert(tensor);
 }
 
 /// A kelf file: the subgraphs of one program node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Kelf<'a> {
     /// Subgraphs, one for each physical core.
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "capped::<_, _, MAX_SUBGRAPHS>")]
     pub graphs: Vec<KelfGraph<'a>>,
     /// Version of the kelf form.
     #[serde(borrow, default)]

@@ -4,17 +4,18 @@ use crate::container::{Container, Packing};
 use crate::def::VariableType;
 use crate::graph::Tensor;
 use crate::header::hex;
-use crate::json::{Name, entries};
+use crate::json::{Name, entries, items};
 use crate::read::Neff;
 use crate::stream::SLOT_BYTES;
 use chipless_model::{ElementType, Info, Node, TensorInfo, Value};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 /// JSON members beyond this size are shown by size only.
 const SHOWN_JSON_BYTES: usize = 4 << 20;
 /// Levels of JSON shown.
 const SHOWN_JSON_DEPTH: usize = 64;
+/// Values of JSON shown of all members together.
+const SHOWN_JSON_VALUES: usize = 200_000;
 
 /// What `info.json` says of the compiler.
 #[derive(Deserialize, Default)]
@@ -117,6 +118,7 @@ fn counts(neff: &Neff<'_>) -> Vec<(String, u64)> {
 
 /// The container's structures: header fields, members, and the JSON members' content.
 pub fn raw(container: &Container<'_>) -> Node {
+    let mut budget = SHOWN_JSON_VALUES;
     let members = container.members().map(|member| {
         let size = Node { name: "size".to_owned(), value: Some(Value::Integer(member.bytes.len() as i128)), ..Node::default() };
         let mut children = vec![size];
@@ -124,7 +126,7 @@ pub fn raw(container: &Container<'_>) -> Node {
             && member.bytes.len() <= SHOWN_JSON_BYTES
             && let Ok(text) = std::str::from_utf8(member.bytes)
         {
-            children.push(tree("content", text.trim(), SHOWN_JSON_DEPTH));
+            children.push(tree("content", text.trim(), SHOWN_JSON_DEPTH, &mut budget));
         }
         Node { name: member.path.to_owned(), children, ..Node::default() }
     });
@@ -164,17 +166,24 @@ fn header(container: &Container<'_>) -> Node {
 }
 
 /// JSON text as a tree, unknown keys and all.
-fn tree(name: &str, text: &str, depth: usize) -> Node {
+fn tree(name: &str, text: &str, depth: usize, budget: &mut usize) -> Node {
     let mut node = Node { name: name.to_owned(), ..Node::default() };
     let shorten = |text: &str| Value::Text(text.chars().take(200).collect());
-    if depth == 0 {
+    *budget = budget.saturating_sub(1);
+    if depth == 0 || *budget == 0 {
         node.value = Some(shorten(text));
     } else if text.starts_with('{') {
-        let pairs = entries(text).unwrap_or_default();
-        node.children = pairs.into_iter().map(|(key, value)| tree(&key, value, depth - 1)).collect();
+        for (key, value) in entries(text).unwrap_or_default() {
+            if *budget == 0 {
+                break;
+            }
+            node.children.push(tree(&key, value, depth - 1, budget));
+        }
     } else if text.starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-        node.children = items.iter().enumerate().map(|(index, item)| tree(&index.to_string(), item.get(), depth - 1)).collect();
+        items(text, |index, item| {
+            node.children.push(tree(&index.to_string(), item, depth - 1, budget));
+            *budget > 0
+        });
     } else if text.starts_with('"') {
         node.value = Some(serde_json::from_str::<String>(text).map_or_else(|_| shorten(text), Value::Text));
     } else {

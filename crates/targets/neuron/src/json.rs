@@ -117,7 +117,7 @@ impl<'a> Source<'a> {
         }
         let rule = if plain.is_data() { &rules::JSON_TYPE } else { &rules::JSON_SYNTAX };
         let text = plain.to_string();
-        let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+        let message = clip(text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message), 300);
         let (mut line, mut column) = (plain.line().max(1), plain.column().max(1));
         let (first_line, first_column) = line_and_column(self.text, self.offset(part));
         if line == 1 {
@@ -127,8 +127,9 @@ impl<'a> Source<'a> {
         if part.is_empty() {
             return rule.at(Place::file().in_part(self.member.to_owned()), "the member is empty, expected a JSON object");
         }
-        let rule = if message.starts_with("duplicate field") || message.starts_with("the key ") { &rules::JSON_DUPLICATE_KEY } else { rule };
-        rule.at(spot(self.member, &pointer, line, column), message)
+        let rule =
+            if message.starts_with("duplicate field") || message.starts_with("the key ") { &rules::JSON_DUPLICATE_KEY } else { rule };
+        rule.at(spot(self.member, &pointer, Some((line, column))), message.into_owned())
     }
 
     /// Byte offset of a part of the text; 0 for text from elsewhere.
@@ -140,6 +141,9 @@ impl<'a> Source<'a> {
     /// The place of `/pointer/key` where `part` is the text of the value at `/pointer`. Without the key, or where the
     /// part does not have it, the place of the part itself.
     pub fn place(&self, part: &str, pointer: &str, keys: &str) -> Place {
+        if self.text.len() > PLACED_BYTES {
+            return spot(self.member, &format!("{pointer}{keys}"), None);
+        }
         let mut text = part;
         for key in keys.split('/').skip(1) {
             match child(text, key) {
@@ -147,15 +151,29 @@ impl<'a> Source<'a> {
                 None => break,
             }
         }
-        let (line, column) = line_and_column(self.text, self.offset(text));
-        spot(self.member, &format!("{pointer}{keys}"), line, column)
+        spot(self.member, &format!("{pointer}{keys}"), Some(line_and_column(self.text, self.offset(text))))
     }
 }
 
+/// Members beyond this size are not searched for the line and column of a finding.
+const PLACED_BYTES: usize = 64 << 20;
+
 /// A place in a JSON member, as people and editors find it.
-fn spot(member: &str, pointer: &str, line: usize, column: usize) -> Place {
-    let pointer = if pointer.is_empty() { "/" } else { pointer };
-    Place::file().in_part(member.to_owned()).at(format!("{pointer} (line {line}, column {column})"))
+fn spot(member: &str, pointer: &str, position: Option<(usize, usize)>) -> Place {
+    let pointer = if pointer.is_empty() { "/".into() } else { clip(pointer, 300) };
+    let item = match position {
+        Some((line, column)) => format!("{pointer} (line {line}, column {column})"),
+        None => pointer.into_owned(),
+    };
+    Place::file().in_part(member.to_owned()).at(item)
+}
+
+/// The first characters of a text that may be of any length.
+pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// Appends a key to a JSON pointer (RFC 6901: `~` and `/` are escaped).
@@ -181,8 +199,13 @@ fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
 /// The text of a member of an object or array; `key` is a pointer segment.
 pub(crate) fn child<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     if text.trim_start().starts_with('[') {
-        let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-        return items.get(key.parse::<usize>().ok()?).map(|v| v.get());
+        let wanted: usize = key.parse().ok()?;
+        let mut found = None;
+        items(text, |index, item| {
+            found = (index == wanted).then_some(item);
+            found.is_none()
+        });
+        return found;
     }
     let key = key.replace("~1", "/").replace("~0", "~");
     entries(text)?.into_iter().find(|(k, _)| **k == *key).map(|(_, v)| v)
@@ -205,6 +228,51 @@ pub(crate) fn entries(text: &str) -> Option<Vec<(Name<'_>, &str)>> {
         }
     }
     serde_json::Deserializer::from_str(text).deserialize_map(Pairs).ok()
+}
+
+/// An array of at most `N` items: items may be much larger in memory than in the file.
+pub(crate) fn capped<'de, D: Deserializer<'de>, T: Deserialize<'de>, const N: usize>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct Items<T, const N: usize>(std::marker::PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Items<T, N> {
+        type Value = Vec<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an array of at most {N} items")
+        }
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = seq.next_element()? {
+                if items.len() == N {
+                    return Err(de::Error::invalid_length(N + 1, &self));
+                }
+                items.push(item);
+            }
+            Ok(items)
+        }
+    }
+    deserializer.deserialize_seq(Items::<T, N>(std::marker::PhantomData))
+}
+
+/// Visits the items of an array as text until the visitor has seen enough; `false` where the text is no array.
+pub(crate) fn items<'a>(text: &'a str, visit: impl FnMut(usize, &'a str) -> bool) -> bool {
+    struct Walk<F>(F);
+    impl<'de, F: FnMut(usize, &'de str) -> bool> Visitor<'de> for Walk<F> {
+        type Value = bool;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+        fn visit_seq<A: de::SeqAccess<'de>>(mut self, mut seq: A) -> Result<bool, A::Error> {
+            let mut index = 0;
+            while let Some(item) = seq.next_element::<&'de RawValue>()? {
+                if !(self.0)(index, item.get()) {
+                    // The rest is not looked at, which the parser takes for an error.
+                    return Ok(true);
+                }
+                index += 1;
+            }
+            Ok(true)
+        }
+    }
+    serde_json::Deserializer::from_str(text).deserialize_seq(Walk(visit)).unwrap_or(false)
 }
 
 /// An object in file order, values as text. Keys must differ.
@@ -240,7 +308,7 @@ macro_rules! names {
     ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $type { $($(#[$variant_doc])* $variant,)* /// Another name than the format knows. 
+        pub enum $type { $($(#[$variant_doc])* $variant,)* /// Another name than the format knows.
             Unknown }
 
         impl $type {

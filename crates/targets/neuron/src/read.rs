@@ -4,11 +4,13 @@ use crate::constant::Constant;
 use crate::container::{Container, Member};
 use crate::def::{Definition, VariableType};
 use crate::engine::EngineFile;
-use crate::graph::{Architecture, Engine, Graph, Interface, Kelf};
-use crate::json::{Error, Name, Source};
+use crate::graph::{Architecture, Engine, Graph, Interface, Kelf, MAX_SUBGRAPHS};
+use crate::json::{Error, Name, Source, clip};
 use crate::rules::container as rules;
-use chipless_model::{Finding, Limits, Place};
+use chipless_model::{Finding, Limits, Place, Rule};
 use serde::Deserialize;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 /// A NEFF as a document, borrowed from its [`Container`].
 #[derive(Clone, Debug)]
@@ -93,18 +95,23 @@ impl<'a> Neff<'a> {
         };
         let graph_source = Source::new(root.path, root.bytes, limits)?;
         let graph = Graph::read(&graph_source)?;
-        let mut follow = Follow { container, limits, dangling: Vec::new() };
+        let mut follow = Follow::new(container, limits);
         let mut kelfs: Vec<(Source<'a>, Kelf<'a>)> = Vec::new();
         let mut subgraphs = Vec::new();
         for (index, node) in graph.programs() {
             let place = || graph_source.place(graph_source.text, "", &format!("/nodes/{index}/attrs/kelf"));
             let Some(name) = &node.attrs.kelf else { continue };
+            if kelfs.len() == MAX_SUBGRAPHS {
+                return Err(Box::new(rules::LIMIT.at(place(), format!("more than {MAX_SUBGRAPHS} nodes with kelf files"))));
+            }
             let Some(member) = follow.member("", name, place) else { continue };
+            follow.once(member, place)?;
             let source = Source::new(member.path, member.bytes, limits)?;
             let kelf = Kelf::read(&source)?;
             for (position, part) in kelf.graphs.iter().enumerate() {
                 let place = || source.place(source.text, "", &format!("/graphs/{position}/definition"));
                 if let Some(member) = follow.member("", &part.definition, place) {
+                    follow.once(member, place)?;
                     subgraphs.push(follow.subgraph(member, part.name.clone(), kelfs.len())?);
                 }
             }
@@ -121,34 +128,58 @@ struct Follow<'a, 'l> {
     container: &'a Container<'a>,
     limits: &'l Limits,
     dangling: Vec<Finding>,
+    taken: HashSet<&'a str>,
+    transfers: u64,
+    declarations: u64,
+    turned: usize,
 }
 
-impl<'a> Follow<'a, '_> {
+impl<'a, 'l> Follow<'a, 'l> {
+    fn new(container: &'a Container<'a>, limits: &'l Limits) -> Follow<'a, 'l> {
+        let (transfers, declarations) = (limits.transfers, limits.declarations);
+        Follow { container, limits, dangling: Vec::new(), taken: HashSet::new(), transfers, declarations, turned: 0 }
+    }
+
+    /// Takes a member that belongs to one place only: read from many, a small file would become a large program.
+    fn once(&mut self, member: Member<'a>, place: impl FnOnce() -> Place) -> Result<(), Error> {
+        if self.taken.insert(member.path) {
+            return Ok(());
+        }
+        Err(Box::new(rules::TWICE.at(place(), format!("`{}` is named a second time", member.path))))
+    }
+
+    fn note(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: impl FnOnce() -> String) {
+        // One more than is shown: the linter then says that there are more.
+        if self.dangling.len() as u64 <= self.limits.findings {
+            self.dangling.push(rule.at(place(), message()));
+        }
+    }
+
     fn member(&mut self, folder: &str, name: &str, place: impl FnOnce() -> Place) -> Option<Member<'a>> {
+        self.find(folder, name, &rules::MISSING_MEMBER, place)
+    }
+
+    fn find(&mut self, folder: &str, name: &str, rule: &'static Rule, place: impl FnOnce() -> Place) -> Option<Member<'a>> {
         let name = name.strip_prefix("./").unwrap_or(name);
         let member = self.container.member(&format!("{folder}{name}"));
-        if member.is_none() && (self.dangling.len() as u64) < self.limits.findings {
-            self.dangling.push(rules::MISSING_MEMBER.at(place(), format!("names `{folder}{name}`, which the tarball does not have")));
+        if member.is_none() {
+            self.note(rule, place, || format!("names `{folder}{}`, which the tarball does not have", clip(name, 300)));
         }
         member
     }
 
-    fn members(&mut self, folder: &str, names: &[Name<'a>], source: &Source<'a>, key: &str) -> Vec<Member<'a>> {
+    fn debug(&mut self, folder: &str, names: &[Name<'a>], source: &Source<'a>, key: &str) -> Vec<Member<'a>> {
         let found = names.iter().enumerate().filter_map(|(index, name)| {
-            let name = name.strip_prefix("./").unwrap_or(name);
-            let member = self.container.member(&format!("{folder}{name}"));
-            if member.is_none() {
-                let place = source.place(source.text, "", &format!("/{key}/{index}"));
-                self.dangling.push(rules::MISSING_DEBUG.at(place, format!("names `{folder}{name}`, which the tarball does not have")));
-            }
-            member
+            self.find(folder, name, &rules::MISSING_DEBUG, || source.place(source.text, "", &format!("/{key}/{index}")))
         });
         found.collect()
     }
 
     fn subgraph(&mut self, member: Member<'a>, name: Name<'a>, kelf: usize) -> Result<Subgraph<'a>, Error> {
         let source = Source::new(member.path, member.bytes, self.limits)?;
-        let definition = Definition::read(&source)?;
+        let definition = Definition::read(&source, self.declarations)?;
+        let declared = (definition.variables.len() + definition.queues.len()) as u64;
+        self.declarations = self.declarations.saturating_sub(declared);
         let folder = member.path.rfind('/').map_or("", |slash| &member.path[..=slash]);
         let mut engines = Vec::with_capacity(Engine::ALL.len());
         for engine in Engine::ALL {
@@ -160,29 +191,49 @@ impl<'a> Follow<'a, '_> {
             let mut pointer = "/var".to_owned();
             crate::json::push_key(&mut pointer, name);
             let place = || source.place(variable.text, &pointer, "/file_name");
-            let constant = file.and_then(|file| self.member(folder, file, place)).and_then(|member| {
-                Constant::read(member).map_err(|why| self.dangling.push((*why).with(place(), "named here"))).ok()
-            });
+            let member = file.and_then(|file| self.member(folder, file, place));
+            let constant = match member.map(Constant::read) {
+                Some(Err(why)) => {
+                    self.note(why.rule, place, || why.to_string());
+                    None
+                }
+                read => read.and_then(Result::ok),
+            };
+            if let Some(Cow::Owned(bytes)) = constant.as_ref().map(|c| &c.bytes) {
+                // Arrays that had to be turned are copies, and a file may name one array many times.
+                self.turned += bytes.len();
+                if self.turned > self.container.tarball().len() {
+                    return Err(Box::new(rules::TWICE.at(place(), "constants in column-major order are named again and again")));
+                }
+            }
             constants.push(constant);
         }
-        let dma_debug = self.members(folder, &definition.dma_debug, &source, "dma_dbg");
+        let dma_debug = self.debug(folder, &definition.dma_debug, &source, "dma_dbg");
         Ok(Subgraph { name, kelf, source, definition, engines, constants, dma_debug })
     }
 
-    fn engine(&mut self, engine: Engine, folder: &'a str, source: &Source<'a>, definition: &Definition<'a>) -> Result<EngineRoom<'a>, Error> {
+    fn engine(
+        &mut self,
+        engine: Engine,
+        folder: &'a str,
+        source: &Source<'a>,
+        definition: &Definition<'a>,
+    ) -> Result<EngineRoom<'a>, Error> {
         let mut room = EngineRoom::empty(engine);
         let Some(names) = definition.engine(engine) else { return Ok(room) };
         let key = engine.name();
         let at = |key: String| move || source.place(source.text, "", &format!("/{key}"));
         if let Some(member) = names.file.as_ref().and_then(|name| self.member(folder, name, at(key.to_owned()))) {
             let text = Source::new(member.path, member.bytes, self.limits)?;
-            room.file = EngineFile::read(&text)?;
+            self.once(member, at(key.to_owned()))?;
+            room.file = EngineFile::read(&text, self.transfers)?;
+            self.transfers = self.transfers.saturating_sub(room.file.transfers());
             room.source = Some(text);
             self.tables(&mut room, folder, &text)?;
         }
         room.instructions = names.instructions.as_ref().and_then(|name| self.member(folder, name, at(format!("{key}_instr"))));
-        room.debug = self.members(folder, &names.debug, source, &format!("{key}_dbg"));
-        room.assembler_debug = self.members(folder, &names.assembler_debug, source, &format!("{key}_asm_dbg"));
+        room.debug = self.debug(folder, &names.debug, source, &format!("{key}_dbg"));
+        room.assembler_debug = self.debug(folder, &names.assembler_debug, source, &format!("{key}_asm_dbg"));
         Ok(room)
     }
 
@@ -200,10 +251,11 @@ impl<'a> Follow<'a, '_> {
         let Some(member) = self.member(folder, name, || source.place(source.text, "", "/act_info")) else { return Ok(()) };
         let info_source = Source::new(member.path, member.bytes, self.limits)?;
         let info: ActivationInfo<'a> = info_source.parse()?;
+        let sets: HashMap<&str, usize> = info.act_func_sets.iter().enumerate().map(|(position, set)| (&*set.name, position)).collect();
         for (index, wanted) in room.file.activation_function_sets.iter().enumerate() {
             let place = || source.place(source.text, "", &format!("/activation_function_sets/{index}"));
-            let Some((position, set)) = info.act_func_sets.iter().enumerate().find(|(_, set)| set.name == *wanted) else {
-                self.dangling.push(rules::FUNCTION_SET.at(place(), format!("`{}` has no function set `{wanted}`", member.path)));
+            let Some((position, set)) = sets.get(&**wanted).and_then(|at| Some((*at, info.act_func_sets.get(*at)?))) else {
+                self.note(&rules::FUNCTION_SET, place, || format!("`{}` has no function set `{}`", member.path, clip(wanted, 100)));
                 continue;
             };
             for (role, file) in [("bkt_bin", &set.bkt_bin), ("ctrl_bin", &set.ctrl_bin), ("profile_json", &set.profile_json)] {

@@ -23,7 +23,12 @@ const KNOWN: &[(&str, u64, u64, &str)] = &[
     ("sdk-2.17-tensorflow", 0x8000_0000_0000_001f, 2, "load error quoted in aws-neuron-sdk #1061 (the TensorFlow container of SDK 2.17.0)"),
     ("late-2023", 0x8000_0000_0000_00ff, 2, "load errors quoted in aws-neuron-sdk #820 and #823"),
     ("2.31", 0x8000_0000_07ff_ffff, 2, "third-party analysis of runtime 2.31, which refuses bits 27 to 62; not confirmed by the vendor"),
-    ("neff-1", u64::MAX, 1, "\"NEFF version mismatch supported: 1.1 received: 2.0\" in the vendor's troubleshooting guide; its feature bits are not known"),
+    (
+        "neff-1",
+        u64::MAX,
+        1,
+        "\"NEFF version mismatch supported: 1.1 received: 2.0\" in the vendor's troubleshooting guide; its feature bits are not known",
+    ),
 ];
 
 impl Runtime {
@@ -48,7 +53,8 @@ impl Runtime {
         let refused = header.feature_bits.0 & !self.features;
         if refused != 0 {
             let place = Place::bytes(544, 8).in_part("header").at("feature_bits");
-            let message = format!("runtime {} refuses the features {refused:#x}: {}; it takes {:#x}", self.name, Features(refused), self.features);
+            let message =
+                format!("runtime {} refuses the features {refused:#x}: {}; it takes {:#x}", self.name, Features(refused), self.features);
             findings.push(rules::RUNTIME_FEATURES.at(place, message).hint(format!("Known from: {}", self.source)));
         }
         if header.neff_version_major > self.major {

@@ -106,9 +106,11 @@ impl Draft<'_> {
         let times = |tensor: &Tensor<'_>| self.subgraphs.iter().filter(|s| s.variables.contains_key(&*tensor.name)).count().max(1);
         let outputs: Vec<&Tensor<'_>> = self.outputs.iter().flat_map(|t| std::iter::repeat_n(t, times(t))).collect();
         let count = self.inputs.len();
-        let mut nodes: Vec<Value> = self.inputs.iter().map(|t| {
-            json!({"op": "null", "name": &*t.name, "inputs": [], "output_names": [&*t.name], "is_param": "0"})
-        }).collect();
+        let mut nodes: Vec<Value> = self
+            .inputs
+            .iter()
+            .map(|t| json!({"op": "null", "name": &*t.name, "inputs": [], "output_names": [&*t.name], "is_param": "0"}))
+            .collect();
         nodes.push(json!({
             "op": "tvm_op",
             "name": "sg_coreV10",
@@ -232,7 +234,7 @@ fn name(name: Option<&Name<'_>>) -> Option<Value> {
 }
 
 fn queue_json(queue: &QueueSet<'_>) -> Value {
-    let instances: Vec<String> = queue.queue_instances.iter().map(|n| n.to_string()).collect();
+    let instances: Vec<String> = queue.queue_instances.iter().map(ToString::to_string).collect();
     object([
         ("type", queue.kind.map(|k| k.name().into())),
         ("num_queues", queue.num_queues.map(Value::from)),
@@ -244,9 +246,9 @@ fn queue_json(queue: &QueueSet<'_>) -> Value {
         ("fabric_path", queue.fabric_path.map(|f| f.name().into())),
         (
             "dynamic_dma",
-            queue.dynamic_dma.map(|d| {
-                json!({"SB_scratch_partition_offset": d.partition_offset, "SB_scratch_partition_size": d.partition_size})
-            }),
+            queue
+                .dynamic_dma
+                .map(|d| json!({"SB_scratch_partition_offset": d.partition_offset, "SB_scratch_partition_size": d.partition_size})),
         ),
     ])
 }

@@ -17,6 +17,7 @@
 mod line;
 mod slot;
 
+use crate::container::Member;
 use crate::def::{DynamicDma, FabricPath, QueueSet, QueueType, Variable, VariableType};
 use crate::engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, Operation};
 use crate::graph::{Architecture, Engine, Tensor};
@@ -142,12 +143,13 @@ impl<'a> Assembler<'a> {
             let known = subgraph.variables.get(other).and_then(|v| v.var_id);
             known.ok_or_else(|| line.error(format!("no variable is called `{other}` so far")))
         };
-        let mut variable = Variable { kind: Some(kind), var_id: Some(subgraph.variables.len() as u64), size: shaped, ..Variable::default() };
+        let mut variable =
+            Variable { kind: Some(kind), var_id: Some(subgraph.variables.len() as u64), size: shaped, ..Variable::default() };
         match kind {
             VariableType::File => {
                 let file = line.word("the constant's file name")?;
                 let bytes = constant(line, file)?;
-                let data = if file.ends_with(".npy") { bytes.len().saturating_sub(NPY_HEADER) } else { bytes.len() };
+                let data = if is_array(file) { bytes.len().saturating_sub(NPY_HEADER) } else { bytes.len() };
                 variable.size = Some(data as u64);
                 variable.file_name = Some(file.into());
                 subgraph.files.push((file.to_owned(), bytes));
@@ -322,6 +324,11 @@ fn descriptor<'a>(operation: Operation, line: &mut Line<'a>) -> Result<Descripto
     Ok(descriptor)
 }
 
+/// Files of arrays are told by their name, as [`Constant`](crate::Constant) tells them.
+fn is_array(file: &str) -> bool {
+    Member { path: file, bytes: &[] }.has_extension("npy")
+}
+
 /// Bytes of the npy headers that are written: short ones end at a multiple of 64.
 const NPY_HEADER: usize = 128;
 
@@ -353,15 +360,15 @@ fn constant(line: &mut Line<'_>, file: &str) -> Result<Vec<u8>, AssembleError> {
     if found != count {
         return Err(line.error(format!("{found} numbers, the shape has {count}")));
     }
-    if file.ends_with(".npy") {
+    if is_array(file) {
         let descr = match dtype {
             "float32" => "<f4",
             "float16" => "<f2",
             "int32" => "<i4",
             _ => "|u1",
         };
-        let dimensions: String = shape.iter().map(|d| format!("{d}, ")).collect();
-        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", dimensions.trim_end());
+        let dimensions: Vec<String> = shape.iter().map(|d| format!("{d},")).collect();
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", dimensions.join(" "));
         if header.len() >= NPY_HEADER - 10 {
             return Err(line.error("the shape has too many dimensions"));
         }

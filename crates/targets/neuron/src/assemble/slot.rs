@@ -4,8 +4,8 @@
 use super::{AssembleError, Line};
 use crate::def::VariableType;
 use crate::stream::{
-    Copy, Dma, DmaAddress, DmaSide, ELEMENT_CODES, EventSemaphore, Events, Head, Instruction, LoadWeights, Matmul, Memset, OPCODES, PSUM_BASE,
-    Slot, Tensor3, Tensor4, TensorTensor,
+    Copy, Dma, DmaAddress, DmaSide, ELEMENT_CODES, EventSemaphore, Events, Head, Instruction, LoadWeights, Matmul, Memset, OPCODES,
+    PSUM_BASE, Slot, Tensor3, Tensor4, TensorTensor,
 };
 use crate::write::DraftSubgraph;
 use zerocopy::FromZeros;
@@ -14,7 +14,7 @@ use zerocopy::FromZeros;
 const ADD: u8 = 4;
 
 /// The instruction of a line whose first word has been taken.
-pub(super) fn slot<'a>(word: &str, start: &str, line: &mut Line<'a>, subgraph: &DraftSubgraph<'_>) -> Result<Slot, AssembleError> {
+pub(super) fn slot(word: &str, start: &str, line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<Slot, AssembleError> {
     let byte = match OPCODES.iter().find(|o| o.name == word) {
         Some(opcode) => opcode.byte,
         None if start.starts_with("Operation(") => {
@@ -438,7 +438,7 @@ mod tests {
         /// Whatever can be printed in the canonical form comes back; no text makes the parser panic.
         #[test]
         fn bytes_of_unknown_instructions_survive(operands in prop::collection::vec(any::<u8>(), 52)) {
-            let hex: String = operands.iter().map(|b| format!("{b:02x}")).collect();
+            let hex = crate::header::hex(&operands);
             let text = format!("HALT bytes={hex} $S[1]>=2");
             let slot = parse(&text).map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert_eq!(slot.decode().to_string(), text);

@@ -40,7 +40,11 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
         findings.report(&rules::PADDING, || Place::bytes(at, 0).in_part("payload"), "the padding behind the gzip member is not zero");
     }
     if !container.clean_end {
-        findings.report(&rules::PADDING, || Place::file().in_part("tarball"), "the tarball does not end with two blocks of zeros and nothing else");
+        findings.report(
+            &rules::PADDING,
+            || Place::file().in_part("tarball"),
+            "the tarball does not end with two blocks of zeros and nothing else",
+        );
     }
     if header.pad.iter().any(|b| *b != 0) {
         findings.report(&rules::HEADER_PAD, field(556, 468, "pad"), "bytes behind the last field are not zero");
@@ -57,15 +61,16 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 5] {
     let entries = || neff.subgraphs.iter().flat_map(|s| &s.engines).flat_map(|e| e.file.dma.iter().map(move |d| (e, d)));
     let instances = neff.subgraphs.iter().flat_map(|s| &s.definition.queues).find(|(_, q)| !q.queue_instances.is_empty());
     let function = entries().find_map(|(_, d)| d.function_start.as_ref().filter(|f| !f.is_empty()));
-    let dimensions = entries().find(|(_, d)| {
-        d.descriptors.iter().any(|d| d.to.sizes.len() > 2 || d.sources().any(|s| s.sizes.len() > 2))
-    });
+    let dimensions = entries().find(|(_, d)| d.descriptors.iter().any(|d| d.to.sizes.len() > 2 || d.sources().any(|s| s.sizes.len() > 2)));
     let remote = entries().find(|(_, d)| !d.remote_semaphores.is_empty());
     let id = |id: Option<u64>| id.map_or("without id".to_owned(), |id| id.to_string());
     [
         (features::QUEUE_SET_INSTANCES, instances.map(|(name, _)| format!("queue set `{name}` has instances"))),
         (features::HAS_FUNCTIONS, function.map(|name| format!("descriptors belong to function `{name}`"))),
-        (features::HIGHER_DIMENSIONS, dimensions.map(|(e, d)| format!("descriptor {} of {} has more than two dimensions", id(d.id), e.engine))),
+        (
+            features::HIGHER_DIMENSIONS,
+            dimensions.map(|(e, d)| format!("descriptor {} of {} has more than two dimensions", id(d.id), e.engine)),
+        ),
         (features::LOGICAL_CORES, (neff.container.header.lnc_size > 1).then(|| format!("lnc_size is {}", neff.container.header.lnc_size))),
         (features::REMOTE_SEMAPHORES, remote.map(|(e, d)| format!("descriptor {} of {} signals remote semaphores", id(d.id), e.engine))),
     ]

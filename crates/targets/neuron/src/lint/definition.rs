@@ -19,7 +19,9 @@ pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut 
         let object = Object { source: &subgraph.source, text: queue.text, pointer: &pointer };
         queue_set(name, queue, object, hardware, findings);
         for (index, instance) in queue.queue_instances.iter().enumerate() {
-            let other = instances.insert(instance, name).or_else(|| subgraph.definition.queues.get_key_value(&**instance).map(|(other, _)| &**other));
+            let other = instances
+                .insert(instance, name)
+                .or_else(|| subgraph.definition.queues.get_key_value(&**instance).map(|(other, _)| &**other));
             if let Some(other) = other {
                 let message = format!("instance `{instance}` of `{name}` is also a name of `{other}`");
                 findings.report(&rules::INSTANCE_TWICE, || object.at(&format!("/queue_instances/{index}")), message);
@@ -53,7 +55,11 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, hardware:
     match queue.kind {
         None => findings.report(&rules::QUEUE_TYPE, || object.at(""), format!("queue set `{name}` has no type")),
         Some(QueueType::Unknown) => {
-            findings.report(&rules::QUEUE_TYPE, || object.at("/type"), format!("queue set `{name}` has type {}", object.says("/type")));
+            findings.report(
+                &rules::QUEUE_TYPE,
+                || object.at("/type"),
+                format!("queue set `{name}` has type {}", object.says("/type", findings)),
+            );
         }
         Some(_) => {}
     }
@@ -63,10 +69,14 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, hardware:
         findings.report(&rules::QUEUE_COUNT, || object.at("/num_queues"), message);
     }
     if let Some(Owner::Other(owner)) = queue.owner() {
-        findings.report(&rules::QUEUE_OWNER, || object.at("/owner"), format!("queue set `{name}` is owned by `{owner}`, which is no engine"));
+        findings.report(
+            &rules::QUEUE_OWNER,
+            || object.at("/owner"),
+            format!("queue set `{name}` is owned by `{owner}`, which is no engine"),
+        );
     }
     if queue.fabric_path == Some(FabricPath::Unknown) {
-        let message = format!("queue set `{name}` has fabric path {}", object.says("/fabric_path"));
+        let message = format!("queue set `{name}` has fabric path {}", object.says("/fabric_path", findings));
         findings.report(&rules::QUEUE_FABRIC, || object.at("/fabric_path"), message);
     }
     for (index, semaphore) in queue.semaphore_set.iter().enumerate().filter(|(_, s)| **s >= SEMAPHORES) {
@@ -90,9 +100,7 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, hardware:
         if end.is_none_or(|end| end > u64::from(hardware.partition_bytes)) {
             let message = format!(
                 "queue set `{name}` takes {} bytes at {} of partitions of {} bytes",
-                scratch.partition_size,
-                scratch.partition_offset,
-                hardware.partition_bytes
+                scratch.partition_size, scratch.partition_offset, hardware.partition_bytes
             );
             findings.report(&rules::DYNAMIC_SCRATCH, || object.at("/dynamic_dma"), message);
         }
@@ -112,7 +120,11 @@ fn variable(
     match kind {
         None => findings.report(&rules::VARIABLE_TYPE, || object.at(""), format!("variable `{name}` has no type")),
         Some(VariableType::Unknown) => {
-            findings.report(&rules::VARIABLE_TYPE, || object.at("/type"), format!("variable `{name}` has type {}", object.says("/type")));
+            findings.report(
+                &rules::VARIABLE_TYPE,
+                || object.at("/type"),
+                format!("variable `{name}` has type {}", object.says("/type", findings)),
+            );
         }
         Some(_) => {}
     }
@@ -138,7 +150,7 @@ fn variable(
         findings.report(&rules::ALIGNMENT, || object.at("/alignment"), format!("variable `{name}` has alignment {alignment}"));
     }
     if item.fabric_path == Some(FabricPath::Unknown) {
-        let message = format!("variable `{name}` has fabric path {}", object.says("/fabric_path"));
+        let message = format!("variable `{name}` has fabric path {}", object.says("/fabric_path", findings));
         findings.report(&rules::VARIABLE_FABRIC, || object.at("/fabric_path"), message);
     }
     match kind {
@@ -183,7 +195,11 @@ fn pointer(subgraph: &Subgraph<'_>, name: &str, item: &Variable<'_>, object: Obj
     match item.referenced_var_id {
         None => findings.report(&rules::POINTER, || object.at(""), format!("pointer `{name}` has no referenced_var_id")),
         Some(id) if subgraph.definition.variable_by_id(id).is_none() => {
-            findings.report(&rules::POINTER, || object.at("/referenced_var_id"), format!("pointer `{name}` refers to var_id {id}, which no variable has"));
+            findings.report(
+                &rules::POINTER,
+                || object.at("/referenced_var_id"),
+                format!("pointer `{name}` refers to var_id {id}, which no variable has"),
+            );
         }
         Some(_) => {}
     }

@@ -7,8 +7,8 @@ use crate::graph::Architecture;
 use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
-use crate::stream::operand::leaves_partitions;
 use crate::stream::Stream;
+use crate::stream::operand::leaves_partitions;
 use chipless_model::Rule;
 use std::collections::HashMap;
 
@@ -88,12 +88,27 @@ impl<'a> Context<'_, 'a> {
         findings.report(rule, || self.object.at(field), message);
     }
 
-    /// A field that inf1 does not have.
-    fn not_on_inf1(&self, findings: &mut Findings, rule: &'static Rule, field: &str, present: bool) {
-        if present && self.hardware.architecture == Architecture::Inf1 {
-            let name = field.rsplit('/').next().unwrap_or(field);
-            self.report(findings, rule, field, format!("{name} is not supported on inf1"));
+    /// Fields that inf1 does not have.
+    fn not_on_inf1(&self, at: &str, fields: &[(&'static Rule, &str, bool)], findings: &mut Findings) {
+        for (rule, name, _) in fields.iter().filter(|(_, _, present)| *present) {
+            self.report(findings, rule, &format!("{at}/{name}"), format!("{name} is not supported on inf1"));
         }
+    }
+
+    fn descriptor_on_inf1(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
+        let scaled = descriptor.scale.is_some() || descriptor.from_arr.iter().any(|s| s.scale.is_some());
+        let typed = descriptor.sources().any(|s| s.dtype.is_some());
+        let fields = [
+            (&rules::DMA_OPERATION_ARCHITECTURE, "op", descriptor.operation != Operation::Copy),
+            (&rules::DMA_DTYPE_ARCHITECTURE, "from_dtype", typed),
+            (&rules::DMA_DTYPE_ARCHITECTURE, "to_dtype", descriptor.to.dtype.is_some()),
+            (&rules::DMA_FROM_LIST_ARCHITECTURE, "from_arr", !descriptor.from_arr.is_empty()),
+            (&rules::DMA_SCALE_ARCHITECTURE, "scale", scaled),
+            (&rules::DMA_CONSTANT_ARCHITECTURE, "constant", descriptor.constant.is_some()),
+            (&rules::DMA_TRANSPOSE_ARCHITECTURE, "transpose_shape", descriptor.transpose_shape.is_some()),
+            (&rules::DMA_TRANSPOSE_ARCHITECTURE, "transpose_element_size", descriptor.transpose_element_size.is_some()),
+        ];
+        self.not_on_inf1(at, &fields, findings);
     }
 
     fn entry(&self, entry: &DmaEntry<'a>, findings: &mut Findings) {
@@ -101,9 +116,14 @@ impl<'a> Context<'_, 'a> {
             self.report(findings, &rules::DMA_ID, "", "the descriptor has no id".into());
         }
         self.queue(entry, findings);
-        self.not_on_inf1(findings, &rules::DMA_INSTANCE_ARCHITECTURE, "/instance_name", entry.instance_name.is_some());
-        self.not_on_inf1(findings, &rules::DMA_FUNCTION_ARCHITECTURE, "/function_start", entry.function_start.is_some());
-        self.not_on_inf1(findings, &rules::DMA_SECTION_ARCHITECTURE, "/section_start_desc", entry.section_start_desc);
+        if self.hardware.architecture == Architecture::Inf1 {
+            let fields = [
+                (&rules::DMA_INSTANCE_ARCHITECTURE, "instance_name", entry.instance_name.is_some()),
+                (&rules::DMA_FUNCTION_ARCHITECTURE, "function_start", entry.function_start.is_some()),
+                (&rules::DMA_SECTION_ARCHITECTURE, "section_start_desc", entry.section_start_desc),
+            ];
+            self.not_on_inf1("", &fields, findings);
+        }
         if let Some(event) = entry.event.filter(|e| *e >= SEMAPHORES) {
             self.report(findings, &rules::DMA_EVENT, "/event", format!("event {event}, a core has {SEMAPHORES}"));
         }
@@ -136,10 +156,12 @@ impl<'a> Context<'_, 'a> {
         if entry.descriptors.is_empty() {
             self.report(findings, &rules::DMA_EMPTY, "", "the descriptor has no transfer in desc".into());
         }
-        let bare = crate::json::child(entry.text, "desc").is_some_and(|t| t.starts_with('{'));
         for (index, descriptor) in entry.descriptors.iter().enumerate() {
-            let at = if bare { "/desc".to_owned() } else { format!("/desc/{index}") };
+            let at = if entry.bare { "/desc".to_owned() } else { format!("/desc/{index}") };
             self.descriptor(descriptor, &at, findings);
+            if self.hardware.architecture == Architecture::Inf1 {
+                self.descriptor_on_inf1(descriptor, &at, findings);
+            }
         }
     }
 
@@ -155,7 +177,12 @@ impl<'a> Context<'_, 'a> {
             (Some(instance), _) => {
                 let set = definition.queue_set(instance).filter(|_| !definition.queues.contains_key(&**instance));
                 if set.is_none() {
-                    self.report(findings, &rules::DMA_INSTANCE_UNKNOWN, "/instance_name", format!("no queue set has an instance `{instance}`"));
+                    self.report(
+                        findings,
+                        &rules::DMA_INSTANCE_UNKNOWN,
+                        "/instance_name",
+                        format!("no queue set has an instance `{instance}`"),
+                    );
                 }
                 set
             }
@@ -179,11 +206,9 @@ impl<'a> Context<'_, 'a> {
         let operation = descriptor.operation;
         let field = |name: &str| format!("{at}/{name}");
         if operation == Operation::Unknown {
-            let message = format!("op {} is none of copy, cast, fma, add, min, max, transpose", self.said(&field("op")));
+            let message = format!("op {} is none of copy, cast, fma, add, min, max, transpose", self.object.says(&field("op"), findings));
             self.report(findings, &rules::DMA_OPERATION, &field("op"), message);
         }
-        self.not_on_inf1(findings, &rules::DMA_OPERATION_ARCHITECTURE, &field("op"), operation != Operation::Copy);
-        self.not_on_inf1(findings, &rules::DMA_FROM_LIST_ARCHITECTURE, &field("from_arr"), !descriptor.from_arr.is_empty());
         if operation.is_compute() {
             if descriptor.from_arr.is_empty() {
                 self.report(findings, &rules::DMA_FROM_LIST, at, format!("{operation} has no from_arr"));
@@ -213,31 +238,22 @@ impl<'a> Context<'_, 'a> {
         }
     }
 
-    /// What the file says at a field of this entry.
-    fn said(&self, field: &str) -> String {
-        let mut text = self.object.text;
-        for key in field.split('/').skip(1) {
-            text = crate::json::child(text, key).unwrap_or("nothing");
-        }
-        text.chars().take(60).collect()
-    }
-
     /// One side of a transfer; whether its sizes can be compared with the other side's.
     fn side(&self, side: &AccessPattern<'a>, at: &str, which: &str, findings: &mut Findings) -> bool {
         let field = |name: &str| format!("{at}/{which}{name}");
         if side.dtype == Some(DataType::Unknown) {
-            let message = format!("{which}_dtype {} is no element type", self.said(&field("_dtype")));
+            let message = format!("{which}_dtype {} is no element type", self.object.says(&field("_dtype"), findings));
             self.report(findings, &rules::DMA_DTYPE, &field("_dtype"), message);
             return false;
         }
-        self.not_on_inf1(findings, &rules::DMA_DTYPE_ARCHITECTURE, &field("_dtype"), side.dtype.is_some());
         let Some(name) = &side.variable else { return false };
         if side.offset.is_none() {
             self.report(findings, &rules::DMA_FIELD, at, format!("{which}_off is missing"));
         }
         let (steps, sizes) = (side.steps.len(), side.sizes.len());
         if steps != sizes || !(1..=MAX_DIMENSIONS).contains(&sizes) {
-            let message = format!("{which}_steps has {steps} numbers and {which}_sizes has {sizes}, expected 1 to {MAX_DIMENSIONS} in both");
+            let message =
+                format!("{which}_steps has {steps} numbers and {which}_sizes has {sizes}, expected 1 to {MAX_DIMENSIONS} in both");
             self.report(findings, &rules::DMA_DIMENSIONS, &field("_steps"), message);
             return false;
         }
@@ -289,14 +305,12 @@ impl<'a> Context<'_, 'a> {
         if has_scale && operation != Operation::Fma {
             self.report(findings, &rules::DMA_SCALE, &scale_field, format!("scale on {operation}"));
         }
-        self.not_on_inf1(findings, &rules::DMA_SCALE_ARCHITECTURE, &scale_field, has_scale);
         if let Some(dtype) = descriptor.scale_dtype.filter(|d| *d != DataType::Float32) {
             self.report(findings, &rules::DMA_SCALE_DTYPE, &field("scale_dtype"), format!("scale_dtype is {dtype}, expected float32"));
         }
         self.constant(descriptor, at, findings);
         let transposed = descriptor.transpose_shape.is_some() || descriptor.transpose_element_size.is_some();
         let name = if descriptor.transpose_shape.is_some() { "transpose_shape" } else { "transpose_element_size" };
-        self.not_on_inf1(findings, &rules::DMA_TRANSPOSE_ARCHITECTURE, &field(name), transposed);
         if transposed && operation != Operation::Transpose {
             self.report(findings, &rules::DMA_TRANSPOSE_UNUSED, &field(name), format!("{name} on {operation}"));
         }
@@ -317,18 +331,23 @@ impl<'a> Context<'_, 'a> {
 
     fn constant(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
         let field = |name: &str| format!("{at}/{name}");
-        self.not_on_inf1(findings, &rules::DMA_CONSTANT_ARCHITECTURE, &field("constant"), descriptor.constant.is_some());
         let takes = matches!(descriptor.operation, Operation::Min | Operation::Max);
         let fits = |low: f64, high: f64| descriptor.constant.is_none_or(|c| c.fract() == 0.0 && (low..=high).contains(&c));
         let valid = match descriptor.constant_dtype {
             None => {
                 if descriptor.constant.is_some() {
-                    self.report(findings, &rules::DMA_CONSTANT_UNUSED, &field("constant"), "constant without constant_dtype is ignored".into());
+                    self.report(
+                        findings,
+                        &rules::DMA_CONSTANT_UNUSED,
+                        &field("constant"),
+                        "constant without constant_dtype is ignored".into(),
+                    );
                 }
                 return;
             }
             Some(ConstantType::Unknown) => {
-                let message = format!("constant_dtype {} is none of float32, int32, uint32", self.said(&field("constant_dtype")));
+                let message =
+                    format!("constant_dtype {} is none of float32, int32, uint32", self.object.says(&field("constant_dtype"), findings));
                 self.report(findings, &rules::DMA_CONSTANT_DTYPE, &field("constant_dtype"), message);
                 return;
             }
@@ -342,7 +361,11 @@ impl<'a> Context<'_, 'a> {
         } else if descriptor.constant.is_none() {
             self.report(findings, &rules::DMA_CONSTANT, &field("constant_dtype"), "constant_dtype without constant".into());
         } else if !valid {
-            let message = format!("constant {} is no {}", self.said(&field("constant")), self.said(&field("constant_dtype")));
+            let message = format!(
+                "constant {} is no {}",
+                self.object.says(&field("constant"), findings),
+                self.object.says(&field("constant_dtype"), findings)
+            );
             self.report(findings, &rules::DMA_CONSTANT, &field("constant"), message);
         }
     }
@@ -363,10 +386,12 @@ impl<'a> Context<'_, 'a> {
                 self.report(findings, &rules::DMA_COPY_TYPES, &field("to_dtype"), message);
             }
             let elements = descriptor.transpose_shape.as_ref().map(|s| s.iter().try_fold(1u64, |n, d| n.checked_mul(*d)));
-            if let (Operation::Transpose, Some(elements), Some(size)) = (descriptor.operation, elements, descriptor.transpose_element_size) {
+            if let (Operation::Transpose, Some(elements), Some(size)) = (descriptor.operation, elements, descriptor.transpose_element_size)
+            {
                 let bytes = elements.and_then(|n| n.checked_mul(size));
                 if bytes != to_bytes && descriptor.transpose_shape.as_ref().is_some_and(|s| s.len() == MAX_DIMENSIONS) {
-                    let message = format!("transpose_shape and transpose_element_size make {} bytes, {} are moved", show(bytes), show(to_bytes));
+                    let message =
+                        format!("transpose_shape and transpose_element_size make {} bytes, {} are moved", show(bytes), show(to_bytes));
                     self.report(findings, &rules::DMA_TRANSPOSE_SHAPE, &field("transpose_shape"), message);
                 }
             }

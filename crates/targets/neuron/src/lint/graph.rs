@@ -5,6 +5,7 @@ use crate::def::VariableType;
 use crate::graph::{Architecture, Tensor};
 use crate::read::Neff;
 use crate::rules::container as rules;
+use std::collections::HashSet;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     let root = &neff.graph_source;
@@ -41,7 +42,8 @@ fn kelfs(neff: &Neff<'_>, findings: &mut Findings) {
             let message = format!("target `{target}` is not supported; tonga, sunda, cayman and mariana are");
             findings.report(&rules::TARGET, || source.place(source.text, "", "/target"), message);
         } else if architecture.is_some_and(|a| a != neff.architecture) {
-            let message = format!("target {} here, {} in `{}`", architecture.unwrap_or(Architecture::Any), neff.architecture, neff.kelfs[0].0.member);
+            let message =
+                format!("target {} here, {} in `{}`", architecture.unwrap_or(Architecture::Any), neff.architecture, neff.kelfs[0].0.member);
             findings.report(&rules::TARGETS_DIFFER, || source.place(source.text, "", "/target"), message);
         }
         let subgraphs = kelf.graphs.len() as u64;
@@ -75,30 +77,38 @@ fn interface(neff: &Neff<'_>, tensor: &Tensor<'_>, kind: VariableType, findings:
         }
         let Some(size) = variable.size else { continue };
         if *first.get_or_insert(size) != size {
-            let message = format!("`{name}` has {size} bytes in `{}`, another subgraph says {}", subgraph.source.member, first.unwrap_or(size));
+            let message =
+                format!("`{name}` has {size} bytes in `{}`, another subgraph says {}", subgraph.source.member, first.unwrap_or(size));
             findings.report(&rules::SIDES_DIFFER, place, message);
             continue;
         }
         let bytes = tensor.bytes().or(if tensor.element.is_some() { Some(u64::MAX) } else { None });
         if let Some(bytes) = bytes.filter(|bytes| *bytes != size) {
             let rule = if bytes > size { &rules::IO_SIZE } else { &rules::IO_PADDING };
-            let message = format!("`{name}`, {:?} of {}, has {bytes} bytes, its variable in `{}` {size}", tensor.shape, tensor.dtype, subgraph.source.member);
+            let message = format!(
+                "`{name}`, {:?} of {}, has {bytes} bytes, its variable in `{}` {size}",
+                tensor.shape, tensor.dtype, subgraph.source.member
+            );
             findings.report(rule, place, message);
         }
     }
 }
 
 fn unlisted(neff: &Neff<'_>, findings: &mut Findings) {
-    let several = neff.kelfs.len() > 1;
+    // Between several kelf files, and between the stages of inf1, outputs of one are inputs of the next.
+    if neff.kelfs.len() > 1 || neff.architecture == Architecture::Inf1 {
+        return;
+    }
+    let inputs: HashSet<&str> = neff.interface.inputs.iter().map(|t| &*t.name).collect();
+    let outputs: HashSet<&str> = neff.interface.outputs.iter().map(|t| &*t.name).collect();
     for subgraph in &neff.subgraphs {
         for (name, variable) in &subgraph.definition.variables {
             let listed = match variable.kind {
-                Some(VariableType::Input) => &neff.interface.inputs,
-                Some(VariableType::Output) => &neff.interface.outputs,
+                Some(VariableType::Input) => &inputs,
+                Some(VariableType::Output) => &outputs,
                 _ => continue,
             };
-            // Between several kelf files, and between the stages of inf1, outputs of one are inputs of the next.
-            if several || neff.architecture == Architecture::Inf1 || listed.iter().any(|t| t.name == *name) {
+            if listed.contains(&**name) {
                 continue;
             }
             let mut pointer = "/var".to_owned();

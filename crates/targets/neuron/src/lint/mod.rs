@@ -5,11 +5,11 @@ mod definition;
 mod dma;
 mod graph;
 
-use crate::json::Source;
 use crate::graph::Architecture;
+use crate::json::{Source, clip};
 use crate::read::Neff;
-use crate::stream::{self, PARTITION_STRIDE};
 use crate::rules::container as rules;
+use crate::stream::{self, PARTITION_STRIDE};
 use chipless_model::{Finding, Limits, Place, Rule};
 
 /// Semaphores of a core, and events of a core (driver, address maps of the second and third generation).
@@ -69,11 +69,20 @@ impl Findings {
     }
 
     fn push(&mut self, finding: Finding) {
-        if (self.kept.len() as u64) < self.limit { self.kept.push(finding) } else { self.dropped += 1 }
+        if self.full() { self.dropped += 1 } else { self.kept.push(finding) }
     }
 
-    fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: impl Into<String>) {
-        if (self.kept.len() as u64) < self.limit { self.kept.push(rule.at(place(), message)) } else { self.dropped += 1 }
+    fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: impl AsRef<str>) {
+        if self.full() {
+            self.dropped += 1;
+        } else {
+            self.kept.push(rule.at(place(), clip(message.as_ref(), 1000)));
+        }
+    }
+
+    /// Whether further findings are only counted: nothing costly need be done for them.
+    fn full(&self) -> bool {
+        self.kept.len() as u64 >= self.limit
     }
 
     fn done(mut self) -> Vec<Finding> {
@@ -99,10 +108,12 @@ impl Object<'_, '_> {
         self.source.place(self.text, self.pointer, field)
     }
 
-    /// What the file says there, shortened.
-    fn says(self, field: &str) -> String {
-        let text = crate::json::child(self.text, field.trim_start_matches('/')).unwrap_or("nothing");
-        let shown: String = text.chars().take(60).collect();
-        if shown.len() < text.len() { format!("{shown}…") } else { shown }
+    /// What the file says at a field, shortened; nothing where no finding could show it.
+    fn says(self, field: &str, findings: &Findings) -> String {
+        if findings.full() {
+            return String::new();
+        }
+        let text = field.split('/').skip(1).try_fold(self.text, crate::json::child).unwrap_or("nothing");
+        clip(text, 60).into_owned()
     }
 }

@@ -40,6 +40,9 @@ rules! {
     MISSING_MEMBER Error "neff-missing-member" "a member that another one names is missing"
         "neff.json names the kelf files, these the definitions, these the engines' files, instructions, tables and constants. The runtime loads all of them before it starts."
         "Pack the missing file, or take the NEFF from its origin again." "NEFF specification, Components";
+    TWICE Error "neff-named-twice" "a member is named from two places"
+        "Kelf files, definitions and engine files belong to one place each. Named again and again, a small file would stand for an immense program."
+        "Compile again." "Chipless";
     MISSING_DEBUG Warning "neff-missing-debug" "a debug file that def.json names is missing"
         "Debug files map instructions to source lines. The program runs without them."
         "None needed; compile again if source lines are wanted." "Files of the compiler";
