@@ -20,6 +20,8 @@ pub mod features;
 mod graph;
 mod header;
 mod json;
+mod kernels;
+mod lower;
 pub mod machine;
 mod read;
 pub mod rules;
@@ -32,4 +34,5 @@ pub use engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, En
 pub use graph::{Architecture, Engine, Graph, GraphAttributes, GraphNode, Interface, Kelf, KelfGraph, NodeAttributes, Tensor};
 pub use header::{HEADER_BYTES, HashState, Header};
 pub use json::{Error, Name, Source};
+pub use lower::{Lowered, NOT_LOWERED, lower};
 pub use read::{EngineRoom, Neff, Subgraph, Table};
