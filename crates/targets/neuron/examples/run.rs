@@ -148,29 +148,42 @@ fn check(path: &str) {
     }
 }
 
+fn cpu() -> f64 {
+    std::fs::read_to_string("/proc/thread-self/schedstat").unwrap().split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6
+}
+
 fn time(path: &str) {
     let file = std::fs::read(path).unwrap();
     let limits = Limits::default();
-    let t0 = Instant::now();
-    let container = Container::open(&file, &limits).unwrap();
-    let neff = Neff::read(&container, &limits).unwrap();
-    let machine = machine(&neff);
-    let t1 = Instant::now();
-    let slots: usize = neff.subgraphs.iter().flat_map(|s| &s.engines).filter_map(|e| e.instructions).map(|m| m.bytes.len() / 64).sum();
-    let lowered = lower(&neff, &machine, &limits).unwrap();
-    let t2 = Instant::now();
-    let outcome = chipless_sim::run(&lowered.program, &mut TimingOnly);
-    let t3 = Instant::now();
-    let findings = stream::rules::check(&neff, machine.memory.sbuf_partition_bytes, &limits);
-    let t4 = Instant::now();
-    println!("{slots} slots, {} tasks: read {:?}, lower {:?}, run {:?}, check {:?}: {:.2} M slots/s; {} {:?} findings {}", lowered.program.tasks.len(), t1 - t0, t2 - t1, t3 - t2, t4 - t3,
-        slots as f64 / (t3 - t1).as_secs_f64() / 1e6, outcome.timeline.end, outcome.end.is_ok(), findings.len());
+    let mut spent = [0.0; 5];
+    let rounds = 40;
+    let mut line = String::new();
+    for _ in 0..rounds {
+        let t0 = cpu();
+        let container = Container::open(&file, &limits).unwrap();
+        let neff = Neff::read(&container, &limits).unwrap();
+        let machine = machine(&neff);
+        let t1 = cpu();
+        let slots: usize = neff.subgraphs.iter().flat_map(|s| &s.engines).filter_map(|e| e.instructions).map(|m| m.bytes.len() / 64).sum();
+        let lowered = lower(&neff, &machine, &limits).unwrap();
+        let t2 = cpu();
+        let outcome = chipless_sim::run(&lowered.program, &mut TimingOnly);
+        let t3 = cpu();
+        let findings = stream::rules::check(&neff, machine.memory.sbuf_partition_bytes, &limits);
+        let t4 = cpu();
+        line = format!("{slots} slots, {} tasks, {} {:?} findings {}", lowered.program.tasks.len(), outcome.timeline.end, outcome.end.is_ok(), findings.len());
+        drop(lowered);
+        let t5 = cpu();
+        for (s, d) in spent.iter_mut().zip([t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4]) { *s += d / rounds as f64; }
+        if let Some(n) = line.split(' ').next().and_then(|n| n.parse::<f64>().ok()) { line += &format!("; {:.2} M slots/s", n / (spent[1] + spent[2]) / 1e3 ); }
+    }
+    println!("{line}; read {:.1}, lower {:.1}, run {:.1}, check {:.1}, drop {:.1} ms cpu", spent[0], spent[1], spent[2], spent[3], spent[4]);
 }
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     match args[0].as_str() {
-        "time" => for _ in 0..5 { time(&args[1]) },
+        "time" => time(&args[1]),
         "check" => args[1..].iter().for_each(|p| check(p)),
         _ => {
             for dir in &args {

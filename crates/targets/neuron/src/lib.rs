@@ -34,5 +34,5 @@ pub use engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, En
 pub use graph::{Architecture, Engine, Graph, GraphAttributes, GraphNode, Interface, Kelf, KelfGraph, NodeAttributes, Tensor};
 pub use header::{HEADER_BYTES, HashState, Header};
 pub use json::{Error, Name, Source};
-pub use lower::{Lowered, NOT_LOWERED, lower};
+pub use lower::{Lowered, attach_labels, lower};
 pub use read::{EngineRoom, Neff, Subgraph, Table};

@@ -5,33 +5,39 @@
 //! of the moving data is the sum over the rows `r` of weight `(r, c)` times element `n` of partition `r`, and goes to
 //! partition `c` of PSUM.
 
-use super::{Elements, fault, operands_text, unproven_codes, unproven_events};
-use crate::stream::{Instruction, Slot};
+use super::{Chip, Elements, fault};
+use crate::stream::{self, ElementCode, Operand};
 use chipless_kernels::Update;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::{Matrix, MatrixMut, multiply};
 use chipless_kernels::strided;
-use chipless_model::{Access, BufferId, ElementType, Fault, Kernel, Loop, Pattern, Storage};
-use std::borrow::Cow;
+use chipless_model::{Access, BufferId, ElementType, Fault, Loop, Pattern, Storage};
 use std::cell::RefCell;
 use zerocopy::FromBytes;
 
 /// Rows, and columns, of the array.
-pub(crate) const SIDE: usize = 128;
+const SIDE: usize = 128;
 /// Bytes of the array.
 pub(crate) const ARRAY_BYTES: u64 = (SIDE * SIDE * size_of::<f32>()) as u64;
 
 /// A part of the array.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    pub(crate) array: BufferId,
-    pub(crate) first_row: usize,
-    pub(crate) first_column: usize,
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
+#[derive(Clone, Copy)]
+struct Part {
+    array: BufferId,
+    first_row: usize,
+    first_column: usize,
+    rows: usize,
+    columns: usize,
 }
 
 impl Part {
+    /// All groups of 32 rows and of 32 columns are set, or those that the instruction needs.
+    fn new(chip: &Chip, groups: (u8, u8), rows: u8, columns: u64) -> Result<Part, Fault> {
+        let (rows, columns) = (usize::from(rows), usize::try_from(columns).unwrap_or(usize::MAX));
+        let (first_row, first_column) = (first_of(groups.0, rows, "rows")?, first_of(groups.1, columns, "columns")?);
+        Ok(Part { array: chip.array, first_row, first_column, rows, columns })
+    }
+
     fn pattern(&self) -> Pattern {
         let number = size_of::<f32>();
         let first = (self.first_column * SIDE + self.first_row) * number;
@@ -40,30 +46,37 @@ impl Part {
     }
 }
 
-/// `LDWEIGHTS`.
-#[derive(Debug)]
-pub(crate) struct LoadWeights<'a> {
-    pub(crate) slot: &'a Slot,
-    /// Partition by partition, the columns in their order.
-    pub(crate) from: Elements,
-    pub(crate) part: Part,
+/// The first row, or column, of a mask of groups.
+fn first_of(mask: u8, size: usize, what: &str) -> Result<usize, Fault> {
+    const GROUP: usize = SIDE / 4;
+    let (first, needed) = if mask == 0xf { (0, 4) } else { (mask.trailing_zeros() as usize * GROUP, size.div_ceil(GROUP)) };
+    let groups_fit = mask != 0 && u32::from(mask >> mask.trailing_zeros()) == (1u32 << needed.min(4)) - 1;
+    if size == 0 || first.saturating_add(size) > SIDE || !groups_fit {
+        return Err(Fault::unsupported(format!("{size} {what} in groups {mask:#x} are not supported")));
+    }
+    Ok(first)
 }
 
-/// `MATMUL`.
-#[derive(Debug)]
-pub(crate) struct Matmul<'a> {
-    pub(crate) slot: &'a Slot,
-    pub(crate) part: Part,
+/// `LDWEIGHTS`, made out.
+pub(super) struct LoadWeights {
+    /// Partition by partition, the columns in their order.
+    from: Elements,
+    part: Part,
+}
+
+/// `MATMUL`, made out.
+pub(super) struct Matmul {
+    part: Part,
     /// The moving data, partition by partition.
-    pub(crate) from: Elements,
+    from: Elements,
     /// Elements of the moving data in each partition.
-    pub(crate) moving: usize,
+    moving: usize,
     /// Sums, partition by partition.
-    pub(crate) to: Elements,
+    to: Elements,
     /// Whether the sums go on from what PSUM holds.
-    pub(crate) accumulate: bool,
+    accumulate: bool,
     /// Whether the moving data selects weights, whose elements go to PSUM as they are.
-    pub(crate) transpose: bool,
+    transpose: bool,
 }
 
 /// Room to work, kept from one instruction to the next.
@@ -79,21 +92,19 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-impl Kernel for LoadWeights<'_> {
-    fn operation(&self) -> Cow<'static, str> {
-        "LDWEIGHTS".into()
+impl LoadWeights {
+    pub(super) fn new(chip: &Chip, layout: &stream::LoadWeights, source: &Operand) -> Result<LoadWeights, Fault> {
+        let part = Part::new(chip, (layout.row_groups, layout.column_groups), layout.rows, layout.source.elements())?;
+        let backwards = backwards(source).ok_or_else(|| Fault::program("the columns leave the memory"))?;
+        Ok(LoadWeights { from: chip.elements(&backwards)?, part })
     }
 
-    fn details(&self) -> String {
-        operands_text(self.slot)
-    }
-
-    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        visit(Access::read(self.from.buffer, self.from.pattern.clone()));
+    pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
+        visit(self.from.read_access());
         visit(Access::write(self.part.array, self.part.pattern()));
     }
 
-    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+    pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         SCRATCH.with_borrow_mut(|scratch| {
             let Scratch { packed, moving: rows, weights, .. } = scratch;
             self.from.read(storage, packed, rows)?;
@@ -105,13 +116,61 @@ impl Kernel for LoadWeights<'_> {
             strided::scatter(packed, storage.bytes_mut(self.part.array), &self.part.pattern()).map_err(fault)
         })
     }
-
-    fn unproven(&self) -> Option<Cow<'static, str>> {
-        unproven(self.slot)
-    }
 }
 
-impl Matmul<'_> {
+/// The same elements from the last to the first.
+fn backwards(operand: &Operand) -> Option<Operand> {
+    let bytes = (ElementCode::of(operand.code)?.element.bits() / 8) as i64;
+    let mut address = i64::from(operand.address);
+    for (step, count) in operand.steps.iter().zip(operand.counts) {
+        address += i64::from(*step) * (i64::from(count) - 1) * bytes;
+    }
+    let steps = operand.steps.map(i16::checked_neg);
+    let [Some(a), Some(b), Some(c), Some(d)] = steps else { return None };
+    Some(Operand { address: u32::try_from(address).ok()?, steps: [a, b, c, d], ..*operand })
+}
+
+impl Matmul {
+    pub(super) fn new(chip: &Chip, layout: &stream::Matmul, to: &Operand, from: &Operand) -> Result<Matmul, Fault> {
+        let part = Part::new(chip, (layout.row_groups, layout.column_groups), layout.rows, u64::from(layout.columns))?;
+        if to.elements() != from.elements() {
+            return Err(Fault::program(format!("{} elements are read of each partition, {} written", from.elements(), to.elements())));
+        }
+        let (moving, accumulate) = (from.elements() as usize, layout.accumulate & 1 == 0);
+        let (from, to) = (chip.elements(from)?, chip.elements(to)?);
+        if layout.transpose > 1 || layout.accumulate > 3 {
+            let flags = (layout.transpose, layout.accumulate);
+            return Err(Fault::unsupported(format!("flags {:#04x} and {:#04x} are not supported: their meaning is not known", flags.0, flags.1)));
+        }
+        let transpose = layout.transpose == 1;
+        if transpose && from.element.bits() < 16 {
+            return Err(Fault::unsupported("transpositions of elements of one byte are not supported"));
+        }
+        Ok(Matmul { part, from, moving, to, accumulate, transpose })
+    }
+
+    pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
+        visit(Access::read(self.part.array, self.part.pattern()));
+        visit(self.from.read_access());
+        if self.accumulate {
+            visit(self.to.read_access());
+        }
+        visit(self.to.write_access());
+    }
+
+    pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.weights(storage, &mut scratch.packed, &mut scratch.weights)?;
+            self.from.read(storage, &mut scratch.packed, &mut scratch.moving)?;
+            if self.transpose {
+                self.select(scratch);
+                self.to.write(storage, &mut scratch.packed, &scratch.sums)
+            } else {
+                self.sum(storage, scratch)
+            }
+        })
+    }
+
     /// The weights as a matrix of columns × rows.
     fn weights(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, weights: &mut Vec<f32>) -> Result<(), Fault> {
         packed.clear();
@@ -182,56 +241,6 @@ impl Matmul<'_> {
             }
         }
     }
-}
-
-impl Kernel for Matmul<'_> {
-    fn operation(&self) -> Cow<'static, str> {
-        "MATMUL".into()
-    }
-
-    fn details(&self) -> String {
-        operands_text(self.slot)
-    }
-
-    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        visit(Access::read(self.part.array, self.part.pattern()));
-        visit(Access::read(self.from.buffer, self.from.pattern.clone()));
-        if self.accumulate {
-            visit(Access::read(self.to.buffer, self.to.pattern.clone()));
-        }
-        visit(Access::write(self.to.buffer, self.to.pattern.clone()));
-    }
-
-    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            self.weights(storage, &mut scratch.packed, &mut scratch.weights)?;
-            self.from.read(storage, &mut scratch.packed, &mut scratch.moving)?;
-            if self.transpose {
-                self.select(scratch);
-                self.to.write(storage, &mut scratch.packed, &scratch.sums)
-            } else {
-                self.sum(storage, scratch)
-            }
-        })
-    }
-
-    fn unproven(&self) -> Option<Cow<'static, str>> {
-        unproven(self.slot)
-    }
-}
-
-fn unproven(slot: &Slot) -> Option<Cow<'static, str>> {
-    let instruction = slot.decode();
-    let groups = match instruction {
-        Instruction::LoadWeights(i) => (i.row_groups, i.column_groups),
-        Instruction::Matmul(i) => (i.row_groups, i.column_groups),
-        _ => return None,
-    };
-    if groups != (0xf, 0xf) {
-        return Some("groups of rows and columns of the matrix engine".into());
-    }
-    let codes = instruction.operands().into_iter().map(|o| o.code);
-    unproven_codes(codes).or_else(|| unproven_events(&instruction))
 }
 
 /// Rows of `columns` numbers each, in blocks that stay in the first-level cache.

@@ -1,23 +1,62 @@
 //! What instructions and transfers do to memory.
 //!
-//! | module | instructions |
+//! | module | what |
 //! |---|---|
+//! | [`instruction`] | a slot of an engine |
 //! | [`array`] | `LDWEIGHTS`, `MATMUL` |
 //! | [`elements`] | `COPY`, `CAST`, `MEMSET`, `TENSOR_TENSOR` |
 //! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
-//! | [`control`] | everything without an effect, and everything that is not executed |
+//! | [`control`] | tasks without an effect, and those that are not executed |
 //!
 //! All arithmetic is done in binary32: operands are widened, the result is rounded once to its type, to nearest even.
 
 pub(crate) mod array;
 pub(crate) mod control;
-pub(crate) mod elements;
+mod elements;
+pub(crate) mod instruction;
 pub(crate) mod transfer;
 
-use crate::stream::{Instruction, Slot};
+use crate::stream::operand::leaves_partitions;
+use crate::stream::{ElementCode, Operand, PSUM_PARTITION_BYTES, Slot, Space};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::{Error, strided};
-use chipless_model::{BufferId, ElementType, Fault, Pattern, Storage};
+use chipless_model::{Access, BufferId, ElementType, Fault, Pattern, Storage};
+
+/// The memories of a core.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chip {
+    pub(crate) state_buffer: BufferId,
+    pub(crate) psum: BufferId,
+    pub(crate) array: BufferId,
+    /// Usable bytes of a partition of the state buffer.
+    pub(crate) state_buffer_partition: u32,
+}
+
+/// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
+const MOST_ELEMENTS: u64 = 1 << 16;
+
+impl Chip {
+    /// The elements of an operand, if they lie in its memory.
+    fn elements(&self, operand: &Operand) -> Result<Elements, Fault> {
+        let role = operand.role;
+        let code = ElementCode::of(operand.code)
+            .ok_or_else(|| Fault::unsupported(format!("{role}: element type code {:#x} is not supported", operand.code)))?;
+        if operand.elements() > MOST_ELEMENTS {
+            let message = format!("{role}: {} elements of a partition, at most {MOST_ELEMENTS} are possible", operand.elements());
+            return Err(Fault::program(message));
+        }
+        let place = operand.pattern(code.element.bits() / 8);
+        let (space, pattern) = place.ok_or_else(|| Fault::program(format!("{role}: address {:#x} is behind PSUM", operand.address)))?;
+        let (buffer, bytes) = match space {
+            Space::StateBuffer => (self.state_buffer, self.state_buffer_partition),
+            Space::Psum => (self.psum, PSUM_PARTITION_BYTES),
+        };
+        match leaves_partitions(&pattern, bytes) {
+            Some(why) => Err(Fault::program(format!("{role} reaches {why}"))),
+            None => Ok(Elements { buffer, pattern, element: code.element }),
+        }
+    }
+}
 
 /// Elements of a buffer, in an order.
 #[derive(Clone, Debug)]
@@ -31,6 +70,14 @@ impl Elements {
     /// Bytes; lowering made sure that they can be counted.
     pub(crate) fn bytes(&self) -> u64 {
         self.pattern.bytes().unwrap_or(u64::MAX)
+    }
+
+    fn read_access(&self) -> Access {
+        Access::read(self.buffer, self.pattern.clone())
+    }
+
+    fn write_access(&self) -> Access {
+        Access::write(self.buffer, self.pattern.clone())
     }
 
     /// The numbers, in place of what `values` held; `packed` is room to work.
@@ -66,15 +113,6 @@ fn fault(error: Error) -> Fault {
 fn operands_text(slot: &Slot) -> String {
     let text = slot.decode().to_string();
     text.split_once(' ').map_or_else(String::new, |(_, operands)| operands.to_owned())
-}
-
-/// Names what the waits and signals of an instruction rest on besides proven rules.
-fn unproven_events(instruction: &Instruction<'_>) -> Option<std::borrow::Cow<'static, str>> {
-    instruction.events().find_map(|events| match (events.wait().proven(), events.update().proven()) {
-        (true, true) => None,
-        (false, _) => Some(format!("wait mode {:#04x}", events.wait_mode).into()),
-        (true, false) => Some(format!("update mode {:#04x}", events.update_mode).into()),
-    })
 }
 
 /// Names a type code that no program at hand has proven.

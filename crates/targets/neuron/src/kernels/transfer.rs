@@ -5,6 +5,7 @@ use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
 use chipless_model::{Access, Fault, Kernel, Pattern, Storage};
 use std::borrow::Cow;
+use smallvec::SmallVec;
 use std::fmt::Debug;
 
 /// A transfer.
@@ -12,7 +13,7 @@ use std::fmt::Debug;
 pub(crate) struct Transfer<'a> {
     /// As the program has it, for lists.
     pub(crate) text: Text<'a>,
-    pub(crate) sources: Vec<Elements>,
+    pub(crate) sources: SmallVec<[Elements; 1]>,
     pub(crate) to: Elements,
     pub(crate) operation: Operation,
 }
@@ -95,9 +96,9 @@ impl Kernel for Transfer<'_> {
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for source in &self.sources {
-            visit(Access::read(source.buffer, source.pattern.clone()));
+            visit(source.read_access());
         }
-        visit(Access::write(self.to.buffer, self.to.pattern.clone()));
+        visit(self.to.write_access());
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -34,6 +34,14 @@ impl<'p> Builder<'p> {
         Builder { program, counts: IndexVec::new(), most_tasks: limits.tasks.min(1 << 29) }
     }
 
+    /// Makes room for a number of tasks to come.
+    pub(super) fn reserve(&mut self, tasks: usize) {
+        let tasks = tasks.min(usize::try_from(self.most_tasks).unwrap_or(usize::MAX));
+        self.program.tasks.reserve(tasks);
+        self.program.kernels.reserve(tasks);
+        self.program.signals.reserve(tasks);
+    }
+
     pub(super) fn queue(&mut self, name: String, servers: u32) -> QueueId {
         self.counts.push(0);
         self.program.queues.push(Queue { name, servers })

@@ -5,10 +5,11 @@ use super::memory::{CoreMemory, Layout};
 use crate::def::FabricPath;
 use crate::graph::Engine;
 use crate::kernels::Elements;
+use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
 use crate::stream::rules::queue_set;
-use chipless_model::{Program, QueueId, Resource, ResourceId, SyncId, SyncKind};
+use chipless_model::{Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId, SyncKind};
 use std::collections::BTreeMap;
 
 /// Transfers of a queue set that may be on their way from the trigger to the first byte at a time.
@@ -31,6 +32,7 @@ pub(super) struct Core<'p, 'm> {
     /// By number of rings, where they are fewer than the DMA engines.
     lanes: BTreeMap<u32, ResourceId>,
     fabric: BTreeMap<&'static str, ResourceId>,
+    start_kernel: Option<KernelId>,
 }
 
 /// A queue set.
@@ -80,6 +82,7 @@ impl<'p, 'm> Core<'p, 'm> {
             dma: builder.program.resources.push(Resource { name, capacity: rate, per_transfer: rate }),
             lanes: BTreeMap::new(),
             fabric: BTreeMap::new(),
+            start_kernel: None,
         }
     }
 
@@ -128,6 +131,17 @@ impl<'p, 'm> Core<'p, 'm> {
         *start.get_or_insert_with(|| builder.queue(format!("{}.{name}.start", self.subgraph.name), STARTING))
     }
 
+    /// Both queues of a set that has transfers.
+    pub(super) fn queues(&self, set: usize) -> Option<(QueueId, QueueId)> {
+        let Set { queue, start, .. } = self.sets.get(set)?;
+        (*queue).zip(*start)
+    }
+
+    /// What a start does: nothing, like all others.
+    pub(super) fn start_kernel(&mut self, builder: &mut Builder<'p>) -> KernelId {
+        *self.start_kernel.get_or_insert_with(|| builder.kernel(Start))
+    }
+
     /// The memory's rate, shared by all cores.
     pub(super) fn hbm(&self) -> ResourceId {
         self.hbm
@@ -163,10 +177,11 @@ impl<'p, 'm> Core<'p, 'm> {
 }
 
 /// A transfer that writes more bytes than its buffer has writes some of them several times: nothing says which value stays.
-pub(super) fn written_once(to: &Elements, program: &Program<'_>) -> Result<(), String> {
+pub(super) fn written_once(to: &Elements, program: &Program<'_>) -> Result<(), Fault> {
     let size = program.buffers[to.buffer].size;
     if to.bytes() > size {
-        return Err(format!("{} bytes are written to a memory of {size}: some of them several times", to.bytes()));
+        let message = format!("{} bytes are written to a memory of {size}: some of them several times, which is not supported", to.bytes());
+        return Err(Fault::unsupported(message));
     }
     Ok(())
 }

@@ -131,7 +131,7 @@ impl<'p> Core<'p, '_> {
         let rows = sources.iter().chain([to]).map(rows).max().unwrap_or(0);
         let dma = &self.machine.dma;
         let (available, engines) = (self.sets[set].rings, u64::from(dma.engines_per_core));
-        let state_buffer = self.memory.state_buffer;
+        let state_buffer = self.memory.chip.state_buffer;
         let on_chip = |e: &&Elements| e.buffer == state_buffer;
         let partitions = sources.iter().chain([to]).filter(on_chip).map(partitions).max();
         // A DMA engine serves some partitions of the state buffer; in HBM, rows are dealt out.
@@ -147,9 +147,9 @@ impl<'p> Core<'p, '_> {
         demands.extend(self.lanes(lanes as u32, builder).map(|resource| Demand { resource, bytes: served }));
         let path = self.sets[set].fabric;
         demands.push(Demand { resource: self.fabric(path, builder), bytes });
-        let off_chip: Vec<u64> = sources.iter().chain([to]).filter(|e| !on_chip(e)).map(Elements::bytes).collect();
         let hbm = self.hbm();
-        demands.extend(off_chip.into_iter().map(|bytes| Demand { resource: hbm, bytes }));
+        let off_chip = sources.iter().chain([to]).filter(|e| !on_chip(e));
+        demands.extend(off_chip.map(|e| Demand { resource: hbm, bytes: e.bytes() }));
         TransferCost { fixed: descriptors, demands, rings: (first, rings) }
     }
 }

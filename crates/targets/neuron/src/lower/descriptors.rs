@@ -6,11 +6,11 @@ use super::phases::Phases;
 use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation as Named};
 use crate::json::Error;
 use crate::kernels::Elements;
-use crate::kernels::control::Untriggered;
+use crate::kernels::control::Refused;
 use crate::kernels::transfer::{Compute, Operation, Text, Transfer};
 use crate::read::EngineRoom;
 use crate::stream::{Opcode, Stream};
-use chipless_model::{Action, ElementType, Location, PartId, Program, QueueId, Signal, SyncId, Time};
+use chipless_model::{Action, ElementType, Fault, Location, PartId, Program, QueueId, Signal, SyncId, Time};
 use smallvec::SmallVec;
 
 /// How the descriptors of a core are executed.
@@ -79,11 +79,11 @@ pub(super) fn lower<'p>(
                         let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
                         let kernel = match &triggered {
                             None => builder.kernel(Transfer { text: Text::Descriptor(descriptor, rings), sources, to, operation }),
-                            Some(why) => builder.kernel(Untriggered(why.clone())),
+                            Some(why) => builder.kernel(Refused { slot: None, why: why.clone() }),
                         };
                         (kernel, cost.fixed, cost.demands)
                     }
-                    Err(why) => (builder.kernel(Untriggered(why)), Time::ZERO, SmallVec::new()),
+                    Err(why) => (builder.kernel(Refused { slot: None, why }), Time::ZERO, SmallVec::new()),
                 };
                 let (kernel, mut fixed, demands) = task;
                 if first_task.is_none() {
@@ -119,7 +119,8 @@ fn lower_lost<'p>(
     let mut first_task = None;
     for (room, part, entry) in lost {
         let name = entry.queue_name().unwrap_or_default();
-        let kernel = builder.kernel(Untriggered(format!("the program has no queue set `{name}`")));
+        let why = Fault::program(format!("the program has no queue set `{name}`"));
+        let kernel = builder.kernel(Refused { slot: None, why });
         let (location, label) = (location(room, *part, entry), Some(label(entry)));
         let task = NewTask { queue, kernel, waits: &[], signals: &[], demands: &[], fixed: Time::ZERO, location, label };
         first_task = first_task.or(Some(builder.task(task)?));
@@ -131,14 +132,14 @@ fn lower_lost<'p>(
 }
 
 /// Why the descriptors of an engine are not executed in list order: its stream has instructions that trigger them.
-fn triggers(room: &EngineRoom<'_>) -> Option<String> {
+fn triggers(room: &EngineRoom<'_>) -> Option<Fault> {
     let slots = Stream::new(room.instructions?.bytes).slots;
     let (index, slot) = slots.iter().enumerate().find(|(_, slot)| Opcode::triggers(slot.head.opcode))?;
     let name = Opcode::name_of(slot.head.opcode);
-    Some(format!(
+    Some(Fault::unsupported(format!(
         "{name} in slot {index} of the {} engine decides which descriptors move, and when; this is not supported, and list order would be wrong",
         room.engine.title()
-    ))
+    )))
 }
 
 /// What an entry gives when its last item is done.
@@ -176,22 +177,22 @@ fn label(entry: &DmaEntry<'_>) -> Box<str> {
 }
 
 /// What a descriptor moves, and how.
-fn transfer(core: &Core<'_, '_>, descriptor: &Descriptor<'_>, program: &Program<'_>) -> Result<(Vec<Elements>, Elements, Operation), String> {
+fn transfer(core: &Core<'_, '_>, descriptor: &Descriptor<'_>, program: &Program<'_>) -> Result<(SmallVec<[Elements; 1]>, Elements, Operation), Fault> {
     let to = side(core, &descriptor.to)?;
-    let sources = descriptor.sources().map(|source| side(core, source)).collect::<Result<Vec<Elements>, String>>()?;
-    let written = to.pattern.bytes().ok_or("more than 2^64 bytes are written")?;
+    let sources = descriptor.sources().map(|source| side(core, source)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
+    let written = to.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are written"))?;
     written_once(&to, program)?;
     for source in &sources {
-        let read = source.pattern.bytes().ok_or("more than 2^64 bytes are read")?;
+        let read = source.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are read"))?;
         let (from, into) = match descriptor.operation {
             Named::Copy | Named::Transpose => (Some(read), Some(written)),
             _ => (read.checked_mul(to.element.bits()), written.checked_mul(source.element.bits())),
         };
         if from != into || from.is_none() {
-            return Err(format!("{read} bytes of {} are read, {written} of {} written", source.element, to.element));
+            return Err(Fault::program(format!("{read} bytes of {} are read, {written} of {} written", source.element, to.element)));
         }
     }
-    let one = || if sources.len() == 1 { Ok(()) } else { Err(format!("{} sources, expected one", sources.len())) };
+    let one = || if sources.len() == 1 { Ok(()) } else { Err(Fault::program(format!("{} sources, expected one", sources.len()))) };
     let compute = |how: Compute| {
         let scales = descriptor.sources().map(|source| descriptor.scale_of(source) as f32);
         let scales = if descriptor.operation == Named::Fma { scales.collect() } else { vec![1.0; sources.len()] };
@@ -210,20 +211,21 @@ fn transfer(core: &Core<'_, '_>, descriptor: &Descriptor<'_>, program: &Program<
         Named::Min => compute(Compute::Min),
         Named::Max => compute(Compute::Max),
         Named::Transpose => one().and_then(|()| transposition(descriptor, &to, written))?,
-        Named::Unknown => return Err("this operation of a descriptor is not supported: its name is not known".into()),
+        Named::Unknown => return Err(Fault::unsupported("this operation of a descriptor is not supported: its name is not known")),
     };
     if sources.is_empty() {
-        return Err("a descriptor without sources".into());
+        return Err(Fault::program("a descriptor without sources"));
     }
     Ok((sources, to, operation))
 }
 
-fn transposition(descriptor: &Descriptor<'_>, to: &Elements, bytes: u64) -> Result<Operation, String> {
-    let shape = descriptor.transpose_shape.as_ref().ok_or("a transposition without transpose_shape is not supported")?;
+fn transposition(descriptor: &Descriptor<'_>, to: &Elements, bytes: u64) -> Result<Operation, Fault> {
+    let shape = descriptor.transpose_shape.as_ref();
+    let shape = shape.ok_or_else(|| Fault::unsupported("a transposition without transpose_shape is not supported"))?;
     let size = descriptor.transpose_element_size.unwrap_or(to.element.bits() / 8);
     let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).and_then(|n| n.checked_mul(size));
     if elements != Some(bytes) || size == 0 {
-        return Err(format!("a transposition to {:?} elements of {size} bytes moves {bytes} bytes", &shape[..]));
+        return Err(Fault::program(format!("a transposition to {:?} elements of {size} bytes moves {bytes} bytes", &shape[..])));
     }
     let mut shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
     // Unit dimensions come last and have no part in it.
@@ -233,13 +235,14 @@ fn transposition(descriptor: &Descriptor<'_>, to: &Elements, bytes: u64) -> Resu
     Ok(Operation::Transpose { shape, element_bytes: size as usize })
 }
 
-fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>) -> Result<Elements, String> {
+fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>) -> Result<Elements, Fault> {
     let name = side.variable.as_deref().unwrap_or_default();
     let position = core.subgraph.definition.variables.get_index_of(name);
     let spot = position.and_then(|at| core.memory.variables.get(at).copied().flatten());
-    let spot = spot.ok_or_else(|| format!("the program has no variable `{name}` in memory"))?;
-    let pattern = side.pattern().ok_or("steps and sizes of a descriptor do not fit together")?;
-    let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by)).ok_or("the offset is beyond 2^63")?;
+    let spot = spot.ok_or_else(|| Fault::program(format!("the program has no variable `{name}` in memory")))?;
+    let pattern = side.pattern().ok_or_else(|| Fault::program(format!("{name}: steps and sizes do not fit together")))?;
+    let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by));
+    let pattern = pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
     let element = side.data_type().element().unwrap_or(ElementType::UInt8);
     Ok(Elements { buffer: spot.buffer, pattern, element })
 }

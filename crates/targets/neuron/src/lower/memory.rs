@@ -4,6 +4,7 @@ use super::NOT_LOWERED;
 use super::builder::Builder;
 use crate::def::{Variable, VariableType};
 use crate::json::Error;
+use crate::kernels::Chip;
 use crate::kernels::array::ARRAY_BYTES;
 use crate::machine::Machine;
 use crate::read::{Neff, Subgraph};
@@ -30,9 +31,7 @@ pub(super) struct Layout {
 /// The buffers of a core.
 #[derive(Clone)]
 pub(super) struct CoreMemory {
-    pub(super) state_buffer: BufferId,
-    pub(super) psum: BufferId,
-    pub(super) array: BufferId,
+    pub(super) chip: Chip,
     /// By position in `def.json`; `None` for tables, and for what has no size.
     pub(super) variables: Vec<Option<Spot>>,
 }
@@ -70,13 +69,19 @@ impl Layout {
             layout.shared.insert(name.to_owned(), buffer);
         }
         for subgraph in &neff.subgraphs {
-            let core = layout.core(subgraph, &mut hbm, program)?;
+            let core = layout.core(subgraph, machine.memory.sbuf_partition_bytes, &mut hbm, program)?;
             layout.cores.push(core);
         }
         Ok(layout)
     }
 
-    fn core<'p>(&self, subgraph: &'p Subgraph<'p>, hbm: &mut Hbm, program: &mut Program<'p>) -> Result<CoreMemory, Error> {
+    fn core<'p>(
+        &self,
+        subgraph: &'p Subgraph<'p>,
+        partition_bytes: u32,
+        hbm: &mut Hbm,
+        program: &mut Program<'p>,
+    ) -> Result<CoreMemory, Error> {
         let name = &subgraph.name;
         let mut on_chip = |part: &str, size: u64, kind: MemoryKind| {
             let name = format!("{name}.{part}");
@@ -85,9 +90,12 @@ impl Layout {
             program.buffers.push(Buffer { name, memory, address: Some(0), size, role, initial })
         };
         let mut core = CoreMemory {
-            state_buffer: on_chip("sbuf", ON_CHIP_BYTES, MemoryKind::Scratchpad),
-            psum: on_chip("psum", ON_CHIP_BYTES, MemoryKind::Scratchpad),
-            array: on_chip("array", ARRAY_BYTES, MemoryKind::Registers),
+            chip: Chip {
+                state_buffer: on_chip("sbuf", ON_CHIP_BYTES, MemoryKind::Scratchpad),
+                psum: on_chip("psum", ON_CHIP_BYTES, MemoryKind::Scratchpad),
+                array: on_chip("array", ARRAY_BYTES, MemoryKind::Registers),
+                state_buffer_partition: partition_bytes,
+            },
             variables: Vec::with_capacity(subgraph.definition.variables.len()),
         };
         let scratchpad = scratchpad(subgraph)?;
@@ -101,7 +109,7 @@ impl Layout {
         for ((variable_name, variable), constant) in subgraph.definition.variables.iter().zip(&subgraph.constants) {
             let at = || place(subgraph, variable_name, variable);
             let spot = match (variable.kind, variable.size) {
-                (Some(VariableType::StateBuffer), _) => Some(Spot { buffer: core.state_buffer, offset: 0 }),
+                (Some(VariableType::StateBuffer), _) => Some(Spot { buffer: core.chip.state_buffer, offset: 0 }),
                 (Some(VariableType::Input | VariableType::Output), Some(_)) => self.shared.get(&**variable_name).copied().map(Spot::at),
                 (Some(VariableType::Virtual), Some(_)) => {
                     scratchpad.map(|buffer| Spot { buffer, offset: variable.backing_variable_off.unwrap_or(0) })

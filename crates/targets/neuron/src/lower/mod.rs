@@ -24,6 +24,7 @@ mod core;
 mod cost;
 mod descriptors;
 mod engines;
+mod labels;
 mod memory;
 mod phases;
 
@@ -33,6 +34,7 @@ use crate::machine::Machine;
 use crate::read::Neff;
 use crate::rules::rules;
 use builder::Builder;
+pub use labels::attach_labels;
 use chipless_model::{Limits, Program, Resource, Rule, Severity};
 
 rules! {
