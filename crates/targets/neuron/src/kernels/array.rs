@@ -179,23 +179,30 @@ impl Matmul {
         decode_f32(ElementType::Float32, packed, weights).map_err(fault)
     }
 
+    /// The array adds up its rows from zero; PSUM adds the result to what it holds.
     fn sum(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
         let Scratch { packed, moving, weights, sums } = scratch;
         let (columns, rows) = (self.part.columns, self.part.rows);
-        let update = if self.accumulate { Update::Accumulate } else { Update::Set };
         let weights = Matrix::new(weights, columns, rows).map_err(fault)?;
         let moving = Matrix::new(moving, rows, self.moving).map_err(fault)?;
-        if let Some((place, stride)) = self.in_place(storage.bytes_mut(self.to.buffer)) {
-            let sums = MatrixMut::with_stride(place, columns, self.moving, stride).map_err(fault)?;
-            return multiply(weights, moving, sums, update).map_err(fault);
+        let mut in_place = self.in_place(storage.bytes_mut(self.to.buffer));
+        if let (Some((place, stride)), false) = (&mut in_place, self.accumulate) {
+            let place = MatrixMut::with_stride(place, columns, self.moving, *stride).map_err(fault)?;
+            return multiply(weights, moving, place, Update::Set).map_err(fault);
+        }
+        sums.resize(columns * self.moving, 0.0);
+        multiply(weights, moving, MatrixMut::new(sums, columns, self.moving).map_err(fault)?, Update::Set).map_err(fault)?;
+        if let Some((place, stride)) = in_place {
+            for (place, sums) in place.chunks_mut(stride).zip(sums.chunks(self.moving)) {
+                add(&mut place[..sums.len()], sums);
+            }
+            return Ok(());
         }
         if self.accumulate {
-            self.to.read(storage, packed, sums)?;
-        } else {
-            sums.clear();
-            sums.resize(columns * self.moving, 0.0);
+            let mut held = Vec::new();
+            self.to.read(storage, packed, &mut held)?;
+            add(sums, &held);
         }
-        multiply(weights, moving, MatrixMut::new(sums, columns, self.moving).map_err(fault)?, update).map_err(fault)?;
         self.to.write(storage, packed, sums)
     }
 
@@ -240,6 +247,12 @@ impl Matmul {
                 };
             }
         }
+    }
+}
+
+fn add(sums: &mut [f32], addends: &[f32]) {
+    for (sum, addend) in sums.iter_mut().zip(addends) {
+        *sum += addend;
     }
 }
 
