@@ -5,8 +5,9 @@
 //! grammar: general parsers of Python literals recurse as deeply as the file wants.
 
 use crate::container::Member;
-use crate::rules;
-use chipless_model::{ElementType, Finding, Place};
+use crate::rules::container as rules;
+use crate::json::Error;
+use chipless_model::{ElementType, Place};
 use std::borrow::Cow;
 
 /// Dimensions that an array may have: numpy's own bound.
@@ -43,11 +44,11 @@ impl<'a> Constant<'a> {
     ///
     /// # Errors
     /// An npy member whose header is malformed, or whose data is shorter or longer than its shape says.
-    pub fn read(member: Member<'a>) -> Result<Constant<'a>, Finding> {
-        if !member.path.ends_with(".npy") {
+    pub fn read(member: Member<'a>) -> Result<Constant<'a>, Error> {
+        if !member.has_extension("npy") {
             return Ok(Constant { member, bytes: Cow::Borrowed(member.bytes), array: None });
         }
-        let fault = |message: String| rules::NPY.at(Place::file().in_part(member.path.to_owned()), message);
+        let fault = |message: String| Box::new(rules::NPY.at(Place::file().in_part(member.path.to_owned()), message));
         let (header, data) = split(member.bytes).ok_or_else(|| fault("no npy header: magic, version or length is wrong".into()))?;
         let array = parse_header(header).map_err(|why| fault(format!("the npy header {why}")))?;
         let count = array.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));

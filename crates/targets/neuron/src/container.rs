@@ -2,7 +2,7 @@
 
 use crate::header::{HEADER_BYTES, Header};
 use crate::json::Error;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Limits, Place};
 use flate2::{Decompress, FlushDecompress, Status};
 use indexmap::IndexMap;
@@ -53,6 +53,13 @@ pub struct Member<'a> {
     pub path: &'a str,
     /// Content.
     pub bytes: &'a [u8],
+}
+
+impl Member<'_> {
+    /// Whether the path ends in a dot and this extension. The format tells kinds of members apart by it, in lower case.
+    pub fn has_extension(&self, extension: &str) -> bool {
+        self.path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).is_some_and(|(_, e)| e == extension)
+    }
 }
 
 impl<'f> Container<'f> {
@@ -218,16 +225,20 @@ fn members_of(tarball: &[u8], limits: &Limits) -> Result<(IndexMap<String, Range
             return Err(Box::new(rules::TAR_PATH.at(Place::bytes(at as u64, BLOCK as u64).in_part("tarball").at(shown), "a second member of this path")));
         }
     }
-    for path in members.keys() {
-        let below_file = path.match_indices('/').any(|(slash, _)| members.contains_key(&path[..slash]));
-        if below_file || directories.contains(path) {
-            let message = format!("`{path}` is both a file and a folder");
-            return Err(Box::new(rules::TAR_PATH.at(Place::file().in_part("tarball").at(path.clone()), message)));
-        }
+    let path = members.keys().find(|path| directories.contains(*path)).map(String::as_str);
+    if let Some(path) = path.or_else(|| file_and_folder(members.keys().map(String::as_str))) {
+        let message = format!("`{path}` is both a file and a folder");
+        return Err(Box::new(rules::TAR_PATH.at(Place::file().in_part("tarball").at(path.to_owned()), message)));
     }
     let rest = tarball.get(end..).unwrap_or_default();
     let clean_end = rest.len() >= 2 * BLOCK && rest.iter().all(|b| *b == 0);
     Ok((members, clean_end))
+}
+
+/// The first path that is also the folder of another one.
+pub(crate) fn file_and_folder<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Option<&'p str> {
+    let files: std::collections::HashSet<&str> = paths.clone().collect();
+    paths.into_iter().find_map(|path| path.match_indices('/').map(|(slash, _)| &path[..slash]).find(|folder| files.contains(folder)))
 }
 
 fn describe(kind: tar::EntryType) -> &'static str {
@@ -243,7 +254,7 @@ fn describe(kind: tar::EntryType) -> &'static str {
 }
 
 /// A path without its leading `./`, or why it cannot be one of a NEFF.
-fn checked_path(raw: Vec<u8>, limits: &Limits) -> Result<String, String> {
+pub(crate) fn checked_path(raw: Vec<u8>, limits: &Limits) -> Result<String, String> {
     if raw.len() as u64 > limits.path_bytes {
         return Err(format!("the path has {} bytes: beyond the limit path_bytes = {}", raw.len(), limits.path_bytes));
     }

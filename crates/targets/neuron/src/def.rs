@@ -64,7 +64,7 @@ pub enum Owner<'a> {
 }
 
 /// An object of `dma_queue`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueSet<'a> {
     /// The object's own text: unknown keys are in it.
     pub text: &'a str,
@@ -104,7 +104,7 @@ impl<'a> QueueSet<'a> {
     }
 }
 
-/// State buffer bytes in which the GpSimd engine builds descriptors, in every partition.
+/// State buffer bytes in which the `GpSimd` engine builds descriptors, in every partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct DynamicDma {
     /// First byte of the partition.
@@ -116,7 +116,7 @@ pub struct DynamicDma {
 }
 
 /// An object of `var`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variable<'a> {
     /// The object's own text: unknown keys are in it.
     pub text: &'a str,

@@ -189,6 +189,23 @@ pub struct Descriptor<'a> {
 }
 
 impl<'a> Descriptor<'a> {
+    /// A transfer with nothing but its operation and its destination.
+    pub fn new(operation: Operation, to: AccessPattern<'a>) -> Descriptor<'a> {
+        Descriptor {
+            operation,
+            from: None,
+            to,
+            from_arr: Vec::new(),
+            num_tiling_dimensions: None,
+            scale: None,
+            scale_dtype: None,
+            constant: None,
+            constant_dtype: None,
+            transpose_shape: None,
+            transpose_element_size: None,
+        }
+    }
+
     /// Every source: the list of a compute operation, or the one of a move.
     pub fn sources(&self) -> impl Iterator<Item = &AccessPattern<'a>> {
         self.from_arr.iter().chain(self.from.as_ref().filter(|_| self.from_arr.is_empty()))
@@ -201,7 +218,7 @@ impl<'a> Descriptor<'a> {
 }
 
 /// An item of `dma`: a block of transfers that one trigger starts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct DmaEntry<'a> {
     /// The entry's own text: unknown keys are in it, and its place in the member (see [`Source::offset`]).
     pub text: &'a str,

@@ -34,6 +34,12 @@ pub const HAS_FUNCTIONS: u64 = 1 << 5;
 pub const HIGHER_DIMENSIONS: u64 = 1 << 9;
 /// A logical core has more than one physical core.
 pub const LOGICAL_CORES: u64 = 1 << 10;
+/// Instructions hand over transfers whose descriptors are made at run time.
+pub const DYNAMIC_DESCRIPTORS: u64 = 1 << 12;
+/// Such transfers convert elements.
+pub const DYNAMIC_CAST: u64 = 1 << 15;
+/// Hardware makes such descriptors.
+pub const HARDWARE_DESCRIPTORS: u64 = 1 << 21;
 /// Transfers signal semaphores of the other core.
 pub const REMOTE_SEMAPHORES: u64 = 1 << 14;
 

@@ -6,6 +6,7 @@
 
 use crate::engine::DataType;
 use crate::json::{Error, Name, Source, names};
+use crate::machine::Machine;
 use chipless_model::ElementType;
 use serde::Deserialize;
 
@@ -36,6 +37,30 @@ impl Architecture {
             Architecture::Any => "any",
             Architecture::Unknown => "unknown",
         }
+    }
+}
+
+impl Default for Architecture {
+    /// The generation whose programs are known best.
+    fn default() -> Architecture {
+        Architecture::Trn2
+    }
+}
+
+impl Architecture {
+    /// The machine that comes with Chipless for it; `None` where there is none.
+    pub fn machine(self) -> Option<Machine> {
+        Machine::named(match self {
+            Architecture::Trn1 => "trn1",
+            Architecture::Trn2 => "trn2",
+            Architecture::Trn3 => "trn3",
+            Architecture::Inf1 | Architecture::Any | Architecture::Unknown => return None,
+        })
+    }
+
+    /// Whether cores signal each other's semaphores (trn2 and later).
+    pub const fn has_remote_semaphores(self) -> bool {
+        !matches!(self, Architecture::Inf1 | Architecture::Trn1)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::features::Features;
 use crate::json::Error;
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::Place;
 use md5::Md5;
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 pub const HEADER_BYTES: usize = 1024;
 
 /// Major version of the format that is known; later ones change meanings.
-pub const SUPPORTED_MAJOR: u64 = 2;
+pub(crate) const SUPPORTED_MAJOR: u64 = 2;
 
 /// The header, field for field, as the specification's structure has it: little-endian, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -263,17 +263,17 @@ impl HashState {
 }
 
 /// MD5 of the data.
-pub fn md5_of(data: &[u8]) -> [u8; 16] {
+pub(crate) fn md5_of(data: &[u8]) -> [u8; 16] {
     Md5::digest(data).into()
 }
 
 /// SHA-256 of the data.
-pub fn sha256_of(data: &[u8]) -> [u8; 32] {
+pub(crate) fn sha256_of(data: &[u8]) -> [u8; 32] {
     Sha256::digest(data).into()
 }
 
 /// Reverses the bytes of each 32-bit word.
-pub fn swap_words<const N: usize>(mut digest: [u8; N]) -> [u8; N] {
+pub(crate) fn swap_words<const N: usize>(mut digest: [u8; N]) -> [u8; N] {
     digest.chunks_mut(4).for_each(<[u8]>::reverse);
     digest
 }
@@ -286,7 +286,11 @@ fn text(bytes: &[u8]) -> String {
 
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[cfg(test)]

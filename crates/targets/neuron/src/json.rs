@@ -1,6 +1,6 @@
 //! JSON members: typed, borrowed from the member's text, with errors that say member, JSON pointer, line and column.
 
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Finding, Limits, Place};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde_json::value::RawValue;
@@ -109,7 +109,7 @@ impl<'a> Source<'a> {
         if let Err(traced) = serde_path_to_error::deserialize::<_, T>(&mut reader) {
             for segment in traced.path() {
                 match segment {
-                    serde_path_to_error::Segment::Seq { index } => pointer.push_str(&format!("/{index}")),
+                    serde_path_to_error::Segment::Seq { index } => push_key(&mut pointer, &index.to_string()),
                     serde_path_to_error::Segment::Map { key } => push_key(&mut pointer, key),
                     _ => {}
                 }
@@ -173,8 +173,8 @@ pub(crate) fn push_key(pointer: &mut String, key: &str) {
 /// Line and column, from 1, of a byte offset; columns count bytes as `serde_json` does.
 fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
-    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
     (line, before.len() - start + 1)
 }
 

@@ -6,7 +6,7 @@ use crate::def::{Definition, VariableType};
 use crate::engine::EngineFile;
 use crate::graph::{Architecture, Engine, Graph, Interface, Kelf};
 use crate::json::{Error, Name, Source};
-use crate::rules;
+use crate::rules::container as rules;
 use chipless_model::{Finding, Limits, Place};
 use serde::Deserialize;
 
@@ -161,7 +161,7 @@ impl<'a> Follow<'a, '_> {
             crate::json::push_key(&mut pointer, name);
             let place = || source.place(variable.text, &pointer, "/file_name");
             let constant = file.and_then(|file| self.member(folder, file, place)).and_then(|member| {
-                Constant::read(member).map_err(|why| self.dangling.push(why.with(place(), "named here"))).ok()
+                Constant::read(member).map_err(|why| self.dangling.push((*why).with(place(), "named here"))).ok()
             });
             constants.push(constant);
         }
