@@ -1,1 +1,81 @@
-fn main() {}
+//! `chipless`: opens, checks, runs and times compiled AI-accelerator programs without the chip.
+//!
+//! The only crate that touches the outside world: it reads the files, writes the outputs, prints and sets the exit status.
+//! What there is to say is put into words by `chipless-report`; which files there are is known to `target` alone.
+
+mod commands;
+mod failure;
+mod files;
+mod npy;
+mod random;
+mod rehearsal;
+mod suggest;
+mod target;
+mod terminal;
+
+use clap::{Parser, Subcommand};
+use failure::{Exit, Failure};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Run compiled AI-accelerator programs without the chip.
+///
+/// Chipless opens them, proves them safe, executes them so that their numbers come out, and tells how long they take and why.
+#[derive(Debug, Parser)]
+#[command(name = "chipless", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: terminal::Colour,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless info model.blob                          what it is, its inputs and outputs
+  chipless check model.blob                         what is wrong with it
+  chipless run model.blob --input x=x.npy --output-dir out
+  chipless run model.blob --timing-only --trace model.pftrace
+  chipless list model.blob 'dpu0[3]'                one task: what it waits for, touches and signals
+
+Exit status: 0 done, 1 something is wrong with the program, 2 the file cannot be used or the command was misused.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(commands::info::Arguments),
+    Check(commands::check::Arguments),
+    Explain(commands::explain::Arguments),
+    Run(commands::run::Arguments),
+    List(commands::list::Arguments),
+    Completions(commands::completions::Arguments),
+}
+
+fn main() -> ExitCode {
+    let started = Instant::now();
+    let command_line = match CommandLine::try_parse() {
+        Ok(command_line) => command_line,
+        Err(error) => {
+            // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Unusable as u8));
+        }
+    };
+    command_line.color.apply();
+    let ended = match command_line.command {
+        Command::Info(arguments) => commands::info::run(&arguments),
+        Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Explain(arguments) => commands::explain::run(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments, started),
+        Command::List(arguments) => commands::list::run(&arguments),
+        Command::Completions(arguments) => commands::completions::run(&arguments),
+    };
+    match ended {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Said(exit, text)) => {
+            terminal::complain(&text);
+            ExitCode::from(exit as u8)
+        }
+    }
+}

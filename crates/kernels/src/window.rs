@@ -1,1 +1,245 @@
-//! x
+//! Convolution and pooling over images stored row by row, channels innermost.
+//!
+//! Output `(x, y)` reads, for each tap `(i, j)` of the kernel, the input at `(x · stride_x + i - pad_left,
+//! y · stride_y + j - pad_up)`; places outside the input are padding and contribute nothing. Images are `[y][x][channel]`.
+//! Every output is one chain of additions over the taps, row by row, whatever the number of threads.
+
+use crate::matrix::tile::Instructions;
+use crate::matrix::{Matrix, MatrixMut, Operand, Product};
+use crate::{Error, Number, Update};
+use rayon::prelude::*;
+use std::ops::Range;
+
+#[cfg(test)]
+mod tests;
+
+/// How a kernel moves over an image. Any numbers are allowed: kernels larger than the image and outputs that read nothing
+/// but padding are only padding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Width of the input.
+    pub size_x: usize,
+    /// Height of the input.
+    pub size_y: usize,
+    /// Channels of the input.
+    pub channels: usize,
+    /// Width of the kernel.
+    pub kernel_x: usize,
+    /// Height of the kernel.
+    pub kernel_y: usize,
+    /// Input columns from one output to the next.
+    pub stride_x: usize,
+    /// Input rows from one output to the next.
+    pub stride_y: usize,
+    /// Columns of padding on the left.
+    pub pad_left: usize,
+    /// Rows of padding above.
+    pub pad_up: usize,
+    /// Width of the output.
+    pub out_x: usize,
+    /// Height of the output.
+    pub out_y: usize,
+}
+
+/// Convolution over all channels: input `[y][x][c]`, weights `[k][j][i][c]`, output `[y][x][k]`, `k` being the output
+/// channels.
+pub fn convolve<T: Number>(
+    window: &Window,
+    input: &[T],
+    weights: &[T],
+    out_channels: usize,
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    window.check_input(input)?;
+    check_length("weights", &[out_channels, window.kernel_y, window.kernel_x, window.channels], weights.len())?;
+    check_length("output", &[window.out_y, window.out_x, out_channels], output.len())?;
+    if output.is_empty() {
+        return Ok(());
+    }
+    let depth = weights.len() / out_channels;
+    let b = Operand::Transposed(Matrix::new(weights, out_channels, depth)?);
+    let product = Product { b, depth, update, instructions: Instructions::best() };
+    let positions = Positions::new(window);
+    let row_depth = depth.checked_div(window.kernel_y).unwrap_or(0);
+    // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`, padding being zero.
+    let seen = |position: usize, depth: Range<usize>, mut elements: &mut [T]| {
+        let (across, down) = (&positions.x[position % window.out_x], &positions.y[position / window.out_x]);
+        let mut start = depth.start;
+        while start < depth.end {
+            let tap = start / row_depth;
+            let row_start = tap * row_depth;
+            let end = depth.end.min(row_start + row_depth);
+            let (row, rest) = std::mem::take(&mut elements).split_at_mut(end - start);
+            match down.input(tap) {
+                Some(y) => across.copy(window.channels, window.row(input, y), start - row_start, row),
+                None => row.fill(T::default()),
+            }
+            elements = rest;
+            start = end;
+        }
+    };
+    product.run(&seen, MatrixMut::new(output, window.out_x * window.out_y, out_channels)?);
+    Ok(())
+}
+
+/// Convolution of each channel by itself: input `[y][x][c]`, weights `[c][j][i]`, output `[y][x][c]`. Products are
+/// rounded before they are added, except on `AArch64`.
+pub fn depthwise<T: Number>(window: &Window, input: &[T], weights: &[T], output: &mut [T::Sum], update: Update) -> Result<(), Error> {
+    check_length("weights", &[window.channels, window.kernel_y, window.kernel_x], weights.len())?;
+    let taps = weights.len().checked_div(window.channels).unwrap_or(0);
+    // In the order of use: [j][i][c].
+    let by_tap: Vec<T> = (0..taps).flat_map(|tap| weights.iter().skip(tap).step_by(taps)).copied().collect();
+    let start = |sums: &mut [T::Sum]| clear(sums, update);
+    window.sweep(input, output, start, |sums, pixel, [i, j]| {
+        let weights = &by_tap[(j * window.kernel_x + i) * window.channels..][..window.channels];
+        for ((sum, value), weight) in sums.iter_mut().zip(pixel).zip(weights) {
+            *sum = value.multiply_add_to(*weight, *sum);
+        }
+    })
+}
+
+/// The largest input under each tap: input `[y][x][c]`, output `[y][x][c]`. Where there is nothing but padding, negative
+/// infinity or the least integer. NaN is passed over.
+pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Result<(), Error> {
+    window.sweep(input, output, |largest| largest.fill(T::LOWEST), |largest, pixel, _| {
+        for (largest, value) in largest.iter_mut().zip(pixel) {
+            *largest = if *value > *largest { *value } else { *largest };
+        }
+    })
+}
+
+/// The sum of the inputs under the taps: input `[y][x][c]`, output `[y][x][c]`.
+pub fn pool_sum<T: Number>(window: &Window, input: &[T], output: &mut [T::Sum], update: Update) -> Result<(), Error> {
+    window.sweep(input, output, |sums| clear(sums, update), |sums, pixel, _| {
+        for (sum, value) in sums.iter_mut().zip(pixel) {
+            *sum = value.add_to(*sum);
+        }
+    })
+}
+
+fn clear<S: Copy + Default>(sums: &mut [S], update: Update) {
+    if update == Update::Set {
+        sums.fill(S::default());
+    }
+}
+
+fn check_length(operand: &'static str, shape: &[usize], found: usize) -> Result<(), Error> {
+    // Beyond 2^128 no slice is that long either.
+    let expected = shape.iter().fold(1_u128, |product, size| product.saturating_mul(*size as u128));
+    let expected = if shape.contains(&0) { 0 } else { expected };
+    if expected == found as u128 { Ok(()) } else { Err(Error::Length { operand, expected, found }) }
+}
+
+/// Numbers read from which on threads are worth it.
+const PARALLEL: usize = 1 << 18;
+
+impl Window {
+    fn check_input<T>(&self, input: &[T]) -> Result<(), Error> {
+        check_length("input", &[self.size_y, self.size_x, self.channels], input.len())
+    }
+
+    fn row<'a, T>(&self, input: &'a [T], y: usize) -> &'a [T] {
+        let size = self.size_x * self.channels;
+        &input[y * size..][..size]
+    }
+
+    /// Calls `start` for each pixel of the output and then `step` for each tap `[i, j]` inside the input, with the output's
+    /// pixel, the input's and the tap.
+    fn sweep<T: Sync, S: Send>(
+        &self,
+        input: &[T],
+        output: &mut [S],
+        start: impl Fn(&mut [S]) + Sync,
+        step: impl Fn(&mut [S], &[T], [usize; 2]) + Sync,
+    ) -> Result<(), Error> {
+        self.check_input(input)?;
+        check_length("output", &[self.out_y, self.out_x, self.channels], output.len())?;
+        if output.is_empty() {
+            return Ok(());
+        }
+        let positions = Positions::new(self);
+        let line = |(down, output): (&Position, &mut [S])| {
+            for (across, pixel) in positions.x.iter().zip(output.chunks_exact_mut(self.channels)) {
+                start(pixel);
+                for (j, y) in down.taps.clone().zip(down.first..) {
+                    let row = &self.row(input, y)[across.first * self.channels..];
+                    for (i, value) in across.taps.clone().zip(row.chunks_exact(self.channels)) {
+                        step(pixel, value, [i, j]);
+                    }
+                }
+            }
+        };
+        let lines = output.chunks_exact_mut(self.out_x * self.channels);
+        let work = positions.taps().saturating_mul(self.channels);
+        if work < PARALLEL {
+            positions.y.iter().zip(lines).for_each(line);
+        } else {
+            positions.y.par_iter().zip(output.par_chunks_exact_mut(self.out_x * self.channels)).for_each(line);
+        }
+        Ok(())
+    }
+}
+
+/// The taps of one output position, along one side, that lie inside the input.
+struct Position {
+    taps: Range<usize>,
+    /// Input under the first of them.
+    first: usize,
+}
+
+impl Position {
+    fn new(position: usize, stride: usize, pad: usize, kernel: usize, size: usize) -> Position {
+        let (start, pad) = (position as u128 * stride as u128, pad as u128);
+        // All of these are at most `kernel` or `size`, or not used.
+        let end = (size as u128 + pad).saturating_sub(start).min(kernel as u128) as usize;
+        let begin = pad.saturating_sub(start).min(end as u128) as usize;
+        let first = if begin < end { (start + begin as u128 - pad) as usize } else { 0 };
+        Position { taps: begin..end, first }
+    }
+
+    /// The input under a tap; `None` for padding.
+    fn input(&self, tap: usize) -> Option<usize> {
+        self.taps.contains(&tap).then(|| self.first + tap - self.taps.start)
+    }
+
+    /// Writes a row of the kernel's view, from element `start` on: the channels of tap after tap, padding being zero.
+    fn copy<T: Copy + Default>(&self, channels: usize, row: &[T], start: usize, elements: &mut [T]) {
+        let (low, high) = (self.taps.start * channels, self.taps.end * channels);
+        let end = start + elements.len();
+        let begin = low.clamp(start, end);
+        let finish = high.clamp(begin, end);
+        let (before, rest) = elements.split_at_mut(begin - start);
+        let (inside, after) = rest.split_at_mut(finish - begin);
+        before.fill(T::default());
+        after.fill(T::default());
+        if !inside.is_empty() {
+            inside.copy_from_slice(&row[self.first * channels + begin - low..][..finish - begin]);
+        }
+    }
+}
+
+/// The positions of an output, along both sides.
+struct Positions {
+    x: Vec<Position>,
+    y: Vec<Position>,
+}
+
+impl Positions {
+    /// Only for outputs that are not empty: their sides are as long as some slice, at most.
+    fn new(window: &Window) -> Positions {
+        let w = window;
+        // An image without pixels has neither width nor height, lest its taps be endless.
+        let (size_x, size_y) = if w.size_x == 0 || w.size_y == 0 { (0, 0) } else { (w.size_x, w.size_y) };
+        Positions {
+            x: (0..w.out_x).map(|x| Position::new(x, w.stride_x, w.pad_left, w.kernel_x, size_x)).collect(),
+            y: (0..w.out_y).map(|y| Position::new(y, w.stride_y, w.pad_up, w.kernel_y, size_y)).collect(),
+        }
+    }
+
+    /// Taps inside the input, of all positions.
+    fn taps(&self) -> usize {
+        let along = |positions: &[Position]| positions.iter().map(|position| position.taps.len()).fold(0, usize::saturating_add);
+        along(&self.x).saturating_mul(along(&self.y))
+    }
+}

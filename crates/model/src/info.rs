@@ -61,3 +61,21 @@ pub struct Node {
     /// Parts.
     pub children: Vec<Node>,
 }
+
+impl From<u64> for Node {
+    fn from(value: u64) -> Node {
+        Node { value: Some(Value::Integer(value.into())), ..Node::default() }
+    }
+}
+
+impl From<String> for Node {
+    fn from(value: String) -> Node {
+        Node { value: Some(Value::Text(value)), ..Node::default() }
+    }
+}
+
+impl From<&str> for Node {
+    fn from(value: &str) -> Node {
+        Node::from(value.to_owned())
+    }
+}

@@ -1,1 +1,26 @@
-//! x
+//! What Chipless says: findings, summaries, disassembly, deadlocks and traces.
+//!
+//! Every report is a pure function of what it is given, so the same run gives the same text, the same JSON and the same
+//! trace, byte for byte. Nothing here reads a file or prints; the command line does. The JSON types are
+//! [`serde::Serialize`]; their field docs are the contract, and fields are added but never change their meaning.
+
+mod bars;
+mod hexdump;
+mod protobuf;
+mod statistics;
+mod style;
+mod uses;
+
+pub mod deadlock;
+pub mod explain;
+pub mod findings;
+pub mod info;
+pub mod list;
+pub mod perfetto;
+pub mod summary;
+
+#[cfg(test)]
+mod example;
+
+pub use statistics::Statistics;
+pub use style::Paint;

@@ -19,6 +19,21 @@ const NONE: u32 = u32::MAX;
 /// Events of resources come after the tasks of the same instant: departures complete their tasks through an event of their own.
 const RESOURCE: u32 = 1 << 31;
 
+/// Pending events, earliest first, those of one instant in the order of their numbers.
+#[derive(Debug, Default)]
+struct Events(BinaryHeap<Reverse<u128>>);
+
+impl Events {
+    fn push(&mut self, at: Time, event: u32) {
+        self.0.push(Reverse(u128::from(at.0) << 32 | u128::from(event)));
+    }
+
+    fn pop(&mut self) -> Option<(Time, u32)> {
+        let Reverse(key) = self.0.pop()?;
+        Some((Time((key >> 32) as u64), key as u32))
+    }
+}
+
 /// How a run ended, and what happened until then.
 #[derive(Debug)]
 pub struct Outcome {
@@ -83,7 +98,7 @@ pub(crate) struct Engine<'p, 'a> {
     pub(crate) timeline: Timeline,
     now: Time,
     done: Option<Time>,
-    events: BinaryHeap<Reverse<(Time, u32)>>,
+    events: Events,
     pub(crate) servers: Vec<Server>,
     backlogs: IndexVec<QueueId, Backlog>,
     next_piece: IndexVec<PieceId, u32>,
@@ -119,7 +134,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             .iter()
             .map(|sync| match &sync.kind {
                 SyncKind::Barrier { preloaded, depth } => {
-                    preloaded.iter().for_each(|c| configured[*c] = true);
+                    for c in preloaded {
+                        configured[*c] = true;
+                    }
                     barriers.push(Barrier::new(preloaded, *depth, &program.configurations));
                     barriers.len() as u32 - 1
                 }
@@ -137,7 +154,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             },
             now: Time::ZERO,
             done: None,
-            events: BinaryHeap::with_capacity(servers.len() + program.resources.len() * 2),
+            events: Events::default(),
             servers,
             backlogs,
             next_piece: IndexVec::from_vec(vec![NONE; program.pieces.len()]),
@@ -157,7 +174,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         for piece in &program.initial {
             self.release(*piece, None, effects)?;
         }
-        while let Some(Reverse((at, event))) = self.events.pop() {
+        while let Some((at, event)) = self.events.pop() {
             self.now = at;
             if event & RESOURCE != 0 {
                 self.serve(ResourceId::from_raw(event & !RESOURCE));
@@ -214,7 +231,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             let (_, pending) = &mut self.running[task];
             *pending -= 1;
             if *pending == 0 {
-                self.events.push(Reverse((self.now, task.raw())));
+                self.events.push(self.now, task.raw());
             }
         }
         self.announce(resource);
@@ -222,7 +239,7 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     fn announce(&mut self, resource: ResourceId) {
         if let Some(at) = self.resources[resource].announce() {
-            self.events.push(Reverse((at, resource.raw() | RESOURCE)));
+            self.events.push(at, resource.raw() | RESOURCE);
         }
     }
 
@@ -267,7 +284,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
         self.running[task] = (server, pending);
-        self.events.push(Reverse((self.now + t.fixed, task.raw())));
+        self.events.push(self.now + t.fixed, task.raw());
         if program.signals(task).iter().any(|s| s.moment == Moment::Read) {
             effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
             self.signal(task, Moment::Read, effects)?;

@@ -146,7 +146,9 @@ impl Plan {
             };
             each(&axes, |from, to| {
                 // SAFETY: these rows and columns of units of one run are two loops of the plan.
-                unsafe { transpose(source.offset(from), rows.stride.from, destination.offset(to), columns.stride.to, rows.count, columns.count) };
+                unsafe {
+                    transpose(source.offset(from), rows.stride.from, destination.offset(to), columns.stride.to, rows.count, columns.count)
+                };
             });
             return;
         }
@@ -214,8 +216,7 @@ fn merge(from: &Pattern, to: &Pattern) -> Option<Axes> {
         }
         let stride = Stride { from: s.stride as isize, to: d.stride as isize };
         axes.push(Axis { count: usize::try_from(count).ok()?, stride });
-        let rest =
-            |level: Level| (level.count > count).then(|| Level { count: level.count / count, stride: level.stride * count as i64 });
+        let rest = |level: Level| (level.count > count).then(|| Level { count: level.count / count, stride: level.stride * count as i64 });
         source = rest(s).or_else(|| sources.next());
         destination = rest(d).or_else(|| destinations.next());
     }

@@ -7,12 +7,12 @@
 //!
 //! All of it is optional, and nothing depends on it: what does not parse is skipped.
 
-use std::collections::HashMap;
-
 /// Where each slot of a stream comes from.
 #[derive(Clone, Debug, Default)]
 pub struct DebugInfo<'a> {
-    instructions: HashMap<u64, SourceLine<'a>>,
+    /// By number.
+    instructions: Vec<(u64, SourceLine<'a>)>,
+    /// The number of each slot's instruction.
     slots: Vec<Option<u64>>,
 }
 
@@ -40,16 +40,18 @@ impl<'a> DebugInfo<'a> {
         for file in back_end {
             let paths: Vec<&str> = Fields(file).filter_map(|(field, value)| value.text().filter(|_| field == 5)).collect();
             for entry in Fields(file).filter_map(|(field, value)| value.bytes().filter(|_| field == 3)) {
-                let (id, line) = instruction(entry, &paths);
-                info.instructions.insert(id, line);
+                info.instructions.push(instruction(entry, &paths));
             }
         }
+        info.instructions.sort_by_key(|(id, _)| *id);
         info
     }
 
     /// Where a slot comes from.
     pub fn slot(&self, index: usize) -> Option<&SourceLine<'a>> {
-        self.instructions.get(self.slots.get(index)?.as_ref()?)
+        let id = (*self.slots.get(index)?)?;
+        let position = self.instructions.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.instructions.get(position).map(|(_, line)| line)
     }
 }
 

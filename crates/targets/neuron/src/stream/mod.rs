@@ -16,6 +16,8 @@ pub(crate) mod operand;
 pub mod rules;
 mod text;
 
+pub(crate) use text::ADD;
+
 pub use operand::Operand;
 pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};

@@ -1,0 +1,141 @@
+//! `chipless check`
+
+use super::unknown;
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Bytes};
+use crate::target::{Document, Lowering, LoweringOptions, Target};
+use crate::{rehearsal, terminal};
+use chipless_model::{Finding, Place, Rule, Severity};
+use chipless_report::findings::{Checked, FileReport, Report};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+
+/// What is wrong with a program: its file, its tasks, its barriers.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Program files of any target.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// How to print what was found.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Every finding in full, instead of five of each kind.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    lowering: LoweringOptions,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people, with a picture of the place in the file.
+    #[default]
+    Human,
+    /// One object with all files and findings.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless check model.blob
+  chipless check --format json *.blob | jq '.files[] | select(.findings != [])'
+  chipless explain deadlock                         what a finding means and how to mend it
+
+JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a
+location has `part`, `item`, `offset`, `size`.
+
+Exit status: 0 clean or warnings only, 1 errors were found, 2 a file cannot be read or is not supported.";
+
+/// Rules about files that no target gets to see.
+pub(crate) static RULES: &[&Rule] = &[&UNREADABLE, &UNKNOWN];
+
+static UNREADABLE: Rule = Rule {
+    code: "file-unreadable",
+    severity: Severity::Error,
+    summary: "the file cannot be opened or read",
+    explanation: "The operating system did not give the bytes of the file.",
+    remedy: "check the name and the permissions",
+    source: "the operating system",
+};
+
+static UNKNOWN: Rule = Rule {
+    code: "file-unknown",
+    severity: Severity::Error,
+    summary: "no target recognises the file",
+    explanation: "Chipless tells the kind of a program by the first bytes of its file, never by its name. These bytes begin none of \
+                  the formats that it knows: the file is of another kind, is damaged at its start, or is packed.",
+    remedy: "check that it is the compiled program, and unpack it if it is in an archive",
+    source: "the formats of the targets",
+};
+
+/// A file and what was found in it.
+struct Finished {
+    path: String,
+    target: Option<Target>,
+    bytes: Option<Bytes>,
+    findings: Vec<Finding>,
+    exit: Exit,
+}
+
+impl Finished {
+    fn checked(&self) -> Checked<'_> {
+        let bytes = self.bytes.as_deref().unwrap_or_default();
+        Checked { path: &self.path, target: self.target.map(Target::name), bytes, findings: &self.findings }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let lowering = arguments.lowering.load()?;
+    let mut exit = Exit::Done;
+    let mut finished = Vec::new();
+    for path in &arguments.files {
+        let file = check(path, &lowering);
+        exit = exit.max(file.exit);
+        match arguments.format {
+            Format::Human => {
+                let paint = terminal::out();
+                terminal::print(&(file.checked().text(paint, arguments.all) + &file.checked().verdict(paint)))?;
+            }
+            Format::Json => finished.push(file),
+        }
+    }
+    if let Format::Json = arguments.format {
+        let files = finished.iter().map(|file| FileReport::from(&file.checked())).collect();
+        terminal::print_json(&Report { files })?;
+    }
+    Ok(exit)
+}
+
+fn check(path: &Path, lowering: &Lowering) -> Finished {
+    let mut file = Finished { path: path.display().to_string(), target: None, bytes: None, findings: Vec::new(), exit: Exit::Unusable };
+    let bytes = match files::open(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            file.findings.push(UNREADABLE.at(Place::file(), error));
+            return file;
+        }
+    };
+    match Target::recognize(&bytes) {
+        Some(target) => {
+            file.target = Some(target);
+            (file.findings, file.exit) = check_program(target, &bytes, lowering);
+        }
+        None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
+    }
+    file.bytes = Some(bytes);
+    file
+}
+
+fn check_program(target: Target, bytes: &[u8], lowering: &Lowering) -> (Vec<Finding>, Exit) {
+    let document = match Document::read(target, bytes) {
+        Ok(document) => document,
+        Err(findings) => return (findings, Exit::Unusable),
+    };
+    let mut findings = document.findings().to_vec();
+    match document.with_program(lowering, rehearsal::findings) {
+        Ok(found) | Err(found) => findings.extend(found),
+    }
+    let exit = Exit::of(&findings);
+    (findings, exit)
+}

@@ -1,0 +1,85 @@
+//! `chipless info`
+
+use super::Opened;
+use crate::failure::{Exit, Failure};
+use crate::terminal;
+use chipless_report::info::{self, InfoReport};
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What a file is: target, version, inputs and outputs, how many of what.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// Program files of any target; which one it is is seen from the content.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// The file's own structures as a tree, with their offsets.
+    #[arg(long)]
+    raw: bool,
+    /// How to print it.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people.
+    #[default]
+    Human,
+    /// One object, or an array of them if there are several files.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless info model.blob
+  chipless info --raw model.blob | less             every structure of the file with its offset
+  chipless info --format json model.blob | jq '.inputs[].name'
+
+JSON has `target`, `platform`, `format_version`, `name`, `inputs` and `outputs` (`name`, `dtype`, `shape`),
+`counts` (an object of integers), `facts` (an object of strings and numbers), `file`, `size`, and with
+--raw the tree `raw` (`name`, `value`, `offset`, `children`).
+
+Exit status: 0 all files were read, 2 a file cannot be read.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let mut exit = Exit::Done;
+    let mut read = Vec::new();
+    for path in &arguments.files {
+        let opened = Opened::open(path).and_then(|opened| {
+            let document = opened.read()?;
+            let (info, raw) = (document.info(), arguments.raw.then(|| document.raw()));
+            let size = opened.bytes.len() as u64;
+            Ok((opened.path, size, info, raw))
+        });
+        match opened {
+            Ok(file) => read.push(file),
+            Err(Failure::Said(status, text)) => {
+                terminal::complain(&text);
+                exit = exit.max(status);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match arguments.format {
+        Format::Human => {
+            let paint = terminal::out();
+            for (i, (path, size, info, raw)) in read.iter().enumerate() {
+                let gap = if i > 0 { "\n" } else { "" };
+                let text = raw.as_ref().map_or_else(|| info::text(path, *size, info, paint), |raw| info::tree(raw, paint));
+                terminal::print(&format!("{gap}{text}"))?;
+            }
+        }
+        Format::Json => {
+            let reports: Vec<InfoReport<'_>> =
+                read.iter().map(|(path, size, info, raw)| InfoReport::new(path, *size, info, raw.as_ref())).collect();
+            match (reports.as_slice(), arguments.files.len()) {
+                ([report], 1) => terminal::print_json(report)?,
+                (_, 1) => {}
+                (reports, _) => terminal::print_json(&reports)?,
+            }
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,136 @@
+//! `chipless list`
+
+use super::Opened;
+use crate::failure::{Exit, Failure};
+use crate::target::LoweringOptions;
+use crate::{suggest, terminal};
+use chipless_model::{Program, QueueId, TaskId};
+use chipless_report::list::Lister;
+use chipless_sim::TimingOnly;
+use clap::{Args, ValueEnum};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+/// Disassembly: the tasks of a program by queue, with what they wait for, touch and signal.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A program file of any target.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Queues or tasks to list, such as `dpu0` or `dpu0[3]`; all of them without.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// How to print the tasks.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    #[command(flatten)]
+    lowering: LoweringOptions,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// An array of objects, a task a line.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless list model.blob | less
+  chipless list model.blob dpu0 'dma0.ddr[12]'      one queue, and one task of another
+  chipless list --format json model.blob | jq '.[] | select(.operation == \"dma\").accesses'
+
+A task is its name, its operation, the compiler's label and its place in the file; then
+  wait barrier 3 (use 7)               what must hold before it starts; the use is the virtual barrier
+  r cmx0+0x18000  4×64 B stride 512    bytes that it reads: buffer and offset, 4 runs of 64 bytes, 512 apart
+  w y+0x0  4096 B                      bytes that it writes
+  produce barrier 4 (use 9)            what it signals, in this order
+
+Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be read or is not supported.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let lowering = arguments.lowering.load()?;
+    let opened = Opened::open(&arguments.file)?;
+    let document = opened.read()?;
+    let listed = document.with_program(&lowering, |program| list(arguments, &opened, program));
+    listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
+}
+
+fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>) -> Result<(), Failure> {
+    let selected = select(opened, program, &arguments.names)?;
+    // A run tells which uses of the barriers the tasks meet, as far as it comes.
+    let timeline = chipless_sim::run(program, &mut TimingOnly).timeline;
+    let lister = Lister::new(program, Some(&timeline), terminal::out());
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = match arguments.format {
+        Format::Text => text(&mut out, program, &lister, &selected),
+        Format::Json => json(&mut out, &lister, &selected),
+    };
+    written.and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+}
+
+fn text(out: &mut impl Write, program: &Program<'_>, lister: &Lister<'_, '_>, selected: &[TaskId]) -> io::Result<()> {
+    let mut queue = None;
+    let mut text = String::new();
+    for task in selected {
+        let here = program.tasks[*task].queue;
+        if queue != Some(here) {
+            text.push_str(if queue.is_some() { "\n" } else { "" });
+            text.push_str(&lister.queue(here));
+            queue = Some(here);
+        }
+        lister.text(&mut text, *task);
+        out.write_all(text.as_bytes())?;
+        text.clear();
+    }
+    Ok(())
+}
+
+fn json(out: &mut impl Write, lister: &Lister<'_, '_>, selected: &[TaskId]) -> io::Result<()> {
+    for (i, task) in selected.iter().enumerate() {
+        out.write_all(if i == 0 { b"[\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut *out, &lister.report(*task))?;
+    }
+    out.write_all(if selected.is_empty() { b"[]\n" } else { b"\n]\n" })
+}
+
+/// The tasks of these names in the program's order, queue by queue.
+fn select(opened: &Opened, program: &Program<'_>, names: &[String]) -> Result<Vec<TaskId>, Failure> {
+    let mut queues: Vec<QueueId> = Vec::new();
+    let mut tasks: Vec<TaskId> = Vec::new();
+    for name in names {
+        if let Some(queue) = program.queues.position(|q| q.name == *name) {
+            queues.push(queue);
+        } else {
+            tasks.push(task_named(opened, program, name)?);
+        }
+    }
+    let mut selected: Vec<TaskId> = program
+        .tasks
+        .iter_enumerated()
+        .filter(|(id, task)| names.is_empty() || queues.contains(&task.queue) || tasks.contains(id))
+        .map(|(id, _)| id)
+        .collect();
+    selected.sort_by_key(|id| (program.tasks[*id].queue, program.tasks[*id].index));
+    Ok(selected)
+}
+
+/// The task of a name that the user gave.
+pub(super) fn task_named(opened: &Opened, program: &Program<'_>, name: &str) -> Result<TaskId, Failure> {
+    program.task_named(name).ok_or_else(|| {
+        let queue = name.split('[').next().unwrap_or(name);
+        let tasks = |id| program.tasks.iter().filter(|t| t.queue == id).count();
+        let text = if let Some(id) = program.queues.position(|q| q.name == queue) {
+            format!("expected a task {queue}[0] to {queue}[{}], found \"{name}\"", tasks(id).saturating_sub(1))
+        } else {
+            let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
+            let hint = suggest::hint(queue, queues.iter().copied());
+            let example = queues.first().unwrap_or(&"dma");
+            format!("expected a queue or a task such as {example}[0], found \"{name}\"{hint}; the queues are {}", queues.join(", "))
+        };
+        Failure::unusable(&opened.path, text)
+    })
+}

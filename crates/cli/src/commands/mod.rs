@@ -1,0 +1,63 @@
+//! One file for each command, and how they all open a program.
+
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod explain;
+pub(crate) mod info;
+pub(crate) mod list;
+pub(crate) mod run;
+
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Bytes};
+use crate::target::{Document, Target};
+use crate::terminal;
+use chipless_model::Finding;
+use chipless_report::findings::Checked;
+use std::path::Path;
+
+/// A file whose target is known.
+struct Opened {
+    /// As the user named it.
+    path: String,
+    target: Target,
+    bytes: Bytes,
+}
+
+impl Opened {
+    fn open(path: &Path) -> Result<Opened, Failure> {
+        let name = path.display().to_string();
+        let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
+        let target = Target::recognize(&bytes).ok_or_else(|| Failure::unusable(&name, unknown(&bytes)))?;
+        Ok(Opened { path: name, target, bytes })
+    }
+
+    fn read(&self) -> Result<Document<'_>, Failure> {
+        Document::read(self.target, &self.bytes).map_err(|findings| self.refuse("cannot be read", &findings, Exit::Unusable))
+    }
+
+    fn checked<'a>(&'a self, findings: &'a [Finding]) -> Checked<'a> {
+        Checked { path: &self.path, target: Some(self.target.name()), bytes: &self.bytes, findings }
+    }
+
+    /// The end of a command that findings stand in the way of.
+    fn refuse(&self, why: &str, findings: &[Finding], exit: Exit) -> Failure {
+        let errors: Vec<Finding> = findings.iter().filter(|f| f.is_error()).cloned().collect();
+        let paint = terminal::err();
+        let text = self.checked(&errors).text(paint, false);
+        Failure::Said(exit, format!("{}: {why}\n\n{}\n", self.path, text.trim_end()))
+    }
+
+    /// The end of a command for which the file gave no program.
+    fn refuse_program(&self, findings: &[Finding]) -> Failure {
+        let exit = Exit::of(findings).max(Exit::Wrong);
+        let why = if exit == Exit::Unusable { "is not supported" } else { "is not a program that can run" };
+        self.refuse(why, findings, exit)
+    }
+}
+
+/// What to say about a file that no target knows.
+fn unknown(bytes: &[u8]) -> String {
+    let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let found = if start.is_empty() { "an empty file".to_owned() } else { format!("a file that starts with {}", start.join(" ")) };
+    format!("expected {}, found {found}", Target::EXPECTED)
+}

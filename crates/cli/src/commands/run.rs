@@ -1,0 +1,233 @@
+//! `chipless run`
+
+mod inputs;
+mod outputs;
+mod progress;
+
+use super::Opened;
+use super::list::task_named;
+use crate::failure::{Exit, Failure};
+use crate::target::{Document, Lowering, LoweringOptions};
+use crate::{files, rehearsal, terminal};
+use chipless_model::{Finding, Program, Storage, TaskId};
+use chipless_report::summary::Run;
+use chipless_report::{deadlock, perfetto};
+use chipless_sim::{Functional, Outcome, Stop, Timeline, TimingOnly};
+use clap::Args;
+use outputs::Dumps;
+use progress::Progress;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Execute a program and time it.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A program file of any target.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Data of an input, by the name that `info` gives it; once for each input. Inputs without get random data.
+    #[arg(long = "input", value_name = "NAME=FILE.npy")]
+    inputs: Vec<String>,
+    /// Seed of the random data.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Write each output to NAME.npy in this directory.
+    #[arg(long, value_name = "DIR")]
+    output_dir: Option<PathBuf>,
+    /// Write the bytes that a task wrote to TASK.npy, in the output directory or the working directory. May be given several times.
+    #[arg(long = "dump", value_name = "TASK")]
+    dumps: Vec<String>,
+    /// Only keep time: no data are moved, no outputs come out.
+    #[arg(long, conflicts_with_all = ["inputs", "output_dir", "dumps"])]
+    timing_only: bool,
+    /// Write the run as a trace for Perfetto (ui.perfetto.dev).
+    #[arg(long, value_name = "FILE.pftrace")]
+    trace: Option<PathBuf>,
+    /// Print the summary as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Run the program even if errors are found before.
+    #[arg(long)]
+    no_verify: bool,
+    /// Threads that compute; as many as there are processors without.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    lowering: LoweringOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless run model.blob --input x=x.npy --output-dir out
+  chipless run model.blob --timing-only --trace model.pftrace
+  chipless run model.blob --dump 'dpu0[3]'          what one task wrote, byte by byte
+  chipless run model.blob --json | jq .latency_ns
+
+Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
+as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as V2 and V1. Types of less
+than a byte have a byte for each element.
+
+The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the
+longest waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`,
+`shape`, `path`), `queues` (`name`, `tasks`, `busy_ns`), `resources` (`name`, `bytes`), `notes`, `seed`, `wall_ms`.
+
+Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not
+supported, or the command was misused.";
+
+pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
+    let lowering = arguments.lowering.load()?;
+    let opened = Opened::open(&arguments.file)?;
+    let document = opened.read()?;
+    let run = |program: &Program<'_>| Session { arguments, opened: &opened, document: &document, program, started }.run(&lowering);
+    document.with_program(&lowering, run).map_err(|findings| opened.refuse_program(&findings))?
+}
+
+/// A program that is about to run.
+struct Session<'s, 'p> {
+    arguments: &'s Arguments,
+    opened: &'s Opened,
+    document: &'s Document<'s>,
+    program: &'s Program<'p>,
+    started: Instant,
+}
+
+impl Session<'_, '_> {
+    fn run(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+        if !self.arguments.no_verify {
+            self.verify()?;
+        }
+        if self.arguments.timing_only { self.keep_time() } else { self.execute(lowering) }
+    }
+
+    /// Refuses a program in which errors are found before it runs.
+    fn verify(&self) -> Result<(), Failure> {
+        let mut errors: Vec<Finding> = self.document.findings().iter().filter(|f| f.is_error()).cloned().collect();
+        errors.extend(rehearsal::out_of_bounds(self.program));
+        if errors.is_empty() {
+            Ok(())
+        } else {
+            Err(self.opened.refuse("is refused: errors were found (--no-verify runs it all the same)", &errors, Exit::Wrong))
+        }
+    }
+
+    fn keep_time(&self) -> Result<Exit, Failure> {
+        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        self.trace(&timeline)?;
+        end.map_err(|stop| self.stopped(&timeline, &stop))?;
+        self.summarise(&timeline, Vec::new(), None, self.notes())
+    }
+
+    fn execute(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+        let Arguments { seed, threads, .. } = *self.arguments;
+        let mut dumps = Dumps::new(self.tasks_to_dump()?);
+        let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
+        if !self.arguments.no_verify {
+            // A program that hangs shows it at once, not after the work of minutes.
+            let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+            end.map_err(|stop| self.stopped(&timeline, &stop))?;
+        }
+        if let Some(threads) = threads {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
+            pool.map_err(|error| Failure::unusable("--threads", error))?;
+        }
+        let mut storage = Storage::new(self.program, lowering.limits()).map_err(|too_large| {
+            let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
+            Failure::unusable(
+                &self.opened.path,
+                format_args!("expected buffers of at most {} bytes together, found {} ({hint})", too_large.limit, too_large.bytes),
+            )
+        })?;
+        let random = inputs::fill(&self.opened.path, self.program, &given, seed, &mut storage)?;
+        let mut progress = Progress::new(self.program.tasks.len());
+        let mut observe = |task: TaskId, storage: &Storage<'_>| {
+            progress.tick();
+            dumps.observe(self.program, task, storage);
+        };
+        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut Functional::new(&mut storage).observed_by(&mut observe));
+        progress.clear();
+        self.trace(&timeline)?;
+        let mut names = files::Names::default();
+        // Outputs have the first choice of names.
+        let written = match &end {
+            Ok(()) => outputs::write(&self.opened.path, self.program, &storage, self.arguments.output_dir.as_deref(), &mut names)?,
+            Err(_) => Vec::new(),
+        };
+        let dumped = dumps.write(self.program, self.arguments.output_dir.as_deref(), &mut names)?;
+        if let Err(stop) = end {
+            for line in dumped {
+                terminal::complain(&format!("{}: {line}\n", self.opened.path));
+            }
+            return Err(self.stopped(&timeline, &stop));
+        }
+        let mut notes = dumped;
+        if !random.is_empty() {
+            notes.push(format!("random data (seed {seed}) for {}; --input {}=FILE.npy gives real ones", random.join(", "), random[0]));
+        }
+        notes.extend(self.unproven());
+        notes.extend(self.notes());
+        self.summarise(&timeline, written, (!random.is_empty()).then_some(seed), notes)
+    }
+
+    fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {
+        self.arguments.dumps.iter().map(|name| task_named(self.opened, self.program, name)).collect()
+    }
+
+    fn trace(&self, timeline: &Timeline) -> Result<(), Failure> {
+        match &self.arguments.trace {
+            Some(path) => files::write(path, &[&perfetto::trace(&self.opened.path, self.program, timeline)]),
+            None => Ok(()),
+        }
+    }
+
+    fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Failure {
+        let exit = match stop {
+            Stop::Fault { fault, .. } if fault.unsupported => Exit::Unusable,
+            _ => Exit::Wrong,
+        };
+        Failure::Said(exit, deadlock::text(&self.opened.path, self.program, timeline, stop, terminal::err()))
+    }
+
+    /// What holds for every run.
+    fn notes(&self) -> Vec<String> {
+        let warnings = self.document.findings().len();
+        let mut notes = Vec::new();
+        if warnings > 0 {
+            notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
+        }
+        if self.arguments.no_verify {
+            notes.push("not verified (--no-verify)".to_owned());
+        }
+        notes
+    }
+
+    /// Rules without proof that the tasks rest on.
+    fn unproven(&self) -> Vec<String> {
+        let mut rules: BTreeMap<String, (usize, TaskId)> = BTreeMap::new();
+        for task in self.program.tasks.indices() {
+            if let Some(rule) = self.program.kernel(task).unproven() {
+                rules.entry(rule.into_owned()).or_insert((0, task)).0 += 1;
+            }
+        }
+        let name = |task| self.program.task_name(task);
+        rules.into_iter().map(|(rule, (n, first))| format!("unproven: {rule} ({n} tasks, first {})", name(first))).collect()
+    }
+
+    fn summarise(
+        &self,
+        timeline: &Timeline,
+        outputs: Vec<chipless_report::summary::Output>,
+        seed: Option<u64>,
+        notes: Vec<String>,
+    ) -> Result<Exit, Failure> {
+        let wall_ms = self.started.elapsed().as_secs_f64() * 1e3;
+        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, notes, wall_ms };
+        if self.arguments.json {
+            terminal::print_json(&run.report())?;
+        } else {
+            terminal::print(&run.text(terminal::out()))?;
+        }
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,84 @@
+//! What the host gives: files that the user names, random data for the rest.
+
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Bytes};
+use crate::{npy, random, suggest};
+use chipless_model::{Port, Program, Storage};
+use std::borrow::Cow;
+use std::path::Path;
+
+/// A file that the user gave for an input.
+pub(super) struct Given {
+    /// Which one of the interface's inputs.
+    port: usize,
+    path: String,
+    bytes: Bytes,
+}
+
+/// Opens the files of `NAME=FILE` options.
+pub(super) fn open(program_path: &str, program: &Program<'_>, options: &[String]) -> Result<Vec<Given>, Failure> {
+    let ports = &program.interface.inputs;
+    let mut given: Vec<Given> = Vec::new();
+    for option in options {
+        let (port, path) = split(program_path, ports, option)?;
+        if given.iter().any(|g| g.port == port) {
+            return Err(Failure::unusable(
+                program_path,
+                format_args!("expected one file for input \"{}\", found another: {path}", ports[port].name),
+            ));
+        }
+        let bytes = files::open(Path::new(path)).map_err(|error| Failure::unusable(path, error))?;
+        given.push(Given { port, path: path.to_owned(), bytes });
+    }
+    Ok(given)
+}
+
+/// The port and the file of an option. Both may contain `=`, so every one of them is tried.
+fn split<'o>(program_path: &str, ports: &[Port], option: &'o str) -> Result<(usize, &'o str), Failure> {
+    let splits = option.match_indices('=').map(|(at, _)| (&option[..at], &option[at + 1..]));
+    let known = splits.clone().find_map(|(name, path)| Some((ports.iter().position(|p| p.name == name)?, path)));
+    known.ok_or_else(|| match splits.clone().next() {
+        Some((name, _)) => {
+            let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+            let hint = suggest::hint(name, names.iter().copied());
+            Failure::unusable(program_path, format_args!("expected an input of {}, found \"{name}\"{hint}", listed(&names)))
+        }
+        None => Failure::unusable("--input", format_args!("expected NAME=FILE.npy, found \"{option}\"")),
+    })
+}
+
+fn listed(names: &[&str]) -> String {
+    if names.is_empty() { "a program that has none".to_owned() } else { names.join(", ") }
+}
+
+/// Puts the data of every input into its buffer. Returns the names of the inputs whose data are random.
+pub(super) fn fill<'b>(
+    program_path: &str,
+    program: &Program<'_>,
+    given: &'b [Given],
+    seed: u64,
+    storage: &mut Storage<'b>,
+) -> Result<Vec<String>, Failure> {
+    let mut made = Vec::new();
+    for (index, port) in program.interface.inputs.iter().enumerate() {
+        let size = program.buffers[port.buffer].size;
+        let bytes = port.bytes().filter(|n| *n <= size).ok_or_else(|| {
+            let text = format!(
+                "{program_path}: expected input \"{}\" ({} {:?}) to fit its buffer of {size} bytes\n",
+                port.name, port.element, port.shape
+            );
+            Failure::Said(Exit::Wrong, text)
+        })?;
+        let data = if let Some(Given { path, bytes, .. }) = given.iter().find(|g| g.port == index) {
+            let refused = |error| Failure::unusable(path, format_args!("input \"{}\": {error}", port.name));
+            npy::read(bytes, port.element, &port.shape).map_err(refused)?
+        } else {
+            let mut data = vec![0; bytes as usize];
+            random::fill(port.element, seed, index, &mut data).map_err(|error| Failure::unusable(program_path, error))?;
+            made.push(port.name.clone());
+            Cow::Owned(data)
+        };
+        storage.set(port.buffer, data);
+    }
+    Ok(made)
+}

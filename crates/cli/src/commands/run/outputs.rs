@@ -1,0 +1,108 @@
+//! What comes out: outputs, and what single tasks wrote.
+
+use crate::failure::{Exit, Failure};
+use crate::files::{self, Names};
+use crate::npy;
+use chipless_kernels::strided;
+use chipless_model::{BufferId, Direction, ElementType, Program, Storage, TaskId};
+use chipless_report::Statistics;
+use chipless_report::summary::Output;
+use std::path::Path;
+
+/// Writes every output to `NAME.npy` in a directory, if there is one, and sums them up.
+pub(super) fn write(
+    program_path: &str,
+    program: &Program<'_>,
+    storage: &Storage<'_>,
+    directory: Option<&Path>,
+    names: &mut Names,
+) -> Result<Vec<Output>, Failure> {
+    if let Some(directory) = directory {
+        files::make_directory(directory)?;
+    }
+    let ports = program.interface.outputs.iter().enumerate();
+    ports
+        .map(|(index, port)| {
+            let held = storage.bytes(port.buffer);
+            let bytes = port.bytes().and_then(|n| held.get(..usize::try_from(n).ok()?)).ok_or_else(|| {
+                let text = format!(
+                    "{program_path}: expected output \"{}\" ({} {:?}) to fit its buffer of {} bytes\n",
+                    port.name,
+                    port.element,
+                    port.shape,
+                    held.len()
+                );
+                Failure::Said(Exit::Wrong, text)
+            })?;
+            let path = match directory {
+                Some(directory) => {
+                    let path = names.npy(directory, &port.name);
+                    let (header, data) =
+                        npy::write(port.element, &port.shape, bytes).map_err(|error| Failure::unusable(path.display(), error))?;
+                    files::write(&path, &[&header, &data])?;
+                    Some(path.display().to_string())
+                }
+                None => None,
+            };
+            let elements = port.shape.iter().product();
+            Ok(Output { port: index, path, statistics: Statistics::of(port.element, elements, bytes) })
+        })
+        .collect()
+}
+
+/// What the tasks that the user asked for wrote.
+pub(super) struct Dumps {
+    asked: Vec<TaskId>,
+    written: Vec<(TaskId, BufferId, Vec<u8>)>,
+}
+
+impl Dumps {
+    pub(super) fn new(asked: Vec<TaskId>) -> Dumps {
+        Dumps { asked, written: Vec::new() }
+    }
+
+    /// Keeps what a task wrote, if it is one of those asked for: for each buffer the bytes of all write accesses, one after
+    /// the other.
+    pub(super) fn observe(&mut self, program: &Program<'_>, task: TaskId, storage: &Storage<'_>) {
+        if !self.asked.contains(&task) {
+            return;
+        }
+        program.kernel(task).accesses(&mut |access| {
+            if access.direction == Direction::Read {
+                return;
+            }
+            let known = self.written.iter().position(|(t, buffer, _)| (*t, *buffer) == (task, access.buffer));
+            let at = known.unwrap_or_else(|| {
+                self.written.push((task, access.buffer, Vec::new()));
+                self.written.len() - 1
+            });
+            // A bound that reaches further than the buffer has no bytes to show.
+            let _ = strided::gather(storage.bytes(access.buffer), &access.pattern, &mut self.written[at].2);
+        });
+    }
+
+    /// Writes `TASK.npy`, or `TASK.BUFFER.npy` where a task wrote several buffers. Returns a line about each task.
+    pub(super) fn write(self, program: &Program<'_>, directory: Option<&Path>, names: &mut Names) -> Result<Vec<String>, Failure> {
+        if let Some(directory) = directory.filter(|_| !self.asked.is_empty()) {
+            files::make_directory(directory)?;
+        }
+        let directory = directory.unwrap_or(Path::new(""));
+        let mut lines = Vec::new();
+        for task in &self.asked {
+            let written: Vec<_> = self.written.iter().filter(|(t, ..)| t == task).collect();
+            let task = program.task_name(*task);
+            if written.is_empty() {
+                lines.push(format!("{task} wrote nothing"));
+            }
+            for (_, buffer, bytes) in &written {
+                let buffer = &program.buffers[*buffer].name;
+                let path = names.npy(directory, &if written.len() == 1 { task.clone() } else { format!("{task}.{buffer}") });
+                let (header, data) = npy::write(ElementType::UInt8, &[bytes.len() as u64], bytes)
+                    .map_err(|error| Failure::unusable(path.display(), error))?;
+                files::write(&path, &[&header, &data])?;
+                lines.push(format!("{task} wrote {} bytes of {buffer}: {}", bytes.len(), path.display()));
+            }
+        }
+        Ok(lines)
+    }
+}

@@ -1,0 +1,245 @@
+//! Tensors as `.npy` files.
+//!
+//! The header is [`npyz`]'s business, the bytes are ours: they go to the program as they stand in the file. Types that
+//! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
+//! `u1`, types of less than a byte unpacked, an element a byte.
+
+use chipless_kernels::cast::{decode_i16, encode_i64};
+use chipless_model::{ElementType, Kind};
+use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
+use std::borrow::Cow;
+
+/// Bytes of a header at most. Those of plain arrays have 128.
+const HEADER_LIMIT: usize = 1 << 16;
+
+/// How numpy knows an element type: kind and bytes.
+fn numpy_type(element: ElementType) -> (TypeChar, u64) {
+    let bytes = (element.bits() / 8).max(1);
+    let kind = match (element, element.kind()) {
+        (ElementType::Bool, _) => TypeChar::Bool,
+        (ElementType::Float64 | ElementType::Float32 | ElementType::Float16, _) => TypeChar::Float,
+        (_, Kind::Float) => TypeChar::RawData,
+        (_, Kind::Signed) => TypeChar::Int,
+        (_, Kind::Unsigned) => TypeChar::Uint,
+    };
+    (kind, bytes)
+}
+
+/// Whether elements of this numpy type hold elements of `element` bit by bit.
+fn accepted(element: ElementType, found: &TypeStr) -> bool {
+    let (kind, bytes) = numpy_type(element);
+    let raw = kind == TypeChar::RawData || element.bits() < 8;
+    let alike = found.type_char() == kind
+        || (raw && matches!(found.type_char(), TypeChar::RawData | TypeChar::Uint))
+        || (element == ElementType::Bool && found.type_char() == TypeChar::Uint);
+    found.size_field() == bytes && alike
+}
+
+/// The bytes of a tensor of this type and shape, row by row, as a program has them. The error is what to say after the
+/// file's name.
+pub(crate) fn read<'b>(file: &'b [u8], element: ElementType, shape: &[u64]) -> Result<Cow<'b, [u8]>, String> {
+    let (header, data) = header(file)?;
+    let expected = || format!("expected {element} {shape:?}");
+    let DType::Plain(found) = header.dtype() else {
+        return Err(format!("{}, found a structured array", expected()));
+    };
+    if !accepted(element, &found) || header.shape() != shape {
+        return Err(format!("{}, found {} {:?}", expected(), name(&found), header.shape()));
+    }
+    let size = found.size_field() as usize;
+    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+    let wanted = elements.and_then(|n| n.checked_mul(size as u64)).ok_or_else(|| format!("{}, which is beyond 2^64 bytes", expected()))?;
+    if wanted != data.len() as u64 {
+        return Err(format!("{}, which is {wanted} bytes, found {} after the header", expected(), data.len()));
+    }
+    let mut bytes = Cow::Borrowed(data);
+    if found.endianness() == Endianness::Big && size > 1 {
+        bytes.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    if header.order() == Order::Fortran && !bytes.is_empty() {
+        bytes = Cow::Owned(by_rows(&bytes, shape, size));
+    }
+    if element.bits() < 8 { pack(element, &bytes).map(Cow::Owned) } else { Ok(bytes) }
+}
+
+/// The parts of a file that holds these bytes of a program: header, data.
+pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
+    let (kind, size) = numpy_type(element);
+    let order = if size == 1 { "|" } else { "<" };
+    let descr: TypeStr = format!("{order}{}{size}", kind.to_str()).parse().map_err(|error| format!("{error}"))?;
+    let header = npyz::WriteOptions::new_header_only()
+        .dtype(DType::new_scalar(descr))
+        .shape(shape)
+        .writer(Vec::new())
+        .write_header_only()
+        .map_err(|error| error.to_string())?;
+    Ok((header, if element.bits() < 8 { Cow::Owned(unpack(element, shape, bytes)?) } else { Cow::Borrowed(bytes) }))
+}
+
+fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {
+    let not_npy = || {
+        let start: Vec<String> = file.iter().take(8).map(|b| format!("{b:02x}")).collect();
+        format!("expected an .npy file (93 4e 55 4d 50 59 …), found {}", if start.is_empty() { "no bytes".into() } else { start.join(" ") })
+    };
+    let rest = file.strip_prefix(b"\x93NUMPY").ok_or_else(not_npy)?;
+    let (length, start) = match *rest {
+        [1, _, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), 10),
+        [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([a, b, c, d]) as usize, 12),
+        [major, minor, ..] if major > 3 || major == 0 => {
+            return Err(format!("expected version 1, 2 or 3 of the .npy format, found {major}.{minor}"));
+        }
+        _ => return Err(not_npy()),
+    };
+    if length > HEADER_LIMIT {
+        return Err(format!("expected a header of at most {HEADER_LIMIT} bytes, found {length}"));
+    }
+    let end = start + length;
+    let (head, data) =
+        file.split_at_checked(end).ok_or_else(|| format!("expected a header of {length} bytes, found the end of the file"))?;
+    let header = NpyHeader::from_reader(&*known_types(head)).map_err(|error| format!("its header is not one of an .npy file: {error}"))?;
+    Ok((header, data))
+}
+
+/// The header with types that only the array libraries know written as raw data of the same size, which numpy knows. The
+/// length stays as it was.
+fn known_types(header: &[u8]) -> Cow<'_, [u8]> {
+    let raw = ElementType::ALL.iter().filter(|e| numpy_type(**e).0 == TypeChar::RawData);
+    let named = raw.map(|e| (format!("'{}'", e.name()), if e.bits() == 8 { "'|V1'" } else { "'<V2'" }));
+    // ml_dtypes writes float8_e5m2 as a float of one byte.
+    for (unknown, known) in [("'<f1'".to_owned(), "'<V1'"), ("'|f1'".to_owned(), "'|V1'")].into_iter().chain(named) {
+        if let Some(at) = header.windows(unknown.len()).position(|w| w == unknown.as_bytes()) {
+            let mut header = header.to_vec();
+            let padded = format!("{known:width$}", width = unknown.len());
+            header[at..at + unknown.len()].copy_from_slice(padded.as_bytes());
+            return Cow::Owned(header);
+        }
+    }
+    Cow::Borrowed(header)
+}
+
+/// What people call a numpy type.
+fn name(found: &TypeStr) -> String {
+    let bits = found.size_field().saturating_mul(8);
+    match found.type_char() {
+        TypeChar::Bool => "bool".to_owned(),
+        TypeChar::Int => format!("int{bits}"),
+        TypeChar::Uint => format!("uint{bits}"),
+        TypeChar::Float => format!("float{bits}"),
+        _ => format!("type {found}"),
+    }
+}
+
+/// Elements of a Fortran-ordered array, the first index fastest, in the order of rows.
+fn by_rows(bytes: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
+    let mut strides = Vec::with_capacity(shape.len());
+    let mut step = size;
+    for dimension in shape {
+        strides.push(step);
+        step *= *dimension as usize;
+    }
+    let mut rows = Vec::with_capacity(bytes.len());
+    let (mut index, mut at) = (vec![0; shape.len()], 0);
+    while rows.len() < bytes.len() {
+        rows.extend_from_slice(&bytes[at..at + size]);
+        for d in (0..shape.len()).rev() {
+            index[d] += 1;
+            at += strides[d];
+            if index[d] < shape[d] {
+                break;
+            }
+            at -= strides[d] * shape[d] as usize;
+            index[d] = 0;
+        }
+    }
+    rows
+}
+
+/// One element a byte to packed elements.
+fn pack(element: ElementType, bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let signed = element.kind() == Kind::Signed;
+    let values: Vec<i64> = bytes.iter().map(|b| if signed { i64::from(*b as i8) } else { i64::from(*b) }).collect();
+    let bits = element.bits();
+    let (low, high) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    if let Some((at, value)) = values.iter().enumerate().find(|(_, v)| !(low..=high).contains(*v)) {
+        return Err(format!("expected {element} elements in {low}..={high}, found {value} as element {at}"));
+    }
+    let mut packed = vec![0; (values.len() as u64 * bits).div_ceil(8) as usize];
+    encode_i64(element, &values, &mut packed).map_err(|error| error.to_string())?;
+    Ok(packed)
+}
+
+/// Packed elements to one element a byte.
+fn unpack(element: ElementType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).filter(|n| element.bytes_for(*n) == Some(bytes.len() as u64));
+    let elements = elements.ok_or_else(|| format!("expected the bytes of {element} {shape:?}, found {}", bytes.len()))?;
+    let mut values = vec![0; elements as usize];
+    decode_i16(element, bytes, &mut values).map_err(|error| error.to_string())?;
+    Ok(values.into_iter().map(|v| v as u8).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+        let order = if fortran { "True" } else { "False" };
+        let mut text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}");
+        text.push_str(&" ".repeat(117 - text.len()));
+        text.push('\n');
+        [b"\x93NUMPY\x01\x00\x76\x00", text.as_bytes(), data].concat()
+    }
+
+    #[test]
+    fn every_type_comes_back_as_it_was() {
+        for element in ElementType::ALL {
+            let shape = [3, 5];
+            let bytes: Vec<u8> = (0..element.bytes_for(15).unwrap() as u8).map(|i| u8::from(i % 2 == 0)).collect();
+            let (header, data) = write(*element, &shape, &bytes).unwrap();
+            assert_eq!(header.len() % 64, 0, "{element}: data are aligned");
+            let written = [&*header, &*data].concat();
+            assert_eq!(read(&written, *element, &shape).unwrap(), bytes, "{element}");
+            let said = read(&written, *element, &[15]).unwrap_err();
+            assert!(said.starts_with(&format!("expected {element} [15], found ")) && said.ends_with(" [3, 5]"), "{said}");
+        }
+    }
+
+    #[test]
+    fn types_that_numpy_does_not_know_come_as_the_libraries_write_them() {
+        let two = [0x80, 0x3f, 0x00, 0xc0];
+        for descr in ["'<V2'", "'|V2'", "'<u2'", "'bfloat16'"] {
+            assert_eq!(*read(&file(descr, false, "(2,)", &two), ElementType::BFloat16, &[2]).unwrap(), two, "{descr}");
+        }
+        for descr in ["'<V1'", "'|V1'", "'|u1'", "'<f1'", "'float8_e5m2'"] {
+            assert_eq!(*read(&file(descr, false, "(2,)", &[1, 2]), ElementType::Float8E5M2, &[2]).unwrap(), [1, 2], "{descr}");
+        }
+        assert_eq!(*read(&file("'|V1'", false, "(3,)", &[0xff, 7, 1]), ElementType::Int4, &[3]).unwrap(), [0x7f, 0x01]);
+        let said = read(&file("'|i1'", false, "(3,)", &[0, 8, 1]), ElementType::Int4, &[3]).unwrap_err();
+        assert_eq!(said, "expected int4 elements in -8..=7, found 8 as element 1");
+    }
+
+    #[test]
+    fn order_and_endianness_are_converted() {
+        // [[0x0102, 0x0304, 0x0506], [0x0708, 0x090a, 0x0b0c]], column by column, big-endian.
+        let data = [1, 2, 7, 8, 3, 4, 9, 10, 5, 6, 11, 12];
+        let columns = file("'>u2'", true, "(2, 3)", &data);
+        let rows = read(&columns, ElementType::UInt16, &[2, 3]).unwrap();
+        assert_eq!(*rows, [2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11]);
+        assert_eq!(*read(&file("'<f4'", true, "()", &[1, 2, 3, 4]), ElementType::Float32, &[]).unwrap(), [1, 2, 3, 4]);
+        assert!(read(&file("'<f4'", true, "(0, 3)", &[]), ElementType::Float32, &[0, 3]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_both_sides() {
+        let said = |bytes: &[u8]| read(bytes, ElementType::Float16, &[2]).unwrap_err();
+        assert_eq!(said(&file("'<f4'", false, "(2,)", &[0; 8])), "expected float16 [2], found float32 [2]");
+        assert_eq!(said(&file("'<f2'", false, "(1, 2)", &[0; 4])), "expected float16 [2], found float16 [1, 2]");
+        assert_eq!(said(&file("'<f2'", false, "(2,)", &[0; 3])), "expected float16 [2], which is 4 bytes, found 3 after the header");
+        assert_eq!(said(&file("[('a', '<f2')]", false, "(2,)", &[0; 4])), "expected float16 [2], found a structured array");
+        assert_eq!(said(b"PK\x03\x04"), "expected an .npy file (93 4e 55 4d 50 59 …), found 50 4b 03 04");
+        assert_eq!(said(b""), "expected an .npy file (93 4e 55 4d 50 59 …), found no bytes");
+        assert_eq!(said(b"\x93NUMPY\x07\x00\x00\x00"), "expected version 1, 2 or 3 of the .npy format, found 7.0");
+        assert_eq!(said(b"\x93NUMPY\x01\x00\x76\x00{"), "expected a header of 118 bytes, found the end of the file");
+        assert_eq!(said(b"\x93NUMPY\x02\x00\xff\xff\xff\xff"), "expected a header of at most 65536 bytes, found 4294967295");
+        assert!(said(&file("'<f2'", false, "('x',)", &[])).starts_with("its header is not one of an .npy file: "));
+    }
+}

@@ -1,0 +1,33 @@
+//! "Did you mean": names that are close to a mistyped one.
+
+/// The candidate that a mistyped name was probably meant to be.
+pub(crate) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let typed = name.to_lowercase();
+    candidates
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&typed, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// `; did you mean "x"?`, or nothing.
+pub(crate) fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+    closest(name, candidates).map(|found| format!("; did you mean \"{found}\"?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_slips_are_forgiven() {
+        let names = ["input_ids", "attention_mask", "x"];
+        assert_eq!(closest("inputids", names), Some("input_ids"));
+        assert_eq!(closest("Attention_Msak", names), Some("attention_mask"));
+        assert_eq!(closest("X", names), Some("x"));
+        assert_eq!(closest("weights", names), None);
+        assert_eq!(hint("inputids", names), "; did you mean \"input_ids\"?");
+        assert_eq!(hint("weights", []), "");
+    }
+}

@@ -1,0 +1,150 @@
+//! NPU programs through the public door: every fixture is run by the binary and compared with its reference.
+
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Bounds on the difference from the reference, for each output: `bounds.toml` of a fixture.
+#[derive(Deserialize)]
+struct Bounds {
+    output: Vec<Bound>,
+}
+
+#[derive(Deserialize)]
+struct Bound {
+    atol: f64,
+    rtol: f64,
+    mean_abs: Option<f64>,
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/npu")
+}
+
+fn chipless(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_chipless")).args(arguments).output().expect("the binary runs")
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    let output = chipless(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("the output is JSON")
+}
+
+fn values(path: &Path) -> Vec<f64> {
+    let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let file = npyz::NpyFile::new(&bytes[..]).expect("an npy file");
+    let npyz::DType::Plain(plain) = file.dtype() else { panic!("a plain type") };
+    let name = plain.to_string();
+    match &name[1..] {
+        "f4" => file.into_vec::<f32>().map(|v| v.into_iter().map(f64::from).collect()),
+        "f2" => file.into_vec::<half::f16>().map(|v| v.into_iter().map(f64::from).collect()),
+        "u1" => file.into_vec::<u8>().map(|v| v.into_iter().map(f64::from).collect()),
+        "i1" => file.into_vec::<i8>().map(|v| v.into_iter().map(f64::from).collect()),
+        other => panic!("{}: type {other}", path.display()),
+    }
+    .expect("its elements")
+}
+
+/// Runs a fixture; its outputs must be within the bounds of the reference.
+fn run(name: &str) {
+    let fixture = fixtures().join(name);
+    let blob = fixture.join("program.blob").display().to_string();
+    let info = json(&["info", "--format", "json", &blob]);
+    let inputs: Vec<String> = info["inputs"]
+        .as_array()
+        .expect("inputs")
+        .iter()
+        .enumerate()
+        .map(|(k, input)| format!("{}={}", input["name"].as_str().expect("a name"), fixture.join(format!("input_{k}.npy")).display()))
+        .collect();
+    let directory = tempfile::tempdir().expect("a directory");
+    let directory = directory.path().display().to_string();
+    let mut arguments = vec!["run", &blob, "--output-dir", &directory, "--json"];
+    for input in &inputs {
+        arguments.extend(["--input", input]);
+    }
+    let summary = json(&arguments);
+    let bounds = std::fs::read_to_string(fixture.join("bounds.toml")).expect("bounds");
+    let bounds: Bounds = toml::from_str(&bounds).expect("bounds");
+    let outputs = summary["outputs"].as_array().expect("outputs");
+    assert_eq!(outputs.len(), bounds.output.len(), "{name}");
+    for (k, (output, bound)) in outputs.iter().zip(&bounds.output).enumerate() {
+        let got = values(Path::new(output["path"].as_str().expect("a path")));
+        let want = values(&fixture.join(format!("output_{k}.npy")));
+        assert_eq!(got.len(), want.len(), "{name}");
+        let differences: Vec<f64> = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).collect();
+        for (index, (difference, want)) in differences.iter().zip(&want).enumerate() {
+            assert!(*difference <= bound.atol + bound.rtol * want.abs(), "{name}: element {index}: {} is not {want}", got[index]);
+        }
+        let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+        assert!(bound.mean_abs.is_none_or(|limit| mean <= limit), "{name}: mean difference {mean}");
+    }
+}
+
+#[test]
+fn every_fixture_comes_out_right() {
+    let mut names: Vec<String> = std::fs::read_dir(fixtures())
+        .expect("fixtures")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 20, "{names:?}");
+    names.iter().for_each(|name| run(name));
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let fixture = fixtures().join("resblock");
+    let blob = fixture.join("program.blob").display().to_string();
+    let outputs: Vec<Vec<u8>> = ["1", "3"]
+        .iter()
+        .map(|threads| {
+            let directory = tempfile::tempdir().expect("a directory");
+            let path = directory.path().display().to_string();
+            let summary = json(&["run", &blob, "--seed", "7", "--threads", threads, "--output-dir", &path, "--json"]);
+            std::fs::read(summary["outputs"][0]["path"].as_str().expect("a path")).expect("the output")
+        })
+        .collect();
+    assert_eq!(outputs[0], outputs[1]);
+}
+
+#[test]
+fn timing_alone_gives_the_same_times() {
+    let blob = fixtures().join("net_cnn_dpu/program.blob").display().to_string();
+    let whole = json(&["run", &blob, "--json"]);
+    let timing = json(&["run", &blob, "--timing-only", "--json"]);
+    assert_eq!(whole["latency_ns"], timing["latency_ns"]);
+    assert_eq!(whole["queues"], timing["queues"]);
+}
+
+#[test]
+fn a_truncated_file_is_refused_with_its_name_and_a_place() {
+    let whole = std::fs::read(fixtures().join("conv1x1/program.blob")).expect("the fixture");
+    let directory = tempfile::tempdir().expect("a directory");
+    let cut = directory.path().join("cut.blob");
+    std::fs::write(&cut, &whole[..whole.len() / 2]).expect("a file");
+    let output = chipless(&["run", &cut.display().to_string()]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("cut.blob") && text.contains("0x"), "{text}");
+}
+
+#[test]
+fn a_mistyped_input_gets_a_suggestion() {
+    let blob = fixtures().join("conv1x1/program.blob").display().to_string();
+    let input = format!("X={}", fixtures().join("conv1x1/input_0.npy").display());
+    let output = chipless(&["run", &blob, "--input", &input]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("did you mean"), "{text}");
+}
+
+#[test]
+fn the_disassembly_of_a_small_program() {
+    let blob = fixtures().join("conv1x1/program.blob").display().to_string();
+    let output = chipless(&["list", &blob]);
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout).replace(&fixtures().display().to_string(), "fixtures/npu");
+    insta::assert_snapshot!(text);
+}

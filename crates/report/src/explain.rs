@@ -1,0 +1,94 @@
+//! What a finding means: the text of one rule, and the index of all.
+
+use crate::bars::widest;
+use crate::style::Paint;
+use chipless_model::Rule;
+use std::fmt::Write;
+
+/// Characters in a line of running text.
+const WIDTH: usize = 100;
+
+/// Everything there is to say about a rule.
+pub fn rule(rule: &Rule, paint: Paint) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}{}", paint.code(rule), paint.strong(format_args!(": {}", rule.summary)));
+    for (title, text) in [("", rule.explanation), ("How to mend it", rule.remedy), ("Source", rule.source)] {
+        if text.is_empty() {
+            continue;
+        }
+        out.push('\n');
+        if !title.is_empty() {
+            let _ = writeln!(out, "{}", paint.strong(title));
+        }
+        for paragraph in text.trim_end().lines() {
+            fill(&mut out, paragraph);
+        }
+    }
+    out
+}
+
+/// One line for each rule, by code.
+pub fn index(rules: &[&Rule], paint: Paint) -> String {
+    let mut rules = rules.to_vec();
+    rules.sort_by_key(|rule| rule.code);
+    let width = widest(rules.iter().map(|r| r.code));
+    let mut out = String::new();
+    for rule in rules {
+        let severity = paint.severity(rule.severity, format!("{:<7}", rule.severity.name()));
+        let _ = writeln!(out, "{:width$}  {severity}  {}", rule.code, rule.summary);
+    }
+    out
+}
+
+/// Breaks a paragraph between words; lines that are indented are examples and stay as they are.
+fn fill(out: &mut String, paragraph: &str) {
+    if paragraph.starts_with(' ') {
+        out.push_str(paragraph);
+        out.push('\n');
+        return;
+    }
+    let mut column = 0;
+    for word in paragraph.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > WIDTH {
+            out.push('\n');
+            column = 0;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::Severity;
+
+    static LOST: Rule = Rule {
+        code: "signal-lost",
+        severity: Severity::Warning,
+        summary: "nobody waits for a signal",
+        explanation: "A task signals a barrier that no task waits for. The signal has no effect, and the order that it was meant to make does not exist; what the compiler had in mind cannot be told from the file.\nAn example:\n  dma0[3]   produce barrier 7\n",
+        remedy: "Let the reader wait for the barrier.",
+        source: "",
+    };
+    static ABSENT: Rule =
+        Rule { code: "file-absent", severity: Severity::Error, summary: "there is no file", explanation: "", remedy: "", source: "" };
+
+    #[test]
+    fn a_rule_is_told_in_lines_that_fit() {
+        insta::assert_snapshot!(rule(&LOST, Paint::PLAIN));
+    }
+
+    #[test]
+    fn the_index_is_sorted_by_code() {
+        insta::assert_snapshot!(index(&[&LOST, &ABSENT], Paint::PLAIN), @r"
+        file-absent  error    there is no file
+        signal-lost  warning  nobody waits for a signal
+        ");
+    }
+}

@@ -1,0 +1,271 @@
+//! What a file is: `chipless info`, for people and as JSON, and the tree of its own structures.
+
+use crate::bars::widest;
+use crate::style::{Paint, bytes, clean, shape};
+use chipless_model::{Info, Node, TensorInfo, Value};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use std::fmt::Write;
+
+/// A file at a glance, for people.
+pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
+    let mut out = String::new();
+    let name = if info.name.is_empty() { String::new() } else { format!(" {}", clean(&info.name)) };
+    let _ = writeln!(out, "{}: {} program{name}, {}", paint.strong(file), info.target, bytes(size));
+    let facts = [("platform", &info.platform), ("format version", &info.format_version)];
+    let rows: Vec<(&str, String)> = facts
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| (name, clean(value).into_owned()))
+        .chain(info.facts.iter().map(|(name, value)| (name.as_str(), value_text(value))))
+        .collect();
+    columns(&mut out, &rows);
+    for (title, tensors) in [("inputs", &info.inputs), ("outputs", &info.outputs)] {
+        if tensors.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n{}", paint.strong(title));
+        let names = widest(tensors.iter().map(|t| &*t.name));
+        let types = widest(tensors.iter().map(|t| t.element.name()));
+        for TensorInfo { name, element, shape: dimensions } in tensors {
+            let _ = writeln!(out, "  {:names$}  {:types$}  {}", clean(name), element.name(), shape(dimensions));
+        }
+    }
+    if !info.counts.is_empty() {
+        let _ = writeln!(out, "\n{}", paint.strong("counts"));
+        let digits = info.counts.iter().map(|(_, n)| n.to_string().len()).max().unwrap_or(0);
+        let rows: Vec<(&str, String)> = info.counts.iter().map(|(name, n)| (name.as_str(), format!("{n:>digits$}"))).collect();
+        columns(&mut out, &rows);
+    }
+    out
+}
+
+fn columns(out: &mut String, rows: &[(&str, String)]) {
+    let width = widest(rows.iter().map(|(name, _)| *name));
+    for (name, value) in rows {
+        let _ = writeln!(out, "  {name:width$}  {value}");
+    }
+}
+
+/// The file's own structures as a tree, one line each: name, value, offset in the file.
+pub fn tree(root: &Node, paint: Paint) -> String {
+    let mut out = String::new();
+    line(&mut out, root, paint);
+    branches(&mut out, root, paint, &mut String::new());
+    out
+}
+
+fn branches(out: &mut String, node: &Node, paint: Paint, indent: &mut String) {
+    let width = widest(node.children.iter().filter(|c| c.value.is_some()).map(|c| c.name.as_str()));
+    for (i, child) in node.children.iter().enumerate() {
+        let last = i + 1 == node.children.len();
+        let _ = write!(out, "{}", paint.dim(format_args!("{indent}{}", if last { "└─ " } else { "├─ " })));
+        line_padded(out, child, paint, width);
+        let length = indent.len();
+        indent.push_str(if last { "   " } else { "│  " });
+        branches(out, child, paint, indent);
+        indent.truncate(length);
+    }
+}
+
+fn line(out: &mut String, node: &Node, paint: Paint) {
+    line_padded(out, node, paint, 0);
+}
+
+fn line_padded(out: &mut String, node: &Node, paint: Paint, width: usize) {
+    match &node.value {
+        Some(value) => {
+            let _ = write!(out, "{:width$}  {}", clean(&node.name), value_text(value));
+        }
+        None => {
+            let _ = write!(out, "{}", paint.strong(clean(&node.name)));
+        }
+    }
+    if let Some(offset) = node.offset {
+        let _ = write!(out, "  {}", paint.dim(format_args!("@{offset:#x}")));
+    }
+    out.push('\n');
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Text(text) => clean(text).into_owned(),
+        Value::Integer(n) => n.to_string(),
+        Value::Bits(bits) => format!("{bits:#x}"),
+        Value::Number(n) => n.to_string(),
+    }
+}
+
+/// The answer to `info --format json` for one file; several files are an array of them.
+#[derive(Debug, Serialize)]
+pub struct InfoReport<'a> {
+    /// The file as the user named it.
+    pub file: &'a str,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Name of the target.
+    pub target: &'a str,
+    /// The hardware that the program is for.
+    pub platform: &'a str,
+    /// Version of the file format.
+    pub format_version: &'a str,
+    /// The program's own name for itself; empty where it has none.
+    pub name: &'a str,
+    /// What the host gives.
+    pub inputs: Vec<TensorReport<'a>>,
+    /// What the host gets.
+    pub outputs: Vec<TensorReport<'a>>,
+    /// An object: how many of what.
+    pub counts: Pairs<'a, u64>,
+    /// An object: everything else, as strings and numbers.
+    pub facts: Pairs<'a, Value>,
+    /// The file's own structures, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw: Option<NodeReport<'a>>,
+}
+
+impl<'a> InfoReport<'a> {
+    /// The report about one file.
+    pub fn new(file: &'a str, size: u64, info: &'a Info, raw: Option<&'a Node>) -> InfoReport<'a> {
+        InfoReport {
+            file,
+            size,
+            target: info.target,
+            platform: &info.platform,
+            format_version: &info.format_version,
+            name: &info.name,
+            inputs: info.inputs.iter().map(TensorReport::from).collect(),
+            outputs: info.outputs.iter().map(TensorReport::from).collect(),
+            counts: Pairs(&info.counts),
+            facts: Pairs(&info.facts),
+            raw: raw.map(NodeReport),
+        }
+    }
+}
+
+/// A tensor of the interface.
+#[derive(Debug, Serialize)]
+pub struct TensorReport<'a> {
+    /// Its name, as `--input NAME=FILE` takes it.
+    pub name: &'a str,
+    /// Its element type, named as the array libraries name it.
+    pub dtype: &'static str,
+    /// Dimensions, outermost first.
+    pub shape: &'a [u64],
+}
+
+impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
+    fn from(tensor: &'a TensorInfo) -> TensorReport<'a> {
+        TensorReport { name: &tensor.name, dtype: tensor.element.name(), shape: &tensor.shape }
+    }
+}
+
+/// Names with values, as an object in their order.
+#[derive(Debug)]
+pub struct Pairs<'a, T>(&'a [(String, T)]);
+
+impl Serialize for Pairs<'_, u64> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, n)| (name, n)))
+    }
+}
+
+impl Serialize for Pairs<'_, Value> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, ValueReport(value))))
+    }
+}
+
+/// Text is a string; integers, bits and quantities are numbers.
+struct ValueReport<'a>(&'a Value);
+
+impl Serialize for ValueReport<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::Integer(n) => serializer.serialize_i128(*n),
+            Value::Bits(bits) => serializer.serialize_u64(*bits),
+            Value::Number(n) => serializer.serialize_f64(*n),
+        }
+    }
+}
+
+/// A structure of the file: `{name, value?, offset?, children?}`.
+#[derive(Debug)]
+pub struct NodeReport<'a>(&'a Node);
+
+impl Serialize for NodeReport<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let node = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &node.name)?;
+        if let Some(value) = &node.value {
+            map.serialize_entry("value", &ValueReport(value))?;
+        }
+        if let Some(offset) = node.offset {
+            map.serialize_entry("offset", &offset)?;
+        }
+        if !node.children.is_empty() {
+            map.serialize_entry("children", &node.children.iter().map(NodeReport).collect::<Vec<_>>())?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::ElementType;
+
+    fn info() -> Info {
+        let tensor = |name: &str, element, shape: &[u64]| TensorInfo { name: name.into(), element, shape: shape.to_vec() };
+        Info {
+            target: "npu",
+            platform: "NPU4000".into(),
+            format_version: "11.4.10".into(),
+            name: "conv1x1".into(),
+            inputs: vec![tensor("x", ElementType::Float16, &[1, 16, 16, 16]), tensor("scale", ElementType::Int32, &[])],
+            outputs: vec![tensor("conv_1", ElementType::BFloat16, &[1, 32, 16, 16])],
+            counts: vec![("barriers".into(), 5), ("dma".into(), 121)],
+            facts: vec![
+                ("compiler".into(), Value::Text("8.4\u{1b}[2J".into())),
+                ("scratch bytes".into(), Value::Integer(-1)),
+                ("flags".into(), Value::Bits(0x1f)),
+                ("estimate µs".into(), Value::Number(9.68)),
+            ],
+        }
+    }
+
+    fn raw() -> Node {
+        let leaf = |name: &str, value, offset| Node { name: name.into(), value: Some(value), offset, ..Node::default() };
+        Node {
+            name: "file".into(),
+            children: vec![
+                Node {
+                    name: "task.dma.0.0".into(),
+                    offset: Some(0x8200),
+                    children: vec![leaf("link_address", Value::Bits(0), Some(0x8200)), leaf("len", Value::Integer(64), None)],
+                    ..Node::default()
+                },
+                Node { name: "trailer".into(), ..Node::default() },
+            ],
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn a_file_at_a_glance() {
+        insta::assert_snapshot!(text("model.blob", 45185, &info(), Paint::PLAIN));
+    }
+
+    #[test]
+    fn raw_structures_are_a_tree() {
+        insta::assert_snapshot!(tree(&raw(), Paint::PLAIN));
+    }
+
+    #[test]
+    fn json_keeps_order_and_types() {
+        let (info, raw) = (info(), raw());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&InfoReport::new("model.blob", 45185, &info, Some(&raw))).unwrap());
+    }
+}

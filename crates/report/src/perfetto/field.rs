@@ -1,0 +1,37 @@
+//! Fields of the messages, named `MESSAGE_FIELD`, as `protos/perfetto/trace` of the Perfetto repository numbers them.
+
+pub(super) const TRACE_PACKET: u32 = 1;
+pub(super) const PACKET_TIMESTAMP: u32 = 8;
+pub(super) const PACKET_SEQUENCE: u32 = 10;
+pub(super) const PACKET_EVENT: u32 = 11;
+pub(super) const PACKET_INTERNED: u32 = 12;
+pub(super) const PACKET_FLAGS: u32 = 13;
+pub(super) const PACKET_TRACK: u32 = 60;
+pub(super) const PACKET_FIRST: u32 = 87;
+pub(super) const TRACK_UUID: u32 = 1;
+pub(super) const TRACK_NAME: u32 = 2;
+pub(super) const TRACK_PROCESS: u32 = 3;
+pub(super) const TRACK_PARENT: u32 = 5;
+pub(super) const TRACK_COUNTER: u32 = 8;
+pub(super) const TRACK_CHILD_ORDERING: u32 = 11;
+pub(super) const TRACK_RANK: u32 = 12;
+pub(super) const PROCESS_PID: u32 = 1;
+pub(super) const PROCESS_NAME: u32 = 6;
+pub(super) const COUNTER_UNIT_NAME: u32 = 6;
+pub(super) const EVENT_CATEGORY_IIDS: u32 = 3;
+pub(super) const EVENT_ANNOTATIONS: u32 = 4;
+pub(super) const EVENT_TYPE: u32 = 9;
+pub(super) const EVENT_NAME_IID: u32 = 10;
+pub(super) const EVENT_TRACK: u32 = 11;
+pub(super) const EVENT_COUNTER_VALUE: u32 = 30;
+pub(super) const EVENT_FLOWS: u32 = 47;
+pub(super) const EVENT_ENDING_FLOWS: u32 = 48;
+pub(super) const ANNOTATION_NAME_IID: u32 = 1;
+pub(super) const ANNOTATION_UINT: u32 = 3;
+pub(super) const ANNOTATION_STRING_IID: u32 = 17;
+pub(super) const INTERNED_CATEGORIES: u32 = 1;
+pub(super) const INTERNED_NAMES: u32 = 2;
+pub(super) const INTERNED_ANNOTATION_NAMES: u32 = 3;
+pub(super) const INTERNED_ANNOTATION_STRINGS: u32 = 29;
+pub(super) const ENTRY_IID: u32 = 1;
+pub(super) const ENTRY_TEXT: u32 = 2;

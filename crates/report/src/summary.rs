@@ -1,0 +1,400 @@
+//! A run on one page: what came out, how long it took, what was busy, and where it waited.
+
+use crate::bars::{bar, cut, widest};
+use crate::statistics::Statistics;
+use crate::style::{Paint, bytes, clean, count, rate, shape, share};
+use chipless_model::{Port, Program, QueueId, SyncId, TaskId, Time};
+use chipless_sim::{State, Timeline};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// Lines of the longest tasks, of the longest waits.
+const LONGEST: usize = 8;
+/// Characters of a bar, and of a label at most.
+const BAR: usize = 40;
+const LABEL: usize = 48;
+
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Run<'r, 'a> {
+    /// The file as the user named it.
+    pub file: &'r str,
+    /// What ran.
+    pub program: &'r Program<'a>,
+    /// How it ran.
+    pub timeline: &'r Timeline,
+    /// What came out; empty when only times were asked for.
+    pub outputs: Vec<Output>,
+    /// The seed of the random inputs, where there were any.
+    pub seed: Option<u64>,
+    /// Whatever the user should know before trusting the numbers, one sentence each.
+    pub notes: Vec<String>,
+    /// Time that the whole command took so far, in milliseconds.
+    pub wall_ms: f64,
+}
+
+/// An output of a run.
+#[derive(Debug)]
+pub struct Output {
+    /// Which one of the interface's outputs.
+    pub port: usize,
+    /// The file that it was written to.
+    pub path: Option<String>,
+    /// Its numbers.
+    pub statistics: Statistics,
+}
+
+/// Time that one queue spent waiting for one sync.
+struct Waited {
+    queue: QueueId,
+    sync: SyncId,
+    total: Time,
+    times: usize,
+    /// The longest of these waits, and who ended it.
+    longest: Time,
+    by: Option<TaskId>,
+}
+
+impl Run<'_, '_> {
+    /// Bytes that all transfers moved: each completed task counts its largest demand, since a transfer that crosses
+    /// several links moves its bytes once.
+    pub fn moved_bytes(&self) -> u64 {
+        let done = self.timeline.tasks.iter_enumerated().filter(|(_, record)| record.state == State::Done);
+        done.map(|(task, _)| self.program.demands(task).iter().map(|d| d.bytes).max().unwrap_or(0)).fold(0, u64::saturating_add)
+    }
+
+    fn port(&self, output: &Output) -> Option<&Port> {
+        self.program.interface.outputs.get(output.port)
+    }
+
+    /// The page.
+    pub fn text(&self, paint: Paint) -> String {
+        let mut out = String::new();
+        let Run { program, timeline, .. } = *self;
+        let _ = writeln!(
+            out,
+            "{}: {} in {}, {} moved",
+            paint.strong(self.file),
+            count(timeline.completed(), "task"),
+            paint.strong(timeline.end),
+            bytes(self.moved_bytes())
+        );
+        self.outputs_text(&mut out, paint);
+        self.queues_text(&mut out, paint);
+        self.resources_text(&mut out, paint);
+        self.longest_text(&mut out, paint);
+        self.waited_text(&mut out, paint);
+        if !self.notes.is_empty() {
+            let _ = writeln!(out, "\n{}", paint.strong("notes"));
+            for note in &self.notes {
+                let _ = writeln!(out, "  {}", clean(note));
+            }
+        }
+        if program.tasks.is_empty() {
+            let _ = writeln!(out, "  the program has no tasks");
+        }
+        out
+    }
+
+    fn outputs_text(&self, out: &mut String, paint: Paint) {
+        if self.outputs.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\n{}", paint.strong("outputs"));
+        let ports: Vec<(&Output, &Port)> = self.outputs.iter().filter_map(|o| Some((o, self.port(o)?))).collect();
+        let names = widest(ports.iter().map(|(_, p)| &*p.name));
+        let types = widest(ports.iter().map(|(_, p)| p.element.name()));
+        let shapes: Vec<String> = ports.iter().map(|(_, p)| shape(&p.shape)).collect();
+        let shape_width = widest(shapes.iter().map(String::as_str));
+        for ((output, port), shape) in ports.iter().zip(&shapes) {
+            let (name, element) = (clean(&port.name), port.element.name());
+            let _ = write!(out, "  {name:names$}  {element:types$}  {shape:shape_width$}  {}", output.statistics);
+            if let Some(path) = &output.path {
+                let _ = write!(out, "  {}", paint.dim(format_args!("→ {path}")));
+            }
+            out.push('\n');
+        }
+    }
+
+    fn queues_text(&self, out: &mut String, paint: Paint) {
+        let Run { program, timeline, .. } = *self;
+        let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
+        let _ = writeln!(out, "\n{}", paint.strong("busy"));
+        let names = widest(program.queues.iter().map(|q| &*q.name));
+        for (id, queue) in program.queues.iter_enumerated().filter(|(id, _)| tasks[id.index()] > 0) {
+            let whole = Time(timeline.end.0.saturating_mul(u64::from(queue.servers.max(1))));
+            let fraction = busy[id].0 as f64 / whole.0 as f64;
+            let _ = writeln!(
+                out,
+                "  {:names$}  {}  {:>7}  {:>9}  {}",
+                queue.name,
+                paint.operation(bar(fraction, BAR)),
+                share(busy[id], whole),
+                busy[id],
+                paint.dim(count(tasks[id.index()], "task"))
+            );
+        }
+    }
+
+    fn resources_text(&self, out: &mut String, paint: Paint) {
+        let Run { program, timeline, .. } = *self;
+        if program.resources.is_empty() || timeline.end == Time::ZERO {
+            return;
+        }
+        let _ = writeln!(out, "\n{}", paint.strong("carried"));
+        let names = widest(program.resources.iter().map(|r| &*r.name));
+        let seconds = timeline.end.0 as f64 * 1e-12;
+        for (resource, carried) in program.resources.iter().zip(timeline.carried(program)) {
+            let used = carried as f64 / seconds;
+            let _ = writeln!(
+                out,
+                "  {:names$}  {}  {:>5.1} %  {:>9}  {} of {}",
+                resource.name,
+                paint.operation(bar(used / resource.capacity, BAR)),
+                used / resource.capacity * 100.0,
+                bytes(carried),
+                rate(used),
+                rate(resource.capacity)
+            );
+        }
+    }
+
+    fn longest_text(&self, out: &mut String, paint: Paint) {
+        let Run { program, timeline, .. } = *self;
+        let mut longest: Vec<(Time, TaskId)> = timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state == State::Done)
+            .map(|(task, record)| (record.end - record.start, task))
+            .collect();
+        // The longest first; of equal ones the first task.
+        let order = |(time, task): &(Time, TaskId)| (std::cmp::Reverse(*time), *task);
+        if longest.len() > LONGEST {
+            longest.select_nth_unstable_by_key(LONGEST, order);
+            longest.truncate(LONGEST);
+        }
+        longest.sort_unstable_by_key(order);
+        if longest.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\n{}", paint.strong("longest tasks"));
+        let rows: Vec<(String, String, String)> = longest
+            .iter()
+            .map(|(_, task)| {
+                let label = program.tasks[*task].label.as_deref().unwrap_or("");
+                let operation = program.kernel(*task).operation();
+                (program.task_name(*task), cut(&clean(&operation), LABEL), cut(&clean(label), LABEL))
+            })
+            .collect();
+        let names = widest(rows.iter().map(|r| &*r.0));
+        let operations = widest(rows.iter().map(|r| &*r.1));
+        for ((time, _), (name, operation, label)) in longest.iter().zip(&rows) {
+            let operation = paint.operation(format!("{operation:operations$}"));
+            let line = format!("  {name:names$}  {time:>9}  {:>7}  {operation}  {label}", share(*time, timeline.end));
+            let _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+
+    fn waited(&self) -> Vec<Waited> {
+        let Run { program, timeline, .. } = *self;
+        let mut waits: Vec<(QueueId, SyncId, Time, TaskId)> = timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state != State::Waiting)
+            .filter_map(|(task, record)| {
+                Some((program.tasks[task].queue, record.stall?.sync, record.start.saturating_sub(record.ready), task))
+            })
+            .filter(|(_, _, time, _)| *time > Time::ZERO)
+            .collect();
+        waits.sort_unstable();
+        let mut waited: Vec<Waited> = Vec::new();
+        for (queue, sync, time, task) in waits {
+            let by = timeline.tasks[task].stall.and_then(|s| s.by);
+            match waited.last_mut().filter(|w| (w.queue, w.sync) == (queue, sync)) {
+                Some(w) => {
+                    w.total += time;
+                    w.times += 1;
+                    // Sorted: the waits of one queue for one sync come in order of their length.
+                    (w.longest, w.by) = (time, by);
+                }
+                None => waited.push(Waited { queue, sync, total: time, times: 1, longest: time, by }),
+            }
+        }
+        waited.sort_by_key(|w| std::cmp::Reverse(w.total));
+        waited.truncate(LONGEST);
+        waited
+    }
+
+    fn waited_text(&self, out: &mut String, paint: Paint) {
+        let Run { program, timeline, .. } = *self;
+        let waited = self.waited();
+        if waited.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\n{}", paint.strong("longest waits"));
+        let names = widest(waited.iter().map(|w| &*program.queues[w.queue].name));
+        let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
+        for w in &waited {
+            let (queue, sync) = (&program.queues[w.queue].name, &program.syncs[w.sync].name);
+            let _ = write!(out, "  {queue:names$}  {:>9}  {:>7}  for {sync:syncs$}", w.total, share(w.total, timeline.end));
+            if w.times > 1 {
+                let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
+            }
+            if let Some(by) = w.by {
+                let _ = write!(out, "  signalled by {}", program.task_name(by));
+            }
+            out.push('\n');
+        }
+    }
+
+    /// The answer to `run --json`.
+    pub fn report(&self) -> RunReport<'_> {
+        let Run { program, timeline, .. } = *self;
+        let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
+        RunReport {
+            program: self.file,
+            name: &program.name,
+            target: program.target,
+            latency_ns: timeline.end.ns(),
+            tasks: timeline.completed(),
+            moved_bytes: self.moved_bytes(),
+            outputs: self
+                .outputs
+                .iter()
+                .filter_map(|output| {
+                    let Port { name, element, shape, .. } = self.port(output)?;
+                    Some(OutputReport { name, dtype: element.name(), shape, path: output.path.as_deref() })
+                })
+                .collect(),
+            queues: program
+                .queues
+                .iter_enumerated()
+                .map(|(id, queue)| QueueReport { name: &queue.name, tasks: tasks[id.index()], busy_ns: busy[id].ns() })
+                .collect(),
+            resources: program
+                .resources
+                .iter()
+                .zip(timeline.carried(program))
+                .map(|(resource, bytes)| ResourceReport { name: &resource.name, bytes })
+                .collect(),
+            notes: &self.notes,
+            seed: self.seed,
+            wall_ms: self.wall_ms,
+        }
+    }
+}
+
+fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
+    let mut tasks = vec![0; program.queues.len()];
+    program.tasks.iter().for_each(|t| tasks[t.queue.index()] += 1);
+    tasks
+}
+
+/// What ran and how long it took.
+#[derive(Debug, Serialize)]
+pub struct RunReport<'a> {
+    /// The file as the user named it.
+    pub program: &'a str,
+    /// The program's own name for itself; empty where it has none.
+    pub name: &'a str,
+    /// Name of the target.
+    pub target: &'a str,
+    /// From the start to the instant at which the program reports that it is done.
+    pub latency_ns: f64,
+    /// Tasks that ran.
+    pub tasks: usize,
+    /// Bytes that all transfers moved, each counted once.
+    pub moved_bytes: u64,
+    /// What came out, in the program's order; empty when only times were asked for.
+    pub outputs: Vec<OutputReport<'a>>,
+    /// Engines, in the program's order.
+    pub queues: Vec<QueueReport<'a>>,
+    /// What transfers shared.
+    pub resources: Vec<ResourceReport<'a>>,
+    /// Whatever the user should know before trusting the numbers.
+    pub notes: &'a [String],
+    /// The seed of the random inputs; absent when every input was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Time that the command took, in milliseconds of the clock on the wall.
+    pub wall_ms: f64,
+}
+
+/// An output.
+#[derive(Debug, Serialize)]
+pub struct OutputReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its element type.
+    pub dtype: &'static str,
+    /// Dimensions, outermost first.
+    pub shape: &'a [u64],
+    /// The file that it was written to, from the working directory; null where none was asked for.
+    pub path: Option<&'a str>,
+}
+
+/// An engine.
+#[derive(Debug, Serialize)]
+pub struct QueueReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Tasks that it has.
+    pub tasks: usize,
+    /// Time that it spent on them; of several servers, the sum.
+    pub busy_ns: f64,
+}
+
+/// A shared resource.
+#[derive(Debug, Serialize)]
+pub struct ResourceReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Bytes that it carried.
+    pub bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use chipless_model::ElementType;
+    use chipless_sim::TimingOnly;
+
+    fn with_run(check: impl FnOnce(&Run<'_, '_>)) {
+        let program = example::pipeline();
+        let outcome = chipless_sim::run(&program, &mut TimingOnly);
+        assert_eq!(outcome.end, Ok(()));
+        let statistics = Statistics::of(ElementType::Float32, 2, &[0, 0, 128, 63, 0, 0, 0, 192]);
+        check(&Run {
+            file: "model.blob",
+            program: &program,
+            timeline: &outcome.timeline,
+            outputs: vec![Output { port: 0, path: Some("out/y.npy".into()), statistics }],
+            seed: Some(7),
+            notes: vec!["x is random (seed 7)".into()],
+            wall_ms: 1.25,
+        });
+    }
+
+    #[test]
+    fn the_page() {
+        with_run(|run| insta::assert_snapshot!(run.text(Paint::PLAIN)));
+    }
+
+    #[test]
+    fn json_has_the_contract() {
+        with_run(|run| insta::assert_snapshot!(serde_json::to_string_pretty(&run.report()).unwrap()));
+    }
+
+    #[test]
+    fn a_transfer_over_two_links_moves_its_bytes_once() {
+        with_run(|run| assert_eq!(run.moved_bytes(), 3 * 4096));
+    }
+
+    #[test]
+    fn a_program_without_tasks_divides_by_nothing() {
+        let (program, timeline) = (Program::default(), Timeline::default());
+        let run = Run { file: "empty", program: &program, timeline: &timeline, outputs: vec![], seed: None, notes: vec![], wall_ms: 0.0 };
+        insta::assert_snapshot!(run.text(Paint::PLAIN));
+    }
+}

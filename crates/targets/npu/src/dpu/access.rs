@@ -1,0 +1,112 @@
+//! Which bytes a workload touches.
+
+use super::region::{Region, Runs, TILE_BYTES};
+use super::weights::Entry;
+use super::workload::{Operation, Workload};
+use chipless_model::Pattern;
+
+/// What bytes of the own tile are known before anything runs: `known(offset, size)`.
+pub(super) type Known<'a> = &'a dyn Fn(u64, u64) -> Option<Vec<u8>>;
+
+impl Workload {
+    /// Every byte that the workload may touch, where nothing is known of its tables: weights and storage elements,
+    /// whose addresses are data, may then stand anywhere in the tile. Everything else is exact.
+    pub fn accesses(&self, visit: &mut dyn FnMut(Region)) {
+        self.accesses_with(&|_, _| None, visit);
+    }
+
+    /// Every byte that the workload may touch. `known(offset, size)` gives bytes of the own tile that are certain to
+    /// stand there when the workload runs: with the bytes of weight tables, sparsity maps and storage element pointers,
+    /// what these point at becomes exact.
+    pub fn accesses_with(&self, known: &dyn Fn(u64, u64) -> Option<Vec<u8>>, visit: &mut dyn FnMut(Region)) {
+        let mut read = |pattern: Pattern, may: bool| visit(Region { tile: self.tile, pattern, write: false, may });
+        match self.input.sparse {
+            None => self.input.dense_patterns(&self.geometry, &mut |pattern| read(pattern, false)),
+            Some(elements) => {
+                self.input.sparse_patterns(elements, &self.geometry, &mut |pattern| read(pattern, false));
+                match self.input.storage_elements(elements, &self.geometry, known) {
+                    Some(found) => merge(found, &mut |pattern| read(pattern, false)),
+                    None => read(Pattern::contiguous(0, TILE_BYTES), true),
+                }
+            }
+        }
+        if let Some(second) = &self.second {
+            second.dense_patterns(&self.geometry, &mut |pattern| read(pattern, false));
+        }
+        if self.uses_weight_table() {
+            let size = super::weights::Weights::table_bytes(self.geometry.outputs);
+            self.swizzled(self.weights.table, size, &mut |pattern| read(pattern, false));
+            if self.uses_weights() {
+                match self.known_bytes(self.weights.table, size, known) {
+                    Some(table) => self.weight_accesses(&self.weights.parse_table(&table), known, &mut read),
+                    None => read(Pattern::contiguous(0, TILE_BYTES), true),
+                }
+            }
+        }
+        if !self.continued {
+            self.output.patterns(self.tile, &mut |tile, pattern| visit(Region { tile, pattern, write: true, may: false }));
+        }
+    }
+
+    /// Weights and sparsity maps, from the entries of the table.
+    fn weight_accesses(&self, table: &[Entry], known: Known<'_>, read: &mut dyn FnMut(Pattern, bool)) {
+        let channels = if self.operation == Operation::Depthwise { 1 } else { self.input.channels(&self.geometry) };
+        let each = (self.geometry.taps() * channels) as u64;
+        let (mut exact, mut bound, mut maps) = (Vec::new(), Vec::new(), Vec::new());
+        for entry in table {
+            if self.weights.dense {
+                exact.push((entry.weights, self.weights.stored_bytes(each)));
+                continue;
+            }
+            let Some(map) = entry.map else { continue };
+            let size = each.div_ceil(8);
+            maps.push((map, size));
+            match self.known_bytes(map, size, known) {
+                Some(bytes) => {
+                    let stored = super::weights::count_bits(&bytes, 0, each as usize);
+                    exact.push((entry.weights, self.weights.stored_bytes(stored as u64)));
+                }
+                None => bound.push((entry.weights, self.weights.stored_bytes(each))),
+            }
+        }
+        for (ranges, may) in [(exact, false), (maps, false), (bound, true)] {
+            let mut pieces = Vec::new();
+            for (start, size) in ranges {
+                pieces.extend(self.weights.swizzle.pieces(start, size));
+            }
+            merge(pieces, &mut |pattern| read(pattern, may));
+        }
+    }
+
+    /// Patterns of bytes that are swizzled as weights are.
+    fn swizzled(&self, start: u64, size: u64, emit: &mut dyn FnMut(Pattern)) {
+        merge(self.weights.swizzle.pieces(start, size).collect(), emit);
+    }
+
+    /// Logical bytes that are swizzled as weights are.
+    fn known_bytes(&self, start: u64, size: u64, known: Known<'_>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        for (start, size) in self.weights.swizzle.pieces(start, size) {
+            bytes.extend(known(start, size)?);
+        }
+        (bytes.len() as u64 == size).then_some(bytes)
+    }
+}
+
+/// Ranges of bytes in any order as few patterns. Bytes that several ranges name come once.
+fn merge(mut ranges: Vec<(u64, u64)>, emit: &mut dyn FnMut(Pattern)) {
+    ranges.retain(|(_, size)| *size > 0);
+    ranges.sort_unstable();
+    let mut disjoint: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
+    for (start, size) in ranges {
+        match disjoint.last_mut() {
+            Some((first, length)) if start <= *first + *length => *length = (*length).max(start + size - *first),
+            _ => disjoint.push((start, size)),
+        }
+    }
+    let mut runs = Runs::new(emit);
+    for (start, size) in disjoint {
+        runs.push(start, size);
+    }
+    runs.finish();
+}

@@ -1,0 +1,288 @@
+//! Input tensors: where their elements stand, and how a window of them becomes a dense array `[y][x][c]`.
+//!
+//! Dense tensors are row-major with channels innermost. Sparse ones have a table of storage elements, one pointer for
+//! each pixel, and a map with one bit for each element, least significant first: 0 is the value zero, 1 the next stored
+//! value of the pixel's storage element.
+
+use super::formats::Element;
+use super::geometry::{Axes, Geometry, Slide};
+use super::region::{ADDRESS_SPACE, Runs};
+use super::swizzle::Swizzle;
+use super::weights::{bits, count_bits};
+use chipless_model::{ElementType, Fault, Loop, Pattern};
+
+/// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
+const COMPRESSED_PITCH: usize = 4;
+
+/// Bytes of a storage element pointer.
+const POINTER_BYTES: u64 = 4;
+
+/// An input tensor in a tile.
+#[derive(Clone, Debug)]
+pub(super) struct Tensor {
+    pub(super) format: ElementType,
+    pub(super) zero_point: i16,
+    /// Tile offset of element (0, 0, 0), or what storage element pointers count from.
+    pub(super) base: u64,
+    pub(super) size: Axes,
+    pub(super) swizzle: Swizzle,
+    pub(super) sparse: Option<StorageElements>,
+    /// Which of the four stored channels a compressed convolution takes, one bit each.
+    pub(super) pattern: Option<u16>,
+}
+
+/// Where the storage elements of a sparse tensor are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StorageElements {
+    /// Tile offset of the pointers, one for each pixel.
+    pub(super) table: u64,
+    /// Tile offset of the map, one bit for each element.
+    pub(super) map: u64,
+}
+
+impl Tensor {
+    /// Channels of the dense array that a window becomes.
+    pub(super) fn channels(&self, geometry: &Geometry) -> usize {
+        self.pattern.map_or(geometry.channels, |pattern| pattern.count_ones() as usize)
+    }
+
+    /// Channels of a pixel in memory.
+    fn pitch(&self) -> usize {
+        if self.pattern.is_some() { COMPRESSED_PITCH } else { self.size.z }
+    }
+
+    /// Bytes of this many elements.
+    fn bytes(&self, elements: usize) -> u64 {
+        (elements as u64 * self.format.bits()).div_ceil(8)
+    }
+
+    /// First channel and number of channels of a pixel that are read.
+    fn read_channels(&self, geometry: &Geometry) -> (usize, usize) {
+        if self.pattern.is_some() { (0, COMPRESSED_PITCH) } else { (geometry.start.z, geometry.channels) }
+    }
+
+    /// The window as a dense array `[y][x][c]`, integers less their zero point.
+    pub(super) fn gather<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+        match self.sparse {
+            Some(elements) => self.gather_sparse(elements, tile, geometry),
+            None => self.gather_dense(tile, geometry),
+        }
+    }
+
+    fn gather_dense<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+        let window = geometry.window();
+        let (first, read) = self.read_channels(geometry);
+        let (_, end) = self.dense_span(geometry);
+        // The array is at most four times as large as what the tile holds, and a swizzled row ends where it starts.
+        if end > tile.len() as u64 {
+            return Err(self.outside("activations", end, tile));
+        }
+        let channels = self.channels(geometry);
+        let mut dense = vec![T::default(); window.y * window.x * channels];
+        let whole = first == 0 && read == self.pitch();
+        let (mut scratch, mut pixels) = (Vec::new(), vec![T::default(); if self.pattern.is_some() { window.x * read } else { 0 }]);
+        for (y, row) in dense.chunks_exact_mut(window.x * channels).enumerate() {
+            let y = geometry.start.y + y;
+            if whole {
+                let size = self.bytes(window.x * read);
+                let bytes = self.swizzle.read(tile, self.position(y, geometry.start.x, 0), size, &mut scratch);
+                let bytes = bytes.ok_or_else(|| self.outside("activations", end, tile))?;
+                match self.pattern {
+                    None => self.decode(bytes, row)?,
+                    Some(pattern) => {
+                        self.decode(bytes, &mut pixels)?;
+                        let taken = pixels.chunks_exact(read).flat_map(|pixel| pixel.iter().enumerate()).filter(|(c, _)| pattern >> c & 1 == 1);
+                        row.iter_mut().zip(taken).for_each(|(value, (_, stored))| *value = *stored);
+                    }
+                }
+            } else {
+                for (x, pixel) in row.chunks_exact_mut(channels).enumerate() {
+                    let address = self.position(y, geometry.start.x + x, first);
+                    let bytes = self.swizzle.read(tile, address, self.bytes(read), &mut scratch);
+                    self.decode(bytes.ok_or_else(|| self.outside("activations", end, tile))?, pixel)?;
+                }
+            }
+        }
+        Ok(dense)
+    }
+
+    fn gather_sparse<T: Element>(&self, elements: StorageElements, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+        let window = geometry.window();
+        let first = geometry.start.z;
+        let last = self.pixel(geometry.start.y + window.y - 1, geometry.start.x + window.x - 1);
+        let map_end = elements.map + ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
+        // One bit of the map for each element of the array: it cannot be much larger than the tile.
+        if map_end > tile.len() as u64 {
+            return Err(self.outside("sparsity map", map_end, tile));
+        }
+        let map = tile.get(elements.map as usize..).unwrap_or_default();
+        let mut dense = vec![T::default(); window.volume()];
+        let mut packed = vec![T::default(); self.size.z];
+        for (index, pixel) in dense.chunks_exact_mut(window.z).enumerate() {
+            let number = self.pixel(geometry.start.y + index / window.x, geometry.start.x + index % window.x);
+            let bit = number * self.size.z;
+            let before = count_bits(map, bit, first);
+            let stored = count_bits(map, bit + first, window.z);
+            if stored == 0 {
+                continue;
+            }
+            let pointer = elements.table + number as u64 * POINTER_BYTES;
+            let data = self.base + self.storage_element(tile, pointer, index, geometry)?;
+            let packed = &mut packed[..before + stored];
+            let size = self.bytes(packed.len());
+            let bytes = tile.get(data as usize..).and_then(|rest| rest.get(..size as usize)).ok_or_else(|| {
+                let at = format!("pixel ({}, {})", geometry.start.x + index % window.x, geometry.start.y + index / window.x);
+                self.outside(&format!("storage element of {at} ({size} bytes at {data:#x})"), data + size, tile)
+            })?;
+            self.decode(bytes, packed)?;
+            let mut values = packed[before..].iter();
+            for (value, present) in pixel.iter_mut().zip(bits(map, bit + first)) {
+                if present && let Some(stored) = values.next() {
+                    *value = *stored;
+                }
+            }
+        }
+        Ok(dense)
+    }
+
+    /// The offset from the tensor's base that a storage element pointer names.
+    fn storage_element(&self, tile: &[u8], pointer: u64, index: usize, geometry: &Geometry) -> Result<u64, Fault> {
+        let word = tile.get(pointer as usize..).and_then(|rest| rest.first_chunk());
+        let word = u32::from_le_bytes(*word.ok_or_else(|| self.outside("storage element table", pointer + POINTER_BYTES, tile))?);
+        if word & 0x1ff != 0 {
+            let (x, y) = (geometry.start.x + index % geometry.x.size, geometry.start.y + index / geometry.x.size);
+            return Err(Fault::unsupported(format!(
+                "storage element of pixel ({x}, {y}): its pointer {word:#x} counts from base {}; only base 0 is known",
+                word & 0x1ff
+            )));
+        }
+        Ok(pointer_offset(word))
+    }
+
+    fn decode<T: Element>(&self, bytes: &[u8], out: &mut [T]) -> Result<(), Fault> {
+        T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("activations: {e}")))
+    }
+
+    fn outside(&self, what: &str, end: u64, tile: &[u8]) -> Fault {
+        Fault::program(format!("{what}: ends at {end:#x}, beyond the tile's {:#x} bytes", tile.len()))
+    }
+
+    fn pixel(&self, y: usize, x: usize) -> usize {
+        y * self.size.x + x
+    }
+
+    /// Tile offset of an element of a dense tensor, before swizzling.
+    fn position(&self, y: usize, x: usize, c: usize) -> u64 {
+        self.base + (self.pixel(y, x) * self.pitch() + c) as u64 * self.format.bits() / 8
+    }
+
+    /// First byte of a window of a dense tensor and the end of its last, before swizzling.
+    fn dense_span(&self, geometry: &Geometry) -> (u64, u64) {
+        let (window, start) = (geometry.window(), geometry.start);
+        let (first, read) = self.read_channels(geometry);
+        let last = self.position(start.y + window.y - 1, start.x + window.x - 1, first);
+        (self.position(start.y, start.x, first), last + self.bytes(read))
+    }
+
+    /// The bytes of a dense tensor that the taps of a window fall on.
+    pub(super) fn dense_patterns(&self, geometry: &Geometry, emit: &mut dyn FnMut(Pattern)) {
+        let (first, read) = self.read_channels(geometry);
+        let (start, end) = self.dense_span(geometry);
+        if end > ADDRESS_SPACE {
+            // Nowhere to be read from: one piece says so as well as millions.
+            emit(Pattern::contiguous(start, end - start));
+            return;
+        }
+        if self.swizzle.is_off() {
+            // Rows and columns repeat regularly: a loop for each.
+            let pixel = self.bytes(self.pitch()) as i64;
+            let row = self.bytes(self.pitch() * self.size.x) as i64;
+            for (y, rows) in regular(geometry.y) {
+                for (x, columns) in regular(geometry.x) {
+                    let start = self.position(geometry.start.y + y.start, geometry.start.x + x.start, first);
+                    let whole = [
+                        Loop { count: x.len() as u64, stride: pixel },
+                        Loop { count: columns, stride: geometry.x.stride as i64 * pixel },
+                        Loop { count: y.len() as u64, stride: row },
+                        Loop { count: rows, stride: geometry.y.stride as i64 * row },
+                    ];
+                    emit(Pattern::new(start, self.bytes(read), whole));
+                }
+            }
+            return;
+        }
+        let columns: Vec<_> = geometry.x.taps().collect();
+        let whole = first == 0 && read == self.pitch();
+        let mut runs = Runs::new(emit);
+        for y in geometry.y.taps().flatten() {
+            for x in &columns {
+                let (pixels, together) = if whole { (1, x.len()) } else { (x.len(), 1) };
+                for i in 0..pixels {
+                    let start = self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
+                    for (start, size) in self.swizzle.pieces(start, self.bytes(read * together)) {
+                        runs.push(start, size);
+                    }
+                }
+            }
+        }
+        runs.finish();
+    }
+
+    /// The bytes of a sparse tensor's pointers and map that belong to a window.
+    pub(super) fn sparse_patterns(&self, elements: StorageElements, geometry: &Geometry, emit: &mut dyn FnMut(Pattern)) {
+        let window = geometry.window();
+        let first = self.pixel(geometry.start.y, geometry.start.x) as u64;
+        let rows = Loop { count: window.y as u64, stride: self.size.x as i64 * POINTER_BYTES as i64 };
+        emit(Pattern::new(elements.table + first * POINTER_BYTES, window.x as u64 * POINTER_BYTES, [rows]));
+        let mut map = Runs::new(emit);
+        for y in 0..window.y {
+            let start = self.pixel(geometry.start.y + y, geometry.start.x) * self.size.z;
+            let (start, end) = (start / 8, (start + window.x * self.size.z).div_ceil(8));
+            map.push(elements.map + start as u64, (end - start) as u64);
+        }
+        map.finish();
+    }
+
+    /// Every storage element of a window: tile offset and bytes, from the bytes of the pointers and of the map.
+    /// `None` where those are not known.
+    pub(super) fn storage_elements(
+        &self,
+        elements: StorageElements,
+        geometry: &Geometry,
+        known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
+    ) -> Option<Vec<(u64, u64)>> {
+        let window = geometry.window();
+        let mut found = Vec::new();
+        for y in 0..window.y {
+            let row = self.pixel(geometry.start.y + y, geometry.start.x);
+            let pointers = known(elements.table + row as u64 * POINTER_BYTES, window.x as u64 * POINTER_BYTES)?;
+            let (start, end) = (row * self.size.z / 8, ((row + window.x) * self.size.z).div_ceil(8));
+            let map = known(elements.map + start as u64, (end - start) as u64)?;
+            for (x, pointer) in pointers.as_chunks().0.iter().enumerate() {
+                let stored = count_bits(&map, (row + x) * self.size.z - start * 8, geometry.start.z + window.z);
+                if stored > 0 {
+                    found.push((self.base + pointer_offset(u32::from_le_bytes(*pointer)), self.bytes(stored)));
+                }
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Bits 9 to 31 of a pointer count units of 16 bytes.
+fn pointer_offset(word: u32) -> u64 {
+    u64::from(word >> 9) * 16
+}
+
+/// The taps of an axis as a range of positions and how often it repeats, one stride apart. Windows that are cut by
+/// padding stand alone.
+fn regular(slide: Slide) -> Vec<(std::ops::Range<usize>, u64)> {
+    let mut found: Vec<(std::ops::Range<usize>, u64)> = Vec::new();
+    for range in slide.taps() {
+        match found.last_mut() {
+            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => *count += 1,
+            _ => found.push((range, 1)),
+        }
+    }
+    found
+}

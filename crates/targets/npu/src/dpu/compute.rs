@@ -1,0 +1,182 @@
+//! The sums: what the multipliers make of a window of activations and the weights.
+
+use super::formats::Element;
+use super::geometry::Slide;
+use super::weights::Entry;
+use super::workload::{Operation, Workload};
+use chipless_kernels::window::{self, Window};
+use chipless_kernels::{Error, Update};
+use chipless_model::Fault;
+
+/// Weights that are held dense at a time; channels beyond are done in groups. More than the memory of a tile holds.
+const DENSE_WEIGHTS: usize = 4 << 20;
+
+impl Workload {
+    /// The sums of the box, `[y][x][k]`, on top of what the accumulators hold.
+    pub(super) fn sums<T: Element>(&self, tile: &[u8], table: &[Entry], earlier: Option<Vec<T::Sum>>) -> Result<Vec<T::Sum>, Fault> {
+        let mut input: Vec<T> = self.input.gather(tile, &self.geometry)?;
+        let update = if earlier.is_some() { Update::Accumulate } else { Update::Set };
+        let count = self.geometry.extent().volume();
+        let sums = || earlier.unwrap_or_else(|| vec![T::Sum::default(); count]);
+        match self.operation {
+            Operation::Convolution => self.convolution(tile, table, &mut input, sums(), update),
+            Operation::Depthwise => self.depthwise(tile, table, &mut input, sums(), update),
+            Operation::MaxPool => {
+                let mut largest = vec![T::default(); count];
+                window::pool_max(&self.window(), &input, &mut largest).map_err(refused)?;
+                Ok(largest.into_iter().map(T::Sum::from).collect())
+            }
+            Operation::AveragePool { weight } => {
+                let weight = self.constant(weight)?;
+                let mut sums = sums();
+                window::pool_sum(&self.window(), &input, &mut sums, Update::Set).map_err(refused)?;
+                sums.iter_mut().for_each(|sum| *sum = T::scale(*sum, weight));
+                Ok(sums)
+            }
+            Operation::Add { scale_a, scale_b } => {
+                let second: Vec<T> = match &self.second {
+                    Some(second) => second.gather(tile, &self.geometry)?,
+                    None => Vec::new(),
+                };
+                Ok(input.into_iter().zip(second).map(|(a, b)| T::scaled_add(a, scale_a, b, scale_b)).collect())
+            }
+        }
+    }
+
+    fn convolution<T: Element>(
+        &self,
+        tile: &[u8],
+        table: &[Entry],
+        input: &mut [T],
+        mut sums: Vec<T::Sum>,
+        update: Update,
+    ) -> Result<Vec<T::Sum>, Fault> {
+        let window = self.window();
+        let each = self.geometry.taps() * window.channels;
+        let hidden = self.hide(input);
+        let group = (DENSE_WEIGHTS / each).max(1);
+        for (number, entries) in table.chunks(group).enumerate() {
+            let first = number * group;
+            let weights: Vec<T> = self.weights.gather(tile, entries, first, each)?;
+            if entries.len() == table.len() {
+                window::convolve(&window, input, &weights, entries.len(), &mut sums, update).map_err(refused)?;
+            } else {
+                // The group's columns of the sums, and back.
+                let columns = sums.chunks_exact(table.len()).flat_map(|pixel| &pixel[first..][..entries.len()]);
+                let mut part: Vec<T::Sum> = columns.copied().collect();
+                window::convolve(&window, input, &weights, entries.len(), &mut part, update).map_err(refused)?;
+                for (pixel, part) in sums.chunks_exact_mut(table.len()).zip(part.chunks_exact(entries.len())) {
+                    pixel[first..][..part.len()].copy_from_slice(part);
+                }
+            }
+            if hidden.is_empty() {
+                continue;
+            }
+            let present = self.presence(tile, entries, first, each)?;
+            for (index, value) in &hidden {
+                self.each_tap(index / window.channels, |position, tap| {
+                    let sums = &mut sums[position * table.len() + first..][..entries.len()];
+                    for (k, sum) in sums.iter_mut().enumerate() {
+                        let weight = k * each + tap * window.channels + index % window.channels;
+                        if present[weight] {
+                            *sum = value.multiply_add_to(weights[weight], *sum);
+                        }
+                    }
+                });
+            }
+        }
+        Ok(sums)
+    }
+
+    fn depthwise<T: Element>(
+        &self,
+        tile: &[u8],
+        table: &[Entry],
+        input: &mut [T],
+        mut sums: Vec<T::Sum>,
+        update: Update,
+    ) -> Result<Vec<T::Sum>, Fault> {
+        let (taps, channels) = (self.geometry.taps(), self.geometry.channels);
+        let hidden = self.hide(input);
+        let weights: Vec<T> = self.weights.gather(tile, table, 0, taps)?;
+        window::depthwise(&self.window(), input, &weights, &mut sums, update).map_err(refused)?;
+        if hidden.is_empty() {
+            return Ok(sums);
+        }
+        let present = self.presence(tile, table, 0, taps)?;
+        for (index, value) in &hidden {
+            let channel = index % channels;
+            self.each_tap(index / channels, |position, tap| {
+                let (sum, weight) = (&mut sums[position * channels + channel], channel * taps + tap);
+                if present[weight] {
+                    *sum = value.multiply_add_to(weights[weight], *sum);
+                }
+            });
+        }
+        Ok(sums)
+    }
+
+    /// Takes out of the input of a sparse convolution what would turn the zero of an absent weight into a NaN: whatever
+    /// stands behind absent weights contributes nothing, garbage included. It comes back weight by weight.
+    fn hide<T: Element>(&self, input: &mut [T]) -> Vec<(usize, T)> {
+        if self.weights.dense {
+            return Vec::new();
+        }
+        let hidden = input.iter_mut().enumerate().filter(|(_, value)| !value.is_finite());
+        hidden.map(|(index, value)| (index, std::mem::take(value))).collect()
+    }
+
+    /// Which of the weights of these channels are stored.
+    fn presence(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<bool>, Fault> {
+        let mut present = Vec::with_capacity(entries.len() * each);
+        for (channel, entry) in (first..).zip(entries) {
+            present.extend(self.weights.presence(tile, entry, channel, each)?);
+        }
+        Ok(present)
+    }
+
+    /// Calls with every output position that looks at a pixel of the window, and with the tap that it does it by.
+    fn each_tap(&self, pixel: usize, mut visit: impl FnMut(usize, usize)) {
+        let (x, y) = (self.geometry.x, self.geometry.y);
+        let outputs = |slide: Slide, at: usize| {
+            (0..slide.kernel).filter_map(move |tap| {
+                let from = (at + slide.pad).checked_sub(tap)?;
+                (from % slide.stride == 0 && from / slide.stride < slide.outputs).then_some((tap, from / slide.stride))
+            })
+        };
+        for (tap_y, out_y) in outputs(y, pixel / x.size) {
+            for (tap_x, out_x) in outputs(x, pixel % x.size) {
+                visit(out_y * x.outputs + out_x, tap_y * x.kernel + tap_x);
+            }
+        }
+    }
+
+    /// The constant weight of an average pool.
+    fn constant<T: Element>(&self, bits: u16) -> Result<T, Fault> {
+        let mut value = [T::default()];
+        let size = self.weights.format.bits().div_ceil(8) as usize;
+        T::decode(self.weights.format, 0, &bits.to_le_bytes()[..size], &mut value).map_err(refused)?;
+        Ok(value[0])
+    }
+
+    fn window(&self) -> Window {
+        let (x, y) = (self.geometry.x, self.geometry.y);
+        Window {
+            size_x: x.size,
+            size_y: y.size,
+            channels: self.input.channels(&self.geometry),
+            kernel_x: x.kernel,
+            kernel_y: y.kernel,
+            stride_x: x.stride,
+            stride_y: y.stride,
+            pad_left: x.pad,
+            pad_up: y.pad,
+            out_x: x.outputs,
+            out_y: y.outputs,
+        }
+    }
+}
+
+fn refused(error: Error) -> Fault {
+    Fault::program(error.to_string())
+}

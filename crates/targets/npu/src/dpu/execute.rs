@@ -1,0 +1,110 @@
+//! Executing a workload: gather, sum, post-process, write.
+
+use super::geometry::Axes;
+use super::post::Elements;
+use super::weights::Entry;
+use super::workload::Workload;
+use chipless_model::{Fault, Kind};
+
+/// The tiles' memories, as a workload sees them.
+pub trait TileMemory {
+    /// The bytes of a tile's address space; `None` where there is no such tile.
+    fn tile(&self, tile: u8) -> Option<&[u8]>;
+
+    /// The bytes of a tile's address space, to be written.
+    fn tile_mut(&mut self, tile: u8) -> Option<&mut [u8]>;
+}
+
+/// Sums that a [continued](Workload::is_continued) workload left in the accumulators of its DPU.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partial {
+    extent: Axes,
+    sums: Sums,
+}
+
+/// Sums `[y][x][k]` of the two classes of numbers that the multipliers know.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Sums {
+    Floats(Vec<f32>),
+    /// Wrapping, as 32-bit accumulators do.
+    Integers(Vec<i32>),
+}
+
+impl Workload {
+    /// Does what the task does. Reads of the own tile, then writes to the own tile and to those of halo regions.
+    ///
+    /// `partial` carries the accumulators of the tile's DPU from one workload to the next: `None` before the first one.
+    /// A continued workload leaves its sums there and writes nothing (the compiler gives such a task no output buffer
+    /// but the accumulators); the next one adds its own and, unless it is continued itself, finishes them.
+    ///
+    /// # Errors
+    /// What [`unsupported`](Workload::unsupported) names, pointers in tables that leave the tile, sums that do not
+    /// belong to this box. Nothing has been written then.
+    pub fn execute(&self, memory: &mut dyn TileMemory, partial: &mut Option<Partial>) -> Result<(), Fault> {
+        let earlier = partial.take();
+        if let Some(reason) = self.unsupported() {
+            return Err(Fault::unsupported(reason));
+        }
+        if let Some(earlier) = &earlier {
+            self.check_continues(earlier)?;
+        }
+        let tile = memory.tile(self.tile).ok_or_else(|| Fault::program(format!("tile {} does not exist", self.tile)))?;
+        if self.continued {
+            self.check_accumulators(tile)?;
+        } else {
+            self.output.check(self.tile, memory)?;
+        }
+        let table = if self.uses_weight_table() { self.weights.read_table(tile, self.geometry.outputs)? } else { Vec::new() };
+        let sums = match (self.input.format.kind(), earlier.map(|earlier| earlier.sums)) {
+            (Kind::Float, None) => Sums::Floats(self.sums::<f32>(tile, &table, None)?),
+            (Kind::Float, Some(Sums::Floats(earlier))) => Sums::Floats(self.sums::<f32>(tile, &table, Some(earlier))?),
+            (Kind::Signed | Kind::Unsigned, None) => Sums::Integers(self.sums::<i16>(tile, &table, None)?),
+            (Kind::Signed | Kind::Unsigned, Some(Sums::Integers(earlier))) => {
+                Sums::Integers(self.sums::<i16>(tile, &table, Some(earlier))?)
+            }
+            _ => return Err(Fault::program("the accumulators hold continued sums of another type")),
+        };
+        if self.continued {
+            *partial = Some(Partial { extent: self.geometry.extent(), sums });
+            return Ok(());
+        }
+        let elements = self.finish(sums, &table)?;
+        match elements {
+            Elements::One(elements) => self.output.write(self.tile, &elements, memory),
+            Elements::Two(elements) => self.output.write(self.tile, &elements, memory),
+            Elements::Four(elements) => self.output.write(self.tile, &elements, memory),
+        }
+    }
+
+    fn finish(&self, sums: Sums, table: &[Entry]) -> Result<Elements, Fault> {
+        match sums {
+            Sums::Floats(sums) => self.post.floats(sums, self.geometry.outputs, table),
+            Sums::Integers(sums) => self.post.integers(&sums, self.geometry.outputs, table),
+        }
+    }
+
+    /// Sums that are not written do not have to fit a tile, but no accumulators hold more than a tile does.
+    fn check_accumulators(&self, tile: &[u8]) -> Result<(), Fault> {
+        let extent = self.geometry.extent();
+        if extent.volume() > tile.len() {
+            return Err(Fault::program(format!("continued sums of {} do not fit into any accumulators", extent.describe())));
+        }
+        Ok(())
+    }
+
+    /// Whether the sums that the accumulators hold belong to this box.
+    fn check_continues(&self, earlier: &Partial) -> Result<(), Fault> {
+        let extent = self.geometry.extent();
+        if !self.uses_weights() {
+            return Err(Fault::program(format!("the accumulators hold a continued convolution, this workload is {}", self.operation())));
+        }
+        if earlier.extent != extent {
+            return Err(Fault::program(format!(
+                "the accumulators hold a continued box of {}, this workload computes {}",
+                earlier.extent.describe(),
+                extent.describe()
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! Stored elements as numbers to compute with: floats as `f32`, integers as `i16` less their zero point.
+
+use chipless_kernels::{Error, Number, cast};
+use chipless_model::{ElementType, Kind};
+
+/// The element type of a mode register (`amode`, `wmode`); `None` for numbers that mean nothing.
+/// FP8 is E5M2; 9 is reserved for E4M3 (public firmware headers and compiler sources).
+pub(super) fn input_format(mode: u32) -> Option<ElementType> {
+    Some(match mode {
+        0 => ElementType::Float16,
+        1 => ElementType::UInt8,
+        2 => ElementType::Int8,
+        3 => ElementType::Int4,
+        4 => ElementType::Int2,
+        5 => ElementType::BFloat16,
+        6 => ElementType::UInt4,
+        7 => ElementType::Binary,
+        8 => ElementType::Float8E5M2,
+        9 => ElementType::Float8E4M3Fn,
+        _ => return None,
+    })
+}
+
+/// An 8-bit zero point register, signed or not as the elements that it belongs to. Floats have none.
+pub(super) fn zero_point(format: ElementType, register: u32) -> i16 {
+    match format.kind() {
+        Kind::Float => 0,
+        Kind::Signed => i16::from(register as u8 as i8),
+        Kind::Unsigned => i16::from(register as u8),
+    }
+}
+
+/// Numbers of the two classes that the multipliers know: floats, and integers with 32-bit accumulators that wrap.
+pub(super) trait Element: Number<Sum: From<Self>> {
+    /// Elements as numbers; integers less their zero point.
+    fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [Self]) -> Result<(), Error>;
+
+    /// `sum · factor`.
+    fn scale(sum: Self::Sum, factor: Self) -> Self::Sum;
+
+    /// `a · scale_a + b · scale_b`.
+    fn scaled_add(a: Self, scale_a: u16, b: Self, scale_b: u16) -> Self::Sum;
+
+    /// Whether the product with zero is zero.
+    fn is_finite(self) -> bool;
+}
+
+impl Element for f32 {
+    fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+        cast::decode_f32(format, bytes, out)?;
+        if zero_point != 0 {
+            let zero_point = f32::from(zero_point);
+            out.iter_mut().for_each(|value| *value -= zero_point);
+        }
+        Ok(())
+    }
+
+    fn scale(sum: f32, factor: f32) -> f32 {
+        sum * factor
+    }
+
+    fn scaled_add(a: f32, scale_a: u16, b: f32, scale_b: u16) -> f32 {
+        a * f32::from(scale_a) + b * f32::from(scale_b)
+    }
+
+    fn is_finite(self) -> bool {
+        f32::is_finite(self)
+    }
+}
+
+impl Element for i16 {
+    fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [i16]) -> Result<(), Error> {
+        cast::decode_i16(format, bytes, out)?;
+        if zero_point != 0 {
+            // Elements have 8 bits at most and so do zero points.
+            out.iter_mut().for_each(|value| *value = value.wrapping_sub(zero_point));
+        }
+        Ok(())
+    }
+
+    fn scale(sum: i32, factor: i16) -> i32 {
+        sum.wrapping_mul(i32::from(factor))
+    }
+
+    fn scaled_add(a: i16, scale_a: u16, b: i16, scale_b: u16) -> i32 {
+        // 9 bits times 16, twice: 26 bits.
+        i32::from(a) * i32::from(scale_a) + i32::from(b) * i32::from(scale_b)
+    }
+
+    fn is_finite(self) -> bool {
+        true
+    }
+}

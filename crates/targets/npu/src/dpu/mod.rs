@@ -1,0 +1,33 @@
+//! The DPU, the convolution engine of a tile.
+//!
+//! A task is a *variant* of an *invariant*: the invariant (352 bytes) says what a layer does on a tile, the variant
+//! (224 bytes) which box of the output it computes. [`Workload::decode`] resolves both into one thing to do. It can say
+//! which bytes it touches ([`Workload::accesses`]), do it ([`Workload::execute`]), describe it
+//! ([`Workload::operation`], [`Workload::details`]) and estimate its time ([`Workload::cycles`]).
+//!
+//! All addresses are offsets into the tile's own 2 MiB of address space; only the output stage reaches other tiles, by
+//! halo regions. Facts come from Intel's open sources (register tables, NNRT headers, compiler) and from programs of the
+//! vendor's compiler: what is marked unproven rests on the sources alone.
+
+mod access;
+mod activations;
+mod compute;
+mod cost;
+mod execute;
+mod formats;
+mod geometry;
+mod output;
+mod post;
+mod region;
+mod registers;
+mod swizzle;
+mod weights;
+mod workload;
+
+#[cfg(test)]
+mod tests;
+
+pub use cost::DpuFigures;
+pub use execute::{Partial, TileMemory};
+pub use region::{Region, TILE_BYTES};
+pub use workload::{DecodeError, Workload};

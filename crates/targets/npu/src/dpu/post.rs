@@ -1,0 +1,430 @@
+//! The post-processing engine (PPE): what happens to a sum before it is stored.
+//!
+//! Floats: `(sum + bias) · scale` in binary32, then the slope for negative values, then one conversion to the stored
+//! type, then an upper clamp on the stored bit pattern. Integers: `(sum + bias) · multiplier`, shifted right with
+//! rounding, then the slope for negative values, then the zero point, then clamps; or the unrounded value as binary16.
+//! Scale and bias come from registers or, channel by channel, from the weight table.
+
+use super::registers::Invariant;
+use super::weights::Entry;
+use super::workload::{DecodeError, Operation};
+use chipless_kernels::cast::{Rounding, encode_f32};
+use chipless_model::{ElementType, Fault, Kind};
+use half::f16;
+
+/// How sums become elements.
+#[derive(Clone, Debug)]
+pub(super) enum Post {
+    /// Values of the input's float type pass as they are (max pooling).
+    Bypass {
+        format: ElementType,
+    },
+    Float(FloatPost),
+    Integer(IntegerPost),
+    /// Decodes, but is not executed.
+    Unknown {
+        reason: String,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct FloatPost {
+    /// Bias and scale of all channels; `None`: from the weight table.
+    scale: Option<(f32, f32)>,
+    /// Factor of negative values.
+    slope: Option<f32>,
+    target: FloatTarget,
+    /// Bit pattern, as a signed integer, that stored values do not exceed.
+    high_clamp: i32,
+}
+
+/// What a float becomes.
+#[derive(Clone, Debug)]
+enum FloatTarget {
+    Float32,
+    Float16 { saturate: bool, flush: bool },
+    BFloat16 { nearest: bool },
+    Float8(ElementType),
+    /// The nearest integer goes through the integer stages.
+    Integer(IntegerPost),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct IntegerPost {
+    /// Bias and scale of all channels; `None`: from the weight table.
+    scale: Option<(i32, Scale)>,
+    /// Factor of negative values, as a multiplier and a right shift.
+    slope: (i64, u32),
+    zero_point: i64,
+    low: i32,
+    high: i32,
+    target: IntegerTarget,
+}
+
+/// What an integer becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IntegerTarget {
+    /// Its low bytes.
+    Bytes(u32),
+    /// Binary16, without having been rounded to an integer; the upper clamp is a bit pattern.
+    Float16,
+}
+
+/// A factor below one: `multiplier · 2^-shift`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scale {
+    multiplier: u16,
+    shift: u32,
+    round: Round,
+}
+
+/// How a right shift rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Round {
+    NearestEven,
+    NearestAway,
+    Down,
+}
+
+impl Round {
+    fn from_register(value: u32) -> Option<Round> {
+        match value {
+            0 => Some(Round::NearestEven),
+            2 => Some(Round::NearestAway),
+            3 => Some(Round::Down),
+            _ => None,
+        }
+    }
+
+    fn shift(self, value: i64, shift: u32) -> i64 {
+        let Some(below) = shift.checked_sub(1) else { return value };
+        let (floor, half) = (value >> shift, 1i64 << below);
+        let rest = value - (floor << shift);
+        let up = match self {
+            Round::NearestEven => rest > half || (rest == half && floor & 1 == 1),
+            Round::NearestAway => rest > half || (rest == half && value >= 0),
+            Round::Down => false,
+        };
+        floor + i64::from(up)
+    }
+}
+
+impl Scale {
+    /// The scale word of a weight table entry.
+    fn from_word(word: u32) -> Option<Scale> {
+        let round = Round::from_register(word >> 14 & 3)?;
+        Some(Scale { multiplier: (word >> 16) as u16, shift: word >> 8 & 0x3f, round })
+    }
+}
+
+/// Results as they are stored, `[y][x][z]`.
+pub(super) enum Elements {
+    One(Vec<[u8; 1]>),
+    Two(Vec<[u8; 2]>),
+    Four(Vec<[u8; 4]>),
+}
+
+impl Post {
+    pub(super) fn decode(i: &Invariant, operation: Operation, input: ElementType) -> Result<Post, DecodeError> {
+        let bits = 1 << i.dtype;
+        if bits < 8 {
+            return Ok(Post::Unknown { reason: "output elements of less than a byte (odu dtype)".into() });
+        }
+        let width = |expected: u32, what: &str| {
+            if bits == expected { Ok(()) } else { Err(DecodeError::new("odu dtype", format_args!("{expected} bits for {what}"), format_args!("{bits} bits"))) }
+        };
+        if input.kind() != Kind::Float {
+            return IntegerPost::decode(i, bits, i.ppe_i32_convert).map(|post| match post {
+                _ if i.ppe_fp_bypass == 0 => Post::Unknown { reason: "integer sums in the float PPE (ppe_fp_bypass 0)".into() },
+                None => Post::Unknown { reason: "float8 from integers (ppe_i32_convert 2)".into() },
+                Some(post) => Post::Integer(post),
+            });
+        }
+        if i.ppe_fp_bypass == 1 {
+            return Ok(if operation == Operation::MaxPool && input.bits() == u64::from(bits) {
+                Post::Bypass { format: input }
+            } else {
+                Post::Unknown { reason: "float sums that bypass the PPE (ppe_fp_bypass 1)".into() }
+            });
+        }
+        let target = match i.ppe_fp_convert {
+            0 => width(32, "float32 (ppe_fp_convert 0)").map(|()| FloatTarget::Float32)?,
+            1 => {
+                width(16, "float16 (ppe_fp_convert 1)")?;
+                FloatTarget::Float16 { saturate: i.ppe_fp16_clamp == 1, flush: i.ppe_fp16_ftz == 1 }
+            }
+            2 => width(16, "bfloat16 (ppe_fp_convert 2)").map(|()| FloatTarget::BFloat16 { nearest: i.ppe_bf16_round == 1 })?,
+            3 => width(8, "bf8 (ppe_fp_convert 3)").map(|()| FloatTarget::Float8(ElementType::Float8E5M2))?,
+            5 => width(8, "hf8 (ppe_fp_convert 5)").map(|()| FloatTarget::Float8(ElementType::Float8E4M3Fn))?,
+            4 => match IntegerPost::decode(i, bits, 0)? {
+                Some(post) if post.scale.is_some() => FloatTarget::Integer(post),
+                _ => return Ok(Post::Unknown { reason: "integers from floats with scales of the weight table".into() }),
+            },
+            other => return Err(DecodeError::new("ppe_fp_convert", "0 to 5", other)),
+        };
+        Ok(Post::Float(FloatPost {
+            scale: (i.ppe_fp_scale_override == 1).then(|| (f32::from_bits(i.ppe_fp_bias), f32::from_bits(i.ppe_fp_scale))),
+            slope: (i.ppe_fp_prelu_en == 1).then(|| f32::from_bits(i.ppe_fp_prelu)),
+            high_clamp: i.ppe_scale_hclamp as i32,
+            target,
+        }))
+    }
+
+    /// Whether scale and bias come from the weight table.
+    pub(super) fn scale_from_table(&self) -> bool {
+        match self {
+            Post::Bypass { .. } | Post::Unknown { .. } => false,
+            Post::Float(post) => post.scale.is_none(),
+            Post::Integer(post) => post.scale.is_none(),
+        }
+    }
+
+    pub(super) fn unsupported(&self) -> Option<&str> {
+        match self {
+            Post::Unknown { reason } => Some(reason),
+            _ => None,
+        }
+    }
+
+    pub(super) fn unproven(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Post::Float(post) = self {
+            match &post.target {
+                FloatTarget::Float16 { flush: true, .. } => found.push("flushing of float16 denormals (ppe_fp16_ftz)".into()),
+                FloatTarget::BFloat16 { .. } => found.push("bfloat16 results".into()),
+                FloatTarget::Float8(format) => found.push(format!("{format} results")),
+                FloatTarget::Float32 if post.high_clamp != i32::MAX => found.push("an upper clamp of float32 results".into()),
+                _ => {}
+            }
+        }
+        let integer = match self {
+            Post::Integer(post) | Post::Float(FloatPost { target: FloatTarget::Integer(post), .. }) => post,
+            _ => return found,
+        };
+        if matches!(integer.target, IntegerTarget::Bytes(2 | 4)) {
+            found.push("integer results of more than 8 bits".into());
+        }
+        if let Some((_, Scale { round: round @ (Round::NearestAway | Round::Down), shift: 1.., .. })) = integer.scale {
+            found.push(format!("integer rounding {round:?} (ppe_scale_round)"));
+        }
+        found
+    }
+
+    /// What a reader of a listing wants to know of the activation function.
+    pub(super) fn describe(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        match self {
+            Post::Float(FloatPost { slope, high_clamp, target, .. }) => {
+                match slope {
+                    Some(0.0) => found.push("ReLU".into()),
+                    Some(slope) => found.push(format!("slope {slope}")),
+                    None => {}
+                }
+                if *high_clamp != i32::MAX && matches!(target, FloatTarget::Float16 { .. }) {
+                    found.push(format!("at most {}", f16::from_bits(*high_clamp as u16)));
+                }
+            }
+            Post::Integer(IntegerPost { slope, zero_point, low, high, target, .. }) => {
+                match slope {
+                    (0, _) => found.push("ReLU".into()),
+                    (1, 0) => {}
+                    (multiplier, shift) => found.push(format!("slope {multiplier}/2^{shift}")),
+                }
+                if *zero_point != 0 {
+                    found.push(format!("zero point {zero_point}"));
+                }
+                match target {
+                    IntegerTarget::Float16 if *high != i32::MAX => found.push(format!("at most {}", f16::from_bits(*high as u16))),
+                    IntegerTarget::Bytes(_) if (*low, *high) != (i32::MIN, i32::MAX) => found.push(format!("clamp {low} to {high}")),
+                    _ => {}
+                }
+            }
+            Post::Bypass { .. } | Post::Unknown { .. } => {}
+        }
+        found
+    }
+
+    /// The type of the results.
+    pub(super) fn result(&self, bits: u32) -> String {
+        match self {
+            Post::Bypass { format } => format.to_string(),
+            Post::Float(FloatPost { target, .. }) => match target {
+                FloatTarget::Float32 => ElementType::Float32.to_string(),
+                FloatTarget::Float16 { .. } => ElementType::Float16.to_string(),
+                FloatTarget::BFloat16 { .. } => ElementType::BFloat16.to_string(),
+                FloatTarget::Float8(format) => format.to_string(),
+                FloatTarget::Integer(post) => post.result(),
+            },
+            Post::Integer(post) => post.result(),
+            Post::Unknown { .. } => format!("{bits} bits"),
+        }
+    }
+
+    /// Float sums `[y][x][z]`, `table.len()` or else `channels` to a pixel, as elements.
+    pub(super) fn floats(&self, mut sums: Vec<f32>, channels: usize, table: &[Entry]) -> Result<Elements, Fault> {
+        match self {
+            Post::Bypass { format } if format.bits() == 16 => Ok(Elements::Two(encode(*format, &sums)?)),
+            Post::Bypass { format } => Ok(Elements::One(encode(*format, &sums)?)),
+            Post::Float(post) => {
+                post.scale_and_slope(&mut sums, channels, table);
+                post.convert(sums)
+            }
+            Post::Integer(_) | Post::Unknown { .. } => Err(Fault::unsupported("float sums in the integer PPE")),
+        }
+    }
+
+    /// Integer sums `[y][x][z]` as elements.
+    pub(super) fn integers(&self, sums: &[i32], channels: usize, table: &[Entry]) -> Result<Elements, Fault> {
+        let Post::Integer(post) = self else { return Err(Fault::unsupported("integer sums in the float PPE")) };
+        let scales = match post.scale {
+            Some(scale) => vec![scale; channels],
+            None => table.iter().enumerate().map(|(channel, entry)| {
+                let scale = Scale::from_word(entry.scale).ok_or_else(|| {
+                    Fault::program(format!("weight table, channel {channel}: scale {:#010x} has a reserved rounding mode", entry.scale))
+                })?;
+                Ok((entry.bias as i32, scale))
+            }).collect::<Result<Vec<_>, Fault>>()?,
+        };
+        let values = sums.chunks_exact(channels).flat_map(|pixel| pixel.iter().zip(&scales));
+        Ok(match post.target {
+            IntegerTarget::Float16 => Elements::Two(values.map(|(sum, (bias, scale))| post.half(*sum, *bias, *scale)).collect()),
+            IntegerTarget::Bytes(bytes) => {
+                let values = values.map(|(sum, (bias, scale))| post.integer(i64::from(*sum) + i64::from(*bias), *scale));
+                match bytes {
+                    1 => Elements::One(values.map(|v| [v as u8]).collect()),
+                    2 => Elements::Two(values.map(|v| (v as i16).to_le_bytes()).collect()),
+                    _ => Elements::Four(values.map(i32::to_le_bytes).collect()),
+                }
+            }
+        })
+    }
+}
+
+impl FloatPost {
+    fn scale_and_slope(&self, sums: &mut [f32], channels: usize, table: &[Entry]) {
+        let slope = self.slope.unwrap_or(1.0);
+        let finish = |sum: f32, bias: f32, scale: f32| {
+            let value = (sum + bias) * scale;
+            if value < 0.0 { value * slope } else { value }
+        };
+        if let Some((bias, scale)) = self.scale {
+            sums.iter_mut().for_each(|sum| *sum = finish(*sum, bias, scale));
+            return;
+        }
+        let (biases, scales): (Vec<f32>, Vec<f32>) = table.iter().map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale))).unzip();
+        for pixel in sums.chunks_exact_mut(channels) {
+            for ((sum, bias), scale) in pixel.iter_mut().zip(&biases).zip(&scales) {
+                *sum = finish(*sum, *bias, *scale);
+            }
+        }
+    }
+
+    fn convert(&self, mut values: Vec<f32>) -> Result<Elements, Fault> {
+        match &self.target {
+            FloatTarget::Float32 => {
+                let clamp = |v: f32| (v.to_bits() as i32).min(self.high_clamp).to_le_bytes();
+                Ok(Elements::Four(values.into_iter().map(clamp).collect()))
+            }
+            FloatTarget::Float16 { saturate, flush } => {
+                if *saturate {
+                    let limit = f16::MAX.to_f32();
+                    values.iter_mut().for_each(|v| *v = v.clamp(-limit, limit));
+                }
+                let mut halves = encode(ElementType::Float16, &values)?;
+                self.clamp_patterns(&mut halves, |pattern| if *flush && pattern & 0x7c00 == 0 { pattern & -0x8000 } else { pattern });
+                Ok(Elements::Two(halves))
+            }
+            FloatTarget::BFloat16 { nearest } => {
+                if !nearest {
+                    // The upper half as it is; a NaN stays one.
+                    values.iter_mut().filter(|v| !v.is_nan()).for_each(|v| *v = f32::from_bits(v.to_bits() & 0xffff_0000));
+                }
+                let mut halves = encode(ElementType::BFloat16, &values)?;
+                self.clamp_patterns(&mut halves, |pattern| pattern);
+                Ok(Elements::Two(halves))
+            }
+            FloatTarget::Float8(format) => Ok(Elements::One(encode(*format, &values)?)),
+            FloatTarget::Integer(post) => {
+                let Some((bias, scale)) = post.scale else { return Err(Fault::unsupported("integer scales of the weight table")) };
+                let values = values.into_iter().map(|v| post.integer(i64::from(v.round_ties_even() as i32) + i64::from(bias), scale));
+                Ok(match post.target {
+                    IntegerTarget::Bytes(1) => Elements::One(values.map(|v| [v as u8]).collect()),
+                    IntegerTarget::Bytes(2) => Elements::Two(values.map(|v| (v as i16).to_le_bytes()).collect()),
+                    _ => Elements::Four(values.map(i32::to_le_bytes).collect()),
+                })
+            }
+        }
+    }
+
+    fn clamp_patterns(&self, halves: &mut [[u8; 2]], flush: impl Fn(i16) -> i16) {
+        for half in halves {
+            let pattern = i32::from(flush(i16::from_le_bytes(*half))).min(self.high_clamp);
+            *half = (pattern as i16).to_le_bytes();
+        }
+    }
+}
+
+impl IntegerPost {
+    /// `None` where integers become something that is not known.
+    fn decode(i: &Invariant, bits: u32, convert: u32) -> Result<Option<IntegerPost>, DecodeError> {
+        let target = match convert {
+            0 => IntegerTarget::Bytes(bits / 8),
+            1 if bits == 16 => IntegerTarget::Float16,
+            1 => return Err(DecodeError::new("odu dtype", "16 bits for float16 (ppe_i32_convert 1)", format_args!("{bits} bits"))),
+            2 => return Ok(None),
+            other => return Err(DecodeError::new("ppe_i32_convert", "0 to 2", other)),
+        };
+        let round = Round::from_register(i.ppe_scale_round)
+            .ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
+        let scale = Scale { multiplier: i.ppe_scale_mult as u16, shift: i.ppe_scale_shift, round };
+        Ok(Some(IntegerPost {
+            scale: (i.ppe_scale_override == 1).then_some((i.ppe_bias as i32, scale)),
+            slope: (i64::from(i.ppe_prelu_mult), i.ppe_prelu_shift),
+            // Nine bits, two's complement.
+            zero_point: i64::from(i.ppe_g8_bias_c) - if i.ppe_g8_bias_c >= 1 << 8 { 1 << 9 } else { 0 },
+            low: i.ppe_scale_lclamp as i32,
+            high: i.ppe_scale_hclamp as i32,
+            target,
+        }))
+    }
+
+    fn result(&self) -> String {
+        match self.target {
+            IntegerTarget::Float16 => ElementType::Float16.to_string(),
+            IntegerTarget::Bytes(1) if self.low >= 0 => ElementType::UInt8.to_string(),
+            IntegerTarget::Bytes(bytes) => format!("int{}", bytes * 8),
+        }
+    }
+
+    fn integer(&self, biased: i64, scale: Scale) -> i32 {
+        // 34 bits of sum and bias, 16 of multiplier, 11 of slope: 61 bits.
+        let mut value = scale.round.shift(biased * i64::from(scale.multiplier), scale.shift);
+        if value < 0 {
+            value = scale.round.shift(value * self.slope.0, self.slope.1);
+        }
+        // Not `clamp`, which panics where the limits cross.
+        (value + self.zero_point).max(i64::from(self.low)).min(i64::from(self.high)) as i32
+    }
+
+    fn half(&self, sum: i32, bias: i32, scale: Scale) -> [u8; 2] {
+        let scaled = (i64::from(sum) + i64::from(bias)) * i64::from(scale.multiplier);
+        let mut value = scaled as f64 * power(scale.shift);
+        if value < 0.0 {
+            value *= self.slope.0 as f64 * power(self.slope.1);
+        }
+        let pattern = i32::from(f16::from_f64(value + self.zero_point as f64).to_bits() as i16).min(self.high);
+        (pattern as i16).to_le_bytes()
+    }
+}
+
+/// `2^-shift`, exactly.
+fn power(shift: u32) -> f64 {
+    f64::from_bits((1023 - u64::from(shift)) << 52)
+}
+
+fn encode<const SIZE: usize>(format: ElementType, values: &[f32]) -> Result<Vec<[u8; SIZE]>, Fault> {
+    let mut elements = vec![[0; SIZE]; values.len()];
+    encode_f32(format, values, Rounding::NearestEven, elements.as_flattened_mut())
+        .map_err(|e| Fault::program(format!("results: {e}")))?;
+    Ok(elements)
+}

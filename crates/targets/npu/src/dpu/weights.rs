@@ -1,0 +1,191 @@
+//! Weight tables, weights, their sparsity maps and palettes.
+//!
+//! The table has 16 bytes for each output channel: where its weights stand, where its sparsity map stands, scale, bias.
+//! The weights of a channel stand in the order `[ky][kx][c]`. Where they are sparse, a map has one bit for each, least
+//! significant first, and only the weights whose bit is set are stored. Table, weights and maps are swizzled alike.
+
+use super::formats::Element;
+use super::swizzle::Swizzle;
+use chipless_model::{ElementType, Fault};
+
+/// Bytes of a weight table entry.
+const ENTRY_BYTES: u64 = 16;
+
+/// The sparsity pointer of a channel without a map.
+const NO_MAP: u32 = 0xff_ffff;
+
+/// Where weights come from.
+#[derive(Clone, Debug)]
+pub(super) struct Weights {
+    /// Tile offset of the weight table.
+    pub(super) table: u64,
+    /// Added to the pointers of the table.
+    pub(super) offset: u64,
+    /// What the elements are; with a palette, what its entries are.
+    pub(super) format: ElementType,
+    pub(super) zero_point: i16,
+    /// All weights are stored; no map.
+    pub(super) dense: bool,
+    pub(super) swizzle: Swizzle,
+    pub(super) palette: Option<Palette>,
+}
+
+/// Sixteen weights that 4-bit codes choose from.
+#[derive(Clone, Debug)]
+pub(super) struct Palette {
+    pub(super) entries: [u16; 16],
+}
+
+impl Palette {
+    fn values<T: Element>(&self, format: ElementType, zero_point: i16) -> Result<[T; 16], Fault> {
+        let mut bytes = [0; 32];
+        let size = if format.bits() == 16 { 2 } else { 1 };
+        for (bytes, entry) in bytes.chunks_exact_mut(size).zip(self.entries) {
+            bytes.copy_from_slice(&entry.to_le_bytes()[..size]);
+        }
+        let mut values = [T::default(); 16];
+        T::decode(format, zero_point, &bytes[..16 * size], &mut values).map_err(|e| Fault::program(format!("palette: {e}")))?;
+        Ok(values)
+    }
+}
+
+/// What the weight table says of an output channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Tile offset of the weights.
+    pub(super) weights: u64,
+    /// Tile offset of the sparsity map.
+    pub(super) map: Option<u64>,
+    pub(super) scale: u32,
+    pub(super) bias: u32,
+}
+
+impl Weights {
+    /// Bytes of the table for this many channels.
+    pub(super) fn table_bytes(channels: usize) -> u64 {
+        channels as u64 * ENTRY_BYTES
+    }
+
+    /// Bits of a stored weight.
+    pub(super) fn stored_bits(&self) -> u64 {
+        if self.palette.is_some() { 4 } else { self.format.bits() }
+    }
+
+    /// Bytes that this many stored weights take.
+    pub(super) fn stored_bytes(&self, count: u64) -> u64 {
+        (count * self.stored_bits()).div_ceil(8)
+    }
+
+    /// The entries of a table from its logical bytes.
+    pub(super) fn parse_table(&self, bytes: &[u8]) -> Vec<Entry> {
+        let word = |bytes: &[u8; 16], at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let entry = |bytes: &[u8; 16]| Entry {
+            weights: u64::from(word(bytes, 0)) + self.offset,
+            map: (word(bytes, 4) != NO_MAP).then(|| u64::from(word(bytes, 4)) + self.offset),
+            scale: word(bytes, 8),
+            bias: word(bytes, 12),
+        };
+        bytes.as_chunks().0.iter().map(entry).collect()
+    }
+
+    /// The entries of the table for this many channels.
+    pub(super) fn read_table(&self, tile: &[u8], channels: usize) -> Result<Vec<Entry>, Fault> {
+        let size = Weights::table_bytes(channels);
+        let mut scratch = Vec::new();
+        let bytes = self.swizzle.read(tile, self.table, size, &mut scratch).ok_or_else(|| {
+            Fault::program(format!(
+                "weight table: {size} bytes for {channels} channels at {:#x} do not lie in the tile's {:#x} bytes",
+                self.table,
+                tile.len()
+            ))
+        })?;
+        Ok(self.parse_table(bytes))
+    }
+
+    /// The weights of these channels, `each` for every channel, absent ones as zero. Channels are counted from `first` in errors.
+    pub(super) fn gather<T: Element>(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<T>, Fault> {
+        let mut weights = vec![T::default(); entries.len() * each];
+        let palette = self.palette.as_ref().map(|palette| palette.values::<T>(self.format, self.zero_point)).transpose()?;
+        let (mut scratch, mut packed) = (Vec::new(), vec![T::default(); if self.dense { 0 } else { each }]);
+        for (channel, (entry, weights)) in (first..).zip(entries.iter().zip(weights.chunks_exact_mut(each.max(1)))) {
+            if self.dense {
+                self.stored(tile, entry, channel, palette.as_ref(), weights, &mut scratch)?;
+                continue;
+            }
+            let present = self.presence(tile, entry, channel, each)?;
+            let count = present.iter().filter(|present| **present).count();
+            let packed = &mut packed[..count];
+            self.stored(tile, entry, channel, palette.as_ref(), packed, &mut scratch)?;
+            let mut stored = packed.iter();
+            for (weight, present) in weights.iter_mut().zip(present) {
+                if present && let Some(value) = stored.next() {
+                    *weight = *value;
+                }
+            }
+        }
+        Ok(weights)
+    }
+
+    /// Which weights of a channel are stored.
+    pub(super) fn presence(&self, tile: &[u8], entry: &Entry, channel: usize, each: usize) -> Result<Vec<bool>, Fault> {
+        if self.dense {
+            return Ok(vec![true; each]);
+        }
+        let map = entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
+        let size = (each as u64).div_ceil(8);
+        let mut scratch = Vec::new();
+        let bytes = self.swizzle.read(tile, map, size, &mut scratch).ok_or_else(|| {
+            Fault::program(format!(
+                "weight table, channel {channel}: its sparsity map of {size} bytes at {map:#x} does not lie in the tile's {:#x} bytes",
+                tile.len()
+            ))
+        })?;
+        Ok(bits(bytes, 0).take(each).collect())
+    }
+
+    /// The stored weights of a channel, from the first.
+    fn stored<T: Element>(
+        &self,
+        tile: &[u8],
+        entry: &Entry,
+        channel: usize,
+        palette: Option<&[T; 16]>,
+        out: &mut [T],
+        scratch: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let size = self.stored_bytes(out.len() as u64);
+        let bytes = self.swizzle.read(tile, entry.weights, size, scratch).ok_or_else(|| {
+            Fault::program(format!(
+                "weight table, channel {channel}: its {} weights ({size} bytes) at {:#x} do not lie in the tile's {:#x} bytes",
+                out.len(),
+                entry.weights,
+                tile.len()
+            ))
+        })?;
+        let Some(palette) = palette else {
+            return T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("weights of channel {channel}: {e}")));
+        };
+        let codes = bytes.iter().flat_map(|byte| [byte & 0xf, byte >> 4]);
+        for (weight, code) in out.iter_mut().zip(codes) {
+            *weight = palette[usize::from(code)];
+        }
+        Ok(())
+    }
+}
+
+/// The bits of a map from bit `first`, least significant first.
+pub(super) fn bits(map: &[u8], first: usize) -> impl Iterator<Item = bool> {
+    let bytes = map.get(first / 8..).unwrap_or_default();
+    bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1)).skip(first % 8)
+}
+
+/// How many of `count` bits of a map from bit `first` are set. Bits beyond its end are not.
+pub(super) fn count_bits(map: &[u8], first: usize, count: usize) -> usize {
+    let (map, first) = (map.get(first / 8..).unwrap_or_default(), first % 8);
+    let ones_before = |end: usize| {
+        let (whole, rest) = map.split_at_checked(end / 8).unwrap_or((map, &[]));
+        let rest = rest.first().map_or(0, |byte| (byte & ((1 << (end % 8)) - 1)).count_ones());
+        whole.iter().map(|byte| byte.count_ones() as usize).sum::<usize>() + rest as usize
+    };
+    ones_before(first + count) - ones_before(first)
+}

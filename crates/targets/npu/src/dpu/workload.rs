@@ -1,0 +1,330 @@
+//! A variant of an invariant as one thing to do: registers resolved into operation, geometry, formats and addresses.
+
+use super::activations::{StorageElements, Tensor};
+use super::formats::{self, input_format};
+use super::geometry::{Axes, Geometry, Slide};
+use super::output::Output;
+use super::post::Post;
+use super::registers::{self, Invariant, Variant};
+use super::swizzle::Swizzle;
+use super::weights::{Palette, Weights};
+use chipless_model::{ElementType, Kind};
+use std::fmt;
+
+/// A register value that no DPU can execute.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: expected {expected}, found {found}")]
+pub struct DecodeError {
+    /// The register field, under its name in the register tables.
+    pub field: &'static str,
+    /// What it may hold.
+    pub expected: String,
+    /// What it holds.
+    pub found: String,
+}
+
+impl DecodeError {
+    pub(super) fn new(field: &'static str, expected: impl fmt::Display, found: impl fmt::Display) -> DecodeError {
+        DecodeError { field, expected: expected.to_string(), found: found.to_string() }
+    }
+}
+
+/// What a workload computes before its output stages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Operation {
+    /// Every output channel sees every input channel.
+    Convolution,
+    /// Every output channel sees its own input channel.
+    Depthwise,
+    /// The largest value of the window.
+    MaxPool,
+    /// The sum of the window times a constant: its bits, in the format of the weights.
+    AveragePool { weight: u16 },
+    /// `a · scale_a + b · scale_b`, with scales that are plain integers.
+    Add { scale_a: u16, scale_b: u16 },
+}
+
+/// One DPU task: a variant of an invariant on one tile.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    pub(super) tile: u8,
+    pub(super) operation: Operation,
+    pub(super) geometry: Geometry,
+    pub(super) input: Tensor,
+    /// The second operand of an elementwise operation.
+    pub(super) second: Option<Tensor>,
+    pub(super) weights: Weights,
+    pub(super) post: Post,
+    pub(super) output: Output,
+    /// The sums stay in the accumulators for the next workload of this DPU.
+    pub(super) continued: bool,
+    pub(super) unsupported: Option<String>,
+    pub(super) unproven: Option<String>,
+}
+
+impl Workload {
+    /// Decodes a variant (224 bytes) and its invariant (352 bytes), as they stand in CMX, for the DPU of `tile`.
+    ///
+    /// # Errors
+    /// Values that no DPU can execute: empty boxes, boxes outside their tensors, windows that do not give the output box,
+    /// reserved numbers, formats that do not go together. What a DPU may do but Chipless does not know how decodes and
+    /// says so in [`unsupported`](Workload::unsupported).
+    pub fn decode(
+        invariant: &[u8; Invariant::BYTES],
+        variant: &[u8; Variant::BYTES],
+        tile: u8,
+    ) -> Result<Workload, DecodeError> {
+        let i = Invariant::decode(invariant);
+        let v = Variant::decode(variant);
+        if tile >= 6 {
+            return Err(DecodeError::new("tile", "0 to 5", tile));
+        }
+        let output = Output::decode(&i, &v, registers::halo_regions(variant))?;
+        let operation = operation(&i)?;
+        let geometry = geometry(&i, &v, operation)?;
+        let activations = input_format(i.amode).ok_or_else(|| DecodeError::new("amode", "a format, 0 to 9", i.amode))?;
+        let weights = input_format(i.wmode).ok_or_else(|| DecodeError::new("wmode", "a format, 0 to 9", i.wmode))?;
+        if activations.kind() != Kind::Float && weights.kind() == Kind::Float && operation != Operation::MaxPool {
+            return Err(DecodeError::new("wmode", format_args!("an integer format for {activations} activations"), weights));
+        }
+        let key = |field, key| Swizzle::from_key(key).ok_or_else(|| DecodeError::new(field, "a swizzle key, 0 to 5", key));
+        let activation_swizzle = key("swizzle_key_offset", v.swizzle_key_offset)?;
+        let weight_swizzle = key("wt_swizzle_key", v.wt_swizzle_key)?;
+
+        let size = Axes { x: i.tensor_size_x as usize, y: i.tensor_size_y as usize, z: i.tensor_size_z as usize };
+        let input = Tensor {
+            format: activations,
+            zero_point: if operation == Operation::MaxPool { 0 } else { formats::zero_point(activations, i.mpe_actbias) },
+            base: u64::from(i.act_offset0) + u64::from(i.tensor_start) * 16,
+            size,
+            swizzle: activation_swizzle,
+            sparse: (i.act_dense == 0).then(|| StorageElements {
+                table: u64::from(i.se_addr),
+                map: u64::from(i.sparsity_addr),
+            }),
+            pattern: (i.layer1_cmp_en == 1).then_some(i.cm_sp_pattern as u16),
+        };
+        let second = matches!(operation, Operation::Add { .. }).then(|| Tensor {
+            format: weights,
+            zero_point: formats::zero_point(weights, i.mpe_wtbias),
+            base: u64::from(v.weight_start) * 16,
+            size,
+            swizzle: weight_swizzle,
+            sparse: None,
+            pattern: None,
+        });
+        let weights = Weights {
+            table: u64::from(v.weight_start),
+            offset: u64::from(i.wt_offset),
+            format: weights,
+            zero_point: formats::zero_point(weights, i.mpe_wtbias),
+            dense: i.wt_dense == 1,
+            swizzle: weight_swizzle,
+            palette: (i.wt_plt_cfg != 0).then(|| Palette { entries: registers::palette(invariant) }),
+        };
+        let mut workload = Workload {
+            tile,
+            operation,
+            geometry,
+            post: Post::decode(&i, operation, activations)?,
+            output,
+            input,
+            second,
+            weights,
+            continued: v.conv_cond == 1,
+            unsupported: None,
+            unproven: None,
+        };
+        workload.unsupported = workload.find_unsupported(&i, &v);
+        workload.unproven = workload.find_unproven(&i);
+        Ok(workload)
+    }
+
+    /// Names what this workload needs and Chipless does not execute; `None` where it can be executed.
+    pub fn unsupported(&self) -> Option<String> {
+        self.unsupported.clone()
+    }
+
+    /// Names what this workload does by rules of public sources that no program at hand has proven.
+    pub fn unproven(&self) -> Option<std::borrow::Cow<'_, str>> {
+        self.unproven.as_deref().map(Into::into)
+    }
+
+    /// Whether the sums stay in the DPU's accumulators, for its next workload to go on with, and nothing is written.
+    pub fn is_continued(&self) -> bool {
+        self.continued
+    }
+
+    /// Whether each output channel has an entry in the weight table.
+    pub(super) fn uses_weight_table(&self) -> bool {
+        self.uses_weights() || (self.post.scale_from_table() && self.second.is_none() && !self.continued)
+    }
+
+    /// Whether weights are read.
+    pub(super) fn uses_weights(&self) -> bool {
+        matches!(self.operation, Operation::Convolution | Operation::Depthwise)
+    }
+
+    /// Whether every pixel, and the window's first channel in it, starts on a byte.
+    fn starts_on_bytes(&self) -> bool {
+        [Some(&self.input), self.second.as_ref()].into_iter().flatten().all(|tensor| {
+            [tensor.size.z, self.geometry.start.z].iter().all(|channels| channels * tensor.format.bits() as usize % 8 == 0)
+        })
+    }
+
+    fn find_unsupported(&self, i: &Invariant, v: &Variant) -> Option<String> {
+        let sparse = self.input.sparse.is_some();
+        let storage_element = match (i.npo2_se_z_split_en, i.se_z_split) {
+            (1, _) => (i.npo2_se_size as usize + 1) * 16,
+            (_, 0) => 8192,
+            (_, split) => 8usize << split,
+        };
+        let reasons = [
+            (i.write_sp == 1 || i.sp_out_en == 1, "sparse output (write_sp, sp_out_en)"),
+            (i.write_pt == 1, "pointer output (write_pt)"),
+            (i.write_ac == 0 && v.conv_cond == 0, "an output that is not written (write_ac 0)"),
+            (i.cast_enable0 | i.cast_enable1 | i.cast_enable2 == 1, "output broadcast (odu_cast)"),
+            (self.uses_weights() && matches!(i.wt_plt_cfg, 1 | 2), "1- and 2-bit weight palettes (wt_plt_cfg)"),
+            (self.uses_weights() && i.wt_plt_cfg == 3 && self.weights.format.bits() < 8, "palettes of elements of less than a byte"),
+            (!self.starts_on_bytes(), "pixels that start inside a byte"),
+            (i.zm_input == 0 || i.cm_input == 1, "channel-major input (cm_input)"),
+            (i.seed_wload == 1 || i.fifo_wr_wload == 1, "seed and FIFO workloads"),
+            (i.elop_wload == 1 && i.elop_wload_type == 1, "elementwise operations other than addition (elop_wload_type)"),
+            (v.bin_cfg == 1 || i.amode == 7 || (i.wmode == 7 && self.uses_weights()), "binary elements"),
+            (i.pad_en != 0, "padding with a value (pad_*_en)"),
+            (sparse && i.elop_wload == 1, "sparse elementwise operands"),
+            (sparse && (i.num_ses_in_z_dir != 0 || storage_element < self.input.size.z), "several storage elements in z"),
+            (sparse && i.sp_se_tbl_segment == 1, "segmented storage element tables"),
+            (sparse && v.dense_se == 1, "activation sparsity without a storage element table"),
+            (!sparse && v.dense_se == 0, "a storage element table without a sparsity map"),
+            (sparse && !self.input.swizzle.is_off(), "swizzled storage elements"),
+            (sparse && self.input.pattern.is_some(), "compressed input channels with storage elements"),
+            (self.input.pattern.is_some_and(|p| p == 0 || p > 0xf), "compressed input of more than four channels"),
+            (self.input.pattern.is_some() && self.operation != Operation::Convolution, "compressed input outside a convolution"),
+            (v.conv_cond == 1 && !matches!(self.operation, Operation::Convolution | Operation::Depthwise), "continued operations other than convolution"),
+            (i.elop_wload == 1 && self.post.scale_from_table(), "elementwise scales from a weight table"),
+        ];
+        let found: Vec<&str> =
+            reasons.into_iter().filter_map(|(found, reason)| found.then_some(reason)).chain(self.post.unsupported()).collect();
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+
+    fn find_unproven(&self, i: &Invariant) -> Option<String> {
+        let float = self.input.format.kind() == Kind::Float;
+        let weights = self.uses_weights() || self.second.is_some();
+        let proven_input = matches!(self.input.format, ElementType::Float16 | ElementType::UInt8);
+        let proven_weights = matches!(self.weights.format, ElementType::Float16 | ElementType::UInt8 | ElementType::Int8);
+        let keys = [self.input.swizzle, self.weights.swizzle, self.output.swizzle];
+        let reasons = [
+            (self.continued, "convolution continue (conv_cond)".into()),
+            (!proven_input, format!("{} activations", self.input.format)),
+            (weights && !proven_weights, format!("{} weights", self.weights.format)),
+            (keys.iter().any(|swizzle| (1..5).contains(&swizzle.key())), "swizzle keys 1 to 4".into()),
+            (self.uses_weights() && i.wt_offset != 0, "an offset for weight pointers (wt_offset)".into()),
+            (self.operation == Operation::Depthwise && !self.weights.dense, "sparse depthwise weights".into()),
+            (self.uses_weights() && !self.weights.dense && i.wt_plt_cfg != 0, "sparse palettised weights".into()),
+            (float && matches!(self.operation, Operation::Add { scale_a, scale_b } if (scale_a, scale_b) != (1, 1)), "scaled float operands".into()),
+            (i.mpe_daz == 1 || i.mpe_ftz == 1, "denormals as in IEEE arithmetic (mpe_daz and mpe_ftz are ignored)".into()),
+        ];
+        let found: Vec<String> = reasons.into_iter().filter_map(|(found, reason)| found.then_some(reason)).chain(self.post.unproven()).collect();
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+}
+
+fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
+    Ok(if i.elop_wload == 1 {
+        Operation::Add { scale_a: i.elop_scale_a as u16, scale_b: i.elop_scale_b as u16 }
+    } else if i.pool_wt_rd_dis == 1 {
+        match i.workload_operation {
+            0 => Operation::AveragePool { weight: i.pool_wt_data as u16 },
+            2 => Operation::MaxPool,
+            other => return Err(DecodeError::new("workload_operation", "0 (average) or 2 (max) for a pool", other)),
+        }
+    } else if i.workload_operation != 0 {
+        return Err(DecodeError::new("workload_operation", "0 for an operation with weights", i.workload_operation));
+    } else if i.dw_input == 1 {
+        Operation::Depthwise
+    } else {
+        Operation::Convolution
+    })
+}
+
+fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry, DecodeError> {
+    let within = |field, low: u32, high: u32, found: u32| {
+        if (low..=high).contains(&found) { Ok(found as usize) } else { Err(DecodeError::new(field, format_args!("{low} to {high}"), found)) }
+    };
+    let stride_y = if i.stride_y_en == 1 { i.stride_y } else { i.stride };
+    let slide = |axis: SlideRegisters| {
+        let kernel = within(axis.fields[0], 1, 11, axis.kernel)?;
+        // A window of padding only has no meaning.
+        within(axis.fields[1], 0, axis.kernel - 1, axis.pad)?;
+        within(axis.fields[2], 0, axis.kernel - 1, axis.pad_after)?;
+        within(axis.fields[3], 1, axis.tensor.saturating_sub(axis.start), axis.size)?;
+        let outputs = within(axis.fields[4], axis.begin, u32::MAX, axis.end)? + 1 - axis.begin as usize;
+        let (stride, pad) = (axis.stride as usize + 1, axis.pad as usize);
+        let needed = (outputs - 1) * stride + kernel;
+        let given = axis.size + axis.pad + axis.pad_after;
+        if needed > given as usize {
+            return Err(DecodeError::new(
+                axis.fields[3],
+                format_args!("{needed} positions with padding, for {outputs} outputs of kernel {kernel} and stride {stride}"),
+                given,
+            ));
+        }
+        // What lies behind the last tap is not looked at.
+        Ok(Slide { kernel, stride, pad, size: (axis.size as usize).min(needed - pad), outputs })
+    };
+    let x = slide(SlideRegisters {
+        fields: ["kernel_x", "pad_count_left", "pad_count_right", "workload_size_x", "te_end_x"],
+        kernel: i.kernel_x,
+        stride: i.stride,
+        pad: v.pad_count_left,
+        pad_after: v.pad_count_right,
+        tensor: i.tensor_size_x,
+        start: v.workload_start_x,
+        size: v.workload_size_x,
+        begin: v.te_beg_x,
+        end: v.te_end_x,
+    })?;
+    let y = slide(SlideRegisters {
+        fields: ["kernel_y", "pad_count_up", "pad_count_down", "workload_size_y", "te_end_y"],
+        kernel: i.kernel_y,
+        stride: stride_y,
+        pad: v.pad_count_up,
+        pad_after: v.pad_count_down,
+        tensor: i.tensor_size_y,
+        start: v.workload_start_y,
+        size: v.workload_size_y,
+        begin: v.te_beg_y,
+        end: v.te_end_y,
+    })?;
+    let channels = within("workload_size_z", 1, i.tensor_size_z.saturating_sub(v.workload_start_z), v.workload_size_z)?;
+    let outputs = within("te_end_z", v.te_beg_z, u32::MAX, v.te_end_z)? + 1 - v.te_beg_z as usize;
+    if operation != Operation::Convolution && channels != outputs {
+        return Err(DecodeError::new("workload_size_z", format_args!("as many channels as the output box has, {outputs}"), channels));
+    }
+    if matches!(operation, Operation::Add { .. }) {
+        within("kernel_x", 1, 1, i.kernel_x)?;
+        within("kernel_y", 1, 1, i.kernel_y)?;
+        within("stride", 0, 0, i.stride | stride_y)?;
+    }
+    for (field, size) in [("tensor_size_x", i.tensor_size_x), ("tensor_size_y", i.tensor_size_y), ("tensor_size_z", i.tensor_size_z)] {
+        within(field, 1, 8192, size)?;
+    }
+    let start = Axes { x: v.workload_start_x as usize, y: v.workload_start_y as usize, z: v.workload_start_z as usize };
+    Ok(Geometry { x, y, start, channels, outputs })
+}
+
+/// The registers of one axis of the window, with the names of those that may be wrong.
+struct SlideRegisters {
+    fields: [&'static str; 5],
+    kernel: u32,
+    stride: u32,
+    pad: u32,
+    pad_after: u32,
+    tensor: u32,
+    start: u32,
+    size: u32,
+    begin: u32,
+    end: u32,
+}

@@ -1,0 +1,65 @@
+//! DPU workloads.
+
+use super::{Cmx, Descriptors};
+use crate::dpu::{Partial, Region, TileMemory, Workload};
+use chipless_model::{Access, Certainty, Direction, Fault, Kernel, Storage};
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The accumulators of a tile's DPU, which a continued workload leaves to the next one.
+pub(crate) type Accumulators = Arc<Mutex<Option<Partial>>>;
+
+/// A DPU workload in the CMX of its tile.
+#[derive(Debug)]
+pub(crate) struct DpuTask<'i> {
+    pub(crate) descriptors: Descriptors<'i>,
+    pub(crate) cmx: Cmx,
+    pub(crate) workload: Workload,
+    pub(crate) accumulators: Accumulators,
+}
+
+impl Kernel for DpuTask<'_> {
+    fn operation(&self) -> Cow<'static, str> {
+        self.workload.operation()
+    }
+
+    fn details(&self) -> String {
+        self.workload.details()
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        self.descriptors.accesses(visit);
+        self.workload.accesses(&mut |Region { tile, pattern, write, may }| {
+            if let Some(buffer) = self.cmx.buffer(tile) {
+                let direction = if write { Direction::Write } else { Direction::Read };
+                let certainty = if may { Certainty::May } else { Certainty::Exact };
+                visit(Access { buffer, pattern, direction, certainty });
+            }
+        });
+    }
+
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        self.descriptors.check(storage)?;
+        let mut accumulators = self.accumulators.lock().unwrap_or_else(PoisonError::into_inner);
+        self.workload.execute(&mut Tiles { storage, cmx: self.cmx }, &mut accumulators)
+    }
+
+    fn unproven(&self) -> Option<Cow<'static, str>> {
+        self.workload.unproven().map(|what| what.into_owned().into())
+    }
+}
+
+struct Tiles<'s, 'b> {
+    storage: &'s mut Storage<'b>,
+    cmx: Cmx,
+}
+
+impl TileMemory for Tiles<'_, '_> {
+    fn tile(&self, tile: u8) -> Option<&[u8]> {
+        Some(self.storage.bytes(self.cmx.buffer(tile)?))
+    }
+
+    fn tile_mut(&mut self, tile: u8) -> Option<&mut [u8]> {
+        Some(self.storage.bytes_mut(self.cmx.buffer(tile)?))
+    }
+}

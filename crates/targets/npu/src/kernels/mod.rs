@@ -1,0 +1,58 @@
+//! What NPU4 tasks do to memory: DMA transfers, DPU workloads, SHAVE invocations.
+
+mod dma;
+mod dpu;
+mod shave;
+
+pub(crate) use dma::{Source, Transfer, list, rows_from};
+pub(crate) use dpu::{Accumulators, DpuTask};
+pub(crate) use shave::{Invocation, Work};
+
+use crate::address::{self, CMX_SIZE};
+use chipless_model::{Access, BufferId, Fault, Pattern, Storage};
+
+/// The bytes of a task's descriptors, where the hardware reads them: what was resolved when the program was lowered
+/// must still stand there when the task runs.
+#[derive(Debug)]
+pub(crate) struct Descriptors<'i>(pub(crate) Vec<(BufferId, u64, &'i [u8])>);
+
+impl Descriptors<'_> {
+    pub(crate) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        for (buffer, offset, bytes) in &self.0 {
+            visit(Access::read(*buffer, Pattern::contiguous(*offset, bytes.len() as u64)));
+        }
+    }
+
+    pub(crate) fn check(&self, storage: &Storage<'_>) -> Result<(), Fault> {
+        for (buffer, offset, bytes) in &self.0 {
+            let now = storage.bytes(*buffer).get(*offset as usize..).and_then(|b| b.get(..bytes.len()));
+            if now != Some(*bytes) {
+                let at = now.and_then(|now| now.iter().zip(*bytes).position(|(a, b)| a != b)).unwrap_or(0);
+                return Err(Fault::program(format!(
+                    "its descriptor at {offset:#x} was overwritten before it was executed: byte {at} differs from what the program fetched"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The CMX of all tiles, as one address space of buffers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cmx(pub(crate) [Option<BufferId>; address::TILES as usize]);
+
+impl Cmx {
+    pub(crate) fn buffer(&self, tile: u8) -> Option<BufferId> {
+        self.0.get(tile as usize).copied().flatten()
+    }
+
+    /// The buffer and offset of an address that names one tile.
+    pub(crate) fn locate(&self, address: u64) -> Option<(BufferId, u64)> {
+        let (tiles, offset) = address::cmx(address)?;
+        let mut tiles = address::tiles(tiles);
+        match (tiles.next(), tiles.next()) {
+            (Some(tile), None) if offset < CMX_SIZE => Some((self.buffer(tile)?, offset)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! SHAVE invocations: prebuilt kernels, recognised by their code and executed by our own implementation of the operation.
+
+use super::{Cmx, Descriptors};
+use crate::shave::{self, TensorRef, Values};
+use chipless_kernels::{cast, strided};
+use chipless_model::{Access, BufferId, Fault, Kernel, Kind, Pattern, Storage};
+use std::borrow::Cow;
+
+/// An invocation of a SHAVE kernel.
+#[derive(Debug)]
+pub(crate) struct Invocation<'i> {
+    pub(crate) descriptors: Descriptors<'i>,
+    pub(crate) cmx: Cmx,
+    pub(crate) work: Work,
+}
+
+/// What the kernel does.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// An operation that is known.
+    Known(Box<shave::Invocation>),
+    /// A kernel that no table names: its code, and what looks like its tensors.
+    Unknown {
+        /// First eight hexadecimal digits of the SHA-1 of its code.
+        hash: String,
+        /// Bytes of its code.
+        size: u64,
+        /// Tensors at the start of its arguments.
+        tensors: Vec<TensorRef>,
+    },
+    /// Not a kernel: cache maintenance and the like, which has no effect on memory here.
+    Maintenance(&'static str),
+}
+
+impl Kernel for Invocation<'_> {
+    fn operation(&self) -> Cow<'static, str> {
+        match &self.work {
+            Work::Known(invocation) => invocation.operation.name().into(),
+            Work::Unknown { hash, .. } => format!("kernel {hash}").into(),
+            Work::Maintenance(what) => (*what).into(),
+        }
+    }
+
+    fn details(&self) -> String {
+        let shapes = |tensors: &[TensorRef]| tensors.iter().map(|t| t.shape.to_string()).collect::<Vec<_>>().join(", ");
+        match &self.work {
+            Work::Known(i) => format!("{} -> {}", shapes(&i.inputs), shapes(&i.outputs)),
+            Work::Unknown { size, tensors, .. } => format!("{size} bytes of code, tensors {}", shapes(tensors)),
+            Work::Maintenance(_) => String::new(),
+        }
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        self.descriptors.accesses(visit);
+        let mut each = |tensors: &[TensorRef], make: fn(BufferId, Pattern) -> Access| {
+            for (buffer, pattern) in tensors.iter().filter_map(|t| self.place(t)) {
+                visit(make(buffer, pattern));
+            }
+        };
+        match &self.work {
+            Work::Known(invocation) => {
+                each(&invocation.inputs, Access::read);
+                each(&invocation.outputs, Access::write);
+                each(&invocation.scratch, |buffer, pattern| Access::write(buffer, pattern).may());
+            }
+            Work::Unknown { tensors, .. } => {
+                each(tensors, |buffer, pattern| Access::read(buffer, pattern).may());
+                each(tensors, |buffer, pattern| Access::write(buffer, pattern).may());
+            }
+            Work::Maintenance(_) => {}
+        }
+    }
+
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        self.descriptors.check(storage)?;
+        let invocation = match &self.work {
+            Work::Known(invocation) => invocation,
+            Work::Maintenance(_) => return Ok(()),
+            Work::Unknown { hash, size, .. } => {
+                return Err(Fault::unsupported(format!(
+                    "SHAVE kernel {hash} ({size} bytes of code) is not supported: no table names its operation; if you know it, pass --kernel {hash}=OPERATION"
+                )));
+            }
+        };
+        let inputs = invocation.inputs.iter().map(|t| self.load(storage, t)).collect::<Result<Vec<_>, _>>()?;
+        let outputs = shave::evaluate(invocation, &inputs)?;
+        for (tensor, place) in outputs.iter().zip(&invocation.outputs) {
+            self.store(storage, place, &tensor.values)?;
+        }
+        Ok(())
+    }
+}
+
+impl Invocation<'_> {
+    fn place(&self, tensor: &TensorRef) -> Option<(BufferId, Pattern)> {
+        let (buffer, offset) = self.cmx.locate(tensor.address)?;
+        Some((buffer, tensor.pattern.shifted(offset as i64)?))
+    }
+
+    fn located(&self, tensor: &TensorRef) -> Result<(BufferId, Pattern), Fault> {
+        self.place(tensor)
+            .ok_or_else(|| Fault::program(format!("tensor at {:#x}, which is not in the CMX of one tile of the program", tensor.address)))
+    }
+
+    fn load(&self, storage: &Storage<'_>, tensor: &TensorRef) -> Result<shave::Tensor, Fault> {
+        let (buffer, pattern) = self.located(tensor)?;
+        let mut bytes = Vec::new();
+        strided::gather(storage.bytes(buffer), &pattern, &mut bytes).map_err(fault)?;
+        let (element, count) = (tensor.shape.element, tensor.shape.elements() as usize);
+        let values = if element.kind() == Kind::Float {
+            let mut values = vec![0.0; count];
+            cast::decode_f32(element, &bytes, &mut values).map_err(fault)?;
+            Values::Float(values)
+        } else {
+            let mut values = vec![0; count];
+            cast::decode_i64(element, &bytes, &mut values).map_err(fault)?;
+            Values::Integer(values)
+        };
+        shave::Tensor::new(tensor.shape.clone(), values)
+    }
+
+    fn store(&self, storage: &mut Storage<'_>, tensor: &TensorRef, values: &Values) -> Result<(), Fault> {
+        let (buffer, pattern) = self.located(tensor)?;
+        let element = tensor.shape.element;
+        let mut bytes = vec![0; pattern.bytes().unwrap_or(0) as usize];
+        match values {
+            Values::Float(values) => cast::encode_f32(element, values, cast::Rounding::NearestEven, &mut bytes),
+            Values::Integer(values) => cast::encode_i64(element, values, &mut bytes),
+        }
+        .map_err(fault)?;
+        strided::scatter(&bytes, storage.bytes_mut(buffer), &pattern).map_err(fault)
+    }
+}
+
+fn fault(error: impl std::fmt::Display) -> Fault {
+    Fault::program(error.to_string())
+}

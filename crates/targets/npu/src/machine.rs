@@ -1,0 +1,118 @@
+//! The machine as data: clocks, rates and latencies from `machine.toml`.
+
+use crate::dpu::DpuFigures;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The NPU4's figures. See `machine.toml` for units and sources.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// As printed.
+    pub name: String,
+    /// Clocks.
+    pub clock: Clocks,
+    /// DMA engines.
+    pub dma: DmaFigures,
+    /// DPUs.
+    pub dpu: DpuFigures,
+    /// SHAVE kernels.
+    pub shave: ShaveFigures,
+}
+
+/// Clocks in MHz.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clocks {
+    /// DPU.
+    pub dpu: f64,
+    /// SHAVE.
+    pub shave: f64,
+}
+
+/// DMA engines; times in DPU cycles.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DmaFigures {
+    /// From start to first byte.
+    pub latency: f64,
+    /// A fetch of descriptors.
+    pub fetch: f64,
+    /// A transfer of no bytes.
+    pub synchronise: f64,
+    /// Bytes per cycle of one transfer.
+    pub bytes_per_cycle: f64,
+    /// Bytes per second of all transfers together.
+    pub ddr_bytes_per_second: f64,
+}
+
+/// SHAVE kernels.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShaveFigures {
+    /// MHz at which the times below hold.
+    pub clock: f64,
+    /// Kernels that `operations` does not name.
+    pub default: ShaveCost,
+    /// By operation.
+    pub operations: BTreeMap<String, ShaveCost>,
+}
+
+/// What an invocation costs.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShaveCost {
+    /// Microseconds.
+    pub fixed: f64,
+    /// Microseconds for each byte written.
+    pub per_byte: f64,
+}
+
+impl Machine {
+    /// Reads a machine file; the error says where and what.
+    pub fn from_toml(text: &str) -> Result<Machine, String> {
+        let machine: Machine = toml::from_str(text).map_err(|e| e.to_string())?;
+        let positive = [
+            ("clock.dpu", machine.clock.dpu),
+            ("clock.shave", machine.clock.shave),
+            ("dma.bytes_per_cycle", machine.dma.bytes_per_cycle),
+            ("dma.ddr_bytes_per_second", machine.dma.ddr_bytes_per_second),
+            ("shave.clock", machine.shave.clock),
+        ];
+        for (name, value) in positive {
+            if !(value.is_finite() && value > 0.0) {
+                return Err(format!("{name} is {value}; a positive number is needed"));
+            }
+        }
+        let operations = machine.shave.operations.values().chain([&machine.shave.default]).flat_map(|c| [c.fixed, c.per_byte]);
+        let times = [machine.dma.latency, machine.dma.fetch, machine.dma.synchronise].into_iter().chain(operations);
+        if let Some(value) = times.into_iter().find(|v| !(v.is_finite() && *v >= 0.0)) {
+            return Err(format!("a time is {value}; it cannot be negative or infinite"));
+        }
+        Ok(machine)
+    }
+}
+
+impl Default for Machine {
+    /// The machine file that Chipless comes with.
+    fn default() -> Machine {
+        Machine::from_toml(include_str!("../machine.toml")).expect("the machine file that is compiled in is valid: a test reads it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Machine;
+
+    #[test]
+    fn the_machine_file_that_comes_with_chipless_is_valid() {
+        assert_eq!(Machine::default().name, "NPU4");
+    }
+
+    #[test]
+    fn a_misspelt_figure_is_named() {
+        let text = include_str!("../machine.toml").replace("latency =", "latancy =");
+        let error = Machine::from_toml(&text).unwrap_err();
+        assert!(error.contains("latancy"), "{error}");
+    }
+}

@@ -1,0 +1,182 @@
+//! What the firmware is told: barriers, work items, what to load and enqueue first, which barrier ends the inference.
+
+use super::{Unit, rules};
+use crate::image::Image;
+use crate::inference::Inference;
+use crate::raw::NO_BARRIER;
+use chipless_model::{Finding, Place};
+use std::mem::offset_of;
+use std::ops::Range;
+
+/// Physical barriers that each tile brings.
+const BARRIERS_A_TILE: u32 = 16;
+
+/// Control structures of a blob, checked.
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// Virtual barriers.
+    pub(crate) barriers: Vec<VirtualBarrier>,
+    /// For each physical barrier that the firmware loads: its virtual barriers in order of use.
+    pub(crate) chains: Vec<Vec<usize>>,
+    /// Work items.
+    pub(crate) work_items: Vec<WorkItem>,
+    /// Work items that the firmware enqueues at the start: the first ones.
+    pub(crate) bootstrap_work_items: usize,
+    /// Virtual barrier whose producers end the inference.
+    pub(crate) last_barrier: usize,
+    /// Tiles that the program uses.
+    pub(crate) tiles: u8,
+    /// Whether the program's own DMAs program barriers and enqueue work, rather than the firmware.
+    pub(crate) managed_by_program: bool,
+}
+
+/// One use of a physical barrier.
+#[derive(Debug)]
+pub(crate) struct VirtualBarrier {
+    /// Tasks that produce it.
+    pub(crate) producers: u32,
+    /// Tasks that consume it.
+    pub(crate) consumers: u32,
+    /// Physical barrier.
+    pub(crate) physical: u8,
+    /// Work items enqueued when it retires.
+    pub(crate) releases: Range<usize>,
+    /// Where the file has it.
+    pub(crate) place: Place,
+}
+
+/// A pointer to the first descriptor of a piece of a queue.
+#[derive(Debug)]
+pub(crate) struct WorkItem {
+    /// The engine.
+    pub(crate) unit: Unit,
+    /// Where the descriptor is.
+    pub(crate) address: u64,
+    /// Where the file has the work item.
+    pub(crate) place: Place,
+}
+
+impl Control {
+    /// Reads the control structures and checks what [`Inference::read`] does not.
+    pub(crate) fn read(image: &Image<'_>, inference: &Inference<'_>) -> Result<Control, Vec<Finding>> {
+        let mut findings = Vec::new();
+        let managed_by_program = match inference.managed.programming_mode {
+            0 => false,
+            3 => true,
+            mode => {
+                let field = offset_of!(crate::raw::ManagedInference, programming_mode) as u64;
+                let place = inference_place(image, inference, field, 1).at("programming mode");
+                findings.push(rules::MODE.at(place, format!("programming mode {mode} is not supported; modes 0 and 3 are")));
+                false
+            }
+        };
+        let mut control = Control {
+            tiles: image.tiles(),
+            barriers: Vec::new(),
+            chains: Vec::new(),
+            work_items: Vec::new(),
+            bootstrap_work_items: inference.managed.bootstrap_work_items.get() as usize,
+            last_barrier: inference.managed.final_barrier.get() as usize,
+            managed_by_program,
+        };
+        control.read_work_items(image, inference, &mut findings);
+        control.read_barriers(image, inference, &mut findings);
+        if findings.is_empty() && !managed_by_program {
+            control.read_bootstrap(image, inference, &mut findings);
+        }
+        if findings.is_empty() { Ok(control) } else { Err(findings) }
+    }
+
+    /// Physical barriers that the program has.
+    pub(crate) fn barrier_limit(&self) -> u32 {
+        BARRIERS_A_TILE * u32::from(self.tiles.max(1))
+    }
+
+    /// The virtual barrier that is the `n`th use of a physical one, in the order of the file.
+    pub(crate) fn nth_use(&self, physical: u8, n: usize) -> Option<u32> {
+        self.barriers.iter().enumerate().filter(|(_, b)| b.physical == physical).nth(n).map(|(id, _)| id as u32)
+    }
+
+    fn read_work_items(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
+        let (section, items) = inference.work_items;
+        for (index, item) in items.iter().enumerate() {
+            let place =
+                image.place(section, index as u64 * size_of_val(item) as u64, size_of_val(item) as u64).at(format!("work item {index}"));
+            let unit = match item.kind {
+                0 | 4 => Unit::Dpu(item.unit),
+                1 => Unit::Dma { engine: item.unit, list: item.sub_unit },
+                2 => Unit::Shave(item.unit),
+                kind => {
+                    findings.push(rules::MEDIA.at(place, format!("work items of kind {kind} (media) are not supported")));
+                    continue;
+                }
+            };
+            if !matches!(unit, Unit::Dma { .. }) && item.unit >= self.tiles {
+                let message = format!("is for tile {}; the program uses {}", item.unit, self.tiles);
+                findings.push(rules::TILE.at(place, message));
+                continue;
+            }
+            self.work_items.push(WorkItem { unit, address: item.descriptor.get(), place });
+        }
+    }
+
+    fn read_barriers(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
+        let (section, barriers) = inference.barriers;
+        for (index, barrier) in barriers.iter().enumerate() {
+            let size = size_of_val(barrier) as u64;
+            let place = image.place(section, index as u64 * size, size).at(format!("barrier {index}"));
+            let (physical, limit) = (barrier.real_id, self.barrier_limit());
+            if u32::from(physical) >= limit {
+                findings.push(rules::BARRIER_ID.at(place.clone(), format!("uses physical barrier {physical}; the program has {limit}")));
+            }
+            let first = barrier.work_item.get() as usize;
+            self.barriers.push(VirtualBarrier {
+                producers: u32::from(barrier.producers.get()),
+                consumers: u32::from(barrier.consumers.get()),
+                physical,
+                releases: first..first + barrier.enqueue_count.get() as usize,
+                place,
+            });
+        }
+    }
+
+    /// The virtual barriers that the firmware loads first, and what follows each.
+    fn read_bootstrap(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
+        let (section, bootstrap) = inference.bootstrap;
+        let next = |barrier: &usize| {
+            let next = inference.barriers.1[*barrier].next_same_id.get();
+            (next != NO_BARRIER).then_some(next as usize)
+        };
+        let mut loaded = vec![false; self.barriers.len()];
+        let mut in_use = [false; 256];
+        for (index, id) in bootstrap.iter().enumerate() {
+            let id = id.get() as usize;
+            let physical = self.barriers[id].physical;
+            if std::mem::replace(&mut in_use[physical as usize], true) {
+                let place = image.place(section, index as u64 * 4, 4).at(format!("entry {index}"));
+                let message = format!("loads barrier {id} into physical barrier {physical}, which has been loaded already");
+                findings.push(rules::BOOTSTRAP.at(place, message));
+                continue;
+            }
+            let chain: Vec<usize> = std::iter::successors(Some(id), next).collect();
+            for barrier in &chain {
+                loaded[*barrier] = true;
+            }
+            self.chains.push(chain);
+        }
+        if findings.is_empty() {
+            for (barrier, _) in self.barriers.iter().zip(&loaded).filter(|(_, loaded)| !**loaded) {
+                let message =
+                    format!("is never programmed: neither the start nor another use of physical barrier {} leads to it", barrier.physical);
+                findings.push(rules::BARRIER_UNPROGRAMMED.at(barrier.place.clone(), message));
+            }
+        }
+    }
+}
+
+fn inference_place(image: &Image<'_>, inference: &Inference<'_>, field: u64, size: u64) -> Place {
+    match image.locate(inference.mapped.managed.address.get()) {
+        Some((section, offset)) => image.place(section, offset + field, size),
+        None => Place::file(),
+    }
+}

@@ -1,0 +1,375 @@
+//! Argument blocks: what a SHAVE kernel invocation works on.
+//!
+//! A block is a row of tensor references of 40 bytes, then packed scalars. A reference (NPU4, `shave.params`): u64 address
+//! at 0, u32 static flag at 8, u32 rank at 12, u32 pointer to u32 dims at 16, u32 pointer to u64 strides in bits at 20, u32
+//! element type at 24, u64 order at 28, u32 location at 36. Dims and strides are in memory order, innermost first, and
+//! lie in the same section.
+
+use super::operation::{Operation, TensorRole};
+use super::parameters::Parameters;
+use super::tensor::Shape;
+use chipless_model::{ElementType, Loop, Pattern, access};
+use std::fmt;
+
+/// Bytes of a tensor reference.
+const REFERENCE_SIZE: u64 = 40;
+/// Dims that the order code has room for.
+const MAX_RANK: u32 = 15;
+/// Elements of one tensor, at most: far beyond any on-chip memory, and small enough for products with strides.
+const MAX_ELEMENTS: u64 = 1 << 40;
+/// Tensors of one invocation, at most; the longest known block has nine.
+const MAX_TENSORS: usize = 16;
+/// Ends a row of references of variable length.
+const VARIADIC_MARKER: i64 = i64::MAX;
+/// Ends a row of references of which some are left out; a bit mask of those present follows.
+const OPTIONAL_MARKER: i64 = i64::MIN;
+
+/// Why an argument block was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("argument block at {block:#x} of shave.params: {field} at {at:#x}: expected {expected}, found {found}")]
+pub struct ArgumentError {
+    /// Offset of the block in its section.
+    pub block: u64,
+    /// Offset of the field in the section.
+    pub at: u64,
+    /// What the field is.
+    pub field: String,
+    /// What would have been right.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+/// A tensor in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorRef {
+    /// Address of the first element.
+    pub address: u64,
+    /// Element type, sizes and order.
+    pub shape: Shape,
+    /// Bits from one element to the next in each dim, innermost first. A dim of one may hold any number.
+    pub strides_bits: Vec<u64>,
+    /// Kind of memory: 2 is the tile's own CMX.
+    pub location: u32,
+    /// The bytes of the tensor, in the order of its elements; offset 0 is [`TensorRef::address`].
+    pub pattern: Pattern,
+}
+
+/// One call of a kernel, decoded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Invocation {
+    /// What to compute.
+    pub operation: Operation,
+    /// Tensors that are read, in the order of the block.
+    pub inputs: Vec<TensorRef>,
+    /// Tensors that are written, in the order of the block.
+    pub outputs: Vec<TensorRef>,
+    /// Working memory.
+    pub scratch: Vec<TensorRef>,
+    /// The scalars.
+    pub parameters: Parameters,
+}
+
+impl Invocation {
+    /// Elements to process: of the largest tensor read or written. A measure of the work.
+    pub fn elements(&self) -> u64 {
+        self.inputs.iter().chain(&self.outputs).map(|tensor| tensor.shape.elements()).max().unwrap_or(0)
+    }
+}
+
+/// The section of argument blocks, relocated.
+#[derive(Clone, Copy, Debug)]
+pub struct Section<'a> {
+    bytes: &'a [u8],
+    base: u64,
+}
+
+impl<'a> Section<'a> {
+    /// A section's bytes and the address for which its pointers were relocated. Pointers have 32 bits: they count modulo 2^32.
+    pub fn new(bytes: &'a [u8], base: u64) -> Section<'a> {
+        Section { bytes, base }
+    }
+
+    /// Decodes the block at an offset as that of an operation.
+    pub fn decode(&self, operation: Operation, offset: u64) -> Result<Invocation, ArgumentError> {
+        let mut reader = Reader { section: *self, block: offset, at: offset };
+        let mut invocation =
+            Invocation { operation, inputs: Vec::new(), outputs: Vec::new(), scratch: Vec::new(), parameters: Parameters::None };
+        let (tensors, present) = reader.tensors(operation)?;
+        let last = tensors.len().saturating_sub(1);
+        for (index, tensor) in tensors.into_iter().enumerate() {
+            let role = match operation {
+                Operation::Interpolate | Operation::Mvn6 if index < last => TensorRole::Input,
+                Operation::Interpolate | Operation::Mvn6 => TensorRole::Output,
+                _ => operation.roles().get(index).copied().unwrap_or(TensorRole::Input),
+            };
+            match role {
+                TensorRole::Input => invocation.inputs.push(tensor),
+                TensorRole::Output => invocation.outputs.push(tensor),
+                TensorRole::Scratch => invocation.scratch.push(tensor),
+            }
+        }
+        invocation.parameters = Parameters::decode(&mut reader, &invocation, present)?;
+        Ok(invocation)
+    }
+
+    /// The tensors at the start of the block of an unknown kernel, as far as they look like tensors: a guess for a
+    /// listing, since scalars may follow that look like one more.
+    pub fn leading_tensors(&self, offset: u64) -> Vec<TensorRef> {
+        let mut reader = Reader { section: *self, block: offset, at: offset };
+        let mut tensors = Vec::new();
+        while tensors.len() < MAX_TENSORS {
+            match reader.tensor(tensors.len()) {
+                Ok(tensor) => tensors.push(tensor),
+                Err(_) => break,
+            }
+        }
+        tensors
+    }
+
+    fn get<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
+        let at = usize::try_from(at).ok()?;
+        self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
+}
+
+/// A field of a reference, named only when it is wrong.
+#[derive(Clone, Copy)]
+struct TensorField {
+    name: &'static str,
+    tensor: usize,
+}
+
+impl fmt::Display for TensorField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of tensor {}", self.name, self.tensor)
+    }
+}
+
+/// Reads one block, field by field.
+pub(super) struct Reader<'a> {
+    section: Section<'a>,
+    block: u64,
+    at: u64,
+}
+
+impl Reader<'_> {
+    pub(super) fn error(&self, at: u64, field: impl fmt::Display, expected: impl fmt::Display, found: impl fmt::Display) -> ArgumentError {
+        ArgumentError { block: self.block, at, field: field.to_string(), expected: expected.to_string(), found: found.to_string() }
+    }
+
+    fn bytes<const N: usize>(&self, at: u64, field: impl fmt::Display) -> Result<[u8; N], ArgumentError> {
+        let size = self.section.bytes.len();
+        self.section
+            .get(at)
+            .ok_or_else(|| self.error(at, field, format_args!("{N} bytes inside the section"), format_args!("a section of {size} bytes")))
+    }
+
+    /// The next bytes of the block.
+    fn next<const N: usize>(&mut self, field: impl fmt::Display) -> Result<[u8; N], ArgumentError> {
+        let bytes = self.bytes(self.at, field)?;
+        self.at += N as u64;
+        Ok(bytes)
+    }
+
+    /// The next scalar, 64 bits.
+    pub(super) fn i64(&mut self, field: &str) -> Result<i64, ArgumentError> {
+        self.next(field).map(i64::from_le_bytes)
+    }
+
+    /// The next 32 bits, within a range.
+    pub(super) fn word(&mut self, field: &str, low: i32, high: i32) -> Result<i32, ArgumentError> {
+        let value = self.next(field).map(i32::from_le_bytes)?;
+        if (low..=high).contains(&value) { Ok(value) } else { Err(self.error(self.at - 4, field, format_args!("{low} to {high}"), value)) }
+    }
+
+    /// The next scalar, binary32.
+    pub(super) fn f32(&mut self, field: &str) -> Result<f32, ArgumentError> {
+        self.next(field).map(f32::from_le_bytes)
+    }
+
+    /// The next scalar, binary16.
+    pub(super) fn f16(&mut self, field: &str) -> Result<f32, ArgumentError> {
+        self.next(field).map(|bytes| half::f16::from_le_bytes(bytes).to_f32())
+    }
+
+    /// The next 64 bits, within a range.
+    pub(super) fn between(&mut self, field: &str, low: i64, high: i64) -> Result<i64, ArgumentError> {
+        let value = self.i64(field)?;
+        if (low..=high).contains(&value) { Ok(value) } else { Err(self.error(self.at - 8, field, format_args!("{low} to {high}"), value)) }
+    }
+
+    /// The next 64 bits, as one of several choices.
+    pub(super) fn choice<T: Copy>(&mut self, field: &str, choices: &[T]) -> Result<T, ArgumentError> {
+        let value = self.between(field, 0, choices.len() as i64 - 1)?;
+        choices.get(value as usize).copied().ok_or_else(|| self.error(self.at - 8, field, "a known choice", value))
+    }
+
+    /// The next 64 bits: zero is false, all else is true.
+    pub(super) fn flag(&mut self, field: &str) -> Result<bool, ArgumentError> {
+        Ok(self.i64(field)? != 0)
+    }
+
+    /// The next 64 bits, as a dim of a tensor of this rank.
+    pub(super) fn axis(&mut self, field: &str, rank: usize) -> Result<usize, ArgumentError> {
+        self.between(field, 0, rank as i64 - 1).map(|axis| axis as usize)
+    }
+
+    /// A count of 64 bits and as many dims of a tensor of this rank.
+    pub(super) fn axes(&mut self, rank: usize) -> Result<Vec<usize>, ArgumentError> {
+        let count = self.between("number of axes", 1, rank as i64)?;
+        (0..count).map(|_| self.axis("axis", rank)).collect()
+    }
+
+    /// The next `N` 64-bit numbers, each within a range.
+    pub(super) fn array<const N: usize>(&mut self, field: &str, low: i64, high: i64) -> Result<[u32; N], ArgumentError> {
+        let mut values = [0; N];
+        for value in &mut values {
+            *value = self.between(field, low, high)? as u32;
+        }
+        Ok(values)
+    }
+
+    /// Passes over bytes that are not used.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        self.at = self.at.saturating_add(bytes);
+    }
+
+    fn at_marker(&self) -> bool {
+        self.section.get(self.at).is_some_and(|bytes| matches!(i64::from_le_bytes(bytes), VARIADIC_MARKER | OPTIONAL_MARKER))
+    }
+
+    /// The tensors of the block, and the mask of those present where the block has one.
+    fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
+        let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
+        let mut tensors = Vec::with_capacity(operation.roles().len());
+        loop {
+            let complete =
+                if variable { self.at_marker() || tensors.len() == MAX_TENSORS } else { tensors.len() == operation.roles().len() };
+            if complete {
+                break;
+            }
+            tensors.push(self.tensor(tensors.len())?);
+        }
+        let present = match operation {
+            Operation::Interpolate => {
+                self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)?;
+                if !matches!(tensors.len(), 2 | 4) {
+                    return Err(self.error(self.block, "row of tensors", "2 or 4", tensors.len()));
+                }
+                0
+            }
+            Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
+            Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
+            Operation::LstmSequence => self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?,
+            _ => 0,
+        };
+        Ok((tensors, present))
+    }
+
+    /// The mask after the tensors, with as many bits as there were: all of `required` and nothing but `allowed`.
+    fn optional_mask(&mut self, tensors: usize, required: u64, allowed: u64) -> Result<u64, ArgumentError> {
+        self.between("end of the tensors", OPTIONAL_MARKER, OPTIONAL_MARKER)?;
+        let mask = self.i64("mask of the tensors")? as u64;
+        if mask & required != required || mask & !allowed != 0 || mask.count_ones() as usize != tensors {
+            let expected = format!("{tensors} bits, those of {required:#x} and none but those of {allowed:#x}");
+            return Err(self.error(self.at - 8, "mask of the tensors", expected, format_args!("{mask:#x}")));
+        }
+        Ok(mask)
+    }
+
+    /// The next tensor reference.
+    fn tensor(&mut self, index: usize) -> Result<TensorRef, ArgumentError> {
+        let start = self.at;
+        let field = |name| TensorField { name, tensor: index };
+        let reference: [u8; REFERENCE_SIZE as usize] = self.next(field("reference"))?;
+        let word = |at: usize| -> u64 { reference.iter().skip(at).take(4).rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) };
+        let long = |at: usize| word(at) | word(at + 4) << 32;
+
+        let rank = word(12) as u32;
+        if !(1..=MAX_RANK).contains(&rank) {
+            return Err(self.error(start + 12, field("rank"), format_args!("1 to {MAX_RANK}"), rank));
+        }
+        let rank = rank as usize;
+        let code = word(24);
+        let element = element_type(code).ok_or_else(|| self.error(start + 24, field("element type"), "a known code", code))?;
+        let (dims_at, dims_bytes) = self.pointed(start + 16, word(16), rank as u64 * 4, field("dims pointer"))?;
+        let (strides_at, strides_bytes) = self.pointed(start + 20, word(20), rank as u64 * 8, field("strides pointer"))?;
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        let dims: Vec<u32> = dims_bytes.chunks_exact(4).map(|bytes| number(bytes) as u32).collect();
+        let strides_bits: Vec<u64> = strides_bytes.chunks_exact(8).map(number).collect();
+
+        let elements = dims.iter().try_fold(1, |product: u64, dim| product.checked_mul(u64::from(*dim)));
+        if elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
+            let expected = format!("sizes from 1, {MAX_ELEMENTS} elements at most");
+            return Err(self.error(dims_at, field("dims"), expected, format_args!("{dims:?}")));
+        }
+        let pattern = pattern(element, &dims, &strides_bits).ok_or_else(|| {
+            let expected = "whole bytes between strided parts, no overlap, and not too many loops";
+            self.error(strides_at, field("strides in bits"), expected, format_args!("{strides_bits:?} for dims {dims:?} of {element}"))
+        })?;
+        let shape = Shape { element, dims, order: long(28) };
+        Ok(TensorRef { address: long(0), shape, strides_bits, location: word(36) as u32, pattern })
+    }
+
+    /// The offset and the bytes at a pointer into the section.
+    fn pointed(&self, at: u64, pointer: u64, size: u64, field: impl fmt::Display) -> Result<(u64, &[u8]), ArgumentError> {
+        let section = self.section.bytes;
+        let offset = u64::from((pointer as u32).wrapping_sub(self.section.base as u32));
+        let range = usize::try_from(offset).ok().zip(usize::try_from(offset + size).ok());
+        let bytes = range.and_then(|(start, end)| section.get(start..end)).ok_or_else(|| {
+            let expected = format!("{size} bytes inside the section of {} bytes at {:#x}", section.len(), self.section.base);
+            self.error(at, field, expected, format_args!("address {pointer:#x}"))
+        })?;
+        Ok((offset, bytes))
+    }
+}
+
+/// The element type of a code at offset 24 of a reference. Code 3 is an 8-bit float of a format that no source tells.
+fn element_type(code: u64) -> Option<ElementType> {
+    Some(match code {
+        0 => ElementType::Float64,
+        1 => ElementType::Float32,
+        2 => ElementType::Float16,
+        4 => ElementType::UInt64,
+        5 => ElementType::UInt32,
+        6 => ElementType::UInt16,
+        7 => ElementType::UInt8,
+        8 => ElementType::Int64,
+        9 => ElementType::Int32,
+        10 => ElementType::Int16,
+        11 => ElementType::Int8,
+        12 => ElementType::Int4,
+        13 => ElementType::Int2,
+        14 => ElementType::Binary,
+        15 => ElementType::BFloat16,
+        17 => ElementType::UInt4,
+        _ => return None,
+    })
+}
+
+/// The bytes of a tensor from its address on. `None` where elements overlap (so that a tensor never holds more elements
+/// than its bytes), where a part that is not dense does not consist of whole bytes, or where it takes more loops than a
+/// pattern has.
+fn pattern(element: ElementType, dims: &[u32], strides_bits: &[u64]) -> Option<Pattern> {
+    let mut run_bits = element.bits();
+    let mut end_bits = run_bits;
+    let mut loops = Vec::new();
+    for (dim, stride) in dims.iter().zip(strides_bits).filter(|(dim, _)| **dim > 1) {
+        if *stride < end_bits {
+            return None;
+        }
+        if loops.is_empty() && *stride == run_bits {
+            run_bits = run_bits.checked_mul(u64::from(*dim))?;
+        } else {
+            let bytes = stride.is_multiple_of(8).then(|| i64::try_from(stride / 8).ok())??;
+            loops.push(Loop { count: u64::from(*dim), stride: bytes });
+        }
+        end_bits = end_bits.checked_add(stride.checked_mul(u64::from(*dim) - 1)?)?;
+    }
+    if !loops.is_empty() && !run_bits.is_multiple_of(8) {
+        return None;
+    }
+    let pattern = Pattern::new(0, run_bits.div_ceil(8), loops);
+    (pattern.loops.len() <= access::MAX_LOOPS).then_some(pattern)
+}

@@ -1,0 +1,317 @@
+//! Operations that work element by element, with broadcasting of any dim of one.
+//!
+//! Floating-point types are computed in binary32, integers in 64 bits and then cut to the width of the output's type.
+//! Dims of all tensors are in the same order; the order code does not matter.
+
+use super::operation::Operation;
+use super::tensor::{Call, Values};
+use chipless_model::{ElementType, Fault, Kind};
+use std::cmp::Ordering;
+
+/// A unary operation with scalars of its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Activation {
+    /// x within bounds. The compiler gives −65504 or 65504 where a bound is missing.
+    Clamp {
+        /// Lower bound.
+        minimum: f32,
+        /// Upper bound.
+        maximum: f32,
+    },
+    /// x for x ≥ 0, else alpha·(eˣ − 1).
+    Elu {
+        /// Limit towards −∞, negated.
+        alpha: f32,
+    },
+    /// clip(alpha·x + beta, 0, 1).
+    HardSigmoid {
+        /// Slope.
+        alpha: f32,
+        /// Value at 0.
+        beta: f32,
+    },
+    /// To the nearest integer.
+    Round {
+        /// Halves go away from zero, not to the even neighbour.
+        half_away: bool,
+    },
+    /// lambda · (x for x > 0, else alpha·(eˣ − 1)).
+    Selu {
+        /// Limit towards −∞ over lambda, negated.
+        alpha: f32,
+        /// Scale of everything.
+        lambda: f32,
+    },
+    /// x / (1 + e^(−beta·x)).
+    Swish {
+        /// Steepness; 1 is `SiLU`.
+        beta: f32,
+    },
+}
+
+impl Activation {
+    pub(super) fn evaluate(self, call: Call<'_>) -> Result<Values, Fault> {
+        if let (Activation::Clamp { minimum, maximum }, Values::Integer(x)) = (self, &call.input(0)?.values) {
+            // The casts saturate, and turn a NaN into a bound that holds.
+            let (low, high) = (minimum.ceil() as i64, maximum.floor() as i64);
+            return Ok(Values::Integer(x.iter().map(|x| (*x).min(high).max(low)).collect()));
+        }
+        let x = call.floats(0)?;
+        let map = |function: &dyn Fn(f32) -> f32| Values::Float(x.iter().map(|x| function(*x)).collect());
+        Ok(match self {
+            Activation::Clamp { minimum, maximum } => map(&|x| clip(x, minimum, maximum)),
+            Activation::Elu { alpha } => map(&|x| if x < 0.0 { alpha * x.exp_m1() } else { x }),
+            Activation::HardSigmoid { alpha, beta } => map(&|x| clip(alpha * x + beta, 0.0, 1.0)),
+            Activation::Round { half_away: false } => map(&f32::round_ties_even),
+            Activation::Round { half_away: true } => map(&f32::round),
+            Activation::Selu { alpha, lambda } => map(&|x| lambda * if x > 0.0 { x } else { alpha * x.exp_m1() }),
+            Activation::Swish { beta } => map(&|x| x / (1.0 + (-beta * x).exp())),
+        })
+    }
+}
+
+/// Within bounds; unlike `f32::clamp`, bounds that contradict each other are no panic. NaN stays NaN.
+fn clip(x: f32, low: f32, high: f32) -> f32 {
+    if x > high {
+        high
+    } else if x < low {
+        low
+    } else {
+        x
+    }
+}
+
+pub(super) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// ln(1 + eˣ) without overflow.
+fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+fn unary(operation: Operation) -> Option<fn(f32) -> f32> {
+    Some(match operation {
+        Operation::Abs => f32::abs,
+        Operation::Acos => f32::acos,
+        Operation::Acosh => f32::acosh,
+        Operation::Asin => f32::asin,
+        Operation::Asinh => f32::asinh,
+        Operation::Atan => f32::atan,
+        Operation::Atanh => f32::atanh,
+        Operation::Ceil => f32::ceil,
+        Operation::Cos => f32::cos,
+        Operation::Cosh => f32::cosh,
+        Operation::Erf => libm::erff,
+        Operation::Exp => f32::exp,
+        Operation::Floor => f32::floor,
+        Operation::Gelu => |x| 0.5 * x * (1.0 + libm::erff(x * std::f32::consts::FRAC_1_SQRT_2)),
+        Operation::HardSwish => |x| x * clip(x + 3.0, 0.0, 6.0) / 6.0,
+        Operation::Log => f32::ln,
+        Operation::LogicalNot => |x| f32::from(x == 0.0),
+        Operation::Mish => |x| x * softplus(x).tanh(),
+        Operation::Negative => |x| -x,
+        Operation::Sigmoid => sigmoid,
+        Operation::Sign => |x| if x == 0.0 || x.is_nan() { x } else { x.signum() },
+        Operation::Sin => f32::sin,
+        Operation::Sinh => f32::sinh,
+        Operation::Softplus => softplus,
+        Operation::Softsign => |x| x / (1.0 + x.abs()),
+        Operation::Sqrt => f32::sqrt,
+        Operation::Tanh => f32::tanh,
+        _ => return None,
+    })
+}
+
+fn unary_integer(operation: Operation) -> Option<fn(i64) -> i64> {
+    Some(match operation {
+        Operation::Abs => i64::wrapping_abs,
+        Operation::BitwiseNot => |x| !x,
+        Operation::LogicalNot => |x| i64::from(x == 0),
+        Operation::Negative => i64::wrapping_neg,
+        Operation::Sign => i64::signum,
+        _ => return None,
+    })
+}
+
+fn binary(operation: Operation) -> Option<fn(f32, f32) -> f32> {
+    Some(match operation {
+        Operation::Add => |a, b| a + b,
+        Operation::Divide => |a, b| a / b,
+        Operation::FloorMod => |a, b| {
+            let rest = a % b;
+            if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+        },
+        Operation::Maximum => f32::max,
+        Operation::Minimum => f32::min,
+        Operation::Multiply => |a, b| a * b,
+        Operation::Power => f32::powf,
+        Operation::Prelu => |x, slope| if x < 0.0 { x * slope } else { x },
+        Operation::Subtract => |a, b| a - b,
+        Operation::TruncatedMod => |a, b| a % b,
+        _ => return None,
+    })
+}
+
+/// `None` from the function is a division by zero.
+fn binary_integer(operation: Operation) -> Option<fn(i64, i64) -> Option<i64>> {
+    Some(match operation {
+        Operation::Add => |a, b| Some(a.wrapping_add(b)),
+        Operation::BitwiseAnd => |a, b| Some(a & b),
+        Operation::BitwiseOr => |a, b| Some(a | b),
+        Operation::BitwiseXor => |a, b| Some(a ^ b),
+        Operation::Divide => |a, b| (b != 0).then(|| a.wrapping_div(b)),
+        Operation::FloorMod => |a, b| {
+            let rest = (b != 0).then(|| a.wrapping_rem(b))?;
+            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+        },
+        Operation::Maximum => |a, b| Some(a.max(b)),
+        Operation::Minimum => |a, b| Some(a.min(b)),
+        Operation::Multiply => |a, b| Some(a.wrapping_mul(b)),
+        Operation::Power => integer_power,
+        Operation::Prelu => |x, slope| Some(if x < 0 { x.wrapping_mul(slope) } else { x }),
+        Operation::Subtract => |a, b| Some(a.wrapping_sub(b)),
+        Operation::TruncatedMod => |a, b| (b != 0).then(|| a.wrapping_rem(b)),
+        _ => return None,
+    })
+}
+
+/// Wraps like a product. Negative exponents give the quotient towards zero; `None` for those of zero.
+fn integer_power(base: i64, exponent: i64) -> Option<i64> {
+    match (base, exponent) {
+        (0, ..0) => None,
+        (1, ..0) => Some(1),
+        (-1, ..0) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
+        (_, ..0) => Some(0),
+        _ => {
+            // `wrapping_pow` takes exponents of 32 bits.
+            let (mut square, mut rest, mut product) = (base, exponent, 1i64);
+            while rest > 0 {
+                if rest & 1 == 1 {
+                    product = product.wrapping_mul(square);
+                }
+                square = square.wrapping_mul(square);
+                rest >>= 1;
+            }
+            Some(product)
+        }
+    }
+}
+
+/// Comparisons by the order of the operands, `None` where one is NaN.
+fn comparison(operation: Operation) -> Option<fn(Option<Ordering>) -> bool> {
+    Some(match operation {
+        Operation::Equal => |order| order == Some(Ordering::Equal),
+        Operation::Greater => |order| order == Some(Ordering::Greater),
+        Operation::GreaterOrEqual => |order| order.is_some_and(Ordering::is_ge),
+        Operation::Less => |order| order == Some(Ordering::Less),
+        Operation::LessOrEqual => |order| order.is_some_and(Ordering::is_le),
+        _ => return None,
+    })
+}
+
+fn logical(operation: Operation) -> Option<fn(bool, bool) -> bool> {
+    Some(match operation {
+        Operation::LogicalAnd => |a, b| a && b,
+        Operation::LogicalOr => |a, b| a || b,
+        Operation::LogicalXor => |a, b| a != b,
+        _ => return None,
+    })
+}
+
+/// Operations without scalars of one or two inputs.
+pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
+    let operation = call.operation;
+    let output = call.output(0)?;
+    if let Some(decide) = comparison(operation) {
+        return compare(call, decide);
+    }
+    if let Some(decide) = logical(operation) {
+        let (a, b) = (truths(call, 0)?, truths(call, 1)?);
+        let mut values = Vec::with_capacity(output.elements() as usize);
+        call.broadcast(&output.dims, [0, 1])?.for_each(|[i, j]| values.push(decide(a[i], b[j])));
+        return Ok(decisions(output.element, &values));
+    }
+    let unknown = || call.unsupported(format_args!("on {}", call.inputs.first().map_or_else(String::new, |input| input.shape.to_string())));
+    match (&call.input(0)?.values, call.inputs.len()) {
+        (Values::Float(x), 1) => {
+            unary(operation).map(|function| Values::Float(x.iter().map(|x| function(*x)).collect())).ok_or_else(unknown)
+        }
+        (Values::Integer(x), 1) => {
+            unary_integer(operation).map(|function| Values::Integer(x.iter().map(|x| function(*x)).collect())).ok_or_else(unknown)
+        }
+        (Values::Float(a), _) => {
+            let (function, b) = (binary(operation).ok_or_else(unknown)?, call.floats(1)?);
+            let mut values = Vec::with_capacity(output.elements() as usize);
+            call.broadcast(&output.dims, [0, 1])?.for_each(|[i, j]| values.push(function(a[i], b[j])));
+            Ok(Values::Float(values))
+        }
+        (Values::Integer(a), _) => {
+            let (function, b) = (binary_integer(operation).ok_or_else(unknown)?, call.integers(1)?);
+            let mut values = Vec::with_capacity(output.elements() as usize);
+            let mut by_zero = None;
+            call.broadcast(&output.dims, [0, 1])?.for_each(|[i, j]| {
+                let value = function(a[i], b[j]);
+                if value.is_none() && by_zero.is_none() {
+                    by_zero = Some(values.len());
+                }
+                values.push(value.unwrap_or(0));
+            });
+            match by_zero {
+                Some(element) => Err(call.fault(format_args!("division by zero in element {element} of {output}"))),
+                None => Ok(Values::Integer(values)),
+            }
+        }
+    }
+}
+
+fn compare(call: Call<'_>, decide: fn(Option<Ordering>) -> bool) -> Result<Values, Fault> {
+    let output = call.output(0)?;
+    let walk = call.broadcast(&output.dims, [0, 1])?;
+    let mut values = Vec::with_capacity(output.elements() as usize);
+    match &call.input(0)?.values {
+        Values::Float(a) => {
+            let b = call.floats(1)?;
+            walk.for_each(|[i, j]| values.push(decide(a[i].partial_cmp(&b[j]))));
+        }
+        Values::Integer(a) => {
+            let b = call.integers(1)?;
+            walk.for_each(|[i, j]| values.push(decide(Some(a[i].cmp(&b[j])))));
+        }
+    }
+    Ok(decisions(output.element, &values))
+}
+
+/// condition ≠ 0 ? a : b.
+pub(super) fn select(call: Call<'_>) -> Result<Values, Fault> {
+    let output = call.output(0)?;
+    let condition = truths(call, 0)?;
+    let walk = call.broadcast(&output.dims, [0, 1, 2])?;
+    Ok(match &call.input(1)?.values {
+        Values::Float(a) => {
+            let (b, mut values) = (call.floats(2)?, Vec::with_capacity(output.elements() as usize));
+            walk.for_each(|[c, i, j]| values.push(if condition[c] { a[i] } else { b[j] }));
+            Values::Float(values)
+        }
+        Values::Integer(a) => {
+            let (b, mut values) = (call.integers(2)?, Vec::with_capacity(output.elements() as usize));
+            walk.for_each(|[c, i, j]| values.push(if condition[c] { a[i] } else { b[j] }));
+            Values::Integer(values)
+        }
+    })
+}
+
+fn truths(call: Call<'_>, index: usize) -> Result<Vec<bool>, Fault> {
+    Ok(match &call.input(index)?.values {
+        Values::Float(values) => values.iter().map(|value| *value != 0.0).collect(),
+        Values::Integer(values) => values.iter().map(|value| *value != 0).collect(),
+    })
+}
+
+/// Booleans as 0 and 1 of an element type.
+fn decisions(element: ElementType, values: &[bool]) -> Values {
+    match element.kind() {
+        Kind::Float => Values::Float(values.iter().map(|value| f32::from(*value)).collect()),
+        Kind::Signed | Kind::Unsigned => Values::Integer(values.iter().map(|value| i64::from(*value)).collect()),
+    }
+}

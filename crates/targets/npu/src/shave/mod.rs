@@ -1,0 +1,41 @@
+//! SHAVE kernels: operations that NPU4 programs leave to prebuilt code for a vector processor.
+//!
+//! That code is never executed here. A kernel is identified by its code ([`KernelTable`]), its argument block is decoded
+//! ([`Section::decode`]) and its operation is computed by an implementation of our own ([`evaluate`]). The facts come from
+//! programs made by the vendor's compiler and the results that they must give; nothing was measured on a chip, and how
+//! the chip approximates an exponential, for example, cannot be seen in a program.
+
+mod arguments;
+mod elementwise;
+mod evaluate;
+mod index;
+mod interpolate;
+mod normalize;
+mod operation;
+mod parameters;
+mod pool;
+mod quantize;
+mod recurrent;
+mod reduce;
+mod sample;
+mod table;
+mod tensor;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
+pub use elementwise::Activation;
+pub use evaluate::evaluate;
+pub use index::{GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder};
+pub use interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
+pub use normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
+pub use operation::{Operation, TensorRole, UnknownOperation};
+pub use parameters::Parameters;
+pub use pool::{Pool, TilePosition};
+pub use quantize::Dequantize;
+pub use recurrent::LstmSequence;
+pub use reduce::{CumulativeSum, Reduce};
+pub use sample::{GridSample, Padding, RegionAlignment, RoiAlign, SampleMode};
+pub use table::{CodeHash, Evidence, Identity, KernelTable, TableError};
+pub use tensor::{Shape, Tensor, Values};

@@ -1,0 +1,154 @@
+//! Every operation once, and again with damaged bytes.
+
+use super::*;
+use chipless_model::Kind;
+use proptest::prelude::*;
+
+/// A block that runs.
+fn sample(operation: Operation) -> Block {
+    let tensors = |elements: &[u32], dims: &[u32]| elements.iter().fold(block(), |block, element| block.tensor(*element, dims));
+    let image = |elements: &[u32]| tensors(elements, &[3, 4, 2, 1]);
+    match operation {
+        Operation::BitwiseAnd | Operation::BitwiseOr | Operation::BitwiseXor => image(&[I32; 3]),
+        Operation::BitwiseNot => image(&[I32; 2]),
+        Operation::Clamp | Operation::HardSigmoid | Operation::Selu => image(&[F16; 2]).float(-1.0).float(1.0),
+        Operation::Elu | Operation::Swish => image(&[F16; 2]).float(1.0),
+        Operation::Round => image(&[F16; 2]).long(0),
+        Operation::CumulativeSum => image(&[F16; 2]).longs(&[1, 0, 0]),
+        Operation::Equal | Operation::Greater | Operation::GreaterOrEqual | Operation::Less | Operation::LessOrEqual => {
+            image(&[F16, F16, I8])
+        }
+        Operation::Dequantize => image(&[I8, F16]).longs(&[2, 2]).halves(&[1.0, 2.0]).halves(&[0.0, 1.0]),
+        Operation::DynamicQuantize => block()
+            .tensor(F32, &[6])
+            .tensor(F32, &[1])
+            .tensor(F32, &[1])
+            .tensor(U8, &[6])
+            .tensor(F32, &[1])
+            .tensor(U8, &[1])
+            .longs(&[i64::MIN, 63]),
+        Operation::GatherElements => image(&[F16, I32, F16]).long(1),
+        Operation::GatherNd => block().tensor(F16, &[24]).tensor(I32, &[2, 3]).tensor(F16, &[3, 3]).long(0).word(3).words(&[3, 4, 2, 0, 0]),
+        Operation::GridSample => block().tensor(F16, &[3, 4, 2, 1]).tensor(F16, &[2, 2, 2, 1]).tensor(F16, &[2, 2, 2, 1]).longs(&[0, 1, 2]),
+        Operation::GruGates => block().tensor(F16, &[6]).tensor(F16, &[2]).tensor(F16, &[6]).tensor(F16, &[8]).tensor(F16, &[2]),
+        Operation::Interpolate => {
+            let block = block().tensor(F16, &[3, 4, 2, 1]).tensor(F16, &[6, 5, 2, 1]).longs(&[i64::MAX, 3, 0, 0, 0, 0, 0]);
+            block.longs(&[3, 4, 2, 1, 6, 5, 2, 1, 2, 3]).float(-0.75).longs(&[0; 9]).float(0.0).float(0.0)
+        }
+        Operation::LogSoftmax | Operation::Softmax => image(&[F16; 2]).words(&[1; 16]),
+        Operation::Lrn => image(&[F16; 2]).float(0.5).float(0.75).float(1.0).longs(&[3, 1, 2]),
+        Operation::LstmSequence => {
+            let block = block().tensor(F16, &[8, 3]).tensor(F16, &[2]).tensor(F16, &[2]).tensor(F16, &[4, 2, 2]).tensor(F16, &[4, 2]);
+            let block = block.tensor(I32, &[2]).tensor(F16, &[2, 3]).tensor(F16, &[2]).tensor(F16, &[2]);
+            block.longs(&[i64::MIN, 0x3f7, 0, -1, -1])
+        }
+        Operation::MaxPool | Operation::AveragePool => image(&[F16; 2]).longs(&[1, 3, 3, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0]),
+        Operation::AveragePoolDilated => image(&[F16; 2]).longs(&[1, 3, 3, 1, 1, 1, 1, 2, 1, 0, 2, 1, 0, 2, 1, 0]),
+        Operation::MaxPoolIndices => {
+            let block = image(&[F16, F16, I32]).longs(&[1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
+            block.longs(&[1, 1, 2, 4, 3, 1, 1, 2, 4, 3]).longs(&[0; 10])
+        }
+        Operation::Mvn1 => image(&[F16; 2]).longs(&[0, -1]).float(0.5),
+        Operation::Mvn6 => image(&[F16; 4]).longs(&[i64::MIN, 15, 1, 0]).float(0.5).longs(&[2, 0, 1]),
+        Operation::NonMaxSuppression => block_of_non_max_suppression(),
+        Operation::NormalizeL2 => image(&[F16; 2]).float(0.5).longs(&[0, 2, 1, 3]),
+        Operation::OneHot => block().tensor(I32, &[4]).tensor(F16, &[3, 4]).longs(&[1, 3]).float(1.0).float(0.0).long(1),
+        Operation::ReduceL1
+        | Operation::ReduceL2
+        | Operation::ReduceMax
+        | Operation::ReduceMean
+        | Operation::ReduceMin
+        | Operation::ReduceProd
+        | Operation::ReduceSum => block().tensor(F16, &[3, 4, 2]).tensor(F16, &[1, 4, 1]).longs(&[1, 2, 0, 2]),
+        Operation::ReverseSequence => block().tensor(F16, &[3, 4]).tensor(I32, &[3]).tensor(F16, &[3, 4]).longs(&[0, 1]),
+        Operation::RmsNorm => image(&[F16; 3]).float(0.5).long(0),
+        Operation::RoiAlign => {
+            let block = block().tensor(F16, &[3, 4, 2, 2]).tensor(F16, &[4, 2]).tensor(I32, &[2]).tensor(F16, &[2, 2, 2, 2]);
+            block.longs(&[2, 2, 0]).float(1.0).longs(&[0, 1])
+        }
+        Operation::RotaryEmbedding => tensors(&[F16; 4], &[4, 2]).long(1),
+        Operation::ScatterElements => image(&[F16, I32, F16, F16]).longs(&[1, 1, -1]),
+        Operation::ScatterNd => block().tensor(F16, &[3, 2, 2]).tensor(I32, &[2, 2]).tensor(F16, &[3, 2]).tensor(F16, &[3, 2, 2]),
+        Operation::TopK => {
+            block().tensor(F16, &[3, 4]).tensor(U8, &[9]).tensor(F16, &[3, 2]).tensor(I32, &[3, 2]).tensor(U8, &[9]).longs(&[1, 0, 1, 2])
+        }
+        other => image(&[F16; 4][..other.roles().len()]),
+    }
+}
+
+fn block_of_non_max_suppression() -> Block {
+    [F16, F16, F16, F16, U8, I32, F16, I32, U8].into_iter().fold(block(), |block, element| block.tensor(element, &[1]))
+}
+
+/// Values for every input: whole numbers from 0 where indices are wanted.
+fn inputs(invocation: &Invocation) -> Vec<Tensor> {
+    let tensor = |shape: &Shape| {
+        let count = shape.elements() as usize;
+        let values = match shape.element.kind() {
+            Kind::Float => Values::Float(data(count)),
+            Kind::Signed | Kind::Unsigned => Values::Integer((0..count as i64).map(|at| at % 2).collect()),
+        };
+        Tensor { shape: shape.clone(), values }
+    };
+    invocation.inputs.iter().map(|input| tensor(&input.shape)).collect()
+}
+
+#[test]
+fn every_operation_runs() {
+    for operation in Operation::ALL {
+        let invocation = sample(*operation).decode(*operation).unwrap_or_else(|error| panic!("{operation}: {error}"));
+        let outputs = evaluate(&invocation, &inputs(&invocation));
+        if *operation == Operation::NonMaxSuppression {
+            assert!(outputs.expect_err("not executed").unsupported);
+            continue;
+        }
+        let outputs = outputs.unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(outputs.len(), invocation.outputs.len(), "{operation}");
+        for (output, expected) in outputs.iter().zip(&invocation.outputs) {
+            assert_eq!(output.shape, expected.shape, "{operation}");
+        }
+    }
+}
+
+fn any_operation() -> impl Strategy<Value = Operation> {
+    prop::sample::select(Operation::ALL)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// No damage to a good block makes decoding or evaluation panic or give other outputs than promised.
+    #[test]
+    fn damage_does_not_panic(
+        operation in any_operation(),
+        bytes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![3 => 0u8..6, 1 => any::<u8>()]), 0..3),
+        scalar in prop::option::of((any::<prop::sample::Index>(), prop_oneof![4 => -1i64..6, 1 => any::<i64>(), 1 => Just(i64::MAX)])),
+    ) {
+        let mut block = sample(operation);
+        if let Some((at, value)) = scalar && block.scalars.len() >= 8 {
+            let at = at.index(block.scalars.len() / 4 - 1) * 4;
+            block.scalars[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        let mut section = block.bytes();
+        for (at, value) in bytes {
+            let at = at.index(section.len());
+            section[at] = value;
+        }
+        Section::new(&section, BASE).leading_tensors(0);
+        if let Ok(invocation) = Section::new(&section, BASE).decode(operation, 0)
+            && invocation.elements() < 1 << 16
+            && let Ok(outputs) = evaluate(&invocation, &inputs(&invocation))
+        {
+            for (output, expected) in outputs.iter().zip(&invocation.outputs) {
+                prop_assert!(Tensor::new(expected.shape.clone(), output.values.clone()).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn noise_is_refused(operation in any_operation(), bytes in prop::collection::vec(any::<u8>(), 0..400), offset in 0u64..420) {
+        let section = Section::new(&bytes, BASE);
+        prop_assert!(section.decode(operation, offset).is_err());
+        prop_assert!(section.leading_tensors(offset).len() < 16);
+    }
+}

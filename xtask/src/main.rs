@@ -1,0 +1,68 @@
+//! `cargo xtask ci`: everything that a change must pass, in the order in which it fails fastest.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Acceptance scripts that stand beside the repository in the project's own workshop, and the parts that must pass.
+const ACCEPTANCE: &[(&str, &[&str])] = &[("npu.py", &["info", "run", "refuse", "survive"])];
+
+fn main() -> ExitCode {
+    let task = std::env::args().nth(1);
+    let done = match task.as_deref() {
+        Some("ci") => ci(),
+        _ => Err("usage: cargo xtask ci".to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn ci() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent directory")?;
+    std::env::set_current_dir(root).map_err(|e| format!("{}: {e}", root.display()))?;
+    run("cargo", &["fmt", "--all", "--check"], &[])?;
+    run("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    run("cargo", &["test", "--workspace"], &[])?;
+    run("cargo", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    // Advisories need the network: they are a job of their own.
+    run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
+    acceptance(root)
+}
+
+/// Real programs with reference results, where they are at hand.
+fn acceptance(root: &Path) -> Result<(), String> {
+    let scripts = root.join("../shared/accept");
+    if !scripts.is_dir() {
+        println!("no acceptance scripts here: skipped");
+        return Ok(());
+    }
+    run("cargo", &["build", "--release", "--package", "chipless"], &[])?;
+    let python = root.join("target/venv/bin/python3");
+    if !python.exists() {
+        run("python3", &["-m", "venv", "target/venv"], &[])?;
+        run("target/venv/bin/pip", &["install", "--quiet", "numpy"], &[])?;
+    }
+    for (script, parts) in ACCEPTANCE {
+        let script = scripts.join(script).display().to_string();
+        let arguments: Vec<&str> = std::iter::once(script.as_str()).chain(parts.iter().copied()).collect();
+        run("target/venv/bin/python3", &arguments, &[])?;
+    }
+    Ok(())
+}
+
+fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let shown = format!("{program} {}", arguments.join(" "));
+    println!("$ {shown}");
+    let status = Command::new(program).args(arguments).envs(environment.iter().copied()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{shown}: {status}")),
+        Err(error) => Err(format!("{shown}: {error}")),
+    }
+}
