@@ -30,6 +30,8 @@ pub struct TensorInfo {
     pub name: String,
     /// Element type.
     pub element: ElementType,
+    /// Element type as the target's files name it (`float8e3` of a NEFF), which is not always the array libraries' name.
+    pub dtype: String,
     /// Dimensions, outermost first.
     pub shape: Vec<u64>,
 }

@@ -1,0 +1,143 @@
+//! One line of assembler text, read from left to right.
+
+use super::AssembleError;
+use std::str::FromStr;
+
+/// Characters that end a word.
+const MARKS: &str = "[],=+*;@:<>$()?";
+
+pub(super) struct Line<'a> {
+    text: &'a str,
+    number: usize,
+    at: usize,
+}
+
+impl<'a> Line<'a> {
+    /// A line without its comment, which starts at a semicolon.
+    pub(super) fn new(text: &'a str, number: usize) -> Line<'a> {
+        let text = text.split_once(';').map_or(text, |(code, _)| code).trim_end();
+        let mut line = Line { text, number, at: 0 };
+        line.skip();
+        line
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Where the next word starts, for [`back_to`](Line::back_to).
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    pub(super) fn back_to(&mut self, place: usize) {
+        self.at = place;
+    }
+
+    pub(super) fn at_end(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    fn skip(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    /// The error that something else was expected here.
+    pub(super) fn expected(&self, what: &str) -> AssembleError {
+        let rest = self.rest();
+        let found: String = rest.split_whitespace().next().unwrap_or("the end of the line").chars().take(40).collect();
+        self.error(format!("expected {what}, found `{found}`"))
+    }
+
+    /// An error at this place.
+    pub(super) fn error(&self, message: impl Into<String>) -> AssembleError {
+        AssembleError { line: self.number, column: self.at + 1, message: message.into() }
+    }
+
+    /// Takes this text if it stands here.
+    pub(super) fn eat(&mut self, text: &str) -> bool {
+        let here = self.rest().starts_with(text);
+        if here {
+            self.at += text.len();
+            self.skip();
+        }
+        here
+    }
+
+    pub(super) fn expect(&mut self, text: &str) -> Result<(), AssembleError> {
+        if self.eat(text) { Ok(()) } else { Err(self.expected(&format!("`{text}`"))) }
+    }
+
+    pub(super) fn end(&self) -> Result<(), AssembleError> {
+        if self.at_end() { Ok(()) } else { Err(self.expected("the end of the line")) }
+    }
+
+    /// Letters, digits and whatever else is no mark.
+    pub(super) fn word(&mut self, what: &str) -> Result<&'a str, AssembleError> {
+        let rest = self.rest();
+        let size = rest.find(|c: char| c.is_whitespace() || MARKS.contains(c)).unwrap_or(rest.len());
+        if size == 0 {
+            return Err(self.expected(what));
+        }
+        self.at += size;
+        self.skip();
+        Ok(&rest[..size])
+    }
+
+    /// A whole number, decimal or hexadecimal, perhaps negative.
+    pub(super) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> Result<T, AssembleError> {
+        let start = self.at;
+        let word = self.word(what)?;
+        let (negative, digits) = word.strip_prefix('-').map_or((false, word), |digits| (true, digits));
+        let value = match digits.strip_prefix("0x") {
+            Some(digits) => i128::from_str_radix(digits, 16),
+            None => digits.parse(),
+        };
+        let value = value.ok().filter(|_| !digits.starts_with(['+', '-']) && !digits.starts_with("0x-"));
+        let value = value.map(|v| if negative { -v } else { v }).and_then(|v| T::try_from(v).ok());
+        value.ok_or_else(|| {
+            self.at = start;
+            self.expected(what)
+        })
+    }
+
+    /// Anything that can be parsed from a word.
+    pub(super) fn parse<T: FromStr>(&mut self, what: &str) -> Result<T, AssembleError> {
+        let start = self.at;
+        // A float may hold a sign in its exponent, which is a mark elsewhere.
+        let rest = self.rest();
+        let size = rest.find(|c: char| c.is_whitespace() || ",]".contains(c)).unwrap_or(rest.len());
+        self.at += size;
+        self.skip();
+        rest[..size].parse().map_err(|_| {
+            self.at = start;
+            self.expected(what)
+        })
+    }
+
+    /// `[a, b, c]`.
+    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>) -> Result<Vec<T>, AssembleError> {
+        self.expect("[")?;
+        let mut items = Vec::new();
+        if self.eat("]") {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if !self.eat(",") {
+                self.expect("]")?;
+                return Ok(items);
+            }
+        }
+    }
+
+    /// `a,b,c` without brackets.
+    pub(super) fn series<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>) -> Result<Vec<T>, AssembleError> {
+        let mut items = vec![item(self)?];
+        while self.eat(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}

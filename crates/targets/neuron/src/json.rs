@@ -1,0 +1,342 @@
+//! JSON members: typed, borrowed from the member's text, with errors that say member, JSON pointer, line and column.
+
+use crate::rules::container as rules;
+use chipless_model::{Finding, Limits, Place};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+/// What stops reading: a finding with the place, boxed because results of parsers are moved around a lot.
+pub type Error = Box<Finding>;
+
+/// Text of a JSON document, borrowed unless it had escapes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name<'a>(pub Cow<'a, str>);
+
+impl Deref for Name<'_> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::borrow::Borrow<str> for Name<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'a> From<&'a str> for Name<'a> {
+    fn from(text: &'a str) -> Name<'a> {
+        Name(Cow::Borrowed(text))
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name<'a>, D::Error> {
+        struct Borrow;
+        impl<'de> Visitor<'de> for Borrow {
+            type Value = Name<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Borrow)
+    }
+}
+
+/// A JSON member: its path in the tarball and its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// Path in the tarball.
+    pub member: &'a str,
+    /// The whole text.
+    pub text: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// The text of a member.
+    ///
+    /// # Errors
+    /// Larger than the limit `json_bytes`, or not UTF-8.
+    pub fn new(member: &'a str, bytes: &'a [u8], limits: &Limits) -> Result<Source<'a>, Error> {
+        if bytes.len() as u64 > limits.json_bytes {
+            let message = format!("{} bytes of JSON exceed the limit json_bytes = {}", bytes.len(), limits.json_bytes);
+            return Err(Box::new(rules::LIMIT.at(Place::file().in_part(member.to_owned()), message)));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Source { member, text }),
+            Err(e) => {
+                let place = Place::bytes(e.valid_up_to() as u64, 1).in_part(member.to_owned());
+                Err(Box::new(rules::JSON_SYNTAX.at(place, format!("the text is not UTF-8 from byte {} on", e.valid_up_to()))))
+            }
+        }
+    }
+
+    /// The whole document as a `T`.
+    ///
+    /// # Errors
+    /// Text that is no JSON, or a value of another type than `T` has.
+    pub fn parse<T: Deserialize<'a>>(&self) -> Result<T, Error> {
+        self.parse_at(self.text, String::new)
+    }
+
+    /// A part of the document, as [`RawValue`] cuts it out, as a `T`; `pointer` names the part in errors.
+    ///
+    /// # Errors
+    /// As [`parse`](Source::parse).
+    pub fn parse_at<T: Deserialize<'a>>(&self, part: &'a str, pointer: impl FnOnce() -> String) -> Result<T, Error> {
+        serde_json::from_str(part).map_err(|plain| Box::new(self.failure::<T>(part, pointer(), &plain)))
+    }
+
+    /// Parses again, this time with the path on record.
+    fn failure<T: Deserialize<'a>>(&self, part: &'a str, mut pointer: String, plain: &serde_json::Error) -> Finding {
+        let mut reader = serde_json::Deserializer::from_str(part);
+        if let Err(traced) = serde_path_to_error::deserialize::<_, T>(&mut reader) {
+            for segment in traced.path() {
+                match segment {
+                    serde_path_to_error::Segment::Seq { index } => push_key(&mut pointer, &index.to_string()),
+                    serde_path_to_error::Segment::Map { key } => push_key(&mut pointer, key),
+                    _ => {}
+                }
+            }
+        }
+        let rule = if plain.is_data() { &rules::JSON_TYPE } else { &rules::JSON_SYNTAX };
+        let text = plain.to_string();
+        let message = clip(text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message), 300);
+        let (mut line, mut column) = (plain.line().max(1), plain.column().max(1));
+        let (first_line, first_column) = line_and_column(self.text, self.offset(part));
+        if line == 1 {
+            column += first_column - 1;
+        }
+        line += first_line - 1;
+        if part.is_empty() {
+            return rule.at(Place::file().in_part(self.member.to_owned()), "the member is empty, expected a JSON object");
+        }
+        let rule =
+            if message.starts_with("duplicate field") || message.starts_with("the key ") { &rules::JSON_DUPLICATE_KEY } else { rule };
+        rule.at(spot(self.member, &pointer, Some((line, column))), message.into_owned())
+    }
+
+    /// Byte offset of a part of the text; 0 for text from elsewhere.
+    pub fn offset(&self, part: &str) -> usize {
+        let offset = (part.as_ptr() as usize).wrapping_sub(self.text.as_ptr() as usize);
+        if offset <= self.text.len() { offset } else { 0 }
+    }
+
+    /// The place of `/pointer/key` where `part` is the text of the value at `/pointer`. Without the key, or where the
+    /// part does not have it, the place of the part itself.
+    pub fn place(&self, part: &str, pointer: &str, keys: &str) -> Place {
+        if self.text.len() > PLACED_BYTES {
+            return spot(self.member, &format!("{pointer}{keys}"), None);
+        }
+        let mut text = part;
+        for key in keys.split('/').skip(1) {
+            match child(text, key) {
+                Some(found) => text = found,
+                None => break,
+            }
+        }
+        spot(self.member, &format!("{pointer}{keys}"), Some(line_and_column(self.text, self.offset(text))))
+    }
+}
+
+/// Members beyond this size are not searched for the line and column of a finding.
+const PLACED_BYTES: usize = 64 << 20;
+
+/// A place in a JSON member, as people and editors find it.
+fn spot(member: &str, pointer: &str, position: Option<(usize, usize)>) -> Place {
+    let pointer = if pointer.is_empty() { "/".into() } else { clip(pointer, 300) };
+    let item = match position {
+        Some((line, column)) => format!("{pointer} (line {line}, column {column})"),
+        None => pointer.into_owned(),
+    };
+    Place::file().in_part(member.to_owned()).at(item)
+}
+
+/// The first characters of a text that may be of any length.
+pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
+/// Appends a key to a JSON pointer (RFC 6901: `~` and `/` are escaped).
+pub(crate) fn push_key(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    for c in key.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
+    }
+}
+
+/// Line and column, from 1, of a byte offset; columns count bytes as `serde_json` does.
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    (line, before.len() - start + 1)
+}
+
+/// The text of a member of an object or array; `key` is a pointer segment.
+pub(crate) fn child<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    if text.trim_start().starts_with('[') {
+        let wanted: usize = key.parse().ok()?;
+        let mut found = None;
+        items(text, |index, item| {
+            found = (index == wanted).then_some(item);
+            found.is_none()
+        });
+        return found;
+    }
+    let key = key.replace("~1", "/").replace("~0", "~");
+    entries(text)?.into_iter().find(|(k, _)| **k == *key).map(|(_, v)| v)
+}
+
+/// The members of an object in file order, values as text; `None` where the text is no object.
+pub(crate) fn entries(text: &str) -> Option<Vec<(Name<'_>, &str)>> {
+    struct Pairs;
+    impl<'de> Visitor<'de> for Pairs {
+        type Value = Vec<(Name<'de>, &'de str)>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut pairs = Vec::new();
+            while let Some((key, value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+                pairs.push((key, value.get()));
+            }
+            Ok(pairs)
+        }
+    }
+    serde_json::Deserializer::from_str(text).deserialize_map(Pairs).ok()
+}
+
+/// An array of at most `N` items: items may be much larger in memory than in the file.
+pub(crate) fn capped<'de, D: Deserializer<'de>, T: Deserialize<'de>, const N: usize>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    struct Items<T, const N: usize>(std::marker::PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Items<T, N> {
+        type Value = Vec<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an array of at most {N} items")
+        }
+        fn visit_seq<A: de::SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = seq.next_element()? {
+                if items.len() == N {
+                    return Err(de::Error::invalid_length(N + 1, &self));
+                }
+                items.push(item);
+            }
+            Ok(items)
+        }
+    }
+    deserializer.deserialize_seq(Items::<T, N>(std::marker::PhantomData))
+}
+
+/// Visits the items of an array as text until the visitor has seen enough; `false` where the text is no array.
+pub(crate) fn items<'a>(text: &'a str, visit: impl FnMut(usize, &'a str) -> bool) -> bool {
+    struct Walk<F>(F);
+    impl<'de, F: FnMut(usize, &'de str) -> bool> Visitor<'de> for Walk<F> {
+        type Value = bool;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an array")
+        }
+        fn visit_seq<A: de::SeqAccess<'de>>(mut self, mut seq: A) -> Result<bool, A::Error> {
+            let mut index = 0;
+            while let Some(item) = seq.next_element::<&'de RawValue>()? {
+                if !(self.0)(index, item.get()) {
+                    // The rest is not looked at, which the parser takes for an error.
+                    return Ok(true);
+                }
+                index += 1;
+            }
+            Ok(true)
+        }
+    }
+    serde_json::Deserializer::from_str(text).deserialize_seq(Walk(visit)).unwrap_or(false)
+}
+
+/// An object in file order, values as text. Keys must differ.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members<'a>(pub(crate) Vec<(Name<'a>, &'a str)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Members<'a>, D::Error> {
+        struct Distinct;
+        impl<'de> Visitor<'de> for Distinct {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                let mut seen = std::collections::HashSet::new();
+                while let Some((key, value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+                    if !seen.insert(key.clone()) {
+                        return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
+                    }
+                    members.push((key, value.get()));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Distinct)
+    }
+}
+
+/// An enumeration of names that a format fixes. Names of other writers become `Unknown`: the linter says what stands there.
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident { $($(#[$variant_doc:meta])* $variant:ident $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $type { $($(#[$variant_doc])* $variant,)* /// Another name than the format knows.
+            Unknown }
+
+        impl $type {
+            /// Every known one.
+            pub const ALL: &[$type] = &[$($type::$variant,)*];
+
+            /// As files name it.
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)* $type::Unknown => "unknown" }
+            }
+
+            /// The one of this name, or `Unknown`.
+            pub fn from_name(name: &str) -> $type {
+                match name { $($name => $type::$variant,)* _ => $type::Unknown }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                Ok($type::from_name(&$crate::json::Name::deserialize(deserializer)?))
+            }
+        }
+    };
+}
+pub(crate) use names;

@@ -1,0 +1,272 @@
+//! The matrix engine: an array of 128 × 128 weights, and the products of data that streams through it.
+//!
+//! The array is a buffer of its own: binary32 numbers, column by column. `LDWEIGHTS` fills rows (one for each partition)
+//! and columns of it; the last column enters first. `MATMUL` multiplies: what comes out of column `c` for an element `n`
+//! of the moving data is the sum over the rows `r` of weight `(r, c)` times element `n` of partition `r`, and goes to
+//! partition `c` of PSUM.
+
+use super::{Chip, Elements, fault};
+use crate::stream::{self, ElementCode, Operand};
+use chipless_kernels::Update;
+use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
+use chipless_kernels::matrix::{Matrix, MatrixMut, multiply};
+use chipless_kernels::strided;
+use chipless_model::{Access, BufferId, ElementType, Fault, Loop, Pattern, Storage};
+use std::cell::RefCell;
+use zerocopy::FromBytes;
+
+/// Rows, and columns, of the array.
+const SIDE: usize = 128;
+/// Bytes of the array.
+pub(crate) const ARRAY_BYTES: u64 = (SIDE * SIDE * size_of::<f32>()) as u64;
+
+/// A part of the array.
+#[derive(Clone, Copy)]
+struct Part {
+    array: BufferId,
+    first_row: usize,
+    first_column: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Part {
+    /// All groups of 32 rows and of 32 columns are set, or those that the instruction needs.
+    fn new(chip: &Chip, groups: (u8, u8), rows: u8, columns: u64) -> Result<Part, Fault> {
+        let (rows, columns) = (usize::from(rows), usize::try_from(columns).unwrap_or(usize::MAX));
+        let (first_row, first_column) = (first_of(groups.0, rows, "rows")?, first_of(groups.1, columns, "columns")?);
+        Ok(Part { array: chip.array, first_row, first_column, rows, columns })
+    }
+
+    fn pattern(&self) -> Pattern {
+        let number = size_of::<f32>();
+        let first = (self.first_column * SIDE + self.first_row) * number;
+        let columns = Loop { count: self.columns as u64, stride: (SIDE * number) as i64 };
+        Pattern::new(first as u64, (self.rows * number) as u64, [columns])
+    }
+}
+
+/// The first row, or column, of a mask of groups.
+fn first_of(mask: u8, size: usize, what: &str) -> Result<usize, Fault> {
+    const GROUP: usize = SIDE / 4;
+    let (first, needed) = if mask == 0xf { (0, 4) } else { (mask.trailing_zeros() as usize * GROUP, size.div_ceil(GROUP)) };
+    let groups_fit = mask != 0 && u32::from(mask >> mask.trailing_zeros()) == (1u32 << needed.min(4)) - 1;
+    if size == 0 || first.saturating_add(size) > SIDE || !groups_fit {
+        return Err(Fault::unsupported(format!("{size} {what} in groups {mask:#x} are not supported")));
+    }
+    Ok(first)
+}
+
+/// `LDWEIGHTS`, made out.
+pub(super) struct LoadWeights {
+    /// Partition by partition, the columns in their order.
+    from: Elements,
+    part: Part,
+}
+
+/// `MATMUL`, made out.
+pub(super) struct Matmul {
+    part: Part,
+    /// The moving data, partition by partition.
+    from: Elements,
+    /// Elements of the moving data in each partition.
+    moving: usize,
+    /// Sums, partition by partition.
+    to: Elements,
+    /// Whether the sums go on from what PSUM holds.
+    accumulate: bool,
+    /// Whether the moving data selects weights, whose elements go to PSUM as they are.
+    transpose: bool,
+}
+
+/// Room to work, kept from one instruction to the next.
+#[derive(Default)]
+struct Scratch {
+    packed: Vec<u8>,
+    moving: Vec<f32>,
+    weights: Vec<f32>,
+    sums: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+impl LoadWeights {
+    pub(super) fn new(chip: &Chip, layout: &stream::LoadWeights, source: &Operand) -> Result<LoadWeights, Fault> {
+        let part = Part::new(chip, (layout.row_groups, layout.column_groups), layout.rows, layout.source.elements())?;
+        let backwards = backwards(source).ok_or_else(|| Fault::program("the columns leave the memory"))?;
+        Ok(LoadWeights { from: chip.elements(&backwards)?, part })
+    }
+
+    pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
+        visit(self.from.read_access());
+        visit(Access::write(self.part.array, self.part.pattern()));
+    }
+
+    pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            let Scratch { packed, moving: rows, weights, .. } = scratch;
+            self.from.read(storage, packed, rows)?;
+            weights.clear();
+            weights.resize(rows.len(), 0.0);
+            transpose(rows, self.part.columns, weights);
+            packed.resize(weights.len() * size_of::<f32>(), 0);
+            encode_f32(ElementType::Float32, weights, Rounding::NearestEven, packed).map_err(fault)?;
+            strided::scatter(packed, storage.bytes_mut(self.part.array), &self.part.pattern()).map_err(fault)
+        })
+    }
+}
+
+/// The same elements from the last to the first.
+fn backwards(operand: &Operand) -> Option<Operand> {
+    let bytes = (ElementCode::of(operand.code)?.element.bits() / 8) as i64;
+    let mut address = i64::from(operand.address);
+    for (step, count) in operand.steps.iter().zip(operand.counts) {
+        address += i64::from(*step) * (i64::from(count) - 1) * bytes;
+    }
+    let steps = operand.steps.map(i16::checked_neg);
+    let [Some(a), Some(b), Some(c), Some(d)] = steps else { return None };
+    Some(Operand { address: u32::try_from(address).ok()?, steps: [a, b, c, d], ..*operand })
+}
+
+impl Matmul {
+    pub(super) fn new(chip: &Chip, layout: &stream::Matmul, to: &Operand, from: &Operand) -> Result<Matmul, Fault> {
+        let part = Part::new(chip, (layout.row_groups, layout.column_groups), layout.rows, u64::from(layout.columns))?;
+        if to.elements() != from.elements() {
+            return Err(Fault::program(format!("{} elements are read of each partition, {} written", from.elements(), to.elements())));
+        }
+        let (moving, accumulate) = (from.elements() as usize, layout.accumulate & 1 == 0);
+        let (from, to) = (chip.elements(from)?, chip.elements(to)?);
+        if layout.transpose > 1 || layout.accumulate > 3 {
+            let flags = (layout.transpose, layout.accumulate);
+            return Err(Fault::unsupported(format!("flags {:#04x} and {:#04x} are not supported: their meaning is not known", flags.0, flags.1)));
+        }
+        let transpose = layout.transpose == 1;
+        if transpose && from.element.bits() < 16 {
+            return Err(Fault::unsupported("transpositions of elements of one byte are not supported"));
+        }
+        Ok(Matmul { part, from, moving, to, accumulate, transpose })
+    }
+
+    pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
+        visit(Access::read(self.part.array, self.part.pattern()));
+        visit(self.from.read_access());
+        if self.accumulate {
+            visit(self.to.read_access());
+        }
+        visit(self.to.write_access());
+    }
+
+    pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.weights(storage, &mut scratch.packed, &mut scratch.weights)?;
+            self.from.read(storage, &mut scratch.packed, &mut scratch.moving)?;
+            if self.transpose {
+                self.select(scratch);
+                self.to.write(storage, &mut scratch.packed, &scratch.sums)
+            } else {
+                self.sum(storage, scratch)
+            }
+        })
+    }
+
+    /// The weights as a matrix of columns × rows.
+    fn weights(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, weights: &mut Vec<f32>) -> Result<(), Fault> {
+        packed.clear();
+        strided::gather(storage.bytes(self.part.array), &self.part.pattern(), packed).map_err(fault)?;
+        weights.resize(packed.len() / size_of::<f32>(), 0.0);
+        decode_f32(ElementType::Float32, packed, weights).map_err(fault)
+    }
+
+    /// The array adds up its rows from zero; PSUM adds the result to what it holds.
+    fn sum(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
+        let Scratch { packed, moving, weights, sums } = scratch;
+        let (columns, rows) = (self.part.columns, self.part.rows);
+        let weights = Matrix::new(weights, columns, rows).map_err(fault)?;
+        let moving = Matrix::new(moving, rows, self.moving).map_err(fault)?;
+        let mut in_place = self.in_place(storage.bytes_mut(self.to.buffer));
+        if let (Some((place, stride)), false) = (&mut in_place, self.accumulate) {
+            let place = MatrixMut::with_stride(place, columns, self.moving, *stride).map_err(fault)?;
+            return multiply(weights, moving, place, Update::Set).map_err(fault);
+        }
+        sums.resize(columns * self.moving, 0.0);
+        multiply(weights, moving, MatrixMut::new(sums, columns, self.moving).map_err(fault)?, Update::Set).map_err(fault)?;
+        if let Some((place, stride)) = in_place {
+            for (place, sums) in place.chunks_mut(stride).zip(sums.chunks(self.moving)) {
+                add(&mut place[..sums.len()], sums);
+            }
+            return Ok(());
+        }
+        if self.accumulate {
+            let mut held = Vec::new();
+            self.to.read(storage, packed, &mut held)?;
+            add(sums, &held);
+        }
+        self.to.write(storage, packed, sums)
+    }
+
+    /// The sums where they lie, and the numbers from one partition to the next: for contiguous sums of binary32, which
+    /// is how programs have them.
+    fn in_place<'s>(&self, psum: &'s mut [u8]) -> Option<(&'s mut [f32], usize)> {
+        let number = size_of::<f32>();
+        let row = self.moving * number;
+        let stride = match self.to.pattern.loops[..] {
+            [] => row,
+            [partitions] => usize::try_from(partitions.stride).ok()?,
+            _ => return None,
+        };
+        let contiguous = self.to.pattern.run == row as u64 || self.to.pattern.loops.is_empty();
+        if cfg!(target_endian = "big") || !contiguous || self.to.element != ElementType::Float32 {
+            return None;
+        }
+        let first = usize::try_from(self.to.pattern.offset).ok()?;
+        let size = (self.part.columns.checked_sub(1)?).checked_mul(stride)?.checked_add(row)?;
+        let bytes = psum.get_mut(first..first.checked_add(size)?)?;
+        Some((<[f32]>::mut_from_bytes(bytes).ok()?, stride / number))
+    }
+
+    /// Each column of the moving data with a single one selects a row of weights, which passes as it is, infinities
+    /// and NaN included. Other columns are multiplied.
+    fn select(&self, scratch: &mut Scratch) {
+        let Scratch { moving, weights, sums, .. } = scratch;
+        let (columns, rows) = (self.part.columns, self.part.rows);
+        sums.clear();
+        sums.resize(columns * self.moving, 0.0);
+        for n in 0..self.moving {
+            let column = || moving.iter().skip(n).step_by(self.moving);
+            let mut ones = column().enumerate().filter(|(_, value)| **value != 0.0);
+            let selected = match (ones.next(), ones.next()) {
+                (Some((row, value)), None) if *value == 1.0 => Some(row),
+                _ => None,
+            };
+            for (sums, weights) in sums.chunks_mut(self.moving).zip(weights.chunks(rows)) {
+                sums[n] = match selected {
+                    Some(row) => weights[row],
+                    None => weights.iter().zip(column()).fold(0.0, |sum, (weight, value)| weight.mul_add(*value, sum)),
+                };
+            }
+        }
+    }
+}
+
+fn add(sums: &mut [f32], addends: &[f32]) {
+    for (sum, addend) in sums.iter_mut().zip(addends) {
+        *sum += addend;
+    }
+}
+
+/// Rows of `columns` numbers each, in blocks that stay in the first-level cache.
+fn transpose(rows: &[f32], columns: usize, turned: &mut [f32]) {
+    const BLOCK: usize = 16;
+    let count = rows.len().checked_div(columns).unwrap_or(0);
+    for first_row in (0..count).step_by(BLOCK) {
+        for first_column in (0..columns).step_by(BLOCK) {
+            for column in first_column..columns.min(first_column + BLOCK) {
+                for row in first_row..count.min(first_row + BLOCK) {
+                    turned[column * count + row] = rows[row * columns + column];
+                }
+            }
+        }
+    }
+}

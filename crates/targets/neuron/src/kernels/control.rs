@@ -1,0 +1,62 @@
+//! Tasks without an effect on memory, and those that are not executed.
+
+use super::operands_text;
+use crate::stream::{Opcode, Slot};
+use chipless_model::{Access, Fault, Kernel, Storage};
+use std::borrow::Cow;
+
+/// A transfer that cannot be executed: who reaches it learns why.
+#[derive(Debug)]
+pub(crate) struct Refused<'a> {
+    /// The instruction that hands it over; `None` for descriptors.
+    pub(crate) slot: Option<&'a Slot>,
+    pub(crate) why: Fault,
+}
+
+/// The bytes of a transfer that cannot be executed, for the timing: a functional run stopped before.
+#[derive(Debug)]
+pub(crate) struct Skipped;
+
+/// Time from a trigger to the first byte that moves.
+#[derive(Debug)]
+pub(crate) struct Start;
+
+impl Kernel for Refused<'_> {
+    fn operation(&self) -> Cow<'static, str> {
+        self.slot.map_or("dma".into(), |slot| Opcode::name_of(slot.head.opcode).into())
+    }
+
+    fn details(&self) -> String {
+        self.slot.map_or_else(|| self.why.message.clone(), operands_text)
+    }
+
+    fn accesses(&self, _: &mut dyn FnMut(Access)) {}
+
+    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+        Err(Fault { message: format!("{}: {}", self.operation(), self.why.message), ..self.why })
+    }
+}
+
+impl Kernel for Skipped {
+    fn operation(&self) -> Cow<'static, str> {
+        "dma skipped".into()
+    }
+
+    fn accesses(&self, _: &mut dyn FnMut(Access)) {}
+
+    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Kernel for Start {
+    fn operation(&self) -> Cow<'static, str> {
+        "dma start".into()
+    }
+
+    fn accesses(&self, _: &mut dyn FnMut(Access)) {}
+
+    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}

@@ -1,0 +1,122 @@
+//! What instructions and transfers do to memory.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`instruction`] | a slot of an engine |
+//! | [`array`] | `LDWEIGHTS`, `MATMUL` |
+//! | [`elements`] | `COPY`, `CAST`, `MEMSET`, `TENSOR_TENSOR` |
+//! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
+//! | [`control`] | tasks without an effect, and those that are not executed |
+//!
+//! All arithmetic is done in binary32: operands are widened, the result is rounded once to its type, to nearest even.
+
+pub(crate) mod array;
+pub(crate) mod control;
+mod elements;
+pub(crate) mod instruction;
+pub(crate) mod transfer;
+
+use crate::stream::operand::leaves_partitions;
+use crate::stream::{ElementCode, Operand, PSUM_PARTITION_BYTES, Slot, Space};
+use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
+use chipless_kernels::{Error, strided};
+use chipless_model::{Access, BufferId, ElementType, Fault, Pattern, Storage};
+
+/// The memories of a core.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chip {
+    pub(crate) state_buffer: BufferId,
+    pub(crate) psum: BufferId,
+    pub(crate) array: BufferId,
+    /// Usable bytes of a partition of the state buffer.
+    pub(crate) state_buffer_partition: u32,
+}
+
+/// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
+const MOST_ELEMENTS: u64 = 1 << 16;
+
+impl Chip {
+    /// The elements of an operand, if they lie in its memory.
+    fn elements(&self, operand: &Operand) -> Result<Elements, Fault> {
+        let role = operand.role;
+        let code = ElementCode::of(operand.code)
+            .ok_or_else(|| Fault::unsupported(format!("{role}: element type code {:#x} is not supported", operand.code)))?;
+        if operand.elements() > MOST_ELEMENTS {
+            let message = format!("{role}: {} elements of a partition, at most {MOST_ELEMENTS} are possible", operand.elements());
+            return Err(Fault::program(message));
+        }
+        let place = operand.pattern(code.element.bits() / 8);
+        let (space, pattern) = place.ok_or_else(|| Fault::program(format!("{role}: address {:#x} is behind PSUM", operand.address)))?;
+        let (buffer, bytes) = match space {
+            Space::StateBuffer => (self.state_buffer, self.state_buffer_partition),
+            Space::Psum => (self.psum, PSUM_PARTITION_BYTES),
+        };
+        match leaves_partitions(&pattern, bytes) {
+            Some(why) => Err(Fault::program(format!("{role} reaches {why}"))),
+            None => Ok(Elements { buffer, pattern, element: code.element }),
+        }
+    }
+}
+
+/// Elements of a buffer, in an order.
+#[derive(Clone, Debug)]
+pub(crate) struct Elements {
+    pub(crate) buffer: BufferId,
+    pub(crate) pattern: Pattern,
+    pub(crate) element: ElementType,
+}
+
+impl Elements {
+    /// Bytes; lowering made sure that they can be counted.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.pattern.bytes().unwrap_or(u64::MAX)
+    }
+
+    fn read_access(&self) -> Access {
+        Access::read(self.buffer, self.pattern.clone())
+    }
+
+    fn write_access(&self) -> Access {
+        Access::write(self.buffer, self.pattern.clone())
+    }
+
+    /// The numbers, in place of what `values` held; `packed` is room to work.
+    fn read(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, values: &mut Vec<f32>) -> Result<(), Fault> {
+        packed.clear();
+        strided::gather(storage.bytes(self.buffer), &self.pattern, packed).map_err(fault)?;
+        values.resize(packed.len() * 8 / self.element.bits() as usize, 0.0);
+        decode_f32(self.element, packed, values).map_err(fault)
+    }
+
+    /// Rounds numbers and puts them; `packed` is room to work.
+    fn write(&self, storage: &mut Storage<'_>, packed: &mut Vec<u8>, values: &[f32]) -> Result<(), Fault> {
+        packed.resize(values.len() * self.element.bits() as usize / 8, 0);
+        encode_f32(self.element, values, Rounding::NearestEven, packed).map_err(fault)?;
+        strided::scatter(packed, storage.bytes_mut(self.buffer), &self.pattern).map_err(fault)
+    }
+}
+
+/// Moves bytes as they are.
+fn move_bytes(storage: &mut Storage<'_>, from: &Elements, to: &Elements) -> Result<(), Fault> {
+    match storage.pair(from.buffer, to.buffer) {
+        Some((source, destination)) => strided::copy(source, &from.pattern, destination, &to.pattern),
+        None => strided::copy_within(storage.bytes_mut(to.buffer), &from.pattern, &to.pattern),
+    }
+    .map_err(fault)
+}
+
+fn fault(error: Error) -> Fault {
+    Fault { unsupported: matches!(error, Error::Memory { .. }), message: error.to_string() }
+}
+
+/// The operands of a slot as text, without the name of its operation.
+fn operands_text(slot: &Slot) -> String {
+    let text = slot.decode().to_string();
+    text.split_once(' ').map_or_else(String::new, |(_, operands)| operands.to_owned())
+}
+
+/// Names a type code that no program at hand has proven.
+fn unproven_codes(codes: impl IntoIterator<Item = u8>) -> Option<std::borrow::Cow<'static, str>> {
+    let unproven = codes.into_iter().filter_map(crate::stream::ElementCode::of).find(|code| !code.proven)?;
+    Some(format!("element type {} of an instruction", unproven.name).into())
+}

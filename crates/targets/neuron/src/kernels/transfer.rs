@@ -1,0 +1,270 @@
+//! What a DMA queue moves: transfers of instructions, and descriptors of the engine JSON files.
+
+use super::{Elements, fault, move_bytes};
+use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
+use chipless_kernels::strided;
+use chipless_model::{Access, Fault, Kernel, Pattern, Storage};
+use std::borrow::Cow;
+use smallvec::SmallVec;
+use std::fmt::Debug;
+
+/// A transfer.
+#[derive(Debug)]
+pub(crate) struct Transfer<'a> {
+    /// As the program has it, for lists.
+    pub(crate) text: Text<'a>,
+    pub(crate) sources: SmallVec<[Elements; 1]>,
+    pub(crate) to: Elements,
+    pub(crate) operation: Operation,
+}
+
+/// Where a transfer stands in the program.
+#[derive(Debug)]
+pub(crate) enum Text<'a> {
+    /// An instruction.
+    Slot(&'a crate::stream::Slot),
+    /// A descriptor; the rings that its rows go to.
+    Descriptor(&'a crate::engine::Descriptor<'a>, String),
+}
+
+/// What happens to the bytes on the way.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    /// Nothing.
+    Copy,
+    /// They become elements of another type.
+    Cast,
+    /// Elements at the same position of all sources are put together, in the order of the sources.
+    Compute {
+        how: Compute,
+        /// The factor of each source.
+        scales: Vec<f32>,
+        /// One more operand, before the sources.
+        constant: Option<f32>,
+    },
+    /// The dimensions change places: the source has them in the reverse order of this shape.
+    Transpose {
+        /// Shape of the result in elements, innermost first.
+        shape: Vec<usize>,
+        element_bytes: usize,
+    },
+}
+
+/// How elements are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compute {
+    /// Their sum. With factors, the sum of the products.
+    Add,
+    /// The least.
+    Min,
+    /// The largest.
+    Max,
+}
+
+/// Elements converted at a time; few enough to stay in the first-level cache.
+const BLOCK: usize = 1024;
+
+impl Kernel for Transfer<'_> {
+    fn operation(&self) -> Cow<'static, str> {
+        match &self.operation {
+            Operation::Copy => "dma copy",
+            Operation::Cast => "dma cast",
+            Operation::Compute { how: Compute::Add, scales, .. } if scales.iter().any(|s| *s != 1.0) => "dma fma",
+            Operation::Compute { how: Compute::Add, .. } => "dma add",
+            Operation::Compute { how: Compute::Min, .. } => "dma min",
+            Operation::Compute { how: Compute::Max, .. } => "dma max",
+            Operation::Transpose { .. } => "dma transpose",
+        }
+        .into()
+    }
+
+    fn details(&self) -> String {
+        match &self.text {
+            Text::Slot(slot) => super::operands_text(slot),
+            Text::Descriptor(descriptor, rings) => {
+                let mut text = format!("dst={}", side(&descriptor.to));
+                for source in descriptor.sources() {
+                    text += &format!(" src={}", side(source));
+                }
+                if let Some(tiling) = descriptor.num_tiling_dimensions {
+                    text += &format!(" tiling={tiling}");
+                }
+                text + rings
+            }
+        }
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        for source in &self.sources {
+            visit(source.read_access());
+        }
+        visit(self.to.write_access());
+    }
+
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        match (&self.operation, &self.sources[..]) {
+            (Operation::Copy, [from]) => move_bytes(storage, from, &self.to),
+            (Operation::Cast, [_]) => self.compute(storage, Compute::Add, &[1.0], None),
+            (Operation::Transpose { shape, element_bytes }, [from]) => self.transpose(storage, from, shape, *element_bytes),
+            (Operation::Compute { how, scales, constant }, _) => self.compute(storage, *how, scales, *constant),
+            _ => Err(Fault::program(format!("{} sources, expected one", self.sources.len()))),
+        }
+    }
+
+    fn unproven(&self) -> Option<Cow<'static, str>> {
+        match (&self.text, &self.operation) {
+            (Text::Slot(slot), _) => {
+                let crate::stream::Instruction::Dma(dma) = slot.decode() else { return None };
+                super::unproven_codes([dma.source_element, dma.destination_element].into_iter().filter(|_| dma.source_element != dma.destination_element))
+            }
+            (Text::Descriptor(..), Operation::Compute { how: Compute::Add, .. }) => Some("the order of a descriptor's additions".into()),
+            (Text::Descriptor(..), Operation::Transpose { shape, .. }) if shape.len() > 1 => Some("the order of a descriptor's transpose_shape".into()),
+            (Text::Descriptor(..), _) => Some("descriptors run once, in the order of the list".into()),
+        }
+    }
+}
+
+/// One side of a descriptor: `x+0x10[1,256][256,128]` are variable, offset, steps and sizes.
+fn side(side: &crate::engine::AccessPattern<'_>) -> String {
+    let list = |numbers: &[String]| format!("[{}]", numbers.join(","));
+    let steps: Vec<String> = side.steps.iter().map(ToString::to_string).collect();
+    let sizes: Vec<String> = side.sizes.iter().map(ToString::to_string).collect();
+    let (variable, offset) = (side.variable.as_deref().unwrap_or("?"), side.offset.unwrap_or(0));
+    let dtype = side.dtype.map_or(String::new(), |dtype| format!("{}@", dtype.name()));
+    format!("{dtype}{variable}+{offset:#x}{}{}", list(&steps), list(&sizes))
+}
+
+impl Transfer<'_> {
+    /// Decodes the sources to binary32, puts their elements together and rounds the result, block by block.
+    fn compute(&self, storage: &mut Storage<'_>, how: Compute, scales: &[f32], constant: Option<f32>) -> Result<(), Fault> {
+        let mut sources = Vec::with_capacity(self.sources.len());
+        for from in &self.sources {
+            // What the transfer itself overwrites is taken before it writes.
+            let taken = if from.buffer == self.to.buffer { Some(take(storage, from)?) } else { None };
+            sources.push((from, Cursor::new(&from.pattern), taken));
+        }
+        let size = (self.to.element.bits() / 8) as usize;
+        let mut left = usize::try_from(self.to.bytes()).map_err(|_| Fault::program("more than 2^64 bytes"))? / size;
+        let mut to = Cursor::new(&self.to.pattern);
+        let (mut packed, mut values, mut results) = ([0; BLOCK * 8], [0.0; BLOCK], [0.0; BLOCK]);
+        while left > 0 {
+            let count = left.min(BLOCK);
+            let results = &mut results[..count];
+            let mut first = constant.is_none();
+            if let Some(constant) = constant {
+                results.fill(constant);
+            }
+            for ((from, cursor, taken), scale) in sources.iter_mut().zip(scales) {
+                let packed = &mut packed[..count * (from.element.bits() / 8) as usize];
+                match taken {
+                    Some(bytes) => cursor.packed(bytes, packed),
+                    None => cursor.read(storage.bytes(from.buffer), packed),
+                }
+                let values = &mut values[..count];
+                decode_f32(from.element, packed, values).map_err(fault)?;
+                put(how, results, values, *scale, first);
+                first = false;
+            }
+            let packed = &mut packed[..count * size];
+            encode_f32(self.to.element, results, Rounding::NearestEven, packed).map_err(fault)?;
+            to.write(storage.bytes_mut(self.to.buffer), packed);
+            left -= count;
+        }
+        Ok(())
+    }
+
+    fn transpose(&self, storage: &mut Storage<'_>, from: &Elements, shape: &[usize], size: usize) -> Result<(), Fault> {
+        let packed = take(storage, from)?;
+        let mut turned = vec![0; packed.len()];
+        // The source has the dimensions in reverse order: the result's outermost is its innermost.
+        let mut strides = vec![size; shape.len()];
+        for d in (1..shape.len()).rev() {
+            strides[d - 1] = strides[d] * shape[d];
+        }
+        let mut index = vec![0; shape.len()];
+        let mut at = 0;
+        for element in turned.chunks_exact_mut(size) {
+            element.copy_from_slice(&packed[at..at + size]);
+            for ((index, count), stride) in index.iter_mut().zip(shape).zip(&strides) {
+                *index += 1;
+                at += stride;
+                if *index < *count {
+                    break;
+                }
+                at -= stride * count;
+                *index = 0;
+            }
+        }
+        strided::scatter(&turned, storage.bytes_mut(self.to.buffer), &self.to.pattern).map_err(fault)
+    }
+}
+
+/// The bytes of a source, packed.
+fn take(storage: &Storage<'_>, from: &Elements) -> Result<Vec<u8>, Fault> {
+    let mut packed = Vec::new();
+    strided::gather(storage.bytes(from.buffer), &from.pattern, &mut packed).map_err(fault)?;
+    Ok(packed)
+}
+
+/// Puts a source's elements to the results.
+fn put(how: Compute, results: &mut [f32], values: &[f32], scale: f32, first: bool) {
+    for (result, value) in results.iter_mut().zip(values) {
+        let value = value * scale;
+        *result = match how {
+            _ if first => value,
+            Compute::Add => *result + value,
+            // NaN stays NaN, whichever side has it.
+            Compute::Min if value < *result || value.is_nan() => value,
+            Compute::Max if value > *result || value.is_nan() => value,
+            Compute::Min | Compute::Max => *result,
+        };
+    }
+}
+
+/// A place in the bytes of a pattern that fits its buffer, from which they are read or written in order.
+struct Cursor<'p> {
+    runs: chipless_model::access::Runs<'p>,
+    run: usize,
+    at: usize,
+    left: usize,
+}
+
+impl<'p> Cursor<'p> {
+    fn new(pattern: &'p Pattern) -> Cursor<'p> {
+        Cursor { runs: pattern.runs(), run: pattern.run as usize, at: 0, left: 0 }
+    }
+
+    /// The next bytes of the run that the cursor is in, at most `wanted`: where they start, how many.
+    fn piece(&mut self, wanted: usize) -> Option<(usize, usize)> {
+        if self.left == 0 {
+            self.at = self.runs.next()? as usize;
+            self.left = self.run;
+        }
+        let (start, size) = (self.at, self.left.min(wanted));
+        self.at += size;
+        self.left -= size;
+        Some((start, size))
+    }
+
+    fn read(&mut self, bytes: &[u8], mut packed: &mut [u8]) {
+        while let Some((start, size)) = (!packed.is_empty()).then(|| self.piece(packed.len())).flatten() {
+            let (now, later) = packed.split_at_mut(size);
+            now.copy_from_slice(&bytes[start..start + size]);
+            packed = later;
+        }
+    }
+
+    fn write(&mut self, bytes: &mut [u8], mut packed: &[u8]) {
+        while let Some((start, size)) = (!packed.is_empty()).then(|| self.piece(packed.len())).flatten() {
+            let (now, later) = packed.split_at(size);
+            bytes[start..start + size].copy_from_slice(now);
+            packed = later;
+        }
+    }
+
+    /// Reads on in bytes that are packed already.
+    fn packed(&mut self, bytes: &[u8], packed: &mut [u8]) {
+        packed.copy_from_slice(&bytes[self.at..self.at + packed.len()]);
+        self.at += packed.len();
+    }
+}

@@ -1,0 +1,120 @@
+//! `neff.json`, the kelf files, and how subgraphs fit them.
+
+use super::Findings;
+use crate::def::VariableType;
+use crate::graph::{Architecture, Tensor};
+use crate::read::Neff;
+use crate::rules::container as rules;
+use std::collections::HashSet;
+
+pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
+    let root = &neff.graph_source;
+    for (pointer, message) in &neff.interface.faults {
+        findings.report(&rules::GRAPH, || root.place(root.text, "", pointer), message.as_str());
+    }
+    if neff.subgraphs.is_empty() && neff.dangling.is_empty() {
+        findings.report(&rules::NO_PROGRAM, || root.place(root.text, "", "/nodes"), "no node names a kelf file with subgraphs");
+    }
+    kelfs(neff, findings);
+    for tensor in &neff.interface.inputs {
+        interface(neff, tensor, VariableType::Input, findings);
+    }
+    for tensor in &neff.interface.outputs {
+        interface(neff, tensor, VariableType::Output, findings);
+    }
+    unlisted(neff, findings);
+    for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
+        if let (Some(member), Some(name), Some(source)) = (room.instructions, &room.file.instr, &room.source)
+            && member.path.rsplit('/').next() != name.rsplit('/').next()
+        {
+            let message = format!("`{name}` here, `{}` in def.json", member.path);
+            findings.report(&rules::INSTRUCTION_NAME, || source.place(source.text, "", "/instr"), message);
+        }
+    }
+}
+
+fn kelfs(neff: &Neff<'_>, findings: &mut Findings) {
+    let cores = u64::from(neff.container.header.lnc_size.max(1));
+    for (source, kelf) in &neff.kelfs {
+        let architecture = kelf.architecture();
+        if architecture == Some(Architecture::Unknown) {
+            let target = kelf.target.as_deref().unwrap_or_default();
+            let message = format!("target `{target}` is not supported; tonga, sunda, cayman and mariana are");
+            findings.report(&rules::TARGET, || source.place(source.text, "", "/target"), message);
+        } else if architecture.is_some_and(|a| a != neff.architecture) {
+            let message =
+                format!("target {} here, {} in `{}`", architecture.unwrap_or(Architecture::Any), neff.architecture, neff.kelfs[0].0.member);
+            findings.report(&rules::TARGETS_DIFFER, || source.place(source.text, "", "/target"), message);
+        }
+        let subgraphs = kelf.graphs.len() as u64;
+        if subgraphs != cores && neff.architecture != Architecture::Inf1 {
+            let message = format!("lnc_size is {}, but there are {subgraphs} subgraphs", neff.container.header.lnc_size);
+            findings.report(&rules::LNC, || source.place(source.text, "", "/graphs"), message);
+        }
+    }
+}
+
+fn interface(neff: &Neff<'_>, tensor: &Tensor<'_>, kind: VariableType, findings: &mut Findings) {
+    let root = &neff.graph_source;
+    let place = || root.place(root.text, "", &tensor.pointer);
+    let name = &tensor.name;
+    if tensor.element.is_none() && !tensor.dtype.is_empty() {
+        findings.report(&rules::IO_ELEMENT, place, format!("`{name}` has element type `{}`, which is not supported", tensor.dtype));
+    }
+    let declared: Vec<_> = neff.subgraphs.iter().filter_map(|s| Some((s, s.definition.variables.get(&**name)?))).collect();
+    if declared.is_empty() && !neff.subgraphs.is_empty() {
+        findings.report(&rules::IO_MISSING, place, format!("no subgraph declares the {kind} `{name}`"));
+    }
+    if kind == VariableType::Output && tensor.times > declared.len().max(1) {
+        let message = format!("`{name}` is listed {} times, {} subgraphs declare it", tensor.times, declared.len());
+        findings.report(&rules::OUTPUT_TWICE, place, message);
+    }
+    let mut first = None;
+    for (subgraph, variable) in declared {
+        if variable.kind.is_some_and(|k| k != kind) {
+            let message = format!("`{name}` is an {kind}, but `{}` declares it with another type", subgraph.source.member);
+            findings.report(&rules::IO_TYPE, place, message);
+        }
+        let Some(size) = variable.size else { continue };
+        if *first.get_or_insert(size) != size {
+            let message =
+                format!("`{name}` has {size} bytes in `{}`, another subgraph says {}", subgraph.source.member, first.unwrap_or(size));
+            findings.report(&rules::SIDES_DIFFER, place, message);
+            continue;
+        }
+        let bytes = tensor.bytes().or(if tensor.element.is_some() { Some(u64::MAX) } else { None });
+        if let Some(bytes) = bytes.filter(|bytes| *bytes != size) {
+            let rule = if bytes > size { &rules::IO_SIZE } else { &rules::IO_PADDING };
+            let message = format!(
+                "`{name}`, {:?} of {}, has {bytes} bytes, its variable in `{}` {size}",
+                tensor.shape, tensor.dtype, subgraph.source.member
+            );
+            findings.report(rule, place, message);
+        }
+    }
+}
+
+fn unlisted(neff: &Neff<'_>, findings: &mut Findings) {
+    // Between several kelf files, and between the stages of inf1, outputs of one are inputs of the next.
+    if neff.kelfs.len() > 1 || neff.architecture == Architecture::Inf1 {
+        return;
+    }
+    let inputs: HashSet<&str> = neff.interface.inputs.iter().map(|t| &*t.name).collect();
+    let outputs: HashSet<&str> = neff.interface.outputs.iter().map(|t| &*t.name).collect();
+    for subgraph in &neff.subgraphs {
+        for (name, variable) in &subgraph.definition.variables {
+            let listed = match variable.kind {
+                Some(VariableType::Input) => &inputs,
+                Some(VariableType::Output) => &outputs,
+                _ => continue,
+            };
+            if listed.contains(&**name) {
+                continue;
+            }
+            let mut pointer = "/var".to_owned();
+            crate::json::push_key(&mut pointer, name);
+            let place = || subgraph.source.place(variable.text, &pointer, "");
+            findings.report(&rules::IO_UNLISTED, place, format!("`{name}` is not among the tensors of neff.json"));
+        }
+    }
+}

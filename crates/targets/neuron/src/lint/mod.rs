@@ -1,0 +1,119 @@
+//! The format's rules, checked on a document. What needs execution or an order of events is the verifier's.
+
+mod container;
+mod definition;
+mod dma;
+mod graph;
+
+use crate::graph::Architecture;
+use crate::json::{Source, clip};
+use crate::read::Neff;
+use crate::rules::container as rules;
+use crate::stream::{self, PARTITION_STRIDE};
+use chipless_model::{Finding, Limits, Place, Rule};
+
+/// Semaphores of a core, and events of a core (driver, address maps of the second and third generation).
+const SEMAPHORES: u64 = 256;
+
+/// What the program's hardware holds.
+#[derive(Clone, Copy)]
+struct Hardware {
+    architecture: Architecture,
+    /// Usable bytes of a state buffer partition; the distance between partitions where no figure is public.
+    partition_bytes: u32,
+    /// Bytes of device memory; what can be addressed at all where no figure is public.
+    device_bytes: u64,
+}
+
+impl Hardware {
+    fn of(architecture: Architecture) -> Hardware {
+        let memory = architecture.machine().map(|m| m.memory);
+        Hardware {
+            architecture,
+            partition_bytes: memory.as_ref().map_or(PARTITION_STRIDE, |m| m.sbuf_partition_bytes),
+            device_bytes: memory.map_or(1 << 57, |m| m.hbm_bytes),
+        }
+    }
+}
+
+/// Checks a document against every rule about files, tables, descriptors and single instructions; findings in the order of the file's
+/// structure, at most `limits.findings` of them and a note about the rest.
+pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
+    let mut findings = Findings::new(limits);
+    container::check(neff, &mut findings);
+    graph::check(neff, &mut findings);
+    for finding in &neff.dangling {
+        findings.push(finding.clone());
+    }
+    let hardware = Hardware::of(neff.architecture);
+    for subgraph in &neff.subgraphs {
+        definition::check(hardware, subgraph, &mut findings);
+        dma::check(neff, hardware, subgraph, &mut findings);
+    }
+    for finding in stream::rules::check(neff, hardware.partition_bytes, limits) {
+        findings.push(finding);
+    }
+    findings.done()
+}
+
+/// A bounded list of findings: places and messages are made only for those that are kept.
+struct Findings {
+    kept: Vec<Finding>,
+    limit: u64,
+    dropped: u64,
+}
+
+impl Findings {
+    fn new(limits: &Limits) -> Findings {
+        Findings { kept: Vec::new(), limit: limits.findings, dropped: 0 }
+    }
+
+    fn push(&mut self, finding: Finding) {
+        if self.full() { self.dropped += 1 } else { self.kept.push(finding) }
+    }
+
+    fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: impl AsRef<str>) {
+        if self.full() {
+            self.dropped += 1;
+        } else {
+            self.kept.push(rule.at(place(), clip(message.as_ref(), 1000)));
+        }
+    }
+
+    /// Whether further findings are only counted: nothing costly need be done for them.
+    fn full(&self) -> bool {
+        self.kept.len() as u64 >= self.limit
+    }
+
+    fn done(mut self) -> Vec<Finding> {
+        if self.dropped > 0 {
+            let message = format!("{} more findings beyond the limit findings = {}", self.dropped, self.limit);
+            self.kept.push(rules::MORE_FINDINGS.at(Place::file(), message));
+        }
+        self.kept
+    }
+}
+
+/// An object of a JSON member: where its fields are found.
+#[derive(Clone, Copy)]
+struct Object<'a, 'p> {
+    source: &'p Source<'a>,
+    text: &'a str,
+    pointer: &'p str,
+}
+
+impl Object<'_, '_> {
+    /// The place of a field, given as a pointer from the object on.
+    fn at(self, field: &str) -> Place {
+        self.source.place(self.text, self.pointer, field)
+    }
+
+    /// What the file says at a field, shortened; nothing where no finding could show it.
+    fn says(self, field: &str, findings: &Findings) -> String {
+        if findings.full() {
+            return String::new();
+        }
+        let text = field.split('/').skip(1).try_fold(self.text, crate::json::child).unwrap_or("nothing");
+        clip(text, 60).into_owned()
+    }
+}

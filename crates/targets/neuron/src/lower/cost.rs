@@ -1,0 +1,167 @@
+//! How long instructions and transfers take.
+
+use super::builder::Builder;
+use super::core::Core;
+use crate::graph::Engine;
+use crate::kernels::Elements;
+use crate::machine::Machine;
+use crate::stream::{ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Space};
+use chipless_model::{Demand, ElementType, Time};
+use smallvec::SmallVec;
+
+/// Bytes that one hardware descriptor moves at most.
+const DESCRIPTOR_BYTES: u64 = 1 << 16;
+
+/// The time of an engine's instructions, one after the other.
+pub(super) struct EngineCost<'m> {
+    machine: &'m Machine,
+    engine: Engine,
+    /// Cycles of products since weights were last loaded: the next load hides behind them.
+    products: f64,
+}
+
+impl<'m> EngineCost<'m> {
+    pub(super) fn new(machine: &'m Machine, engine: Engine) -> EngineCost<'m> {
+        EngineCost { machine, engine, products: 0.0 }
+    }
+
+    /// How long the instruction keeps its engine from the next one.
+    pub(super) fn of(&mut self, instruction: &Instruction<'_>) -> Time {
+        match instruction {
+            Instruction::LoadWeights(i) => {
+                let cycles = i.source.elements() as f64 / self.machine.tensor.load_speedup;
+                let hidden = std::mem::take(&mut self.products);
+                self.cycles((cycles - hidden).max(0.0))
+            }
+            Instruction::Matmul(i) => {
+                let tensor = &self.machine.tensor;
+                let binary32 = ElementCode::of(i.element).is_some_and(|c| c.name == "fp32");
+                let factor = match (binary32, i.transpose) {
+                    (false, _) => 1.0,
+                    (true, 0) => tensor.fp32_factor,
+                    (true, _) => tensor.fp32_transpose_factor,
+                };
+                let cycles = (i.source.elements() as f64).max(tensor.interval_min) * factor;
+                self.products += cycles;
+                self.cycles(cycles)
+            }
+            Instruction::TensorTensor(_) | Instruction::Copy(_) | Instruction::Cast(_) | Instruction::Memset(_) => {
+                self.cycles(self.element_wise(instruction))
+            }
+            Instruction::Dma(_) => Time::from_ns(match self.engine {
+                Engine::Act | Engine::Sp => self.machine.dma.hardware_dge_ns,
+                _ => self.machine.dma.software_dge_ns,
+            }),
+            // What other instructions cost is not public.
+            Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Other(_) => Time::ZERO,
+        }
+    }
+
+    fn cycles(&self, cycles: f64) -> Time {
+        let clock = &self.machine.clock;
+        let mhz = match self.engine {
+            Engine::Pe => clock.tensor,
+            Engine::Act => clock.scalar,
+            Engine::Dve => clock.vector,
+            _ => clock.gpsimd,
+        };
+        Time::from_cycles(cycles, mhz)
+    }
+
+    /// One element of every partition in a cycle, by the rules of the architecture guides.
+    fn element_wise(&self, instruction: &Instruction<'_>) -> f64 {
+        let rules = &self.machine.element_wise;
+        let operands = instruction.operands();
+        let Some(elements) = operands.iter().map(Operand::elements).max() else { return 0.0 };
+        let mut cycles = elements as f64;
+        let two = operands.len() > 2;
+        if two {
+            cycles *= rules.second_operand_factor;
+        }
+        let step = |o: &Operand| {
+            let bytes = ElementCode::of(o.code).map_or(1, |c| c.element.bits() / 8);
+            u64::from(o.steps[0].unsigned_abs()) * bytes
+        };
+        if operands.iter().any(|o| o.counts[0] > 1 && step(o) > rules.wide_stride_bytes) {
+            cycles *= rules.wide_stride_factor;
+        }
+        if self.engine == Engine::Dve {
+            let is_16_bit = |o: &Operand| {
+                let element = ElementCode::of(o.code).map(|c| c.element);
+                matches!(element, Some(ElementType::Float16 | ElementType::BFloat16))
+            };
+            let in_sbuf = |o: &&Operand| OnChip::at(o.address).is_some_and(|a| a.space == Space::StateBuffer);
+            let contiguous = |o: &Operand| o.counts[0] == 1 || o.steps[0] == 1;
+            if operands.iter().all(is_16_bit) {
+                let sbuf = operands.iter().filter(in_sbuf).count() == operands.len();
+                cycles /= match (two, sbuf, operands.iter().all(contiguous)) {
+                    (false, true, true) => rules.vector_speedup_16bit_sbuf,
+                    (false, true, false) | (false, false, true) | (true, true, _) => rules.vector_speedup_16bit,
+                    (false, false, false) | (true, false, _) => 1.0,
+                };
+            }
+        }
+        if elements < rules.small_elements {
+            cycles += rules.small_overhead;
+        }
+        cycles
+    }
+}
+
+/// What a transfer costs its queue set.
+pub(super) struct TransferCost {
+    pub(super) fixed: Time,
+    pub(super) demands: SmallVec<[Demand; 5]>,
+    /// The rings that its rows go to: the first, and how many.
+    pub(super) rings: (u64, u64),
+}
+
+impl<'p> Core<'p, '_> {
+    /// The cost of a transfer of a queue set, whose rows go to its rings from the next one on.
+    pub(super) fn transfer_cost(
+        &mut self,
+        set: usize,
+        sources: &[Elements],
+        to: &Elements,
+        transposes: bool,
+        builder: &mut Builder<'p>,
+    ) -> TransferCost {
+        let read: u64 = sources.iter().map(Elements::bytes).fold(0, u64::saturating_add);
+        let bytes = read.max(to.bytes());
+        let rows = sources.iter().chain([to]).map(rows).max().unwrap_or(0);
+        let dma = &self.machine.dma;
+        let (available, engines) = (self.sets[set].rings, u64::from(dma.engines_per_core));
+        let state_buffer = self.memory.chip.state_buffer;
+        let on_chip = |e: &&Elements| e.buffer == state_buffer;
+        let partitions = sources.iter().chain([to]).filter(on_chip).map(partitions).max();
+        // A DMA engine serves some partitions of the state buffer; in HBM, rows are dealt out.
+        let spread = partitions.map_or(rows, |p| p.div_ceil(u64::from(dma.partitions_per_engine)).min(rows));
+        let rings = spread.clamp(1, available);
+        let lanes = rings.min(engines);
+        let descriptors = Time(dma.descriptor().0.saturating_mul(rows.div_ceil(lanes)));
+        let first = self.sets[set].next_ring;
+        self.sets[set].next_ring = (first + rows % available) % available;
+        let served = if transposes { (bytes as f64 / dma.transpose_efficiency) as u64 } else { bytes };
+        let mut demands = SmallVec::new();
+        demands.push(Demand { resource: self.dma(), bytes: served });
+        demands.extend(self.lanes(lanes as u32, builder).map(|resource| Demand { resource, bytes: served }));
+        let path = self.sets[set].fabric;
+        demands.push(Demand { resource: self.fabric(path, builder), bytes });
+        let hbm = self.hbm();
+        let off_chip = sources.iter().chain([to]).filter(|e| !on_chip(e));
+        demands.extend(off_chip.map(|e| Demand { resource: hbm, bytes: e.bytes() }));
+        TransferCost { fixed: descriptors, demands, rings: (first, rings) }
+    }
+}
+
+/// Hardware descriptors of one side: its runs, cut to what one descriptor moves.
+fn rows(side: &Elements) -> u64 {
+    let runs = side.bytes().checked_div(side.pattern.run).unwrap_or(0);
+    runs.saturating_mul(side.pattern.run.div_ceil(DESCRIPTOR_BYTES))
+}
+
+/// Partitions of the state buffer that one side touches.
+fn partitions(side: &Elements) -> u64 {
+    let across = side.pattern.loops.iter().filter(|l| l.stride.unsigned_abs() >= u64::from(PARTITION_STRIDE));
+    across.map(|l| l.count).fold(1, u64::saturating_mul)
+}

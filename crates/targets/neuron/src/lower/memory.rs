@@ -1,0 +1,220 @@
+//! Where variables live.
+
+use super::NOT_LOWERED;
+use super::builder::Builder;
+use crate::def::{Variable, VariableType};
+use crate::json::Error;
+use crate::kernels::Chip;
+use crate::kernels::array::ARRAY_BYTES;
+use crate::machine::Machine;
+use crate::read::{Neff, Subgraph};
+use crate::stream::{PARTITION_STRIDE, PARTITIONS};
+use chipless_model::{Buffer, BufferId, Interface, Memory, MemoryId, MemoryKind, Place, Port, Program, Role};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Bytes of address of the state buffer, and of PSUM.
+const ON_CHIP_BYTES: u64 = PARTITIONS as u64 * PARTITION_STRIDE as u64;
+/// Address of the first variable in HBM: no pointer is null.
+const HBM_BASE: u64 = 1 << 16;
+/// Least distance of variables in HBM.
+const HBM_ALIGNMENT: u64 = 64;
+
+/// The buffers of a program.
+pub(super) struct Layout {
+    /// In the order of the subgraphs.
+    pub(super) cores: Vec<CoreMemory>,
+    /// Inputs and outputs by name.
+    shared: HashMap<String, BufferId>,
+}
+
+/// The buffers of a core.
+#[derive(Clone)]
+pub(super) struct CoreMemory {
+    pub(super) chip: Chip,
+    /// By position in `def.json`; `None` for tables, and for what has no size.
+    pub(super) variables: Vec<Option<Spot>>,
+}
+
+/// Where a variable starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    pub(super) buffer: BufferId,
+    pub(super) offset: u64,
+}
+
+/// Hands out addresses of HBM.
+struct Hbm {
+    memory: MemoryId,
+    next: u64,
+}
+
+impl Hbm {
+    fn place(&mut self, size: u64, alignment: u64) -> Option<u64> {
+        let address = self.next.checked_next_multiple_of(alignment.max(HBM_ALIGNMENT))?;
+        self.next = address.checked_add(size)?;
+        Some(address)
+    }
+}
+
+impl Layout {
+    pub(super) fn new<'p>(neff: &'p Neff<'p>, machine: &Machine, builder: &mut Builder<'p>) -> Result<Layout, Error> {
+        let program = &mut builder.program;
+        let memory = Memory { name: "hbm".into(), size: machine.memory.hbm_bytes, kind: MemoryKind::Hbm };
+        let mut hbm = Hbm { memory: program.memories.push(memory), next: HBM_BASE };
+        let mut layout = Layout { cores: Vec::new(), shared: HashMap::new() };
+        for (name, size, role) in shared_variables(neff) {
+            let at = || Place::file().at(name.to_owned());
+            let buffer = in_hbm(program, &mut hbm, name.to_owned(), size, 0, role, Cow::Borrowed(&[]), at)?;
+            layout.shared.insert(name.to_owned(), buffer);
+        }
+        for subgraph in &neff.subgraphs {
+            let core = layout.core(subgraph, machine.memory.sbuf_partition_bytes, &mut hbm, program)?;
+            layout.cores.push(core);
+        }
+        Ok(layout)
+    }
+
+    fn core<'p>(
+        &self,
+        subgraph: &'p Subgraph<'p>,
+        partition_bytes: u32,
+        hbm: &mut Hbm,
+        program: &mut Program<'p>,
+    ) -> Result<CoreMemory, Error> {
+        let name = &subgraph.name;
+        let mut on_chip = |part: &str, size: u64, kind: MemoryKind| {
+            let name = format!("{name}.{part}");
+            let memory = program.memories.push(Memory { name: name.clone(), size, kind });
+            let (role, initial) = (Role::Scratch, Cow::Borrowed(&[][..]));
+            program.buffers.push(Buffer { name, memory, address: Some(0), size, role, initial })
+        };
+        let mut core = CoreMemory {
+            chip: Chip {
+                state_buffer: on_chip("sbuf", ON_CHIP_BYTES, MemoryKind::Scratchpad),
+                psum: on_chip("psum", ON_CHIP_BYTES, MemoryKind::Scratchpad),
+                array: on_chip("array", ARRAY_BYTES, MemoryKind::Registers),
+                state_buffer_partition: partition_bytes,
+            },
+            variables: Vec::with_capacity(subgraph.definition.variables.len()),
+        };
+        let scratchpad = scratchpad(subgraph)?;
+        let scratchpad = match scratchpad {
+            0 => None,
+            size => {
+                let (name, at) = (format!("{name}.scratchpad"), || Place::file().in_part(subgraph.source.member.to_owned()));
+                Some(in_hbm(program, hbm, name, size, 0, Role::Scratch, Cow::Borrowed(&[]), at)?)
+            }
+        };
+        for ((variable_name, variable), constant) in subgraph.definition.variables.iter().zip(&subgraph.constants) {
+            let at = || place(subgraph, variable_name, variable);
+            let spot = match (variable.kind, variable.size) {
+                (Some(VariableType::StateBuffer), _) => Some(Spot { buffer: core.chip.state_buffer, offset: 0 }),
+                (Some(VariableType::Input | VariableType::Output), Some(_)) => self.shared.get(&**variable_name).copied().map(Spot::at),
+                (Some(VariableType::Virtual), Some(_)) => {
+                    scratchpad.map(|buffer| Spot { buffer, offset: variable.backing_variable_off.unwrap_or(0) })
+                }
+                (Some(VariableType::File | VariableType::TmpBuf | VariableType::Pointer), Some(size)) => {
+                    let (role, initial) = match (variable.kind, constant) {
+                        (Some(VariableType::File), Some(constant)) => (Role::Constant, &constant.bytes[..]),
+                        (Some(VariableType::TmpBuf), _) => (Role::Scratch, &[][..]),
+                        _ => (Role::Constant, &[][..]),
+                    };
+                    let (name, alignment) = (format!("{name}.{variable_name}"), variable.alignment.unwrap_or(0));
+                    let initial = Cow::Borrowed(initial.get(..size as usize).unwrap_or(initial));
+                    Some(Spot::at(in_hbm(program, hbm, name, size, alignment, role, initial, at)?))
+                }
+                _ => None,
+            };
+            core.variables.push(spot);
+        }
+        // Addresses are known now.
+        for (position, variable) in subgraph.definition.variables.values().enumerate() {
+            let Some(referenced) = variable.referenced_var_id.filter(|_| variable.kind == Some(VariableType::Pointer)) else { continue };
+            let Some(Some(pointer)) = core.variables.get(position) else { continue };
+            let to = subgraph.definition.variable_by_id(referenced).and_then(|(to, _, _)| core.variables.get(to).copied().flatten());
+            let address = to.and_then(|to| program.buffers[to.buffer].address?.checked_add(to.offset));
+            program.buffers[pointer.buffer].initial = Cow::Owned(address.unwrap_or(0).to_le_bytes().to_vec());
+        }
+        Ok(core)
+    }
+}
+
+impl Spot {
+    fn at(buffer: BufferId) -> Spot {
+        Spot { buffer, offset: 0 }
+    }
+}
+
+fn place(subgraph: &Subgraph<'_>, name: &str, variable: &Variable<'_>) -> Place {
+    let mut pointer = "/var".to_owned();
+    crate::json::push_key(&mut pointer, name);
+    subgraph.source.place(variable.text, &pointer, "")
+}
+
+/// Inputs and outputs of all subgraphs: name, the largest size that any declares, and what the host does with it.
+fn shared_variables<'p>(neff: &'p Neff<'p>) -> Vec<(&'p str, u64, Role)> {
+    let mut shared: indexmap::IndexMap<&str, (u64, Role)> = indexmap::IndexMap::new();
+    for (name, variable) in neff.subgraphs.iter().flat_map(|s| &s.definition.variables) {
+        let role = match variable.kind {
+            Some(VariableType::Input) => Role::Input,
+            Some(VariableType::Output) => Role::Output,
+            _ => continue,
+        };
+        let Some(size) = variable.size else { continue };
+        let (known, known_role) = shared.entry(name).or_insert((size, role));
+        *known = size.max(*known);
+        if *known_role != role {
+            // One subgraph's output is another one's input: the host has no part in it, unless the graph says so.
+            *known_role = if neff.interface.outputs.iter().any(|t| t.name == *name) { Role::Output } else { Role::Scratch };
+        }
+    }
+    shared.into_iter().map(|(name, (size, role))| (name, size, role)).collect()
+}
+
+/// Bytes that the virtual variables of a subgraph take: the largest end of any.
+fn scratchpad(subgraph: &Subgraph<'_>) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for (name, variable) in &subgraph.definition.variables {
+        if let (Some(VariableType::Virtual), Some(size)) = (variable.kind, variable.size) {
+            let offset = variable.backing_variable_off.unwrap_or(0);
+            let end = offset.checked_add(size).ok_or_else(|| {
+                let message = format!("{name} ends at {offset} + {size}, beyond 2^64");
+                Box::new(NOT_LOWERED.at(place(subgraph, name, variable), message))
+            })?;
+            bytes = end.max(bytes);
+        }
+    }
+    Ok(bytes)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn in_hbm<'p>(
+    program: &mut Program<'p>,
+    hbm: &mut Hbm,
+    name: String,
+    size: u64,
+    alignment: u64,
+    role: Role,
+    initial: Cow<'p, [u8]>,
+    at: impl Fn() -> Place,
+) -> Result<BufferId, Error> {
+    let alignment = if alignment.is_power_of_two() { alignment } else { 0 };
+    let address = hbm.place(size, alignment).ok_or_else(|| {
+        let message = format!("{name} has {size} bytes: the variables together go beyond 2^64");
+        Box::new(NOT_LOWERED.at(at(), message))
+    })?;
+    Ok(program.buffers.push(Buffer { name, memory: hbm.memory, address: Some(address), size, role, initial }))
+}
+
+/// What the host gives and gets.
+pub(super) fn interface(neff: &Neff<'_>, layout: &Layout, program: &mut Program<'_>) {
+    let ports = |tensors: &[crate::graph::Tensor<'_>]| {
+        let port = |t: &crate::graph::Tensor<'_>| {
+            let buffer = *layout.shared.get(&*t.name)?;
+            Some(Port { name: t.name.to_string(), buffer, element: t.element?, shape: t.shape.clone() })
+        };
+        tensors.iter().filter_map(port).collect()
+    };
+    program.interface = Interface { inputs: ports(&neff.interface.inputs), outputs: ports(&neff.interface.outputs) };
+}

@@ -1,0 +1,190 @@
+//! What an instruction reads and writes on the chip, and what a transfer moves.
+
+use super::text::ACCUMULATOR;
+use super::{DmaAddress, DmaSide, DmaTarget, Instruction, OnChip, PARTITION_STRIDE, PARTITIONS, Space, Tensor3, Tensor4};
+use crate::def::{Definition, Variable, VariableType};
+use crate::json::Name;
+use chipless_model::{Direction, Loop, Pattern};
+use smallvec::SmallVec;
+
+/// Elements on the chip that an instruction reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Its name in the text form: `src`, `dst`.
+    pub role: &'static str,
+    /// Read or write.
+    pub direction: Direction,
+    /// Element type code.
+    pub code: u8,
+    /// On-chip address of the first element.
+    pub address: u32,
+    /// Elements from one index to the next, innermost first.
+    pub steps: [i16; 4],
+    /// Elements of each dimension, innermost first.
+    pub counts: [u16; 4],
+    /// Partitions, each walked alike.
+    pub partitions: u8,
+}
+
+impl Operand {
+    fn new(role: &'static str, direction: Direction, code: u8, tensor: impl Into<(u32, [i16; 4], [u16; 4])>, partitions: u8) -> Operand {
+        let (address, steps, counts) = tensor.into();
+        Operand { role, direction, code, address, steps, counts, partitions }
+    }
+
+    /// Elements of one partition.
+    pub fn elements(&self) -> u64 {
+        self.counts.iter().fold(1u64, |n, count| n.saturating_mul(u64::from(*count)))
+    }
+
+    /// The memory, and its bytes partition by partition, each walked in the order of the instruction; `None` where the
+    /// address is in no memory.
+    pub fn pattern(&self, element_bytes: u64) -> Option<(Space, Pattern)> {
+        let OnChip { space, partition, offset } = OnChip::at(self.address)?;
+        let first = u64::from(partition) * u64::from(PARTITION_STRIDE) + u64::from(offset);
+        let free = self.counts.iter().zip(self.steps).map(|(count, step)| Loop {
+            count: u64::from(*count),
+            stride: i64::from(step) * element_bytes as i64,
+        });
+        let partitions = Loop { count: u64::from(self.partitions), stride: i64::from(PARTITION_STRIDE) };
+        Some((space, Pattern::new(first, element_bytes, free.chain([partitions]))))
+    }
+}
+
+impl From<&Tensor3> for (u32, [i16; 4], [u16; 4]) {
+    fn from(t: &Tensor3) -> Self {
+        let [a, b, c] = t.steps;
+        let [i, j, k] = t.counts;
+        (t.address.get(), [a.get(), b.get(), c.get(), 0], [i.get(), j.get(), k.get(), 1])
+    }
+}
+
+impl From<&Tensor4> for (u32, [i16; 4], [u16; 4]) {
+    fn from(t: &Tensor4) -> Self {
+        (t.address.get(), t.steps.map(|s| s.get()), t.counts.map(|c| c.get()))
+    }
+}
+
+impl Instruction<'_> {
+    /// What it reads and writes on the chip, destination first; transfers and unknown instructions tell nothing here.
+    pub fn operands(&self) -> SmallVec<[Operand; 3]> {
+        let (read, write) = (Direction::Read, Direction::Write);
+        let mut operands = SmallVec::new();
+        match self {
+            Instruction::LoadWeights(i) => operands.push(Operand::new("src", read, i.element, &i.source, i.rows)),
+            Instruction::Matmul(i) => {
+                let result = if i.transpose == 0 { ACCUMULATOR } else { i.element };
+                operands.push(Operand::new("dst", write, result, &i.destination, i.columns));
+                operands.push(Operand::new("src", read, i.element, &i.source, i.rows));
+            }
+            Instruction::TensorTensor(i) => {
+                operands.push(Operand::new("dst", write, i.element, &i.destination, i.partitions));
+                operands.push(Operand::new("src0", read, i.operand_elements & 0xf, &i.first, i.partitions));
+                operands.push(Operand::new("src1", read, i.operand_elements >> 4, &i.second, i.partitions));
+            }
+            Instruction::Copy(i) | Instruction::Cast(i) => {
+                operands.push(Operand::new("dst", write, i.destination_element, &i.destination, i.partitions));
+                operands.push(Operand::new("src", read, i.source_element, &i.source, i.partitions));
+            }
+            Instruction::Memset(i) => operands.push(Operand::new("dst", write, i.element, &i.destination, i.partitions)),
+            Instruction::EventSemaphore(_) | Instruction::Dma(_) | Instruction::NoEffect(_) | Instruction::Other(_) => {}
+        }
+        operands
+    }
+}
+
+/// Whether every run of a pattern stays inside the usable bytes of a partition; if not, what leaves them.
+///
+/// Each step is taken as whole partitions and a rest. Loops are independent of each other, so the smallest and the
+/// largest offset and partition are the sums of those of each loop.
+pub(crate) fn leaves_partitions(pattern: &Pattern, partition_bytes: u32) -> Option<String> {
+    let size = i128::from(PARTITION_STRIDE);
+    if pattern.run == 0 || pattern.loops.iter().any(|l| l.count == 0) {
+        return None;
+    }
+    let at = i128::from(pattern.offset);
+    let (mut partitions, mut offsets) = ((at / size, at / size), (at % size, at % size + i128::from(pattern.run)));
+    for l in &pattern.loops {
+        let stride = i128::from(l.stride);
+        let whole = (stride + size / 2).div_euclid(size);
+        let last = i128::from(l.count - 1);
+        for (range, step) in [(&mut partitions, whole), (&mut offsets, stride - whole * size)] {
+            range.0 += (step * last).min(0);
+            range.1 += (step * last).max(0);
+        }
+    }
+    if partitions.0 < 0 || partitions.1 >= i128::from(PARTITIONS) {
+        return Some(format!("partitions {} to {}, there are {PARTITIONS}", partitions.0, partitions.1));
+    }
+    if offsets.0 < 0 || offsets.1 > i128::from(partition_bytes) {
+        return Some(format!("bytes {:#x} to {:#x} of a partition, which has {partition_bytes:#x}", offsets.0, offsets.1));
+    }
+    None
+}
+
+/// Why the address of a transfer leads to no variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unresolved {
+    /// Chipless does not know this kind of address.
+    Unsupported(String),
+    /// The program has no such variable.
+    Missing(String),
+}
+
+/// Position, name and declaration of the variable that a transfer addresses.
+pub(crate) fn variable<'d, 'a>(
+    definition: &'d Definition<'a>,
+    address: &DmaAddress,
+) -> Result<(usize, &'d Name<'a>, &'d Variable<'a>), Unresolved> {
+    let id = match address.target() {
+        DmaTarget::Variable(id) => u64::from(id),
+        DmaTarget::Table(index) => {
+            let tables = definition.variables.iter().filter(|(_, v)| v.kind == Some(VariableType::DgeTable));
+            let mut tables = tables.map(|(name, v)| (name, &v.list));
+            match (tables.next(), tables.next()) {
+                (Some((name, list)), None) => *list
+                    .get(usize::from(index))
+                    .ok_or_else(|| Unresolved::Missing(format!("entry {index} of {name}, which has {}", list.len())))?,
+                (None, _) => return Err(Unresolved::Missing(format!("entry {index} of a dge-table, but there is none"))),
+                (Some(_), Some(_)) => {
+                    return Err(Unresolved::Unsupported("several dge-tables in one subgraph are not supported".to_owned()));
+                }
+            }
+        }
+        DmaTarget::Register => return Err(Unresolved::Unsupported("addresses in registers are not supported".to_owned())),
+        DmaTarget::Unknown(tag) => {
+            return Err(Unresolved::Unsupported(format!("address tag {tag:#06x} is not supported: its meaning is not known")));
+        }
+    };
+    definition.variable_by_id(id).ok_or_else(|| Unresolved::Missing(format!("the variable with var_id {id}")))
+}
+
+impl DmaSide {
+    /// Its bytes in order, from the start of the variable.
+    pub fn pattern(&self) -> Pattern {
+        let loops = self.counts.iter().zip(&self.steps);
+        let loops = loops.map(|(count, step)| Loop { count: u64::from(count.get()), stride: i64::from(step.get()) });
+        Pattern::new(u64::from(self.address.offset.get()), self.row(), loops)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against the definition: every run, one by one.
+        #[test]
+        fn leaving_the_partitions_is_found_exactly(
+            offset in 0u64..0x200_0000, run in 1u64..700,
+            loops in prop::collection::vec((1u64..5, prop_oneof![-3i64..4, Just(1), Just(100)], -600i64..600), 0..3),
+        ) {
+            let loops = loops.iter().map(|(count, partitions, bytes)| Loop { count: *count, stride: partitions * 0x40000 + bytes });
+            let pattern = Pattern::new(offset, run, loops);
+            let usable = 0x38000;
+            let inside = pattern.fits(0x200_0000) && pattern.runs().all(|at| at % 0x40000 + pattern.run <= usable);
+            prop_assert_eq!(leaves_partitions(&pattern, usable as u32).is_none(), inside);
+        }
+    }
+}

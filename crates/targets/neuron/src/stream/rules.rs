@@ -1,0 +1,336 @@
+//! What can be wrong with an instruction, seen from the slot and the declarations alone.
+
+use super::operand::{Operand, Unresolved, leaves_partitions, variable};
+use super::{
+    Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space,
+    Stream, Support,
+};
+use crate::def::{Definition, QueueType, VariableType};
+use crate::graph::Engine;
+use crate::read::{EngineRoom, Neff, Subgraph};
+use crate::rules::rules;
+use crate::stream::DebugInfo;
+use chipless_model::{Finding, Limits, Place, Rule, Severity};
+use std::collections::BTreeMap;
+
+rules! {
+    STREAM_LENGTH Error "neff-stream-length" "an instruction stream is no whole number of slots"
+        "Instructions are slots of 64 bytes; the member has bytes behind the last whole one."
+        "The member is cut off: take the file from its origin again." "compiled programs";
+    SLOT_LENGTH Warning "neff-slot-length" "a slot says that it has another length than 16 words"
+        "Byte 1 of a slot counts its 32-bit words, and is 16 in every known program. The slot is read as 64 bytes."
+        "Compile again." "compiled programs";
+    OPCODE Error "neff-opcode" "an opcode is not supported: it has no known name"
+        "Chipless knows the opcodes that compiled programs and public sources name; this byte is none of them."
+        "If the compiler is newer than Chipless, report the opcode; else the file is damaged." "table of opcodes in the documentation";
+    NOT_EXECUTED Note "neff-not-executed" "an instruction is listed, not executed"
+        "The opcode has a name, but what it does is not proven by any program at hand. A functional run stops there; a timing run goes on."
+        "Use --timing-only for the timing." "table of opcodes in the documentation";
+    EVENT_MODE Error "neff-event-mode" "a wait or update mode is not supported"
+        "The byte that says how an instruction waits or signals has a value whose meaning is not known, or one that needs registers."
+        "If the compiler is newer than Chipless, report the mode; else the file is damaged." "compiled programs; profiler schema";
+    ELEMENT_CODE Error "neff-element-code" "an element type code is not supported: it has no known meaning"
+        "Instructions name element types by a code of four bits; not every code is known."
+        "If the compiler is newer than Chipless, report the code; else the file is damaged." "compiled programs";
+    TILE_BOUNDS Error "neff-tile-bounds" "an instruction reaches beyond its memory"
+        "Elements of the state buffer and of PSUM must lie inside the bytes of a partition, in one of 128 partitions."
+        "Check the allocation of on-chip memory." "NKI architecture guides";
+    START_PARTITION Error "neff-start-partition" "an instruction starts at a partition where it must not"
+        "More than 64 partitions start at 0, more than 32 at 0 or 64, up to 32 at 0, 32, 64 or 96."
+        "Move the tile to a legal partition." "NKI architecture guides";
+    TILE_SIZE Error "neff-tile-size" "a tile is larger than the engine takes"
+        "The matrix engine has 128 rows and 128 columns, and takes 512 columns of moving data at a time."
+        "Split the instruction." "NKI architecture guides";
+    PSUM_BANK Error "neff-psum-bank" "a matrix product does not stay in one PSUM bank"
+        "The sums of one instruction must lie in one bank of 2 KiB in each partition, of PSUM."
+        "Move the sums to a bank boundary, or split the instruction." "NKI architecture guides";
+    ELEMENT_COUNT Error "neff-element-count" "source and destination of an instruction differ in elements"
+        "Element-wise instructions write as many elements as they read."
+        "Check the shapes." "NKI architecture guides";
+    DMA_TARGET Error "neff-dma-target" "the address of a transfer is not supported"
+        "An address counts from a variable or from an entry of a table of variables; others are not known."
+        "If the compiler is newer than Chipless, report the tag; else the file is damaged." "compiled programs";
+    DMA_VARIABLE Error "neff-dma-variable" "the address of a transfer leads to no variable"
+        "The number of a variable or the index into the table that an instruction names does not exist in def.json."
+        "Compile again: instructions and def.json do not belong together." "NEFF specification, Variables";
+    DMA_BOUNDS Error "neff-dma-bounds" "a transfer leaves its variable"
+        "Rows of a transfer start or end outside the variable that they are counted from."
+        "Check offset, steps and counts against the size of the variable." "NEFF specification, Variables";
+    DMA_COUNT Error "neff-dma-count" "source and destination of a transfer differ in size"
+        "A transfer writes as many bytes as it reads, or, where it casts, as many elements."
+        "Check rows and row sizes of both sides." "compiled programs";
+    DMA_WRITES_INPUT Warning "neff-dma-writes-input" "a transfer writes to an input or a constant"
+        "The host expects inputs and constants to be as they were; the next run would see other values."
+        "Check which variable the destination names." "NEFF specification, Variables";
+    DMA_QUEUE Warning "neff-dma-queue" "a transfer has no queue set of its own"
+        "Instructions hand transfers to the dynamic queue set that their engine owns, and signal a semaphore of its set."
+        "Declare a queue set of type dynamic for the engine, and use its semaphores." "NEFF specification, Queue Sets; compiled programs";
+}
+
+/// Findings of every instruction stream of a program. `sbuf_partition_bytes` are the usable bytes of a state buffer
+/// partition. At most [`Limits::findings`] are kept.
+pub fn check(neff: &Neff<'_>, sbuf_partition_bytes: u32, limits: &Limits) -> Vec<Finding> {
+    let most = usize::try_from(limits.findings).unwrap_or(usize::MAX);
+    let mut findings = Vec::new();
+    for subgraph in &neff.subgraphs {
+        for room in &subgraph.engines {
+            let mut check = Check::new(subgraph, room, sbuf_partition_bytes, most, &mut findings);
+            check.stream();
+        }
+    }
+    findings
+}
+
+struct Check<'c, 'a> {
+    definition: &'c Definition<'a>,
+    room: &'c EngineRoom<'a>,
+    sbuf_partition_bytes: u32,
+    debug: Option<DebugInfo<'a>>,
+    most: usize,
+    findings: &'c mut Vec<Finding>,
+}
+
+impl<'c, 'a> Check<'c, 'a> {
+    fn new(
+        subgraph: &'c Subgraph<'a>,
+        room: &'c EngineRoom<'a>,
+        sbuf_partition_bytes: u32,
+        most: usize,
+        findings: &'c mut Vec<Finding>,
+    ) -> Check<'c, 'a> {
+        Check { definition: &subgraph.definition, room, sbuf_partition_bytes, debug: None, most, findings }
+    }
+
+    fn stream(&mut self) {
+        let Some(member) = self.room.instructions else { return };
+        let Stream { slots, rest } = Stream::new(member.bytes);
+        let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
+        for (index, slot) in slots.iter().enumerate() {
+            if self.findings.len() >= self.most {
+                return;
+            }
+            match Opcode::of(slot.head.opcode).map(|o| o.support) {
+                None => self.opcode(index, slot),
+                Some(Support::Listed) => listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1,
+                Some(Support::Executed | Support::NoEffect) => self.slot(index, slot),
+            }
+        }
+        for (opcode, (first, count)) in listed {
+            let message = format!("{}: {count} instructions, the first of them here", Opcode::name_of(opcode));
+            self.report(&NOT_EXECUTED, first, message);
+        }
+        if !rest.is_empty() {
+            let place = Place::bytes((slots.len() * SLOT_BYTES) as u64, rest.len() as u64).in_part(member.path.to_owned());
+            let message = format!("{} bytes are {} slots of {SLOT_BYTES} and {} bytes", member.bytes.len(), slots.len(), rest.len());
+            self.findings.push(STREAM_LENGTH.at(place, message));
+        }
+    }
+
+    /// Reports at a slot, with the line of the source that it comes from.
+    fn report(&mut self, rule: &'static Rule, index: usize, message: String) {
+        let Some(member) = self.room.instructions else { return };
+        let debug = self.debug.get_or_insert_with(|| debug_info(self.room));
+        let item = match debug.slot(index) {
+            Some(line) => format!("slot {index} ({line})"),
+            None => format!("slot {index}"),
+        };
+        let place = Place::bytes((index * SLOT_BYTES) as u64, SLOT_BYTES as u64).in_part(member.path.to_owned()).at(item);
+        self.findings.push(rule.at(place, message));
+    }
+
+    fn opcode(&mut self, index: usize, slot: &Slot) {
+        self.report(&OPCODE, index, format!("opcode {:#04x} is not supported: it has no known name", slot.head.opcode));
+    }
+
+    fn slot(&mut self, index: usize, slot: &Slot) {
+        let instruction = slot.decode();
+        if slot.head.words != 16 {
+            self.report(&SLOT_LENGTH, index, format!("the slot says that it has {} words, expected 16", slot.head.words));
+        }
+        for refusal in instruction.events().filter_map(|e: Events| e.refusal()) {
+            self.report(&EVENT_MODE, index, refusal);
+        }
+        if let Instruction::Dma(dma) = instruction {
+            return self.dma(index, dma);
+        }
+        let operands = instruction.operands();
+        for operand in &operands {
+            self.operand(index, operand);
+        }
+        match instruction {
+            Instruction::LoadWeights(i) => {
+                self.at_most(index, "rows", i.rows.into(), 128);
+                self.at_most(index, "columns", i.columns.into(), 128);
+                self.equal(index, "columns of the array", i.columns.into(), "of the source", i.source.elements());
+            }
+            Instruction::Matmul(i) => {
+                self.at_most(index, "columns of moving data", i.source.elements(), 512);
+                self.equal(index, "elements of the destination", i.destination.elements(), "of the source", i.source.elements());
+                if let Some(destination) = operands.first() {
+                    self.bank(index, destination);
+                }
+            }
+            _ => {
+                if let [destination, sources @ ..] = &operands[..] {
+                    for source in sources {
+                        self.equal(index, "elements of the destination", destination.elements(), source.role, source.elements());
+                    }
+                }
+            }
+        }
+    }
+
+    fn at_most(&mut self, index: usize, what: &str, found: u64, most: u64) {
+        if found > most {
+            self.report(&TILE_SIZE, index, format!("{found} {what}, at most {most} are possible"));
+        }
+    }
+
+    fn equal(&mut self, index: usize, left_name: &str, left: u64, right_name: &str, right: u64) {
+        if left != right {
+            self.report(&ELEMENT_COUNT, index, format!("{left} {left_name}, {right} {right_name}"));
+        }
+    }
+
+    fn operand(&mut self, index: usize, operand: &Operand) {
+        let Some(code) = ElementCode::of(operand.code) else {
+            let message = format!("{}: element type code {:#x} is not supported: its meaning is not known", operand.role, operand.code);
+            return self.report(&ELEMENT_CODE, index, message);
+        };
+        let Some((space, pattern)) = operand.pattern(code.element.bits() / 8) else {
+            let message = format!("{}: address {:#x} is behind the end of PSUM", operand.role, operand.address);
+            return self.report(&TILE_BOUNDS, index, message);
+        };
+        let (name, bytes) = match space {
+            Space::StateBuffer => ("the state buffer", self.sbuf_partition_bytes),
+            Space::Psum => ("PSUM", PSUM_PARTITION_BYTES),
+        };
+        if let Some(why) = leaves_partitions(&pattern, bytes) {
+            self.report(&TILE_BOUNDS, index, format!("{} reaches {why}, of {name}", operand.role));
+        }
+        let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
+        let legal = match operand.partitions {
+            0..=32 => start % 32 == 0,
+            33..=64 => start % 64 == 0,
+            65.. => start == 0,
+        };
+        if !legal {
+            let message = format!("{}: {} partitions start at partition {start}", operand.role, operand.partitions);
+            self.report(&START_PARTITION, index, message);
+        }
+    }
+
+    fn bank(&mut self, index: usize, operand: &Operand) {
+        let Some(code) = ElementCode::of(operand.code) else { return };
+        let one = Operand { partitions: 1, ..*operand };
+        let Some((space, pattern)) = one.pattern(code.element.bits() / 8) else { return };
+        let extent = pattern.extent();
+        let bank = |byte: i128| byte.div_euclid(i128::from(PSUM_BANK_BYTES));
+        if space != Space::Psum {
+            self.report(&PSUM_BANK, index, format!("dst is {:#x} in the state buffer", operand.address));
+        } else if !extent.is_empty() && bank(extent.start) != bank(extent.end - 1) {
+            let within = i128::from(super::PARTITION_STRIDE);
+            let (start, end) = (extent.start.rem_euclid(within), extent.end - extent.start);
+            self.report(&PSUM_BANK, index, format!("dst takes {end} bytes from {start:#x} of each partition, beyond a bank of {PSUM_BANK_BYTES}"));
+        }
+    }
+
+    fn dma(&mut self, index: usize, dma: &Dma) {
+        if dma.kind != 0 {
+            let kind = dma.kind;
+            self.report(&NOT_EXECUTED, index, format!("a transfer of kind {kind}: only direct ones (0) are executed"));
+            return;
+        }
+        let sides = [("src", &dma.source, dma.source_element), ("dst", &dma.destination, dma.destination_element)];
+        for (role, side, _) in sides {
+            self.side(index, role, side);
+        }
+        let [source, destination] = sides.map(|(_, side, code)| (side.bytes(), ElementCode::of(code)));
+        match (source.1, destination.1) {
+            _ if dma.source_element == dma.destination_element => {
+                if source.0 != destination.0 {
+                    let (from, to) = (&dma.source, &dma.destination);
+                    let message = format!(
+                        "{} bytes ({} rows of {}) from the source, {} ({} rows of {}) to the destination",
+                        source.0,
+                        from.rows(),
+                        from.row(),
+                        destination.0,
+                        to.rows(),
+                        to.row()
+                    );
+                    self.report(&DMA_COUNT, index, message);
+                }
+            }
+            (Some(from), Some(to)) => {
+                let (read, written) = (source.0 * 8 / from.element.bits(), destination.0 * 8 / to.element.bits());
+                if read != written {
+                    self.report(&DMA_COUNT, index, format!("{read} elements of {} are read, {written} of {} written", from.name, to.name));
+                }
+            }
+            _ => {
+                let codes = (dma.source_element, dma.destination_element);
+                self.report(&ELEMENT_CODE, index, format!("a cast from code {:#x} to {:#x} is not supported: not both are known", codes.0, codes.1));
+            }
+        }
+        if let Some((_, _, variable)) = variable(self.definition, &dma.destination.address).ok()
+            && matches!(variable.kind, Some(VariableType::Input | VariableType::File))
+        {
+            let kind = variable.kind.map_or("", VariableType::name);
+            self.report(&DMA_WRITES_INPUT, index, format!("dst is {}, a variable of type {kind}", dma.destination.address));
+        }
+        self.queue(index, dma);
+    }
+
+    fn side(&mut self, index: usize, role: &'static str, side: &DmaSide) {
+        let (name, variable) = match variable(self.definition, &side.address) {
+            Ok((_, name, variable)) => (name.to_string(), variable),
+            Err(Unresolved::Unsupported(why)) => return self.report(&DMA_TARGET, index, format!("{role}: {why}")),
+            Err(Unresolved::Missing(what)) => return self.report(&DMA_VARIABLE, index, format!("{role} needs {what}")),
+        };
+        let pattern = side.pattern();
+        if variable.kind == Some(VariableType::StateBuffer) {
+            if let Some(why) = leaves_partitions(&pattern, self.sbuf_partition_bytes) {
+                self.report(&DMA_BOUNDS, index, format!("{role} reaches {why}, of {name}"));
+            }
+        } else if let Some(size) = variable.size
+            && !pattern.fits(size)
+        {
+            let extent = pattern.extent();
+            let message = format!("{role} reaches bytes {:#x} to {:#x} of {name}, which has {size:#x}", extent.start, extent.end);
+            self.report(&DMA_BOUNDS, index, message);
+        }
+    }
+
+    fn queue(&mut self, index: usize, dma: &Dma) {
+        let semaphore = u64::from(dma.semaphore);
+        match queue_set(self.definition, self.room.engine, semaphore) {
+            None => self.report(&DMA_QUEUE, index, format!("{} owns no queue set of type dynamic", self.room.engine.name())),
+            Some(position) => {
+                let Some((name, set)) = self.definition.queues.get_index(position) else { return };
+                if !set.semaphore_set.is_empty() && !set.semaphore_set.contains(&semaphore) {
+                    self.report(&DMA_QUEUE, index, format!("$S[{semaphore}] is not in the semaphore_set of {name}"));
+                }
+                if u64::from(dma.increment) != set.queues() {
+                    let message = format!("$S[{semaphore}] rises by {}, {name} has {} queues", dma.increment, set.queues());
+                    self.report(&DMA_QUEUE, index, message);
+                }
+            }
+        }
+    }
+}
+
+/// The dynamic queue set of an engine: where it owns several, the one whose set has the semaphore.
+pub(crate) fn queue_set(definition: &Definition<'_>, engine: Engine, semaphore: u64) -> Option<usize> {
+    let own = |set: &crate::def::QueueSet<'_>| {
+        set.kind == Some(QueueType::Dynamic) && set.owner() == Some(crate::def::Owner::Engine(engine))
+    };
+    let mut sets = definition.queues.values().enumerate().filter(|(_, set)| own(set));
+    let with_semaphore = sets.clone().find(|(_, set)| set.semaphore_set.contains(&semaphore));
+    with_semaphore.or_else(|| sets.next()).map(|(position, _)| position)
+}
+
+/// The debug files of an engine.
+pub(crate) fn debug_info<'a>(room: &EngineRoom<'a>) -> DebugInfo<'a> {
+    DebugInfo::read(room.assembler_debug.iter().map(|m| m.bytes), room.debug.iter().map(|m| m.bytes))
+}
