@@ -47,6 +47,8 @@ enum Command {
     Explain(commands::explain::Arguments),
     Run(commands::run::Arguments),
     List(commands::list::Arguments),
+    Unpack(commands::pack::UnpackArguments),
+    Pack(commands::pack::PackArguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -67,6 +69,8 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments, started),
         Command::List(arguments) => commands::list::run(&arguments),
+        Command::Unpack(arguments) => commands::pack::unpack(&arguments),
+        Command::Pack(arguments) => commands::pack::pack(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

@@ -11,26 +11,31 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Npu,
+    Neuron,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball)";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
-        chipless_npu::recognize(bytes).then_some(Target::Npu)
+        if chipless_npu::recognize(bytes) {
+            return Some(Target::Npu);
+        }
+        chipless_neuron::recognize(bytes).then_some(Target::Neuron)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
+            Target::Neuron => "neuron",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules()
+        chipless_npu::rules().chain(chipless_neuron::rules::all())
     }
 }
 
@@ -54,16 +59,17 @@ pub(crate) struct LoweringOptions {
 
 /// What the options of the command line amount to.
 pub(crate) struct Lowering {
-    npu: chipless_npu::Options,
+    machine: Option<(String, String)>,
+    kernels: chipless_npu::KernelTable,
+    limits: Limits,
 }
 
 impl LoweringOptions {
     /// Reads the files that the options name.
     pub(crate) fn load(&self) -> Result<Lowering, Failure> {
         let machine = match &self.machine {
-            Some(path) => chipless_npu::Machine::from_toml(&files::read_text(path)?)
-                .map_err(|error| Failure::unusable(path.display(), error.trim_end()))?,
-            None => chipless_npu::Machine::default(),
+            Some(path) => Some((path.display().to_string(), files::read_text(path)?)),
+            None => None,
         };
         let mut kernels = chipless_npu::KernelTable::default();
         if let Some(path) = &self.kernel_table {
@@ -72,7 +78,7 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { npu: chipless_npu::Options { machine, kernels, limits: self.limits()? } })
+        Ok(Lowering { machine, kernels, limits: self.limits()? })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -94,26 +100,47 @@ impl LoweringOptions {
 
 impl Lowering {
     pub(crate) fn limits(&self) -> &Limits {
-        &self.npu.limits
+        &self.limits
+    }
+
+    /// The machine file that was given, read as that of a target.
+    fn machine<T>(&self, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
+        let Some((path, text)) = &self.machine else { return Ok(None) };
+        read(text).map(Some).map_err(|error| Failure::unusable(path, error.trim_end()))
     }
 }
 
 /// A file that was read.
 pub(crate) enum Document<'f> {
-    Npu(chipless_npu::Document<'f>),
+    Npu(Box<chipless_npu::Document<'f>>),
+    Neuron {
+        container: Box<chipless_neuron::Container<'f>>,
+        findings: Vec<Finding>,
+        limits: Limits,
+    },
 }
 
 impl<'f> Document<'f> {
     /// Reads a file of a target; the findings say why it cannot be read.
-    pub(crate) fn read(target: Target, bytes: &'f [u8]) -> Result<Document<'f>, Vec<Finding>> {
+    pub(crate) fn read(target: Target, bytes: &'f [u8], limits: &Limits) -> Result<Document<'f>, Vec<Finding>> {
         match target {
-            Target::Npu => chipless_npu::Document::read(bytes).map(Document::Npu),
+            Target::Npu => chipless_npu::Document::read(bytes).map(|document| Document::Npu(Box::new(document))),
+            Target::Neuron => {
+                let container = Box::new(chipless_neuron::Container::open(bytes, limits).map_err(|finding| vec![*finding])?);
+                let neff = chipless_neuron::Neff::read(&container, limits).map_err(|finding| vec![*finding])?;
+                let findings = chipless_neuron::lint(&neff, limits);
+                drop(neff);
+                Ok(Document::Neuron { container, findings, limits: limits.clone() })
+            }
         }
     }
 
     pub(crate) fn info(&self) -> Info {
         match self {
             Document::Npu(document) => document.info(),
+            Document::Neuron { container, limits, .. } => {
+                chipless_neuron::Neff::read(container, limits).map(|neff| chipless_neuron::info(&neff)).unwrap_or_default()
+            }
         }
     }
 
@@ -121,6 +148,7 @@ impl<'f> Document<'f> {
     pub(crate) fn raw(&self) -> Node {
         match self {
             Document::Npu(document) => document.raw(),
+            Document::Neuron { container, .. } => chipless_neuron::raw(container),
         }
     }
 
@@ -128,19 +156,57 @@ impl<'f> Document<'f> {
     pub(crate) fn findings(&self) -> &[Finding] {
         match self {
             Document::Npu(document) => document.findings(),
+            Document::Neuron { findings, .. } => findings,
         }
     }
 
-    /// Makes the program of the file and does something with it. The findings say why there is none: Chipless does not
-    /// support the file, or it is wrong.
-    pub(crate) fn with_program<T>(&self, options: &Lowering, then: impl FnOnce(&Program<'_>) -> T) -> Result<T, Vec<Finding>> {
+    /// Makes the program of the file and does something with it and with what should be known of its numbers. The findings say why there is
+    /// none: Chipless does not support the file, or it is wrong.
+    pub(crate) fn with_program<T>(
+        &self,
+        options: &Lowering,
+        then: impl FnOnce(&Program<'_>, Vec<String>) -> T,
+    ) -> Result<Result<T, Vec<Finding>>, Failure> {
         match self {
             Document::Npu(document) => {
-                document.supported().map_err(|finding| vec![*finding])?;
-                let image = chipless_npu::Image::load(document, &options.npu.limits)?;
-                let program = chipless_npu::lower(document, &image, &options.npu)?;
-                Ok(then(&program))
+                let machine = options.machine(chipless_npu::Machine::from_toml)?.unwrap_or_default();
+                let npu = chipless_npu::Options { machine, kernels: options.kernels.clone(), limits: options.limits.clone() };
+                Ok(npu_program(document, &npu, |program| then(program, Vec::new())))
+            }
+            Document::Neuron { container, limits, .. } => {
+                let machine = options.machine(chipless_neuron::machine::Machine::parse)?;
+                Ok(neuron_program(container, machine, limits, then))
             }
         }
     }
+}
+
+fn npu_program<T>(
+    document: &chipless_npu::Document<'_>,
+    options: &chipless_npu::Options,
+    then: impl FnOnce(&Program<'_>) -> T,
+) -> Result<T, Vec<Finding>> {
+    document.supported().map_err(|finding| vec![*finding])?;
+    let image = chipless_npu::Image::load(document, &options.limits)?;
+    let program = chipless_npu::lower(document, &image, options)?;
+    Ok(then(&program))
+}
+
+fn neuron_program<T>(
+    container: &chipless_neuron::Container<'_>,
+    machine: Option<chipless_neuron::machine::Machine>,
+    limits: &Limits,
+    then: impl FnOnce(&Program<'_>, Vec<String>) -> T,
+) -> Result<T, Vec<Finding>> {
+    let neff = chipless_neuron::Neff::read(container, limits).map_err(|finding| vec![*finding])?;
+    let own = neff.architecture.machine();
+    let mut notes = Vec::new();
+    if machine.is_none() && own.is_none() {
+        notes.push("there is no machine file for this architecture: timed with the figures of trn2".to_owned());
+    }
+    let Some(machine) = machine.or(own).or_else(|| chipless_neuron::machine::Machine::named("trn2")) else { return Err(Vec::new()) };
+    let mut lowered = chipless_neuron::lower(&neff, &machine, limits).map_err(|finding| vec![*finding])?;
+    chipless_neuron::attach_labels(&neff, &mut lowered.program);
+    notes.append(&mut lowered.notes);
+    Ok(then(&lowered.program, notes))
 }

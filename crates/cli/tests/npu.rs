@@ -90,7 +90,9 @@ fn every_fixture_comes_out_right() {
         .collect();
     names.sort();
     assert!(names.len() >= 20, "{names:?}");
-    names.iter().for_each(|name| run(name));
+    for name in &names {
+        run(name);
+    }
 }
 
 #[test]

@@ -27,9 +27,9 @@ pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
         }
         let _ = writeln!(out, "\n{}", paint.strong(title));
         let names = widest(tensors.iter().map(|t| &*t.name));
-        let types = widest(tensors.iter().map(|t| t.element.name()));
-        for TensorInfo { name, element, shape: dimensions } in tensors {
-            let _ = writeln!(out, "  {:names$}  {:types$}  {}", clean(name), element.name(), shape(dimensions));
+        let types = widest(tensors.iter().map(|t| &*t.dtype));
+        for TensorInfo { name, dtype, shape: dimensions, .. } in tensors {
+            let _ = writeln!(out, "  {:names$}  {:types$}  {}", clean(name), clean(dtype), shape(dimensions));
         }
     }
     if !info.counts.is_empty() {
@@ -149,15 +149,15 @@ impl<'a> InfoReport<'a> {
 pub struct TensorReport<'a> {
     /// Its name, as `--input NAME=FILE` takes it.
     pub name: &'a str,
-    /// Its element type, named as the array libraries name it.
-    pub dtype: &'static str,
+    /// Its element type, as the target names it.
+    pub dtype: &'a str,
     /// Dimensions, outermost first.
     pub shape: &'a [u64],
 }
 
 impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
     fn from(tensor: &'a TensorInfo) -> TensorReport<'a> {
-        TensorReport { name: &tensor.name, dtype: tensor.element.name(), shape: &tensor.shape }
+        TensorReport { name: &tensor.name, dtype: &tensor.dtype, shape: &tensor.shape }
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
     use chipless_model::ElementType;
 
     fn info() -> Info {
-        let tensor = |name: &str, element, shape: &[u64]| TensorInfo { name: name.into(), element, shape: shape.to_vec() };
+        let tensor = |name: &str, element: ElementType, shape: &[u64]| TensorInfo { name: name.into(), element, dtype: element.name().into(), shape: shape.to_vec() };
         Info {
             target: "npu",
             platform: "NPU4000".into(),

@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
-        let file = check(path, &lowering);
+        let file = check(path, &lowering)?;
         exit = exit.max(file.exit);
         match arguments.format {
             Format::Human => {
@@ -107,36 +107,37 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn check(path: &Path, lowering: &Lowering) -> Finished {
+fn check(path: &Path, lowering: &Lowering) -> Result<Finished, Failure> {
     let mut file = Finished { path: path.display().to_string(), target: None, bytes: None, findings: Vec::new(), exit: Exit::Unusable };
     let bytes = match files::open(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             file.findings.push(UNREADABLE.at(Place::file(), error));
-            return file;
+            return Ok(file);
         }
     };
     match Target::recognize(&bytes) {
         Some(target) => {
             file.target = Some(target);
-            (file.findings, file.exit) = check_program(target, &bytes, lowering);
+            (file.findings, file.exit) = check_program(target, &bytes, lowering)?;
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
     file.bytes = Some(bytes);
-    file
+    Ok(file)
 }
 
-fn check_program(target: Target, bytes: &[u8], lowering: &Lowering) -> (Vec<Finding>, Exit) {
-    let document = match Document::read(target, bytes) {
+fn check_program(target: Target, bytes: &[u8], lowering: &Lowering) -> Result<(Vec<Finding>, Exit), Failure> {
+    let document = match Document::read(target, bytes, lowering.limits()) {
         Ok(document) => document,
-        Err(findings) => return (findings, Exit::Unusable),
+        Err(findings) => return Ok((findings, Exit::Unusable)),
     };
     let mut findings = document.findings().to_vec();
-    let verified = document.with_program(lowering, |program| chipless_verify::verify(program).map(|v| v.warnings().to_vec()));
+    let verify = |program: &chipless_model::Program<'_>, _| chipless_verify::verify(program).map(|v| v.warnings().to_vec());
+    let verified = document.with_program(lowering, verify)?;
     match verified {
         Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),
     }
     let exit = Exit::of(&findings);
-    (findings, exit)
+    Ok((findings, exit))
 }

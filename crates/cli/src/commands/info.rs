@@ -3,6 +3,7 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::terminal;
+use chipless_model::Limits;
 use chipless_report::info::{self, InfoReport};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut read = Vec::new();
     for path in &arguments.files {
         let opened = Opened::open(path).and_then(|opened| {
-            let document = opened.read()?;
+            let document = opened.read(&Limits::default())?;
             let (info, raw) = (document.info(), arguments.raw.then(|| document.raw()));
             let size = opened.bytes.len() as u64;
             Ok((opened.path, size, info, raw))

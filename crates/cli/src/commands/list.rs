@@ -54,8 +54,8 @@ Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be re
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let document = opened.read()?;
-    let listed = document.with_program(&lowering, |program| list(arguments, &opened, program));
+    let document = opened.read(lowering.limits())?;
+    let listed = document.with_program(&lowering, |program, _| list(arguments, &opened, program))?;
     listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
 }
 

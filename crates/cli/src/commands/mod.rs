@@ -5,13 +5,14 @@ pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod info;
 pub(crate) mod list;
+pub(crate) mod pack;
 pub(crate) mod run;
 
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
 use crate::target::{Document, Target};
 use crate::terminal;
-use chipless_model::Finding;
+use chipless_model::{Finding, Limits};
 use chipless_report::findings::Checked;
 use std::path::Path;
 
@@ -31,8 +32,8 @@ impl Opened {
         Ok(Opened { path: name, target, bytes })
     }
 
-    fn read(&self) -> Result<Document<'_>, Failure> {
-        Document::read(self.target, &self.bytes).map_err(|findings| self.refuse("cannot be read", &findings, Exit::Unusable))
+    fn read(&self, limits: &Limits) -> Result<Document<'_>, Failure> {
+        Document::read(self.target, &self.bytes, limits).map_err(|findings| self.refuse("cannot be read", &findings, Exit::Unusable))
     }
 
     fn checked<'a>(&'a self, findings: &'a [Finding]) -> Checked<'a> {

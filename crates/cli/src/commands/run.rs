@@ -79,9 +79,9 @@ supported, or the command was misused.";
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let document = opened.read()?;
-    let run = |program: &Program<'_>| Session { arguments, opened: &opened, document: &document, program, started }.run(&lowering);
-    document.with_program(&lowering, run).map_err(|findings| opened.refuse_program(&findings))?
+    let document = opened.read(lowering.limits())?;
+    let run = |program: &Program<'_>, notes| Session { arguments, opened: &opened, document: &document, program, notes, started }.run(&lowering);
+    document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
 }
 
 /// A program that is about to run.
@@ -90,6 +90,8 @@ struct Session<'s, 'p> {
     opened: &'s Opened,
     document: &'s Document<'s>,
     program: &'s Program<'p>,
+    /// What should be known of the numbers.
+    notes: Vec<String>,
     started: Instant,
 }
 
@@ -191,7 +193,7 @@ impl Session<'_, '_> {
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
         let warnings = self.document.findings().len();
-        let mut notes = Vec::new();
+        let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
         }

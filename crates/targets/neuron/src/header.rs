@@ -139,13 +139,12 @@ impl Header {
         header
     }
 
-    /// Whether a file starts like a NEFF. There is no magic number: the known package versions and the header's own
-    /// size say so.
+    /// Whether a file looks like a NEFF. There is no magic number: the header's own size says so, or compressed data behind it.
     pub fn looks_like(file: &[u8]) -> bool {
         let Some(head) = file.first_chunk::<16>() else { return false };
         let mut fields = Fields(head);
-        let (version, size) = (fields.u64(), fields.u64());
-        (1..=2).contains(&version) && size == HEADER_BYTES as u64
+        let (_version, size) = (fields.u64(), fields.u64());
+        size == HEADER_BYTES as u64 || file.get(HEADER_BYTES..).is_some_and(|data| data.starts_with(&[0x1f, 0x8b]))
     }
 
     /// The header of a file, and the data that it speaks of.

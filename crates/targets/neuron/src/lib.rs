@@ -41,6 +41,12 @@ pub use def::{Definition, DynamicDma, EngineNames, FabricPath, Owner, QueueSet, 
 pub use engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, EngineFile, MAX_DIMENSIONS, Operation};
 pub use graph::{Architecture, Engine, Graph, GraphAttributes, GraphNode, Interface, Kelf, KelfGraph, NodeAttributes, Tensor};
 pub use header::{HEADER_BYTES, HashState, Header};
+
+/// Whether a file looks like a NEFF, by its header or by what follows it.
+pub fn recognize(bytes: &[u8]) -> bool {
+    Header::looks_like(bytes)
+}
+
 pub use info::{info, raw};
 pub use json::{Error, Name, Source};
 pub use lint::lint;

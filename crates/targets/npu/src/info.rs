@@ -112,7 +112,8 @@ pub fn info(document: &Document<'_>) -> Info {
 impl Tensor {
     /// For `info`; `None` where the element type has no name in the model.
     fn info(&self) -> Option<TensorInfo> {
-        Some(TensorInfo { name: self.name.clone(), element: self.element?, shape: self.shape.clone() })
+        let element = self.element?;
+        Some(TensorInfo { name: self.name.clone(), element, dtype: element.name().to_owned(), shape: self.shape.clone() })
     }
 }
 

@@ -11,7 +11,7 @@ macro_rules! rules {
     ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
         $(
             #[doc = $summary]
-            pub static $name: Rule = Rule {
+            pub(crate) static $name: Rule = Rule {
                 code: $code,
                 severity: Severity::$severity,
                 summary: $summary,
@@ -22,14 +22,14 @@ macro_rules! rules {
         )*
 
         /// Every rule of this part.
-        pub static ALL: &[&Rule] = &[$(&$name,)*];
+        pub(crate) static ALL: &[&Rule] = &[$(&$name,)*];
     };
 }
 pub(crate) use rules;
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [container::ALL, definition::ALL, dma::ALL, crate::stream::rules::ALL].into_iter().flatten().copied()
+    [container::ALL, definition::ALL, dma::ALL, crate::stream::rules::ALL, crate::lower::ALL].into_iter().flatten().copied()
 }
 
 #[cfg(test)]
