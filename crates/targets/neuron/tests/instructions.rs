@@ -1,10 +1,12 @@
 //! Every executed instruction against its definition, element by element.
 
+mod common;
+
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
-use chipless_model::{BufferId, ElementType, Limits, Program, Storage};
+use chipless_model::{ElementType, Limits, Program, Storage};
 use chipless_neuron::stream::ElementCode;
-use chipless_neuron::{Container, Neff, assemble, lower, machine::Machine};
 use chipless_sim::{Functional, Stop, run};
+use common::{assembled, buffer, with_program};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -18,23 +20,15 @@ fn execute<T>(
     then: impl FnOnce(&Program<'_>, &Storage<'_>, Result<(), Stop>) -> T,
 ) -> T {
     let text = format!("neff test trn2\n{declarations}\n{}\n", lines.join("\n"));
-    let limits = Limits::default();
-    let file = assemble(&text).unwrap_or_else(|e| panic!("{e}\n{text}")).write(&limits).expect("file");
-    let container = Container::open(&file, &limits).expect("container");
-    let neff = Neff::read(&container, &limits).expect("document");
-    let machine = Machine::named("trn2").expect("machine");
-    let lowered = lower(&neff, &machine, &limits).expect("program");
-    let mut storage = Storage::new(&lowered.program, &limits).expect("memory");
-    fill(&lowered.program, &mut storage);
-    let end = run(&lowered.program, &mut Functional::new(&mut storage)).end;
-    then(&lowered.program, &storage, end)
+    with_program(&assembled(&text), |program, _| {
+        let mut storage = Storage::new(program, &Limits::default()).expect("memory");
+        fill(program, &mut storage);
+        let end = run(program, &mut Functional::new(&mut storage)).end;
+        then(program, &storage, end)
+    })
 }
 
 const ONE_ENGINE: &str = "input x uint8 [4]\noutput o uint8 [4]\nsubgraph sg00\nvar SB state-buffer\nvar x input\nvar o output\nengine dve";
-
-fn buffer(program: &Program<'_>, name: &str) -> BufferId {
-    program.buffers.position(|b| b.name == name).expect("buffer")
-}
 
 /// A tensor operand: element type, address, steps and counts.
 #[derive(Clone, Debug)]
@@ -60,7 +54,9 @@ impl Tensor {
         let size = self.element.bits() as i64 / 8;
         let mut offsets = vec![i64::from(self.offset)];
         for (step, count) in self.steps.iter().zip(&self.counts) {
-            offsets = (0..i64::from(*count)).flat_map(|i| offsets.iter().map(move |o| o + i * i64::from(*step) * size).collect::<Vec<_>>()).collect();
+            offsets = (0..i64::from(*count))
+                .flat_map(|i| offsets.iter().map(move |o| o + i * i64::from(*step) * size).collect::<Vec<_>>())
+                .collect();
         }
         (0..partitions).flat_map(|p| offsets.iter().map(move |o| p * PARTITION + *o as usize)).collect()
     }
@@ -262,7 +258,11 @@ fn matrix_products_add_up_in_psum() {
                 for n in 0..moving {
                     let product = |row: usize| value(row * columns + (columns - 1 - column)) * value((row * moving + n) * 3 + 1);
                     let sum: f32 = (0..rows).map(product).sum();
-                    assert_eq!(sums.read(psum, s[column * moving + n]), 3.0 * sum, "column {column}, element {n}: {lines:?}");
+                    assert_eq!(
+                        sums.read(psum, s[column * moving + n]).to_bits(),
+                        (3.0 * sum + 0.0).to_bits(),
+                        "column {column}, element {n}: {lines:?}"
+                    );
                 }
             }
         });
@@ -274,13 +274,8 @@ fn matrix_products_add_up_in_psum() {
 /// A transposition moves bits: what is no number stays what it is.
 #[test]
 fn a_transposition_selects_weights() {
-    let tensor = |psum, offset, count: u16| Tensor {
-        element: ElementType::Float16,
-        psum,
-        offset,
-        steps: vec![1, 0, 0],
-        counts: vec![count, 1, 1],
-    };
+    let tensor =
+        |psum, offset, count: u16| Tensor { element: ElementType::Float16, psum, offset, steps: vec![1, 0, 0], counts: vec![count, 1, 1] };
     let (weights, identity, result) = (tensor(false, 0x4000, 3), tensor(false, 0x5000, 4), tensor(true, 0, 4));
     let backwards = weights.text().replace("0x4000[1,", "0x4004[-1,");
     let lines = [
@@ -358,10 +353,15 @@ fn transfers_move_rows() {
 fn what_is_not_proven_stops_a_run_by_name() {
     let reach = |lines: &[&str]| {
         let lines: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
-        execute(ONE_ENGINE, &lines, |_, _| {}, |program, _, end| match end {
-            Err(Stop::Fault { task, fault }) => (program.task_name(task), fault.unsupported, fault.message),
-            other => panic!("{other:?}"),
-        })
+        execute(
+            ONE_ENGINE,
+            &lines,
+            |_, _| {},
+            |program, _, end| match end {
+                Err(Stop::Fault { task, fault }) => (program.task_name(task), fault.unsupported, fault.message),
+                other => panic!("{other:?}"),
+            },
+        )
     };
     let add = "dst=fp32@0x4000[1,0,0][4,1,1] src0=fp32@0x5000[1,0,0][4,1,1] src1=fp32@0x6000[1,0,0][4,1,1]";
     let (task, unsupported, message) = reach(&["NOP", "ACTIVATE"]);

@@ -1,8 +1,11 @@
 //! Fixtures executed: every output must be what an array library computes.
 
-use chipless_model::{Action, ElementType, Limits, Program, Storage};
-use chipless_neuron::{Constant, Container, Lowered, Member, Neff, lower, machine::Machine};
+mod common;
+
+use chipless_model::{ElementType, Limits, Storage};
+use chipless_neuron::{Constant, Member};
 use chipless_sim::{Functional, TimingOnly, run};
+use common::{values, with_program};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +16,6 @@ fn fixtures() -> Vec<PathBuf> {
     let mut fixtures: Vec<PathBuf> = entries.map(|e| e.expect("entry").path()).filter(|p| p.join("program.neff").exists()).collect();
     fixtures.sort();
     fixtures
-}
-
-/// Lowers a file for the machine that it names, and does something with the program.
-fn with_program<T>(file: &[u8], then: impl FnOnce(&Program<'_>, &[String]) -> T) -> T {
-    let limits = Limits::default();
-    let container = Container::open(file, &limits).expect("container");
-    let neff = Neff::read(&container, &limits).expect("document");
-    let machine = neff.architecture.machine().unwrap_or_else(|| Machine::named("trn2").expect("machine"));
-    let Lowered { program, notes } = lower(&neff, &machine, &limits).expect("program");
-    then(&program, &notes)
 }
 
 /// Arrays of a folder whose files start with `prefix`, by name.
@@ -68,7 +61,11 @@ fn outputs_are_what_an_array_library_computes() {
                 let size = (port.element.bits() / 8) as usize;
                 let found = &storage.bytes(port.buffer)[..expected.len()];
                 for (i, (found, expected)) in found.chunks(size).zip(expected.chunks(size)).enumerate() {
-                    assert!(same(port.element, found, expected), "{}: {name}[{i}] is {found:02x?}, expected {expected:02x?}", folder.display());
+                    assert!(
+                        same(port.element, found, expected),
+                        "{}: {name}[{i}] is {found:02x?}, expected {expected:02x?}",
+                        folder.display()
+                    );
                 }
             }
             // The same events happen in the same order without bytes.
@@ -79,22 +76,22 @@ fn outputs_are_what_an_array_library_computes() {
 
 #[test]
 fn semaphores_end_where_descriptors_and_instructions_leave_them() {
-    let values = |name: &str| {
+    let end = |name: &str| {
         let file = std::fs::read(fixtures().into_iter().find(|f| f.ends_with(name)).expect("fixture").join("program.neff")).expect("file");
         with_program(&file, |program, notes| {
             let outcome = run(program, &mut TimingOnly);
             assert_eq!(outcome.end, Ok(()));
-            let mut values: BTreeMap<String, i64> = BTreeMap::new();
-            for signal in outcome.timeline.order.iter().flat_map(|task| program.signals(*task)) {
-                if let Action::Add(sync, by) = signal.action {
-                    *values.entry(program.syncs[sync].name.clone()).or_default() += by;
-                }
-            }
-            (values, notes.len())
+            let values: Vec<(String, i64)> = values(program, &outcome.timeline).into_iter().collect();
+            (values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "), notes.len())
         })
     };
-    let (two_subgraphs, notes) = values("two_subgraphs");
-    println!("{two_subgraphs:?} {notes}");
-    let (matmul, _) = values("matmul_five_engines");
-    println!("{matmul:?}");
+    let (values, notes) = end("two_subgraphs");
+    assert_eq!(values, "sg00 $S[42]=16 sg00 $S[8]=16 sg01 $S[40]=16 sg01 $S[41]=16 sg01 $S[8]=16");
+    assert_eq!(notes, 1, "the order of the descriptors is a convention");
+    let (values, notes) = end("matmul_five_engines");
+    assert_eq!(
+        values,
+        "sg00 $S[10]=16 sg00 $S[24]=16 sg00 $S[25]=16 sg00 $S[26]=16 sg00 $S[4]=1 sg00 $S[5]=1 sg00 $S[6]=1 sg00 $S[8]=16 sg00 $S[9]=16"
+    );
+    assert_eq!(notes, 0, "every transfer is an instruction's");
 }

@@ -140,7 +140,10 @@ impl Matmul {
         let (from, to) = (chip.elements(from)?, chip.elements(to)?);
         if layout.transpose > 1 || layout.accumulate > 3 {
             let flags = (layout.transpose, layout.accumulate);
-            return Err(Fault::unsupported(format!("flags {:#04x} and {:#04x} are not supported: their meaning is not known", flags.0, flags.1)));
+            return Err(Fault::unsupported(format!(
+                "flags {:#04x} and {:#04x} are not supported: their meaning is not known",
+                flags.0, flags.1
+            )));
         }
         let transpose = layout.transpose == 1;
         if transpose && from.element.bits() < 16 {
@@ -237,7 +240,7 @@ impl Matmul {
             let column = || moving.iter().skip(n).step_by(self.moving);
             let mut ones = column().enumerate().filter(|(_, value)| **value != 0.0);
             let selected = match (ones.next(), ones.next()) {
-                (Some((row, value)), None) if *value == 1.0 => Some(row),
+                (Some((row, value)), None) if value.to_bits() == 1f32.to_bits() => Some(row),
                 _ => None,
             };
             for (sums, weights) in sums.chunks_mut(self.moving).zip(weights.chunks(rows)) {

@@ -19,9 +19,19 @@ enum Effect {
     None,
     LoadWeights(LoadWeights),
     Matmul(Matmul),
-    Copy { from: Elements, to: Elements },
-    Fill { value: u32, to: Elements },
-    Add { first: Elements, second: Elements, to: Elements },
+    Copy {
+        from: Elements,
+        to: Elements,
+    },
+    Fill {
+        value: u32,
+        to: Elements,
+    },
+    Add {
+        first: Elements,
+        second: Elements,
+        to: Elements,
+    },
 }
 
 impl Executed<'_> {
@@ -36,7 +46,10 @@ impl Executed<'_> {
             (Instruction::Matmul(i), [to, from]) => Effect::Matmul(Matmul::new(&self.chip, i, to, from)?),
             (Instruction::TensorTensor(i), [to, first, second]) => {
                 if i.operation != ADD {
-                    return Err(Fault::unsupported(format!("operation {:#04x} is not supported: only additions (0x04) are proven", i.operation)));
+                    return Err(Fault::unsupported(format!(
+                        "operation {:#04x} is not supported: only additions (0x04) are proven",
+                        i.operation
+                    )));
                 }
                 if first.code != second.code {
                     return Err(Fault::unsupported("operands of different types are not supported: which code is whose is not known"));
@@ -51,13 +64,23 @@ impl Executed<'_> {
             }
             (Instruction::Memset(i), [to]) => Effect::Fill { value: i.value.get(), to: self.chip.elements(to)? },
             (Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Dma(_), []) => Effect::None,
-            _ => return Err(Fault::unsupported(match Opcode::of(self.slot.head.opcode).map(|o| o.support) {
-                Some(Support::Listed) => "this instruction is not supported: what it does is not proven".to_owned(),
-                _ => format!("opcode {:#04x} is not supported: it has no known name", self.slot.head.opcode),
-            })),
+            _ => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
         })
     }
 }
+
+/// Why an opcode is not executed.
+fn unsupported(opcode: u8) -> String {
+    match Opcode::of(opcode).map(|o| o.support) {
+        Some(Support::Listed) if Opcode::triggers(opcode) => TRIGGERS.to_owned(),
+        Some(Support::Listed) => "this instruction is not supported: what it does is not proven".to_owned(),
+        _ => format!("opcode {opcode:#04x} is not supported: it has no known name"),
+    }
+}
+
+/// Why instructions that trigger descriptors are not executed, and their descriptors neither.
+pub(crate) const TRIGGERS: &str =
+    "decides which DMA descriptors move, and when; this is not supported, and the order of the list would not be that of the program";
 
 /// As many elements of each partition are written as read.
 fn equal(from: &Operand, to: &Operand) -> Result<(), Fault> {

@@ -105,6 +105,7 @@ fn move_bytes(storage: &mut Storage<'_>, from: &Elements, to: &Elements) -> Resu
     .map_err(fault)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn fault(error: Error) -> Fault {
     Fault { unsupported: matches!(error, Error::Memory { .. }), message: error.to_string() }
 }

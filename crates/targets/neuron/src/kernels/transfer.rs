@@ -4,8 +4,8 @@ use super::{Elements, fault, move_bytes};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
 use chipless_model::{Access, Fault, Kernel, Pattern, Storage};
-use std::borrow::Cow;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 /// A transfer.
@@ -66,30 +66,20 @@ const BLOCK: usize = 1024;
 
 impl Kernel for Transfer<'_> {
     fn operation(&self) -> Cow<'static, str> {
-        match &self.operation {
-            Operation::Copy => "dma copy",
-            Operation::Cast => "dma cast",
-            Operation::Compute { how: Compute::Add, scales, .. } if scales.iter().any(|s| *s != 1.0) => "dma fma",
-            Operation::Compute { how: Compute::Add, .. } => "dma add",
-            Operation::Compute { how: Compute::Min, .. } => "dma min",
-            Operation::Compute { how: Compute::Max, .. } => "dma max",
-            Operation::Transpose { .. } => "dma transpose",
+        match (&self.text, &self.operation) {
+            (Text::Slot(_), Operation::Copy) => "dma copy".into(),
+            (Text::Slot(_), _) => "dma cast".into(),
+            (Text::Descriptor(descriptor, _), _) => format!("dma {}", descriptor.operation.name()).into(),
         }
-        .into()
     }
 
     fn details(&self) -> String {
         match &self.text {
             Text::Slot(slot) => super::operands_text(slot),
             Text::Descriptor(descriptor, rings) => {
-                let mut text = format!("dst={}", side(&descriptor.to));
-                for source in descriptor.sources() {
-                    text += &format!(" src={}", side(source));
-                }
-                if let Some(tiling) = descriptor.num_tiling_dimensions {
-                    text += &format!(" tiling={tiling}");
-                }
-                text + rings
+                let sources: Vec<String> = descriptor.sources().map(|source| format!(" src={}", side(source))).collect();
+                let tiling = descriptor.num_tiling_dimensions.map_or_else(String::new, |n| format!(" tiling={n}"));
+                format!("dst={}{}{tiling}{rings}", side(&descriptor.to), sources.concat())
             }
         }
     }
@@ -115,10 +105,14 @@ impl Kernel for Transfer<'_> {
         match (&self.text, &self.operation) {
             (Text::Slot(slot), _) => {
                 let crate::stream::Instruction::Dma(dma) = slot.decode() else { return None };
-                super::unproven_codes([dma.source_element, dma.destination_element].into_iter().filter(|_| dma.source_element != dma.destination_element))
+                super::unproven_codes(
+                    [dma.source_element, dma.destination_element].into_iter().filter(|_| dma.source_element != dma.destination_element),
+                )
             }
             (Text::Descriptor(..), Operation::Compute { how: Compute::Add, .. }) => Some("the order of a descriptor's additions".into()),
-            (Text::Descriptor(..), Operation::Transpose { shape, .. }) if shape.len() > 1 => Some("the order of a descriptor's transpose_shape".into()),
+            (Text::Descriptor(..), Operation::Transpose { shape, .. }) if shape.len() > 1 => {
+                Some("the order of a descriptor's transpose_shape".into())
+            }
             (Text::Descriptor(..), _) => Some("descriptors run once, in the order of the list".into()),
         }
     }

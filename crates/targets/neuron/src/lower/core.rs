@@ -106,15 +106,7 @@ impl<'p, 'm> Core<'p, 'm> {
         *self.implicit.entry(engine.index()).or_insert_with(|| {
             let name = format!("{}.transfers", engine.name());
             debug_assert!(sets.len() >= subgraph.definition.queues.len(), "implicit sets come last");
-            sets.push(Set {
-                name,
-                queue: None,
-                start: None,
-                rings: DEFAULT_RINGS,
-                next_ring: 0,
-                fabric: FabricPath::Main,
-                pinned: false,
-            });
+            sets.push(Set { name, queue: None, start: None, rings: DEFAULT_RINGS, next_ring: 0, fabric: FabricPath::Main, pinned: false });
             sets.len() - 1
         })
     }
@@ -187,14 +179,14 @@ pub(super) fn written_once(to: &Elements, program: &Program<'_>) -> Result<(), F
 }
 
 /// The sync of a number, made when it is first asked for; `None` beyond what a core has.
-fn numbered<'p>(
+fn numbered(
     known: &mut Vec<Option<SyncId>>,
     number: u64,
     count: u32,
     subgraph: &str,
     letter: &str,
     kind: SyncKind,
-    builder: &mut Builder<'p>,
+    builder: &mut Builder<'_>,
 ) -> Option<SyncId> {
     if number >= u64::from(count) {
         return None;

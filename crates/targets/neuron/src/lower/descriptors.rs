@@ -7,6 +7,7 @@ use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation
 use crate::json::Error;
 use crate::kernels::Elements;
 use crate::kernels::control::Refused;
+use crate::kernels::instruction::TRIGGERS;
 use crate::kernels::transfer::{Compute, Operation, Text, Transfer};
 use crate::read::EngineRoom;
 use crate::stream::{Opcode, Stream};
@@ -136,10 +137,7 @@ fn triggers(room: &EngineRoom<'_>) -> Option<Fault> {
     let slots = Stream::new(room.instructions?.bytes).slots;
     let (index, slot) = slots.iter().enumerate().find(|(_, slot)| Opcode::triggers(slot.head.opcode))?;
     let name = Opcode::name_of(slot.head.opcode);
-    Some(Fault::unsupported(format!(
-        "{name} in slot {index} of the {} engine decides which descriptors move, and when; this is not supported, and list order would be wrong",
-        room.engine.title()
-    )))
+    Some(Fault::unsupported(format!("{name} in slot {index} of the {} engine {TRIGGERS}", room.engine.title())))
 }
 
 /// What an entry gives when its last item is done.
@@ -153,11 +151,9 @@ fn signals<'p>(
     let rings = cores[index].sets[set].rings.min(u64::from(u32::MAX)) as i64;
     let mut syncs: SmallVec<[(SyncId, i64); 4]> = SmallVec::new();
     syncs.extend(entry.semaphore.and_then(|number| cores[index].semaphore(number, builder)).map(|sync| (sync, rings)));
-    for remote in 0..cores.len() {
-        if remote != index {
-            let numbers = entry.remote_semaphores.iter();
-            syncs.extend(numbers.filter_map(|number| cores[remote].semaphore(*number, builder)).map(|sync| (sync, rings)));
-        }
+    for (_, remote) in cores.iter_mut().enumerate().filter(|(i, _)| *i != index) {
+        let numbers = entry.remote_semaphores.iter();
+        syncs.extend(numbers.filter_map(|number| remote.semaphore(*number, builder)).map(|sync| (sync, rings)));
     }
     syncs.extend(entry.event.and_then(|number| cores[index].event(number, builder)).map(|sync| (sync, 1)));
     syncs.into_iter().map(|(sync, by)| Signal::on_completion(Action::Add(sync, by))).collect()
@@ -177,7 +173,11 @@ fn label(entry: &DmaEntry<'_>) -> Box<str> {
 }
 
 /// What a descriptor moves, and how.
-fn transfer(core: &Core<'_, '_>, descriptor: &Descriptor<'_>, program: &Program<'_>) -> Result<(SmallVec<[Elements; 1]>, Elements, Operation), Fault> {
+fn transfer(
+    core: &Core<'_, '_>,
+    descriptor: &Descriptor<'_>,
+    program: &Program<'_>,
+) -> Result<(SmallVec<[Elements; 1]>, Elements, Operation), Fault> {
     let to = side(core, &descriptor.to)?;
     let sources = descriptor.sources().map(|source| side(core, source)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
     let written = to.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are written"))?;

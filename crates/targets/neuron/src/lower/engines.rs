@@ -4,6 +4,7 @@ use super::builder::{Builder, NewTask};
 use super::core::{Core, written_once};
 use super::cost::EngineCost;
 use super::phases::Phases;
+use crate::def::VariableType;
 use crate::graph::Engine;
 use crate::json::Error;
 use crate::kernels::Elements;
@@ -11,7 +12,6 @@ use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::instruction::Executed;
 use crate::kernels::transfer::{Operation, Text, Transfer};
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
-use crate::def::VariableType;
 use crate::stream::{Dma, DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Stream};
 use chipless_model::{Action, Demand, ElementType, Fault, KernelId, Location, PieceId, Program, Signal, Time, Wait};
 use smallvec::{SmallVec, smallvec};
@@ -152,7 +152,7 @@ fn sides(core: &Core<'_, '_>, dma: &Dma, program: &Program<'_>) -> Result<(Eleme
         return Err(Fault::unsupported(format!("transfers of kind {} are not supported: only direct ones (0) are proven", dma.kind)));
     }
     let side = |side: &DmaSide, code: u8| {
-        let (position, name, declared) = variable(&core.subgraph.definition, &side.address).map_err(|why| match why {
+        let (position, name, declared) = variable(&core.subgraph.definition, side.address).map_err(|why| match why {
             Unresolved::Unsupported(why) => Fault::unsupported(why),
             Unresolved::Missing(what) => Fault::program(format!("the program has no {what}")),
         })?;

@@ -34,8 +34,8 @@ use crate::machine::Machine;
 use crate::read::Neff;
 use crate::rules::rules;
 use builder::Builder;
-pub use labels::attach_labels;
 use chipless_model::{Limits, Program, Resource, Rule, Severity};
+pub use labels::attach_labels;
 
 rules! {
     NOT_LOWERED Error "neff-not-lowered" "the program cannot be made to run"
@@ -84,7 +84,9 @@ pub fn lower<'p>(neff: &'p Neff<'p>, machine: &Machine, limits: &Limits) -> Resu
 fn notes(found: descriptors::Found, serial: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if found.listed {
-        notes.push("No instruction triggers the DMA descriptors of the engine files: each runs once, in list order within its queue set.".into());
+        notes.push(
+            "No instruction triggers the DMA descriptors of the engine files: each runs once, in list order within its queue set.".into(),
+        );
     }
     if found.triggered {
         notes.push("Instructions trigger DMA descriptors, which is not supported: for the timing they run once, in list order.".into());

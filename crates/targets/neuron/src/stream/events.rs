@@ -158,7 +158,9 @@ impl Events {
     /// What keeps it from being executed, by name.
     pub fn refusal(&self) -> Option<String> {
         match self.wait() {
-            WaitMode::Register(mode) => return Some(format!("wait mode {mode:#04x} compares with a register; registers are not supported")),
+            WaitMode::Register(mode) => {
+                return Some(format!("wait mode {mode:#04x} compares with a register; registers are not supported"));
+            }
             WaitMode::Unordered => return Some("wait mode 0xfe (unordered) is not supported".to_owned()),
             WaitMode::Unknown(mode) => return Some(format!("wait mode {mode:#04x} is not supported: its meaning is not known")),
             WaitMode::None | WaitMode::Immediate(_) => {}

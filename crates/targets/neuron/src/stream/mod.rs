@@ -5,7 +5,7 @@
 //! of every opcode.
 //!
 //! Every address of an instruction is that of a byte on the chip ([`OnChip`]): 128 partitions, 0x40000 bytes of address
-//! apart, of the state buffer from 0 and of PSUM from 0x200_0000. An instruction names the first byte of its first
+//! apart, of the state buffer from 0 and of PSUM from `0x200_0000`. An instruction names the first byte of its first
 //! partition, walks the elements of a partition by steps and counts, and does the same in each following partition.
 
 mod debug;
@@ -18,13 +18,13 @@ mod text;
 
 pub(crate) use text::ADD;
 
-pub use operand::Operand;
 pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};
 pub use layout::{
     Copy, Dma, DmaAddress, DmaSide, EventSemaphore, Head, LoadWeights, Matmul, Memset, SLOT_BYTES, Slot, Tensor3, Tensor4, TensorTensor,
 };
 pub use opcode::{ELEMENT_CODES, ElementCode, Evidence, OPCODES, Opcode, Support};
+pub use operand::Operand;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// Partitions of the state buffer and of PSUM.

@@ -224,19 +224,19 @@ mod tests {
     /// docs/neuron-opcodes.md is this table and the one of element types.
     #[test]
     fn the_documentation_is_up_to_date() {
-        let mut rows = String::new();
-        for o in OPCODES {
+        let rows = OPCODES.iter().map(|o| {
             let since = o.since.unwrap_or("–");
             let known = if o.known.is_empty() { "–" } else { o.known };
-            rows += &format!("| `{:02x}` | `{}` | {since} | {} | {} | {known} |\n", o.byte, o.name, o.support.name(), o.evidence.name());
-        }
-        let mut codes = String::new();
-        for c in ELEMENT_CODES {
+            format!("| `{:02x}` | `{}` | {since} | {} | {} | {known} |\n", o.byte, o.name, o.support.name(), o.evidence.name())
+        });
+        let codes = ELEMENT_CODES.iter().map(|c| {
             let evidence = if c.proven { Evidence::Execution } else { Evidence::ThirdParty };
-            codes += &format!("| `{:x}` | `{}` | {} | {} |\n", c.code, c.name, c.element, evidence.name());
-        }
+            format!("| `{:x}` | `{}` | {} | {} |\n", c.code, c.name, c.element, evidence.name())
+        });
+        let (rows, codes): (Vec<String>, Vec<String>) = (rows.collect(), codes.collect());
         let page = include_str!("../../../../../docs/neuron-opcodes.md");
-        for (name, table) in [("opcodes", rows), ("element types", codes)] {
+        for (name, rows) in [("opcodes", rows), ("element types", codes)] {
+            let table = rows.concat();
             assert!(page.contains(&table), "docs/neuron-opcodes.md: the table of {name} should read\n{table}");
         }
     }

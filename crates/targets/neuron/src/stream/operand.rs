@@ -6,6 +6,7 @@ use crate::def::{Definition, Variable, VariableType};
 use crate::json::Name;
 use chipless_model::{Direction, Loop, Pattern};
 use smallvec::SmallVec;
+use zerocopy::byteorder::little_endian::{I16, U16};
 
 /// Elements on the chip that an instruction reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,10 +43,11 @@ impl Operand {
     pub fn pattern(&self, element_bytes: u64) -> Option<(Space, Pattern)> {
         let OnChip { space, partition, offset } = OnChip::at(self.address)?;
         let first = u64::from(partition) * u64::from(PARTITION_STRIDE) + u64::from(offset);
-        let free = self.counts.iter().zip(self.steps).map(|(count, step)| Loop {
-            count: u64::from(*count),
-            stride: i64::from(step) * element_bytes as i64,
-        });
+        let free = self
+            .counts
+            .iter()
+            .zip(self.steps)
+            .map(|(count, step)| Loop { count: u64::from(*count), stride: i64::from(step) * element_bytes as i64 });
         let partitions = Loop { count: u64::from(self.partitions), stride: i64::from(PARTITION_STRIDE) };
         Some((space, Pattern::new(first, element_bytes, free.chain([partitions]))))
     }
@@ -61,7 +63,7 @@ impl From<&Tensor3> for (u32, [i16; 4], [u16; 4]) {
 
 impl From<&Tensor4> for (u32, [i16; 4], [u16; 4]) {
     fn from(t: &Tensor4) -> Self {
-        (t.address.get(), t.steps.map(|s| s.get()), t.counts.map(|c| c.get()))
+        (t.address.get(), t.steps.map(I16::get), t.counts.map(U16::get))
     }
 }
 
@@ -134,7 +136,7 @@ pub(crate) enum Unresolved {
 /// Position, name and declaration of the variable that a transfer addresses.
 pub(crate) fn variable<'d, 'a>(
     definition: &'d Definition<'a>,
-    address: &DmaAddress,
+    address: DmaAddress,
 ) -> Result<(usize, &'d Name<'a>, &'d Variable<'a>), Unresolved> {
     let id = match address.target() {
         DmaTarget::Variable(id) => u64::from(id),

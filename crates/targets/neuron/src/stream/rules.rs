@@ -2,8 +2,8 @@
 
 use super::operand::{Operand, Unresolved, leaves_partitions, variable};
 use super::{
-    Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space,
-    Stream, Support,
+    Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream,
+    Support,
 };
 use crate::def::{Definition, QueueType, VariableType};
 use crate::graph::Engine;
@@ -210,8 +210,8 @@ impl<'c, 'a> Check<'c, 'a> {
         }
         let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
         let legal = match operand.partitions {
-            0..=32 => start % 32 == 0,
-            33..=64 => start % 64 == 0,
+            0..=32 => start.is_multiple_of(32),
+            33..=64 => start.is_multiple_of(64),
             65.. => start == 0,
         };
         if !legal {
@@ -231,7 +231,11 @@ impl<'c, 'a> Check<'c, 'a> {
         } else if !extent.is_empty() && bank(extent.start) != bank(extent.end - 1) {
             let within = i128::from(super::PARTITION_STRIDE);
             let (start, end) = (extent.start.rem_euclid(within), extent.end - extent.start);
-            self.report(&PSUM_BANK, index, format!("dst takes {end} bytes from {start:#x} of each partition, beyond a bank of {PSUM_BANK_BYTES}"));
+            self.report(
+                &PSUM_BANK,
+                index,
+                format!("dst takes {end} bytes from {start:#x} of each partition, beyond a bank of {PSUM_BANK_BYTES}"),
+            );
         }
     }
 
@@ -270,10 +274,14 @@ impl<'c, 'a> Check<'c, 'a> {
             }
             _ => {
                 let codes = (dma.source_element, dma.destination_element);
-                self.report(&ELEMENT_CODE, index, format!("a cast from code {:#x} to {:#x} is not supported: not both are known", codes.0, codes.1));
+                self.report(
+                    &ELEMENT_CODE,
+                    index,
+                    format!("a cast from code {:#x} to {:#x} is not supported: not both are known", codes.0, codes.1),
+                );
             }
         }
-        if let Some((_, _, variable)) = variable(self.definition, &dma.destination.address).ok()
+        if let Some((_, _, variable)) = variable(self.definition, dma.destination.address).ok()
             && matches!(variable.kind, Some(VariableType::Input | VariableType::File))
         {
             let kind = variable.kind.map_or("", VariableType::name);
@@ -283,7 +291,7 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     fn side(&mut self, index: usize, role: &'static str, side: &DmaSide) {
-        let (name, variable) = match variable(self.definition, &side.address) {
+        let (name, variable) = match variable(self.definition, side.address) {
             Ok((_, name, variable)) => (name.to_string(), variable),
             Err(Unresolved::Unsupported(why)) => return self.report(&DMA_TARGET, index, format!("{role}: {why}")),
             Err(Unresolved::Missing(what)) => return self.report(&DMA_VARIABLE, index, format!("{role} needs {what}")),
@@ -322,9 +330,8 @@ impl<'c, 'a> Check<'c, 'a> {
 
 /// The dynamic queue set of an engine: where it owns several, the one whose set has the semaphore.
 pub(crate) fn queue_set(definition: &Definition<'_>, engine: Engine, semaphore: u64) -> Option<usize> {
-    let own = |set: &crate::def::QueueSet<'_>| {
-        set.kind == Some(QueueType::Dynamic) && set.owner() == Some(crate::def::Owner::Engine(engine))
-    };
+    let own =
+        |set: &crate::def::QueueSet<'_>| set.kind == Some(QueueType::Dynamic) && set.owner() == Some(crate::def::Owner::Engine(engine));
     let mut sets = definition.queues.values().enumerate().filter(|(_, set)| own(set));
     let with_semaphore = sets.clone().find(|(_, set)| set.semaphore_set.contains(&semaphore));
     with_semaphore.or_else(|| sets.next()).map(|(position, _)| position)

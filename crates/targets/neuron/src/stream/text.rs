@@ -97,7 +97,9 @@ impl Display for Tensor<'_> {
         let Tensor(code, view) = self;
         write!(f, "{}@", Element(*code))?;
         match OnChip::at(view.address) {
-            Some(OnChip { space: Space::Psum, partition, offset }) => write!(f, "psum+{:#x}", partition * super::PARTITION_STRIDE + offset)?,
+            Some(OnChip { space: Space::Psum, partition, offset }) => {
+                write!(f, "psum+{:#x}", partition * super::PARTITION_STRIDE + offset)?;
+            }
             _ => write!(f, "{:#x}", view.address)?,
         }
         list(f, view.steps)?;
