@@ -174,6 +174,7 @@ impl Memory<'_, '_, '_> {
     }
 
     /// Every byte of a read must have been written.
+    #[inline(never)]
     fn initialised(&mut self, entry: &Entry) {
         let buffer = &self.program.buffers[entry.buffer];
         if matches!(buffer.role, Role::Constant | Role::State) {
@@ -249,6 +250,7 @@ impl Memory<'_, '_, '_> {
     }
 
     /// Compares an access with those that touched the same bytes before it in the reference order.
+    #[inline(never)]
     fn races(&mut self, index: u32, entry: &Entry) {
         let (accesses, order) = (self.accesses, self.order);
         let pattern = accesses.pattern(entry);
@@ -333,6 +335,7 @@ impl Memory<'_, '_, '_> {
             && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
     }
 
+    #[inline(never)]
     fn write(&mut self, entry: &Entry) {
         let pattern = self.accesses.pattern(entry);
         let (low, high) = pattern.extent();
@@ -367,6 +370,7 @@ impl Memory<'_, '_, '_> {
     }
 
     /// A task that does not come before the report that the program is done.
+    #[inline(never)]
     fn after_completion(&mut self, task: TaskId) {
         let (program, accesses) = (self.program, self.accesses);
         let output = accesses.of(task).map(|index| accesses.entry(index)).find(|e| {
@@ -398,6 +402,7 @@ impl Memory<'_, '_, '_> {
     }
 
     /// Every byte of the host's outputs must have been written.
+    #[inline(never)]
     fn outputs(&mut self) {
         let program = self.program;
         for port in &program.interface.outputs {

@@ -63,8 +63,8 @@ impl Workload {
             maps.push((map, size));
             match self.known_bytes(map, size, known) {
                 Some(bytes) => {
-                    let stored = super::weights::bits(&bytes).take(each as usize).filter(|present| *present).count();
-                    exact.push((entry.weights, self.weights.stored_bytes(stored as u64)));
+                    let stored = super::weights::ones(&bytes, 0, each as usize) as u64;
+                    exact.push((entry.weights, self.weights.stored_bytes(stored)));
                 }
                 None => bound.push((entry.weights, self.weights.stored_bytes(each))),
             }

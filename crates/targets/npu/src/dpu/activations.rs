@@ -8,7 +8,7 @@ use super::formats::Number;
 use super::geometry::{Axes, Geometry, Slide};
 use super::region::Runs;
 use super::swizzle::Swizzle;
-use super::weights::bits;
+use super::weights::{bits, ones};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
 
 /// Channels that a pixel of a compressed first convolution has in memory, whatever its registers say.
@@ -248,8 +248,7 @@ impl Tensor {
             let (start, end) = (row * self.size.z / 8, ((row + window.x) * self.size.z).div_ceil(8));
             let map = known(elements.map + start as u64, (end - start) as u64)?;
             for (x, pointer) in pointers.as_chunks().0.iter().enumerate() {
-                let bits = bits(&map).skip((row + x) * self.size.z - start * 8);
-                let stored = bits.take(geometry.start.z + window.z).filter(|present| *present).count();
+                let stored = ones(&map, (row + x) * self.size.z - start * 8, geometry.start.z + window.z);
                 if stored > 0 {
                     found.push((self.base + pointer_offset(u32::from_le_bytes(*pointer)), self.bytes(stored)));
                 }

@@ -175,6 +175,20 @@ impl Weights {
     }
 }
 
+/// How many of `count` bits of a map from bit `first` are set; bits beyond the end are not.
+pub(super) fn ones(bytes: &[u8], first: usize, count: usize) -> usize {
+    let end = (first + count).min(bytes.len() * 8);
+    let mut at = first;
+    let mut ones = 0;
+    while at < end {
+        let (byte, low) = (bytes[at / 8], at % 8);
+        let width = (8 - low).min(end - at);
+        ones += (byte >> low & (0xff >> (8 - width))).count_ones() as usize;
+        at += width;
+    }
+    ones
+}
+
 /// The bits of a map, least significant first.
 pub(super) fn bits(bytes: &[u8]) -> impl Iterator<Item = bool> {
     bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1))
