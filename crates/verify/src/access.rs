@@ -51,7 +51,14 @@ impl<'a> Strided<'a> {
             !joins
         });
         let total = loops.iter().fold(1u64, |n, (_, count)| n.saturating_mul(*count));
-        Runs { index: SmallVec::from_elem(0, loops.len()), loops, run, at: low as u64, total, left: if self.is_empty() { 0 } else { total } }
+        Runs {
+            index: SmallVec::from_elem(0, loops.len()),
+            loops,
+            run,
+            at: low as u64,
+            total,
+            left: if self.is_empty() { 0 } else { total },
+        }
     }
 }
 

@@ -174,7 +174,6 @@ impl Memory<'_, '_, '_> {
     }
 
     /// Every byte of a read must have been written.
-    #[inline(never)]
     fn initialised(&mut self, entry: &Entry) {
         let buffer = &self.program.buffers[entry.buffer];
         if matches!(buffer.role, Role::Constant | Role::State) {
@@ -243,14 +242,18 @@ impl Memory<'_, '_, '_> {
         let queue = program.tasks[entry.task].queue;
         self.findings.add(&rules::CONSTANT_WRITTEN, (queue.raw(), entry.buffer.raw(), 0), || {
             let (low, high) = self.accesses.pattern(entry).extent();
-            let message =
-                format!("{} writes {} {}, which is {}", program.task_name(entry.task), buffer.name, signed_range(low, high), buffer.role.name());
+            let message = format!(
+                "{} writes {} {}, which is {}",
+                program.task_name(entry.task),
+                buffer.name,
+                signed_range(low, high),
+                buffer.role.name()
+            );
             rules::CONSTANT_WRITTEN.at(program.place(entry.task), message)
         });
     }
 
     /// Compares an access with those that touched the same bytes before it in the reference order.
-    #[inline(never)]
     fn races(&mut self, index: u32, entry: &Entry) {
         let (accesses, order) = (self.accesses, self.order);
         let pattern = accesses.pattern(entry);
@@ -265,13 +268,8 @@ impl Memory<'_, '_, '_> {
             let other = accesses.pattern(accesses.entry(other));
             (other.offset, other.run, other.loops) == (pattern.offset, pattern.run, pattern.loops)
         };
-        let touch = Touch {
-            index,
-            low: low as u64,
-            high: high as u64,
-            write: entry.direction == Direction::Write,
-            whole: pattern.is_contiguous(),
-        };
+        let touch =
+            Touch { index, low: low as u64, high: high as u64, write: entry.direction == Direction::Write, whole: pattern.is_contiguous() };
         let mut suspects = std::mem::take(&mut self.suspects);
         self.shadows[entry.buffer].touch(touch, &is_before, &covers, &mut |other| suspects.push(other));
         suspects.sort_unstable();
@@ -335,7 +333,6 @@ impl Memory<'_, '_, '_> {
             && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
     }
 
-    #[inline(never)]
     fn write(&mut self, entry: &Entry) {
         let pattern = self.accesses.pattern(entry);
         let (low, high) = pattern.extent();
@@ -362,20 +359,22 @@ impl Memory<'_, '_, '_> {
             let name = program.task_name(entry.task);
             let finding = |message| rules::OVERLAP_BOUND.at(program.place(entry.task), message);
             match other {
-                Some(other) => finding(format!("{name} and {} are not ordered, and may touch the same bytes", program.task_name(other.task)))
-                    .with(program.place(other.task), "the other one"),
+                Some(other) => {
+                    finding(format!("{name} and {} are not ordered, and may touch the same bytes", program.task_name(other.task)))
+                        .with(program.place(other.task), "the other one")
+                }
                 None => finding(format!("{name} has too many runs to follow byte by byte; its extent is taken instead")),
             }
         });
     }
 
     /// A task that does not come before the report that the program is done.
-    #[inline(never)]
     fn after_completion(&mut self, task: TaskId) {
         let (program, accesses) = (self.program, self.accesses);
-        let output = accesses.of(task).map(|index| accesses.entry(index)).find(|e| {
-            e.direction == Direction::Write && matches!(program.buffers[e.buffer].role, Role::Output | Role::State)
-        });
+        let output = accesses
+            .of(task)
+            .map(|index| accesses.entry(index))
+            .find(|e| e.direction == Direction::Write && matches!(program.buffers[e.buffer].role, Role::Output | Role::State));
         let queue = program.tasks[task].queue;
         let completion = program.completion.map(|c| &program.configurations[c]);
         let place = completion.map(|c| c.place.clone()).unwrap_or_default();
@@ -402,11 +401,12 @@ impl Memory<'_, '_, '_> {
     }
 
     /// Every byte of the host's outputs must have been written.
-    #[inline(never)]
     fn outputs(&mut self) {
         let program = self.program;
         for port in &program.interface.outputs {
-            let Some(buffer) = program.buffers.get(port.buffer).filter(|b| !matches!(b.role, Role::Input | Role::Constant)) else { continue };
+            let Some(buffer) = program.buffers.get(port.buffer).filter(|b| !matches!(b.role, Role::Input | Role::Constant)) else {
+                continue;
+            };
             let size = port.bytes().unwrap_or(u64::MAX).min(buffer.size);
             let Some(low) = self.written[port.buffer].first_missing(0, size) else { continue };
             let high = self.written[port.buffer].gap_end(low, size);

@@ -7,9 +7,7 @@ use crate::order::{End, NOT_RUN, Order};
 use crate::rules;
 use crate::semaphore::{History, Known, needed};
 use crate::usage::Usage;
-use chipless_model::{
-    Action, Condition, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId, SyncKind, TaskId, Wait,
-};
+use chipless_model::{Action, Condition, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId, SyncKind, TaskId, Wait};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -131,8 +129,7 @@ impl<'p, 'a> Replay<'p, 'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.order.sequence.len() == self.program.tasks.len()
-            && (self.program.completion.is_none() || self.order.completion.is_some())
+        self.order.sequence.len() == self.program.tasks.len() && (self.program.completion.is_none() || self.order.completion.is_some())
     }
 
     fn go(&mut self) -> Result<(), Faulted> {
@@ -242,8 +239,7 @@ impl<'p, 'a> Replay<'p, 'a> {
         let program = self.program;
         let waits = program.waits(task);
         // A barrier's use is certain once everything of the use before is, by anything but this very wait.
-        let mut pending: SmallVec<[SyncId; 4]> =
-            waits.iter().filter(|w| w.condition == Condition::Lit).map(|w| w.sync).collect();
+        let mut pending: SmallVec<[SyncId; 4]> = waits.iter().filter(|w| w.condition == Condition::Lit).map(|w| w.sync).collect();
         loop {
             let before = pending.len();
             pending.retain(|sync| {
@@ -426,7 +422,8 @@ impl<'p, 'a> Replay<'p, 'a> {
         if !covers(clock, &barrier.activated) {
             let culprit = barrier.previous.iter().copied().find(|t| !reaches(clock, self.order.completion(*t)));
             let configurer = barrier.pushed.1.filter(|_| culprit.is_none());
-            let what = if produces { "may signal while the previous use is active" } else { "may consume while the previous use is active" };
+            let what =
+                if produces { "may signal while the previous use is active" } else { "may consume while the previous use is active" };
             self.reuse(sync, task, culprit.or(configurer), what);
         }
         let Some(barrier) = &mut self.barriers[sync] else { return Ok(()) };
@@ -449,7 +446,9 @@ impl<'p, 'a> Replay<'p, 'a> {
         if std::mem::replace(&mut self.configured[configuration.index()], true) {
             return Err(self.barrier_fault(sync, task, "gives {} the same configuration twice"));
         }
-        let Some(barrier) = &mut self.barriers[sync] else { return Err(self.barrier_fault(sync, task, "configures {}, which is no barrier")) };
+        let Some(barrier) = &mut self.barriers[sync] else {
+            return Err(self.barrier_fault(sync, task, "configures {}, which is no barrier"));
+        };
         let (ordered, other) = (covers(clock, &barrier.pushed.0), barrier.pushed.1);
         let fits = barrier.push(configuration, task, clock, &program.configurations);
         let has_room = barrier.makes_room().is_none_or(|retired| covers(clock, retired));
@@ -513,7 +512,8 @@ impl<'p, 'a> Replay<'p, 'a> {
         if self.released[piece].is_some() {
             self.findings.add(&rules::RELEASED_TWICE, (queue.raw(), 0, 0), || {
                 let first = program.task_name(program.pieces[piece].first);
-                rules::RELEASED_TWICE.at(place(), format!("the piece of {} that starts with {first} is released twice", program.queues[queue].name))
+                rules::RELEASED_TWICE
+                    .at(place(), format!("the piece of {} that starts with {first} is released twice", program.queues[queue].name))
             });
             return Err(Faulted);
         }
@@ -522,8 +522,7 @@ impl<'p, 'a> Replay<'p, 'a> {
         {
             self.findings.add(&rules::RELEASE_ORDER, (queue.raw(), 0, 0), || {
                 let (first, second) = (program.pieces[last].first, program.pieces[piece].first);
-                let message =
-                    format!("nothing orders the releases of {} and {}", program.task_name(first), program.task_name(second));
+                let message = format!("nothing orders the releases of {} and {}", program.task_name(first), program.task_name(second));
                 rules::RELEASE_ORDER.at(program.place(second), message).with(program.place(first), "released before it in one legal order")
             });
         }

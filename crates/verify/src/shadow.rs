@@ -36,7 +36,13 @@ impl Shadow {
     /// Records an access. `is_before(other)` says whether another access comes before it; those that do not and that
     /// conflict by extent are given to `suspect`, perhaps more than once. `covers(other)` says whether the access touches every
     /// byte that another one touches.
-    pub(crate) fn touch(&mut self, touch: Touch, is_before: &dyn Fn(u32) -> bool, covers: &dyn Fn(u32) -> bool, suspect: &mut dyn FnMut(u32)) {
+    pub(crate) fn touch(
+        &mut self,
+        touch: Touch,
+        is_before: &dyn Fn(u32) -> bool,
+        covers: &dyn Fn(u32) -> bool,
+        suspect: &mut dyn FnMut(u32),
+    ) {
         self.split(touch.low);
         self.split(touch.high);
         let mut at = touch.low;

@@ -21,7 +21,8 @@ pub(crate) fn check(program: &Program<'_>, order: &Order, findings: &mut Finding
         // And where a count is wrong, that is the cause.
         Ok(()) | Err(Stop::Fault { .. }) if findings.has_errors() => {}
         Ok(()) | Err(Stop::Fault { .. }) => findings.add(&rules::DEADLOCK, (0, 0, 0), || {
-            let message = format!("{} of {} tasks run in one legal order; then nothing can move", order.sequence.len(), program.tasks.len());
+            let message =
+                format!("{} of {} tasks run in one legal order; then nothing can move", order.sequence.len(), program.tasks.len());
             rules::DEADLOCK.at(Place::file(), message)
         }),
     }
@@ -93,19 +94,24 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
             return Some((ahead, format!("stands behind {}", program.task_name(ahead))));
         }
         let waiting = |t: &TaskId| !self.order.ran(*t) && *t != task;
-        let releaser = program.tasks.indices().filter(waiting).find(|t| {
-            program.signals(*t).iter().any(|s| s.action == Action::Release(piece))
-        });
+        let releaser =
+            program.tasks.indices().filter(waiting).find(|t| program.signals(*t).iter().any(|s| s.action == Action::Release(piece)));
         if let Some(next) = releaser {
             return Some((next, format!("is released by {}", program.task_name(next))));
         }
         if let Some(configuration) = program.configurations.iter().find(|c| c.releases.contains(&piece)) {
             let takes_part = |t: &TaskId| {
-                program.signals(*t).iter().any(|s| matches!(s.action, Action::Produce(b) | Action::Consume(b) if b == configuration.barrier))
+                program
+                    .signals(*t)
+                    .iter()
+                    .any(|s| matches!(s.action, Action::Produce(b) | Action::Consume(b) if b == configuration.barrier))
             };
             let next = program.tasks.indices().filter(waiting).find(takes_part)?;
             let name = &program.syncs[configuration.barrier].name;
-            return Some((next, format!("is released when {name} (use {}) retires, which needs {}", configuration.number, program.task_name(next))));
+            return Some((
+                next,
+                format!("is released when {name} (use {}) retires, which needs {}", configuration.number, program.task_name(next)),
+            ));
         }
         let queue = program.tasks[task].queue;
         let next = self.deadlock.stuck.iter().map(|s| s.task).find(|t| program.tasks[*t].queue == queue && *t != task)?;
@@ -137,9 +143,9 @@ fn in_ring(program: &Program<'_>, ring: &[(TaskId, String)]) -> Finding {
     };
     let place = ring.first().map(|(task, _)| program.place(*task)).unwrap_or_default();
     let finding = rules::DEADLOCK.at(place, message);
-    ring.iter().take(RELATED).fold(finding, |finding, (task, why)| {
-        finding.with(program.place(*task), format!("{} {why}", program.task_name(*task)))
-    })
+    ring.iter()
+        .take(RELATED)
+        .fold(finding, |finding, (task, why)| finding.with(program.place(*task), format!("{} {why}", program.task_name(*task))))
 }
 
 fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {

@@ -13,9 +13,9 @@ use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location, Memory,
-    MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule, Severity, Signal,
-    Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location,
+    Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule, Severity,
+    Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -284,17 +284,15 @@ impl<'i> Lowering<'_, 'i> {
     /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
     fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize) {
         let copied = match description {
-            Description::Dma { descriptor: Descriptor { operation: Operation::Move { source, from, conversion: None, .. }, .. }, .. }
-                if from.loops.is_empty() =>
-            {
-                match address::resolve(self.image, *source) {
-                    Target::Section(section, offset) => {
-                        let start = offset.saturating_add(from.offset);
-                        self.image.bytes(section).get(start as usize..).and_then(|bytes| bytes.get(..from.run as usize))
-                    }
-                    _ => None,
+            Description::Dma {
+                descriptor: Descriptor { operation: Operation::Move { source, from, conversion: None, .. }, .. }, ..
+            } if from.loops.is_empty() => match address::resolve(self.image, *source) {
+                Target::Section(section, offset) => {
+                    let start = offset.saturating_add(from.offset);
+                    self.image.bytes(section).get(start as usize..).and_then(|bytes| bytes.get(..from.run as usize))
                 }
-            }
+                _ => None,
+            },
             _ => None,
         };
         let (cmx, constants) = (&self.cmx, &mut self.constants);
@@ -362,7 +360,14 @@ impl<'i> Lowering<'_, 'i> {
         (Box::new(transfer), Time::from_cycles(cycles, machine.clock.dpu), descriptor.moved())
     }
 
-    fn workload(&mut self, tile: u8, variant: &Fetched, invariant: &Fetched, walked: usize, place: &Place) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+    fn workload(
+        &mut self,
+        tile: u8,
+        variant: &Fetched,
+        invariant: &Fetched,
+        walked: usize,
+        place: &Place,
+    ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
         let (variant_bytes, invariant_bytes) = (self.bytes(variant.from), self.bytes(invariant.from));
         let workload = match dpu::Workload::decode(invariant_bytes.try_into().ok()?, variant_bytes.try_into().ok()?, tile) {
             Ok(workload) => workload,
