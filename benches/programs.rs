@@ -24,7 +24,10 @@ fn main() {
     if files.is_empty() {
         files = ["net_cnn_dpu", "spill_ddr_t1", "resblock"].map(fixture).to_vec();
     }
-    println!("{:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12}  program", "tasks", "read ms", "lower ms", "verify ms", "time ms", "run ms", "chip's time");
+    println!(
+        "{:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12}  program",
+        "tasks", "read ms", "lower ms", "verify ms", "time ms", "run ms", "chip's time"
+    );
     for file in files {
         let bytes = std::fs::read(&file).expect("a file");
         let (options, limits) = (Options::default(), Limits::default());

@@ -113,11 +113,7 @@ impl Lowering {
 /// A file that was read.
 pub(crate) enum Document<'f> {
     Npu(Box<chipless_npu::Document<'f>>),
-    Neuron {
-        container: Box<chipless_neuron::Container<'f>>,
-        findings: Vec<Finding>,
-        limits: Limits,
-    },
+    Neuron { container: Box<chipless_neuron::Container<'f>>, findings: Vec<Finding>, limits: Limits },
 }
 
 impl<'f> Document<'f> {

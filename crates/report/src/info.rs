@@ -219,7 +219,12 @@ mod tests {
     use chipless_model::ElementType;
 
     fn info() -> Info {
-        let tensor = |name: &str, element: ElementType, shape: &[u64]| TensorInfo { name: name.into(), element, dtype: element.name().into(), shape: shape.to_vec() };
+        let tensor = |name: &str, element: ElementType, shape: &[u64]| TensorInfo {
+            name: name.into(),
+            element,
+            dtype: element.name().into(),
+            shape: shape.to_vec(),
+        };
         Info {
             target: "npu",
             platform: "NPU4000".into(),

@@ -47,7 +47,10 @@ Exit status: 0 done, 2 something cannot be read, packed or written.";
 pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
     let opened = Opened::open(&arguments.file)?;
     if opened.target != Target::Neuron {
-        return Err(Failure::unusable(&opened.path, format_args!("expected a container (NEFF), found a program of target {}", opened.target.name())));
+        return Err(Failure::unusable(
+            &opened.path,
+            format_args!("expected a container (NEFF), found a program of target {}", opened.target.name()),
+        ));
     }
     let refuse = |finding: Box<chipless_model::Finding>| opened.refuse("cannot be unpacked", &[*finding], Exit::Unusable);
     let container = Container::open(&opened.bytes, &Limits::default()).map_err(refuse)?;

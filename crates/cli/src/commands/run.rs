@@ -80,7 +80,8 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
     let document = opened.read(lowering.limits())?;
-    let run = |program: &Program<'_>, notes| Session { arguments, opened: &opened, document: &document, program, notes, started }.run(&lowering);
+    let run =
+        |program: &Program<'_>, notes| Session { arguments, opened: &opened, document: &document, program, notes, started }.run(&lowering);
     document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
 }
 

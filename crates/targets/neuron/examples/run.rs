@@ -45,7 +45,13 @@ fn one(dir: &str, inputs: &str, exact: bool) -> Result<String, String> {
     let Lowered { program, notes } = lower(&neff, &machine, &limits).map_err(|e| e.to_string())?;
     if std::env::var("LIST").is_ok() {
         for task in program.tasks.indices() {
-            println!("    {} {} {} {:?}", program.task_name(task), program.kernel(task).operation(), program.kernel(task).details(), program.tasks[task].label);
+            println!(
+                "    {} {} {} {:?}",
+                program.task_name(task),
+                program.kernel(task).operation(),
+                program.kernel(task).details(),
+                program.tasks[task].label
+            );
         }
         println!("    {notes:?}");
     }
@@ -84,8 +90,12 @@ fn one(dir: &str, inputs: &str, exact: bool) -> Result<String, String> {
             if got != want {
                 wrong.push(format!("{sg} semaphores {got:?}, expected {want:?}"));
             }
-            let events: Vec<i64> = values.iter().filter_map(|(n, v)| n.strip_prefix(&format!("{sg} $E["))?.strip_suffix(']')?.parse().ok().filter(|_| *v != 0)).collect();
-            let want: Vec<i64> = facts["events_set"][sg].as_array().map(|a| a.iter().map(|v| v.as_i64().unwrap()).collect()).unwrap_or_default();
+            let events: Vec<i64> = values
+                .iter()
+                .filter_map(|(n, v)| n.strip_prefix(&format!("{sg} $E["))?.strip_suffix(']')?.parse().ok().filter(|_| *v != 0))
+                .collect();
+            let want: Vec<i64> =
+                facts["events_set"][sg].as_array().map(|a| a.iter().map(|v| v.as_i64().unwrap()).collect()).unwrap_or_default();
             if events != want {
                 wrong.push(format!("{sg} events {events:?}, expected {want:?}"));
             }
@@ -100,20 +110,35 @@ fn one(dir: &str, inputs: &str, exact: bool) -> Result<String, String> {
         let want = Constant::read(Member { path: "x.npy", bytes: &bytes }).unwrap();
         if exact {
             if got != &*want.bytes {
-                let nan = |b: &[u8]| match port.element { ElementType::Float32 => f32::from_le_bytes(b.try_into().unwrap()).is_nan(), _ => false };
+                let nan = |b: &[u8]| match port.element {
+                    ElementType::Float32 => f32::from_le_bytes(b.try_into().unwrap()).is_nan(),
+                    _ => false,
+                };
                 let size = (port.element.bits() / 8) as usize;
                 let differ = got.chunks(size).zip(want.bytes.chunks(size)).filter(|(a, b)| a != b && !(nan(a) && nan(b))).count();
                 if differ > 0 {
-                    wrong.push(format!("{name}: {differ} of {} differ; {:?} {:?}", got.len() / size, &got[..32.min(got.len())], &want.bytes[..32.min(got.len())]));
+                    wrong.push(format!(
+                        "{name}: {differ} of {} differ; {:?} {:?}",
+                        got.len() / size,
+                        &got[..32.min(got.len())],
+                        &want.bytes[..32.min(got.len())]
+                    ));
                 }
             }
         } else {
-            let key = |b: &[u8]| { let i = i32::from(i16::from_le_bytes(b.try_into().unwrap())); if i < 0 { -(i & 0x7fff) } else { i } };
+            let key = |b: &[u8]| {
+                let i = i32::from(i16::from_le_bytes(b.try_into().unwrap()));
+                if i < 0 { -(i & 0x7fff) } else { i }
+            };
             let ulps: Vec<i32> = got.chunks(2).zip(want.bytes.chunks(2)).map(|(a, b)| (key(a) - key(b)).abs()).collect();
             let max = ulps.iter().max().unwrap();
             let equal = ulps.iter().filter(|u| **u == 0).count() as f64 / ulps.len() as f64;
             let value = |b: &[u8]| half::f16::from_le_bytes(b.try_into().unwrap()).to_f32();
-            let bad = got.chunks(2).zip(want.bytes.chunks(2)).filter(|(a, b)| (value(a) - value(b)).abs() > 0.01 && (key(a) - key(b)).abs() > 1).count();
+            let bad = got
+                .chunks(2)
+                .zip(want.bytes.chunks(2))
+                .filter(|(a, b)| (value(a) - value(b)).abs() > 0.01 && (key(a) - key(b)).abs() > 1)
+                .count();
             if bad > 0 || equal < 0.99 {
                 wrong.push(format!("{name}: max {max} ulp, {equal} equal"));
             } else {
@@ -121,19 +146,33 @@ fn one(dir: &str, inputs: &str, exact: bool) -> Result<String, String> {
             }
         }
     }
-    if wrong.is_empty() { Ok(format!("{} tasks, {}, wall {wall:?}", program.tasks.len(), outcome.timeline.end)) } else { Err(wrong.join("; ")) }
+    if wrong.is_empty() {
+        Ok(format!("{} tasks, {}, wall {wall:?}", program.tasks.len(), outcome.timeline.end))
+    } else {
+        Err(wrong.join("; "))
+    }
 }
 
 fn check(path: &str) {
     let name = path.rsplit('/').next().unwrap();
     let file = std::fs::read(path).unwrap();
     let limits = Limits::default();
-    let container = match Container::open(&file, &limits) { Ok(c) => c, Err(e) => return println!("{name}: container: {e}") };
-    let neff = match Neff::read(&container, &limits) { Ok(c) => c, Err(e) => return println!("{name}: read: {e}") };
-    if !neff.dangling.is_empty() { return println!("{name}: dangling: {}", neff.dangling[0]) }
+    let container = match Container::open(&file, &limits) {
+        Ok(c) => c,
+        Err(e) => return println!("{name}: container: {e}"),
+    };
+    let neff = match Neff::read(&container, &limits) {
+        Ok(c) => c,
+        Err(e) => return println!("{name}: read: {e}"),
+    };
+    if !neff.dangling.is_empty() {
+        return println!("{name}: dangling: {}", neff.dangling[0]);
+    }
     let machine = machine(&neff);
     let findings = stream::rules::check(&neff, machine.memory.sbuf_partition_bytes, &limits);
-    for f in &findings { println!("{name}: {:?} {f}", f.rule.severity); }
+    for f in &findings {
+        println!("{name}: {:?} {f}", f.rule.severity);
+    }
     match lower(&neff, &machine, &limits) {
         Err(e) => println!("{name}: lower: {e}"),
         Ok(l) => {
@@ -142,7 +181,13 @@ fn check(path: &str) {
                 Ok(()) => {
                     let mut storage = Storage::new(&l.program, &limits).unwrap();
                     let end = chipless_sim::run(&l.program, &mut Functional::new(&mut storage)).end;
-                    println!("{name}: ran; functional {}", match end { Ok(()) => "ok".into(), Err(s) => format!("{s:?}") });
+                    println!(
+                        "{name}: ran; functional {}",
+                        match end {
+                            Ok(()) => "ok".into(),
+                            Err(s) => format!("{s:?}"),
+                        }
+                    );
                 }
                 Err(stop) => println!("{name}: {}", format!("{stop:?}")[..200.min(format!("{stop:?}").len())].to_owned()),
             }
@@ -173,13 +218,26 @@ fn time(path: &str) {
         let t3 = cpu();
         let findings = stream::rules::check(&neff, machine.memory.sbuf_partition_bytes, &limits);
         let t4 = cpu();
-        line = format!("{slots} slots, {} tasks, {} {:?} findings {}", lowered.program.tasks.len(), outcome.timeline.end, outcome.end.is_ok(), findings.len());
+        line = format!(
+            "{slots} slots, {} tasks, {} {:?} findings {}",
+            lowered.program.tasks.len(),
+            outcome.timeline.end,
+            outcome.end.is_ok(),
+            findings.len()
+        );
         drop(lowered);
         let t5 = cpu();
-        for (s, d) in spent.iter_mut().zip([t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4]) { *s += d / rounds as f64; }
-        if let Some(n) = line.split(' ').next().and_then(|n| n.parse::<f64>().ok()) { line += &format!("; {:.2} M slots/s", n / (spent[1] + spent[2]) / 1e3 ); }
+        for (s, d) in spent.iter_mut().zip([t1 - t0, t2 - t1, t3 - t2, t4 - t3, t5 - t4]) {
+            *s += d / rounds as f64;
+        }
+        if let Some(n) = line.split(' ').next().and_then(|n| n.parse::<f64>().ok()) {
+            line += &format!("; {:.2} M slots/s", n / (spent[1] + spent[2]) / 1e3);
+        }
     }
-    println!("{line}; read {:.1}, lower {:.1}, run {:.1}, check {:.1}, drop {:.1} ms cpu", spent[0], spent[1], spent[2], spent[3], spent[4]);
+    println!(
+        "{line}; read {:.1}, lower {:.1}, run {:.1}, check {:.1}, drop {:.1} ms cpu",
+        spent[0], spent[1], spent[2], spent[3], spent[4]
+    );
 }
 
 fn main() {

@@ -1,0 +1,103 @@
+//! Cost of verification: programs of 10^4, 10^5 and 10^6 tasks with four accesses each, on sixteen queues.
+
+#![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
+
+use chipless_model::{
+    Access, Action, Buffer, Condition, Fault, Kernel, Location, Loop, Memory, MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId,
+    Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+};
+use std::borrow::Cow;
+use std::time::Instant;
+
+const QUEUES: u32 = 16;
+const SLOT: u64 = 4096;
+const SLOTS: u64 = 64;
+
+/// Reads two slots of the queue before, writes rows of two of its own.
+#[derive(Debug)]
+struct Step {
+    queue: u64,
+    turn: u64,
+}
+
+impl Kernel for Step {
+    fn operation(&self) -> Cow<'static, str> {
+        "step".into()
+    }
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        let slot = |queue: u64, turn: u64| (queue * SLOTS + turn % SLOTS) * SLOT;
+        let rows = |at: u64| Pattern::new(at, 64, [Loop { count: SLOT / 64, stride: 64 }]);
+        let half = |at: u64, odd: u64| Pattern::new(at + odd * 64, 64, [Loop { count: SLOT / 128, stride: 128 }]);
+        if self.queue > 0 {
+            visit(Access::read(0usize.into(), rows(slot(self.queue - 1, self.turn))));
+            visit(Access::read(0usize.into(), half(slot(self.queue - 1, self.turn), self.turn & 1)));
+        }
+        visit(Access::write(0usize.into(), half(slot(self.queue, self.turn), 0)));
+        visit(Access::write(0usize.into(), half(slot(self.queue, self.turn), 1)));
+    }
+    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// A pipeline: queue `q` does turn `i` after queue `q − 1` has, and when queue `q + 1` is no more than 64 turns behind.
+fn pipeline(tasks: u64) -> Program<'static> {
+    let mut program = Program::default();
+    program.parts.push("bench".into());
+    let memory = program.memories.push(Memory { name: "m".into(), size: 1 << 40, kind: MemoryKind::Scratchpad });
+    program.buffers.push(Buffer {
+        name: "b".into(),
+        memory,
+        address: None,
+        size: u64::from(QUEUES) * SLOTS * SLOT,
+        role: Role::Scratch,
+        initial: Cow::Borrowed(&[]),
+    });
+    for queue in 0..QUEUES {
+        program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
+        program.syncs.push(Sync { name: format!("S{queue}"), kind: SyncKind::Semaphore { initial: 0, low: 0, high: i64::MAX } });
+    }
+    let turns = tasks / u64::from(QUEUES);
+    for queue in 0..QUEUES {
+        let first = program.tasks.next_idx();
+        for turn in 0..turns {
+            let wait = |queue: u32, n: u64| Wait { sync: SyncId::from_raw(queue), condition: Condition::AtLeast(n as i64) };
+            let filled = (queue > 0).then(|| wait(queue - 1, turn + 1));
+            let free = (queue + 1 < QUEUES && turn >= SLOTS).then(|| wait(queue + 1, turn - SLOTS + 1));
+            let waits = Span::push(&mut program.waits, filled.into_iter().chain(free));
+            let done = Signal::on_completion(Action::Add(SyncId::from_raw(queue), 1));
+            let signals = Span::push(&mut program.signals, [done]);
+            let kernel = program.kernels.push(Box::new(Step { queue: u64::from(queue), turn }));
+            let location = Location { part: PartId::from_raw(0), offset: 0, size: 0 };
+            program.tasks.push(Task {
+                queue: QueueId::from_raw(queue),
+                index: turn as u32,
+                kernel,
+                waits,
+                signals,
+                demands: Span::default(),
+                fixed: Time(1),
+                location,
+                label: None,
+            });
+        }
+        let piece =
+            program.pieces.push(Piece { queue: QueueId::from_raw(queue), first: TaskId::from_raw(first.raw()), count: turns as u32 });
+        program.initial.push(piece);
+    }
+    program
+}
+
+fn main() {
+    for tasks in [10_000, 100_000, 1_000_000] {
+        let program = pipeline(tasks);
+        let start = Instant::now();
+        let verdict = chipless_verify::verify(&program);
+        let took = start.elapsed();
+        let per_task = took.as_nanos() / u128::from(tasks);
+        println!("{tasks:>9} tasks: {took:>12.3?}, {per_task} ns each, safe: {}", verdict.is_ok());
+        if let Err(findings) = verdict {
+            println!("{}", findings[0]);
+        }
+    }
+}

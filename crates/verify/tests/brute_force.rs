@@ -1,0 +1,376 @@
+//! The verifier against all interleavings of small random programs.
+//!
+//! The brute force explores every state that a program can reach, one point of one task at a time: a start (with the
+//! signals at the read) or a completion (with the others). A program gets stuck if some state that is not the end has no
+//! successor; two tasks race if some state has both running and they conflict.
+
+use chipless_model::{
+    Access, Action, Condition, Configuration, Direction, Fault, Kernel, Location, Memory, MemoryKind, Moment, PartId, Pattern, Piece,
+    Place, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+
+/// Reads or writes one byte, or nothing.
+#[derive(Clone, Copy, Debug)]
+struct Touch(Option<(u64, Direction)>);
+
+impl Kernel for Touch {
+    fn operation(&self) -> Cow<'static, str> {
+        "touch".into()
+    }
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        if let Some((byte, direction)) = self.0 {
+            let access = Access::read(0usize.into(), Pattern::contiguous(byte, 1));
+            visit(Access { direction, ..access });
+        }
+    }
+    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// A task as it is generated: queue, byte touched, waits, signals.
+#[derive(Clone, Debug)]
+struct Draft {
+    queue: u32,
+    touch: Touch,
+    waits: Vec<(u32, i64)>,
+    /// Which sync, by how much, and whether at the read.
+    signals: Vec<(u32, i64, bool)>,
+}
+
+const QUEUES: u32 = 3;
+/// Two semaphores, an event, and a token.
+const COUNTERS: u32 = 4;
+
+fn draft() -> impl Strategy<Value = Draft> {
+    let touch = prop_oneof![
+        1 => Just(Touch(None)),
+        3 => (0u64..2, any::<bool>()).prop_map(|(byte, write)| Touch(Some((byte, if write { Direction::Write } else { Direction::Read })))),
+    ];
+    let waits = prop::collection::vec((0..COUNTERS, 1i64..3), 0..2);
+    let signals = prop::collection::vec((0..COUNTERS, 1i64..3, any::<bool>()), 0..3);
+    (0..QUEUES, touch, waits, signals).prop_map(|(queue, touch, waits, signals)| Draft { queue, touch, waits, signals })
+}
+
+fn empty() -> Program<'static> {
+    let mut program = Program::default();
+    program.parts.push("test".into());
+    program.memories.push(Memory { name: "m".into(), size: 16, kind: MemoryKind::Scratchpad });
+    program.buffers.push(chipless_model::Buffer {
+        name: "b".into(),
+        memory: 0usize.into(),
+        address: None,
+        size: 16,
+        role: Role::State,
+        initial: Cow::Borrowed(&[]),
+    });
+    program
+}
+
+fn push_task(program: &mut Program<'static>, queue: QueueId, index: u32, touch: Touch, waits: Vec<Wait>, signals: Vec<Signal>) -> TaskId {
+    let kernel = program.kernels.push(Box::new(touch));
+    let waits = Span::push(&mut program.waits, waits);
+    let signals = Span::push(&mut program.signals, signals);
+    let location = Location { part: PartId::from_raw(0), offset: 0, size: 0 };
+    program.tasks.push(Task { queue, index, kernel, waits, signals, demands: Span::default(), fixed: Time(1), location, label: None })
+}
+
+/// Queues one after the other, each with one piece.
+fn counters(drafts: &[Draft]) -> Program<'static> {
+    let mut program = empty();
+    for (name, kind) in [
+        ("S0", SyncKind::Semaphore { initial: 0, low: 0, high: 1000 }),
+        ("S1", SyncKind::Semaphore { initial: 1, low: 0, high: 1000 }),
+        ("E", SyncKind::Event),
+        ("T", SyncKind::Token),
+    ] {
+        program.syncs.push(Sync { name: name.into(), kind });
+    }
+    for queue in 0..QUEUES {
+        let id = program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
+        let first = program.tasks.next_idx();
+        let mut count = 0;
+        for d in drafts.iter().filter(|d| d.queue == queue) {
+            let wait = |(s, n): &(u32, i64)| {
+                let n = if *s >= 2 { 1 } else { *n };
+                Wait { sync: SyncId::from_raw(*s), condition: if *s == 2 { Condition::Equal(n) } else { Condition::AtLeast(n) } }
+            };
+            let signal = |(s, n, read): &(u32, i64, bool)| {
+                let action = if *s >= 2 { Action::Add(SyncId::from_raw(*s), 1) } else { Action::Add(SyncId::from_raw(*s), *n) };
+                Signal { moment: if *read { Moment::Read } else { Moment::Completion }, action }
+            };
+            push_task(&mut program, id, count, d.touch, d.waits.iter().map(wait).collect(), d.signals.iter().map(signal).collect());
+            count += 1;
+        }
+        if count > 0 {
+            let piece = program.pieces.push(Piece { queue: id, first, count });
+            program.initial.push(piece);
+        }
+    }
+    program
+}
+
+/// Barriers: each task waits for and produces some; counts are what the tasks say, or off by one.
+fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
+    let mut program = empty();
+    // Two physical barriers, each used twice: uses 0 and 2 of barrier 0, 1 and 3 of barrier 1.
+    let mut producers = [0i64; 4];
+    let mut consumers = [0i64; 4];
+    for queue in 0..QUEUES {
+        let id = program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
+        let first = program.tasks.next_idx();
+        let mut count = 0;
+        for d in drafts.iter().filter(|d| d.queue == queue) {
+            let waits: BTreeSet<u32> = d.waits.iter().map(|w| (w.0 + w.1 as u32) % 4).collect();
+            let posts: BTreeSet<u32> = d.signals.iter().map(|s| (s.0 + s.1 as u32) % 4).collect();
+            let physical = |uses: &BTreeSet<u32>| uses.iter().map(|u| u % 2).collect::<BTreeSet<u32>>();
+            let (waiting, posting) = (physical(&waits), physical(&posts));
+            waiting.iter().for_each(|b| consumers[*waits.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1);
+            posting.iter().for_each(|b| producers[*posts.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1);
+            let barrier = |b: &u32| SyncId::from_raw(*b);
+            let signals = waiting.iter().map(|b| Signal::on_completion(Action::Consume(barrier(b))));
+            let signals: Vec<Signal> = signals.chain(posting.iter().map(|b| Signal::on_completion(Action::Produce(barrier(b))))).collect();
+            let waits = waiting.iter().map(|b| Wait { sync: barrier(b), condition: Condition::Lit }).collect();
+            push_task(&mut program, id, count, d.touch, waits, signals);
+            count += 1;
+        }
+        if count > 0 {
+            let piece = program.pieces.push(Piece { queue: id, first, count });
+            program.initial.push(piece);
+        }
+    }
+    let counts = if skew.2 { &mut producers } else { &mut consumers };
+    counts[skew.0 as usize] = (counts[skew.0 as usize] + skew.1).max(0);
+    for barrier in 0..2u32 {
+        let mut preloaded = Vec::new();
+        for number in [barrier, barrier + 2] {
+            let (producers, consumers) = (producers[number as usize] as u32, consumers[number as usize] as u32);
+            if producers + consumers > 0 {
+                let sync = SyncId::from_raw(barrier);
+                let configuration =
+                    Configuration { barrier: sync, number, producers, consumers, releases: Vec::new(), place: Place::file() };
+                preloaded.push(program.configurations.push(configuration));
+            }
+        }
+        program.syncs.push(Sync { name: format!("B{barrier}"), kind: SyncKind::Barrier { preloaded, depth: None } });
+    }
+    program
+}
+
+/// What can happen.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Truth {
+    stuck: bool,
+    fault: bool,
+    races: BTreeSet<(u32, u32)>,
+}
+
+/// Progress of each task (0 waiting, 1 running, 2 done), values of counters, and (uses retired, producers, consumers) of barriers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    tasks: Vec<u8>,
+    values: Vec<i64>,
+    barriers: Vec<(usize, u32, u32)>,
+}
+
+struct Explorer<'p> {
+    program: &'p Program<'static>,
+    truth: Truth,
+    seen: HashSet<State>,
+}
+
+impl Explorer<'_> {
+    fn uses(&self, sync: usize) -> &[chipless_model::ConfigurationId] {
+        match &self.program.syncs[sync].kind {
+            SyncKind::Barrier { preloaded, .. } => preloaded,
+            _ => &[],
+        }
+    }
+
+    fn explore(program: &Program<'static>) -> Truth {
+        let mut explorer = Explorer { program, truth: Truth::default(), seen: HashSet::new() };
+        let mut state = State {
+            tasks: vec![0; program.tasks.len()],
+            values: program.syncs.iter().map(|s| if let SyncKind::Semaphore { initial, .. } = s.kind { initial } else { 0 }).collect(),
+            barriers: vec![(0, 0, 0); program.syncs.len()],
+        };
+        for sync in 0..program.syncs.len() {
+            explorer.load(&mut state, sync);
+        }
+        explorer.visit(state);
+        explorer.truth
+    }
+
+    fn load(&self, state: &mut State, sync: usize) {
+        let (used, producers, consumers) = &mut state.barriers[sync];
+        if let Some(c) = self.uses(sync).get(*used) {
+            let c = &self.program.configurations[*c];
+            (*producers, *consumers) = (c.producers, c.consumers);
+        }
+    }
+
+    fn visit(&mut self, first: State) {
+        let mut left = vec![first];
+        while let Some(state) = left.pop() {
+            if !self.seen.insert(state.clone()) {
+                continue;
+            }
+            let running: Vec<usize> = (0..state.tasks.len()).filter(|t| state.tasks[*t] == 1).collect();
+            self.races(&running);
+            let mut moves = 0;
+            for task in 0..state.tasks.len() {
+                let moment = match state.tasks[task] {
+                    0 if self.can_start(&state, task) => Moment::Read,
+                    1 => Moment::Completion,
+                    _ => continue,
+                };
+                moves += 1;
+                let mut next = state.clone();
+                // A task that signals at its read has its sources from then on: for races with its reads it is done.
+                next.tasks[task] += 1;
+                if self.signal(&mut next, task, moment) {
+                    left.push(next);
+                } else {
+                    self.truth.fault = true;
+                }
+            }
+            self.truth.stuck |= moves == 0 && state.tasks.iter().any(|t| *t != 2);
+        }
+    }
+
+    fn can_start(&self, state: &State, task: usize) -> bool {
+        let id = TaskId::from_usize(task);
+        let before = task.checked_sub(1).filter(|t| self.program.tasks[*t].queue == self.program.tasks[task].queue);
+        before.is_none_or(|t| state.tasks[t] == 2)
+            && self.program.waits(id).iter().all(|w| {
+                let value = state.values[w.sync.index()];
+                match w.condition {
+                    Condition::Equal(n) => value == n,
+                    Condition::Greater(n) => value > n,
+                    Condition::AtLeast(n) => value >= n,
+                    Condition::Lit => {
+                        let (used, producers, _) = state.barriers[w.sync.index()];
+                        used < self.uses(w.sync.index()).len() && producers == 0
+                    }
+                }
+            })
+    }
+
+    /// Gives the signals of a moment; `false` on a fault.
+    fn signal(&self, state: &mut State, task: usize, moment: Moment) -> bool {
+        for signal in self.program.signals(TaskId::from_usize(task)).iter().filter(|s| s.moment == moment) {
+            match signal.action {
+                Action::Add(sync, n) => {
+                    let value = &mut state.values[sync.index()];
+                    *value += n;
+                    let is_flag = !matches!(self.program.syncs[sync].kind, SyncKind::Semaphore { .. });
+                    if is_flag && *value > 1 {
+                        return false;
+                    }
+                }
+                Action::Produce(sync) | Action::Consume(sync) => {
+                    let sync = sync.index();
+                    let uses = self.uses(sync);
+                    let (used, producers, consumers) = &mut state.barriers[sync];
+                    let count = if matches!(signal.action, Action::Produce(_)) { producers } else { consumers };
+                    if *used >= uses.len() || *count == 0 {
+                        return false;
+                    }
+                    *count -= 1;
+                    let (used, producers, consumers) = state.barriers[sync];
+                    if producers == 0 && consumers == 0 && self.program.configurations[uses[used]].consumers > 0 {
+                        state.barriers[sync].0 += 1;
+                        self.load(state, sync);
+                    }
+                }
+                _ => unreachable!("not generated"),
+            }
+        }
+        true
+    }
+
+    fn races(&mut self, running: &[usize]) {
+        let access = |task: usize| {
+            let mut found = None;
+            self.program.kernel(TaskId::from_usize(task)).accesses(&mut |a| found = Some((a.pattern.offset, a.direction)));
+            found
+        };
+        for (i, a) in running.iter().enumerate() {
+            for b in &running[i + 1..] {
+                if let (Some((x, dx)), Some((y, dy))) = (access(*a), access(*b))
+                    && x == y
+                    && (dx == Direction::Write || dy == Direction::Write)
+                {
+                    self.truth.races.insert((*a as u32, *b as u32));
+                }
+            }
+        }
+    }
+}
+
+fn codes(program: &Program<'static>) -> Vec<&'static str> {
+    match chipless_verify::verify(program) {
+        Ok(verified) => verified.warnings().iter().map(|f| f.rule.code).collect(),
+        Err(findings) => findings.iter().map(|f| f.rule.code).collect(),
+    }
+}
+
+fn agrees(program: &Program<'static>) -> Result<(), TestCaseError> {
+    let truth = Explorer::explore(program);
+    let codes = codes(program);
+    let has = |code: &str| codes.iter().any(|c| c.starts_with(code));
+    let broken = has("event-set-twice") || has("barrier");
+    if truth.fault || truth.stuck {
+        prop_assert!(broken || has("deadlock"), "{truth:?}: {codes:?}");
+    } else {
+        prop_assert!(!has("deadlock") && !has("event-set-twice"), "{truth:?}: {codes:?}");
+        // Which use of a barrier a task means may differ from order to order and still end well.
+        if !broken {
+            prop_assert_eq!(!truth.races.is_empty(), has("race"), "{:?}: {:?}", truth, codes);
+        }
+    }
+    Ok(())
+}
+
+/// Random programs are of use only if enough of them come to their end, with races and without.
+#[test]
+fn random_programs_are_of_every_kind() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let strategy = (prop::collection::vec(draft(), 1..8), any::<bool>());
+    let (mut stuck, mut racing, mut clean) = (0, 0, 0);
+    for _ in 0..1000 {
+        let (drafts, counting) = strategy.new_tree(&mut runner).expect("a program").current();
+        let program = if counting { counters(&drafts) } else { barriers(&drafts, (0, 0, true)) };
+        let truth = Explorer::explore(&program);
+        match (truth.stuck || truth.fault, truth.races.is_empty()) {
+            (true, _) => stuck += 1,
+            (false, false) => racing += 1,
+            (false, true) => clean += 1,
+        }
+    }
+    assert!(stuck > 100 && racing > 40 && clean > 100, "{stuck} get stuck, {racing} race, {clean} are clean");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn counters_events_and_tokens(mut drafts in prop::collection::vec(draft(), 1..8)) {
+        // Signals at the read end a read early; that is tested below.
+        for d in &mut drafts {
+            if matches!(d.touch, Touch(Some(_))) {
+                d.signals.iter_mut().for_each(|s| s.2 = false);
+            }
+        }
+        agrees(&counters(&drafts))?;
+    }
+
+    #[test]
+    fn barriers_and_their_uses(drafts in prop::collection::vec(draft(), 1..8), skew in (0u32..4, -1i64..2, any::<bool>())) {
+        agrees(&barriers(&drafts, skew))?;
+    }
+}
