@@ -65,6 +65,8 @@ pub(crate) fn read<'b>(file: &'b [u8], element: ElementType, shape: &[u64]) -> R
 /// The parts of a file that holds these bytes of a program: header, data.
 pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
     let (kind, size) = numpy_type(element);
+    // What numpy has no type for travels as raw bits that it can hold.
+    let kind = if kind == TypeChar::RawData { TypeChar::Uint } else { kind };
     let order = if size == 1 { "|" } else { "<" };
     let descr: TypeStr = format!("{order}{}{size}", kind.to_str()).parse().map_err(|error| format!("{error}"))?;
     let header = npyz::WriteOptions::new_header_only()

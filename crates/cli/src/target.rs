@@ -148,6 +148,27 @@ impl<'f> Document<'f> {
         }
     }
 
+    /// The memory that a load takes; `None` for targets whose files do not say.
+    pub(crate) fn memory(&self) -> Option<Node> {
+        let Document::Neuron { container, limits, .. } = self else { return None };
+        let neff = chipless_neuron::Neff::read(container, limits).ok()?;
+        Some(chipless_neuron::MemoryPlan::new(&neff, chipless_neuron::memory::DEFAULT_PAGE).node())
+    }
+
+    /// Why a runtime would refuse the file.
+    pub(crate) fn refused_by(&self, name: &str) -> Result<Vec<Finding>, Failure> {
+        let Some(runtime) = chipless_neuron::Runtime::named(name) else {
+            let known: Vec<&str> = chipless_neuron::Runtime::names().collect();
+            let hint = suggest::hint(name, chipless_neuron::Runtime::names());
+            let text = format!("expected one of {} or a mask such as 0xff, found \"{name}\"{hint}", known.join(", "));
+            return Err(Failure::unusable("--runtime", text));
+        };
+        match self {
+            Document::Npu(_) => Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only")),
+            Document::Neuron { container, .. } => Ok(runtime.check(&container.header)),
+        }
+    }
+
     /// What was found while reading.
     pub(crate) fn findings(&self) -> &[Finding] {
         match self {

@@ -196,6 +196,7 @@ struct Row<'a, T, S, Start, Step> {
 }
 
 impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body for Row<'_, T, S, Start, Step> {
+    #[allow(clippy::inline_always, reason = "the body must end up inside the function that enables the vector instructions")]
     #[inline(always)]
     fn run(self) {
         let channels = self.window.channels;

@@ -11,9 +11,9 @@ pub(crate) struct Strided<'a> {
     pub(crate) loops: &'a [Loop],
 }
 
-impl<'a> Strided<'a> {
+impl Strided<'_> {
     #[cfg(test)]
-    pub(crate) fn of(pattern: &'a chipless_model::Pattern) -> Strided<'a> {
+    pub(crate) fn of(pattern: &chipless_model::Pattern) -> Strided<'_> {
         Strided { offset: pattern.offset, run: pattern.run, loops: &pattern.loops }
     }
 

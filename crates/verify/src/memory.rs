@@ -341,15 +341,14 @@ impl Memory<'_, '_, '_> {
             return written.insert(low as u64, high as u64);
         }
         let runs = pattern.runs();
-        match self.runs.checked_sub(runs.total) {
-            Some(left) => {
-                self.runs = left;
-                runs.for_each(|(low, high)| written.insert(low, high));
+        if let Some(left) = self.runs.checked_sub(runs.total) {
+            self.runs = left;
+            for (low, high) in runs {
+                written.insert(low, high);
             }
-            None => {
-                written.insert(low as u64, high as u64);
-                self.too_hard(entry, None);
-            }
+        } else {
+            written.insert(low as u64, high as u64);
+            self.too_hard(entry, None);
         }
     }
 

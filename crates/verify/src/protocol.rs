@@ -20,7 +20,9 @@ pub(crate) fn check(program: &Program<'_>, findings: &mut Findings) {
     let mut given = vec![false; program.configurations.len()];
     for sync in &program.syncs {
         if let SyncKind::Barrier { preloaded, .. } = &sync.kind {
-            preloaded.iter().for_each(|c| given[c.index()] = true);
+            for configuration in preloaded {
+                given[configuration.index()] = true;
+            }
         }
     }
     for task in program.tasks.indices() {

@@ -87,7 +87,9 @@ impl<'p, 'a> Replay<'p, 'a> {
             values.push(initial);
             history.push(order.histories.len());
             barriers.push(if let SyncKind::Barrier { preloaded, depth } = &sync.kind {
-                preloaded.iter().for_each(|c| configured[c.index()] = true);
+                for configuration in preloaded {
+                    configured[configuration.index()] = true;
+                }
                 Some(Box::new(Barrier::new(preloaded, *depth, &program.configurations)))
             } else {
                 order.histories.push(History { initial, ..History::default() });

@@ -5,6 +5,7 @@ use crate::order::{End, Order};
 use crate::rules;
 use chipless_model::{Action, Condition, Finding, IndexVec, PieceId, Place, Program, SyncId, TaskId, Wait};
 use chipless_sim::{Deadlock, Stop, Stuck, TimingOnly};
+use std::fmt::Write;
 
 /// Related places that are worth printing.
 const RELATED: usize = 6;
@@ -154,7 +155,7 @@ fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {
     if stuck.missing.is_empty() {
         message += ", and no task that has not run signals it";
         if let Some(sum) = stuck.waits.first().and_then(|(wait, _)| reachable(program, wait)) {
-            message += &format!("; all signals of the program together give {sum}");
+            let _ = write!(message, "; all signals of the program together give {sum}");
         }
     }
     let mut finding = rules::DEADLOCK.at(program.place(stuck.task), message);

@@ -4,6 +4,7 @@ use chipless_model::{Action, Condition, IndexVec, Program, QueueId, SyncId, Sync
 
 /// What tasks do to one counter, flag or token.
 #[derive(Clone, Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each asked for on its own")]
 pub(crate) struct Counter {
     /// Whether it is set to values other than 1 of a flag.
     pub(crate) is_set: bool,

@@ -129,8 +129,12 @@ fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
             let posts: BTreeSet<u32> = d.signals.iter().map(|s| (s.0 + s.1 as u32) % 4).collect();
             let physical = |uses: &BTreeSet<u32>| uses.iter().map(|u| u % 2).collect::<BTreeSet<u32>>();
             let (waiting, posting) = (physical(&waits), physical(&posts));
-            waiting.iter().for_each(|b| consumers[*waits.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1);
-            posting.iter().for_each(|b| producers[*posts.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1);
+            for b in &waiting {
+                consumers[*waits.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1;
+            }
+            for b in &posting {
+                producers[*posts.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1;
+            }
             let barrier = |b: &u32| SyncId::from_raw(*b);
             let signals = waiting.iter().map(|b| Signal::on_completion(Action::Consume(barrier(b))));
             let signals: Vec<Signal> = signals.chain(posting.iter().map(|b| Signal::on_completion(Action::Produce(barrier(b))))).collect();

@@ -23,6 +23,9 @@ pub(crate) struct Arguments {
     /// Every finding in full, instead of five of each kind.
     #[arg(long)]
     all: bool,
+    /// Whether this runtime would take the file: the name of a known one, or its mask of feature bits (neuron).
+    #[arg(long, value_name = "NAME")]
+    runtime: Option<String>,
     #[command(flatten)]
     lowering: LoweringOptions,
 }
@@ -90,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
-        let file = check(path, &lowering)?;
+        let file = check(path, &lowering, arguments.runtime.as_deref())?;
         exit = exit.max(file.exit);
         match arguments.format {
             Format::Human => {
@@ -107,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn check(path: &Path, lowering: &Lowering) -> Result<Finished, Failure> {
+fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Finished, Failure> {
     let mut file = Finished { path: path.display().to_string(), target: None, bytes: None, findings: Vec::new(), exit: Exit::Unusable };
     let bytes = match files::open(path) {
         Ok(bytes) => bytes,
@@ -119,7 +122,7 @@ fn check(path: &Path, lowering: &Lowering) -> Result<Finished, Failure> {
     match Target::recognize(&bytes) {
         Some(target) => {
             file.target = Some(target);
-            (file.findings, file.exit) = check_program(target, &bytes, lowering)?;
+            (file.findings, file.exit) = check_program(target, &bytes, lowering, runtime)?;
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
@@ -127,12 +130,15 @@ fn check(path: &Path, lowering: &Lowering) -> Result<Finished, Failure> {
     Ok(file)
 }
 
-fn check_program(target: Target, bytes: &[u8], lowering: &Lowering) -> Result<(Vec<Finding>, Exit), Failure> {
+fn check_program(target: Target, bytes: &[u8], lowering: &Lowering, runtime: Option<&str>) -> Result<(Vec<Finding>, Exit), Failure> {
     let document = match Document::read(target, bytes, lowering.limits()) {
         Ok(document) => document,
         Err(findings) => return Ok((findings, Exit::Unusable)),
     };
     let mut findings = document.findings().to_vec();
+    if let Some(name) = runtime {
+        findings.extend(document.refused_by(name)?);
+    }
     let verify = |program: &chipless_model::Program<'_>, _| chipless_verify::verify(program).map(|v| v.warnings().to_vec());
     let verified = document.with_program(lowering, verify)?;
     match verified {

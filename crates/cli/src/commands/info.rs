@@ -18,6 +18,9 @@ pub(crate) struct Arguments {
     /// The file's own structures as a tree, with their offsets.
     #[arg(long)]
     raw: bool,
+    /// The memory that a load takes on each core: code, constants, tensors, scratchpad, rings (neuron).
+    #[arg(long, conflicts_with = "raw")]
+    memory: bool,
     /// How to print it.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -36,6 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   chipless info model.blob
   chipless info --raw model.blob | less             every structure of the file with its offset
+  chipless info --memory model.neff                 what a load takes on each core
   chipless info --format json model.blob | jq '.inputs[].name'
 
 JSON has `target`, `platform`, `format_version`, `name`, `inputs` and `outputs` (`name`, `dtype`, `shape`),
@@ -50,7 +54,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     for path in &arguments.files {
         let opened = Opened::open(path).and_then(|opened| {
             let document = opened.read(&Limits::default())?;
-            let (info, raw) = (document.info(), arguments.raw.then(|| document.raw()));
+            let raw = if arguments.memory {
+                let plan = document.memory();
+                Some(plan.ok_or_else(|| Failure::unusable(&opened.path, "a memory plan (--memory) is made of NEFFs only"))?)
+            } else {
+                arguments.raw.then(|| document.raw())
+            };
+            let info = document.info();
             let size = opened.bytes.len() as u64;
             Ok((opened.path, size, info, raw))
         });

@@ -66,7 +66,7 @@ Examples:
   chipless run model.blob --json | jq .latency_ns
 
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
-as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as V2 and V1. Types of less
+as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less
 than a byte have a byte for each element.
 
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the

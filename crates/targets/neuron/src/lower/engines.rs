@@ -13,7 +13,7 @@ use crate::kernels::instruction::Executed;
 use crate::kernels::transfer::{Operation, Text, Transfer};
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{Dma, DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Stream};
-use chipless_model::{Action, Demand, ElementType, Fault, KernelId, Location, PieceId, Program, Signal, Time, Wait};
+use chipless_model::{Action, Condition, Demand, ElementType, Fault, KernelId, Location, PieceId, Program, Signal, SyncKind, Time, Wait};
 use smallvec::{SmallVec, smallvec};
 
 /// A transfer that an engine handed over.
@@ -65,7 +65,7 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
             let kernel = match instruction {
                 Instruction::Dma(dma) => {
                     let (transfer, kernel) = hand_over(core, room.engine, slot, dma, location, builder);
-                    signals.push(Signal::on_completion(Action::Release(transfer.start)));
+                    signals.extend([transfer.start, transfer.transfer].map(|piece| Signal::on_completion(Action::Release(piece))));
                     handed.push(transfer);
                     kernel
                 }
@@ -127,7 +127,10 @@ fn lower_transfer<'p>(
     let Handed { set, start, transfer, kernel, fixed, ref demands, signal, location } = *handed;
     let Some((queue, start_queue)) = core.queues(set) else { return Ok(()) };
     phases.put(queue, phase);
-    let signals = [Signal::on_completion(Action::Release(transfer))];
+    // Both are released at the hand-over, so that transfers run in the order of their instructions; the start makes the first byte available.
+    let started = builder.sync(format!("{} started", builder.program.queues[queue].name), SyncKind::Token);
+    let signals = [Signal::on_completion(Action::Add(started, 1))];
+    let waits = [Wait { sync: started, condition: Condition::AtLeast(1) }];
     let task = NewTask {
         queue: start_queue,
         kernel: core.start_kernel(builder),
@@ -140,7 +143,7 @@ fn lower_transfer<'p>(
     };
     let task = builder.task(task)?;
     builder.fill_piece(start, task);
-    let task = NewTask { queue, kernel, waits: &[], signals: signal.as_slice(), demands, fixed, location, label: None };
+    let task = NewTask { queue, kernel, waits: &waits, signals: signal.as_slice(), demands, fixed, location, label: None };
     let task = builder.task(task)?;
     builder.fill_piece(transfer, task);
     Ok(())

@@ -11,7 +11,8 @@ macro_rules! rules {
     ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
         $(
             #[doc = $summary]
-            pub(crate) static $name: Rule = Rule {
+            #[allow(unreachable_pub, reason = "rules of private modules are reached through `all`")]
+            pub static $name: Rule = Rule {
                 code: $code,
                 severity: Severity::$severity,
                 summary: $summary,
@@ -22,7 +23,8 @@ macro_rules! rules {
         )*
 
         /// Every rule of this part.
-        pub(crate) static ALL: &[&Rule] = &[$(&$name,)*];
+        #[allow(unreachable_pub, dead_code, reason = "as above")]
+        pub static ALL: &[&Rule] = &[$(&$name,)*];
     };
 }
 pub(crate) use rules;
