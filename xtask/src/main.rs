@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Acceptance scripts that stand beside the repository in the project's own workshop, and the parts that must pass.
-const ACCEPTANCE: &[(&str, &[&str])] = &[("npu.py", &["info", "run", "refuse", "survive"])];
+const ACCEPTANCE: &[(&str, &[&str])] = &[
+    ("npu.py", &["info", "run", "refuse", "survive", "clean", "broken", "latency"]),
+    ("neff.py", &["info", "run", "pack", "clean", "broken", "survive"]),
+];
 
 fn main() -> ExitCode {
     let task = std::env::args().nth(1);

@@ -152,7 +152,7 @@ impl<'f> Document<'f> {
     pub(crate) fn memory(&self) -> Option<Node> {
         let Document::Neuron { container, limits, .. } = self else { return None };
         let neff = chipless_neuron::Neff::read(container, limits).ok()?;
-        Some(chipless_neuron::MemoryPlan::new(&neff, chipless_neuron::memory::DEFAULT_PAGE).node())
+        Some(chipless_neuron::MemoryPlan::new(&neff, chipless_neuron::memory::SCRATCHPAD_PAGE).node())
     }
 
     /// Why a runtime would refuse the file.

@@ -78,9 +78,6 @@ impl CoreMemory {
     }
 }
 
-/// The page of the scratchpad that runtimes use unless they are told otherwise: 512 MiB.
-pub const DEFAULT_PAGE: u64 = 512 << 20;
-
 impl MemoryPlan {
     /// The plan of a program for a scratchpad page of this size.
     pub fn new(neff: &Neff<'_>, page: u64) -> MemoryPlan {
