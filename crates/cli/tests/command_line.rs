@@ -42,7 +42,7 @@ fn changed(directory: &Path, at: usize, from: u8, to: u8) -> PathBuf {
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["", "info", "check", "explain", "run", "list", "completions"] {
+    for command in ["", "info", "check", "explain", "run", "list", "unpack", "pack", "completions"] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let help = done(&arguments);
         assert!(help.contains("Examples:") && help.contains("Exit status:"), "{command}");
@@ -62,7 +62,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
     for (arguments, said) in [
         (vec!["run", "absent.blob"], "absent.blob: cannot be read: No such file or directory (os error 2)\n".to_owned()),
         (vec!["info", "fixtures"], "fixtures: cannot be read: expected a file, found a directory\n".to_owned()),
-        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
+        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),
         (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"\n".to_owned()),
         (vec!["run", CONV, "--input", "x=absent.npy"], "absent.npy: cannot be read: No such file or directory (os error 2)\n".to_owned()),
@@ -78,7 +78,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
         (vec!["run", CONV, "--dump", "dpu0"], format!("{CONV}: expected a task dpu0[0] to dpu0[1], found \"dpu0\"\n")),
         (
             vec!["check", CONV, "--limit", "task=1"],
-            "--limit: expected one of memory_bytes, tasks, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
+            "--limit: expected one of memory_bytes, tasks, inflated_bytes, inflate_ratio, entries, path_bytes, json_bytes, transfers, declarations, findings, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
         ),
         (vec!["check", CONV, "--limit", "tasks=many"], "--limit: expected a whole number for tasks, found \"many\"\n".to_owned()),
         (

@@ -81,7 +81,8 @@ fn semaphores_end_where_descriptors_and_instructions_leave_them() {
         with_program(&file, |program, notes| {
             let outcome = run(program, &mut TimingOnly);
             assert_eq!(outcome.end, Ok(()));
-            let values: Vec<(String, i64)> = values(program, &outcome.timeline).into_iter().collect();
+            let is_semaphore = |(name, _): &(String, i64)| name.contains("$S");
+            let values: Vec<(String, i64)> = values(program, &outcome.timeline).into_iter().filter(is_semaphore).collect();
             (values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "), notes.len())
         })
     };
