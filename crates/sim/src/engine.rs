@@ -111,6 +111,8 @@ pub(crate) struct Engine<'p, 'a> {
     configured: IndexVec<ConfigurationId, bool>,
     waiters: IndexVec<SyncId, u32>,
     resources: IndexVec<ResourceId, Shared>,
+    /// Whether any signal of the program is given at the read.
+    reads_signal: bool,
     /// Server of a running task; demands that it still waits for.
     running: IndexVec<TaskId, (u32, u32)>,
 }
@@ -165,6 +167,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             configured,
             waiters: IndexVec::from_vec(vec![NONE; program.syncs.len()]),
             resources: program.resources.iter().map(Shared::new).collect(),
+            reads_signal: program.signals.iter().any(|s| s.moment == Moment::Read),
             running: IndexVec::from_vec(vec![(NONE, 0); tasks]),
         }
     }
@@ -183,6 +186,11 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a task's effect happens at its start. Most programs have no such task, and need not look.
+    fn signals_at_read(&self, task: TaskId) -> bool {
+        self.reads_signal && self.program.signals(task).iter().any(|s| s.moment == Moment::Read)
     }
 
     /// Whether the program is done.
@@ -209,8 +217,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
             return Ok(());
         }
-        let at_read = program.signals(task).iter().any(|s| s.moment == Moment::Read);
-        if !at_read {
+        if !self.signals_at_read(task) {
             effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
         }
         let record = &mut self.timeline.tasks[task];
@@ -285,7 +292,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
         self.running[task] = (server, pending);
         self.events.push(self.now + t.fixed, task.raw());
-        if program.signals(task).iter().any(|s| s.moment == Moment::Read) {
+        if self.signals_at_read(task) {
             effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
             self.signal(task, Moment::Read, effects)?;
         }
