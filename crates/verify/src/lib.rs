@@ -69,12 +69,15 @@
 
 mod access;
 mod barrier;
+mod bounds;
 mod clock;
 mod findings;
+mod footprint;
 mod memory;
 mod order;
 mod overlap;
 mod protocol;
+mod race;
 mod replay;
 mod rules;
 mod semaphore;
@@ -85,9 +88,9 @@ mod written;
 
 pub use rules::RULES;
 
-use access::Accesses;
 use chipless_model::{Finding, Program};
 use findings::Findings;
+use footprint::Accesses;
 use order::{End, Order};
 
 /// A program that has been proven safe to run.
@@ -115,8 +118,8 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     protocol::check(program, &mut findings);
     let counts_agree = !findings.has_errors();
     let accesses = Accesses::collect(program);
-    memory::bounds(program, &accesses, &mut findings);
-    memory::tensors(program, &accesses, &mut findings);
+    bounds::buffers(program, &accesses, &mut findings);
+    bounds::tensors(program, &accesses, &mut findings);
     let (order, found) = Order::find(program);
     let is_ordered = !found.has_errors();
     // Where counts do not add up, what the signals did in the end follows from that.
