@@ -54,7 +54,10 @@ pub(crate) fn tensors(program: &Program<'_>, accesses: &Accesses, findings: &mut
     for entry in accesses.iter().filter(|e| e.certainty == Certainty::Exact) {
         let footprint = accesses.footprint_of(entry);
         let size = sizes[footprint.buffer];
-        let Some(last) = footprint.extents.last().filter(|last| last.high > size) else { continue };
+        let (low, high) = footprint.span;
+        if high <= size {
+            continue;
+        }
         let queue = program.tasks[entry.task].queue;
         findings.add(&rules::OUT_OF_BOUNDS, (queue.raw(), footprint.buffer.raw(), 2 + entry.direction as u32), || {
             let message = format!(
@@ -62,8 +65,8 @@ pub(crate) fn tensors(program: &Program<'_>, accesses: &Accesses, findings: &mut
                 program.task_name(entry.task),
                 verb(entry.direction),
                 program.buffers[footprint.buffer].name,
-                range(last.low, last.high),
-                last.high - size,
+                range(low, high),
+                high - size,
             );
             rules::OUT_OF_BOUNDS.at(program.place(entry.task), message)
         });

@@ -1,8 +1,12 @@
 //! Which bytes each task touches. A *footprint* is a set of bytes of one buffer; tasks that touch the same bytes share
 //! one, so that what it costs to look at its patterns is paid once.
+//!
+//! Memories with partitions are walked alike in all of them: nearly every access is a loop over partitions around a few columns of
+//! each, and the spans of any two of them overlap. Such a buffer has a *pitch*, and is looked at as rows of so many
+//! bytes: an access is a box of rows and columns. Other buffers are one row.
 
 use crate::access::{Strided, union};
-use chipless_model::{Access, BufferId, Certainty, Direction, Loop, Pattern, Program, TaskId};
+use chipless_model::{Access, BufferId, Certainty, Direction, Loop, Program, TaskId};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
@@ -19,24 +23,80 @@ pub(crate) struct Footprint {
     pub(crate) fits: bool,
     /// Its patterns in their table.
     patterns: (u32, u32),
-    /// What its patterns span, those joined that touch; patterns that leave the buffer do not count. In ascending order.
+    /// First byte and one past the last of the patterns that lie inside the buffer.
+    pub(crate) span: (u64, u64),
+    /// What these patterns span, those joined that touch.
     pub(crate) extents: SmallVec<[Extent; 1]>,
 }
 
-impl Footprint {
-    /// First byte and one past the last of what fits.
-    pub(crate) fn span(&self) -> (u64, u64) {
-        (self.extents.first().map_or(0, |e| e.low), self.extents.last().map_or(0, |e| e.high))
-    }
-}
-
-/// A range of bytes.
+/// Columns of some rows of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
+    /// First row and one past the last.
+    pub(crate) rows: (u32, u32),
+    /// First column and one past the last.
     pub(crate) low: u64,
     pub(crate) high: u64,
     /// Whether every byte of it is touched.
     pub(crate) whole: bool,
+}
+
+impl Extent {
+    /// The bytes of each row, in a buffer of this pitch.
+    pub(crate) fn ranges(self, pitch: u64) -> impl Iterator<Item = (u64, u64)> {
+        (self.rows.0..self.rows.1).map(move |row| {
+            let start = u64::from(row).saturating_mul(pitch);
+            (start.saturating_add(self.low), start.saturating_add(self.high))
+        })
+    }
+}
+
+/// A pattern as a box of rows and columns: which rows, whether it has all of them, and what it touches of each.
+struct Boxed<'a> {
+    rows: (u32, u32),
+    dense: bool,
+    /// Loops over the columns of the first row.
+    loops: SmallVec<[Loop; 6]>,
+    low: u64,
+    high: u64,
+    pattern: Strided<'a>,
+}
+
+impl<'a> Boxed<'a> {
+    /// The box of a pattern that lies inside its buffer; `None` where its columns go on from row to row.
+    fn new(pattern: Strided<'a>, pitch: u64) -> Option<Boxed<'a>> {
+        let (over_rows, loops): (SmallVec<[Loop; 6]>, SmallVec<[Loop; 6]>) =
+            pattern.loops.iter().copied().partition(|l| l.stride.unsigned_abs().is_multiple_of(pitch) && l.stride != 0);
+        let (first, end) = pattern.extent();
+        let reach: i128 = over_rows.iter().map(|l| i128::from(l.stride.unsigned_abs()) * (i128::from(l.count) - 1)).sum();
+        let (low, high) = (first as u64, (end - reach) as u64);
+        let row = low / pitch;
+        if (high - 1) / pitch != row {
+            return None;
+        }
+        let more = u64::try_from(reach).ok()? / pitch;
+        let rows = (u32::try_from(row).ok()?, u32::try_from(row.checked_add(more)?.checked_add(1)?).ok()?);
+        let dense = match &over_rows[..] {
+            [] => true,
+            [only] => only.stride.unsigned_abs() == pitch,
+            _ => false,
+        };
+        Some(Boxed { rows, dense, loops, low: low % pitch, high: high - row * pitch, pattern })
+    }
+
+    /// A pattern of whatever shape, as all columns of its rows.
+    fn around(pattern: Strided<'a>, pitch: u64) -> Boxed<'a> {
+        let (low, high) = pattern.extent();
+        let row = |byte: i128| u32::try_from(byte / i128::from(pitch)).unwrap_or(u32::MAX - 1);
+        let rows = (row(low), row(high - 1) + 1);
+        Boxed { rows, dense: false, loops: SmallVec::new(), low: 0, high: pitch, pattern }
+    }
+
+    /// The columns of one row.
+    fn columns(&self) -> Strided<'_> {
+        let backwards: u64 = self.loops.iter().filter(|l| l.stride < 0).map(|l| l.stride.unsigned_abs() * (l.count - 1)).sum();
+        Strided { offset: self.low + backwards, run: self.pattern.run, loops: &self.loops }
+    }
 }
 
 /// All accesses of one task to one buffer in one direction.
@@ -67,6 +127,8 @@ pub(crate) struct Accesses {
     loops: Vec<Loop>,
     /// Whether any task writes a buffer.
     written: Vec<bool>,
+    /// Bytes of a row, by buffer.
+    pitches: Vec<u64>,
 }
 
 impl Accesses {
@@ -95,7 +157,51 @@ impl Accesses {
             list.clear();
         }
         accesses.first.push(accesses.uses.len() as u32);
+        accesses.measure(program);
         accesses
+    }
+
+    /// Finds the pitch of each buffer, and the extents of each footprint.
+    fn measure(&mut self, program: &Program<'_>) {
+        // A stride that most accesses share, if any: what is left after each has been set off against another one.
+        let mut candidates = vec![(0u64, 0u32); program.buffers.len()];
+        for footprint in &self.footprints {
+            let (candidate, votes) = &mut candidates[footprint.buffer.index()];
+            for stride in self.patterns(footprint).filter_map(|p| p.loops.iter().map(|l| l.stride.unsigned_abs()).max()) {
+                match *votes {
+                    0 => (*candidate, *votes) = (stride, 1),
+                    _ if *candidate == stride => *votes += 1,
+                    _ => *votes -= 1,
+                }
+            }
+        }
+        // It is the pitch if nearly all accesses stay in their columns.
+        let mut boxes = vec![(0u32, 0u32); program.buffers.len()];
+        for footprint in &self.footprints {
+            let pitch = candidates[footprint.buffer.index()].0;
+            let (fitting, all) = &mut boxes[footprint.buffer.index()];
+            for pattern in self.fitting(footprint, program.buffers[footprint.buffer].size).filter(|_| pitch > 0) {
+                *all += 1;
+                *fitting += u32::from(Boxed::new(pattern, pitch).is_some());
+            }
+        }
+        let pitch = |((pitch, _), (fitting, all)): (&(u64, u32), &(u32, u32))| {
+            if *pitch > 0 && u64::from(*fitting) * 16 >= u64::from(*all) * 15 { *pitch } else { u64::MAX }
+        };
+        self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
+        let extents: Vec<_> = self
+            .footprints
+            .iter()
+            .map(|f| extents(self.fitting(f, program.buffers[f.buffer].size), self.pitches[f.buffer.index()]))
+            .collect();
+        for (footprint, extents) in self.footprints.iter_mut().zip(extents) {
+            footprint.extents = extents;
+        }
+    }
+
+    /// Bytes of a row of a buffer.
+    pub(crate) fn pitch(&self, buffer: BufferId) -> u64 {
+        self.pitches[buffer.index()]
     }
 
     /// The footprint of accesses to one buffer.
@@ -115,12 +221,13 @@ impl Accesses {
             self.loops.extend(pattern.loops.iter().copied());
             self.patterns.push(Flat { offset: pattern.offset, run: pattern.run, loops: (first, self.loops.len() as u32) });
         }
-        let fitting: SmallVec<[&Pattern; 8]> = group.iter().map(|a| &a.pattern).filter(|p| p.fits(size)).collect();
+        let fitting = group.iter().map(|a| Strided::of(&a.pattern)).filter(|p| p.fits(size)).map(|p| p.extent());
         let footprint = Footprint {
             buffer,
-            fits: fitting.len() == group.len(),
+            fits: fitting.clone().count() == group.len(),
             patterns: (start, self.patterns.len() as u32),
-            extents: extents(&fitting),
+            span: fitting.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).map_or((0, 0), |(low, high)| (low as u64, high as u64)),
+            extents: SmallVec::new(),
         };
         let id = self.footprints.len() as u32;
         self.footprints.push(footprint);
@@ -183,31 +290,27 @@ fn hash<'a>(buffer: BufferId, patterns: impl Iterator<Item = Strided<'a>>) -> u6
 }
 
 /// What patterns span, those joined that touch or overlap.
-fn extents(patterns: &[&Pattern]) -> SmallVec<[Extent; 1]> {
-    let mut spans: SmallVec<[(u64, u64, Strided<'_>); 8]> = patterns
-        .iter()
-        .map(|pattern| {
-            let pattern = Strided::of(pattern);
-            let (low, high) = pattern.extent();
-            (low as u64, high as u64, pattern)
-        })
-        .collect();
-    if !spans.is_sorted_by_key(|span| span.0) {
-        spans.sort_by_key(|span| span.0);
+fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64) -> SmallVec<[Extent; 1]> {
+    let boxed = |pattern| Boxed::new(pattern, pitch).unwrap_or_else(|| Boxed::around(pattern, pitch));
+    let mut boxes: SmallVec<[Boxed<'_>; 4]> = patterns.map(boxed).collect();
+    let key = |b: &Boxed<'_>| (b.rows, b.low);
+    if !boxes.is_sorted_by_key(key) {
+        boxes.sort_by_key(key);
     }
     let mut extents = SmallVec::new();
-    let mut rest = &spans[..];
-    while let Some(&(low, mut high, _)) = rest.first() {
-        let mut count = 1;
-        while let Some(next) = rest.get(count).filter(|next| next.0 <= high) {
-            high = high.max(next.1);
+    let mut rest = &boxes[..];
+    while let Some(Boxed { rows, low, high, .. }) = rest.first() {
+        let (mut high, mut count) = (*high, 1);
+        while let Some(next) = rest.get(count).filter(|next| next.rows == *rows && next.low <= high) {
+            high = high.max(next.high);
             count += 1;
         }
         let (joined, others) = rest.split_at(count);
-        let parts = joined.iter().map(|span| span.2);
-        let enough = || parts.clone().fold(0u64, |n, p| n.saturating_add(p.bytes())) >= high - low;
-        let whole = parts.clone().all(|p| p.is_contiguous()) || (enough() && union(parts.clone(), RUNS).is_some_and(|u| u.len() == 1));
-        extents.push(Extent { low, high, whole });
+        let columns = || joined.iter().map(Boxed::columns);
+        let is_enough = || columns().fold(0u64, |n, p| n.saturating_add(p.bytes())) >= high - low;
+        let has_no_hole =
+            || columns().all(|p| p.is_contiguous()) || (is_enough() && union(columns(), RUNS).is_some_and(|union| union.len() == 1));
+        extents.push(Extent { rows: *rows, low: *low, high, whole: joined.iter().all(|b| b.dense) && has_no_hole() });
         rest = others;
     }
     extents

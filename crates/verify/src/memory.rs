@@ -5,11 +5,13 @@ use crate::clock::reaches;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
+use crate::overlap::Overlap;
 use crate::race::{Race, connections};
 use crate::rules;
 use crate::shadow::{Record, Shadow};
 use crate::written::Written;
 use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
+use rustc_hash::FxHashMap;
 
 /// Runs that are looked at one by one, in the whole program. Beyond, strided accesses are taken for their extent.
 const RUNS: u64 = 1 << 26;
@@ -29,6 +31,7 @@ pub(crate) fn check(program: &Program<'_>, accesses: &Accesses, order: &Order, i
         known: vec![Known::default(); accesses.footprints()],
         runs: RUNS,
         suspects: Vec::new(),
+        overlaps: FxHashMap::default(),
     };
     for (id, buffer) in program.buffers.iter_enumerated() {
         let known = if buffer.role == Role::Input { buffer.size } else { buffer.initial.len() as u64 };
@@ -87,6 +90,8 @@ struct Memory<'m, 'p, 'a> {
     runs: u64,
     /// Accesses that the current one may race with.
     suspects: Vec<u32>,
+    /// What is known of pairs of footprints.
+    overlaps: FxHashMap<(u32, u32), Overlap>,
 }
 
 impl Memory<'_, '_, '_> {
@@ -123,7 +128,8 @@ impl Memory<'_, '_, '_> {
             return;
         }
         let written = &self.written[footprint.buffer];
-        if footprint.extents.iter().all(|e| written.first_missing(e.low, e.high).is_none()) {
+        let pitch = self.accesses.pitch(footprint.buffer);
+        if footprint.extents.iter().flat_map(|e| e.ranges(pitch)).all(|(low, high)| written.first_missing(low, high).is_none()) {
             self.known[entry.footprint as usize].readable = true;
             return;
         }
@@ -192,7 +198,7 @@ impl Memory<'_, '_, '_> {
         }
         let queue = program.tasks[entry.task].queue;
         self.findings.add(&rules::CONSTANT_WRITTEN, (queue.raw(), footprint.buffer.raw(), 0), || {
-            let (low, high) = footprint.span();
+            let (low, high) = footprint.span;
             let message =
                 format!("{} writes {} {}, which is {}", program.task_name(entry.task), buffer.name, range(low, high), buffer.role.name());
             rules::CONSTANT_WRITTEN.at(program.place(entry.task), message)
@@ -205,17 +211,20 @@ impl Memory<'_, '_, '_> {
         let (start, thread) = (order.start(task), order.thread[task]);
         let write = entry.direction == Direction::Write;
         let end = if write { order.completion(task) } else { order.read(task) };
-        let record = Record { entry: index, footprint: entry.footprint, end };
         // Tasks of one thread are ordered, and so are the accesses of one task.
         let is_before = |end: crate::clock::Point| end.thread == thread || reaches(start, end);
         let mut suspects = std::mem::take(&mut self.suspects);
         for extent in &footprint.extents {
+            let record = Record { entry: index, footprint: entry.footprint, rows: extent.rows, end };
             self.shadows[footprint.buffer].touch(record, *extent, write, is_before, |other| suspects.push(other.entry));
         }
         suspects.sort_unstable();
         suspects.dedup();
         for other in suspects.drain(..) {
-            Race { program: self.program, accesses }.check(accesses.entry(other), entry, self.findings);
+            let other = accesses.entry(other);
+            let race = Race { program: self.program, accesses };
+            let overlap = *self.overlaps.entry((other.footprint, entry.footprint)).or_insert_with(|| race.overlap(other, entry));
+            race.check(other, entry, overlap, self.findings);
         }
         self.suspects = suspects;
     }
@@ -227,8 +236,10 @@ impl Memory<'_, '_, '_> {
         }
         known.readable = true;
         let written = &mut self.written[footprint.buffer];
+        let pitch = self.accesses.pitch(footprint.buffer);
+        let ranges = footprint.extents.iter().flat_map(|extent| extent.ranges(pitch));
         if footprint.extents.iter().all(|extent| extent.whole) {
-            footprint.extents.iter().for_each(|extent| written.insert(extent.low, extent.high));
+            ranges.for_each(|(low, high)| written.insert(low, high));
             return;
         }
         let patterns = self.accesses.fitting(footprint, self.program.buffers[footprint.buffer].size);
@@ -239,7 +250,7 @@ impl Memory<'_, '_, '_> {
                 written.insert(low, high);
             }
         } else {
-            footprint.extents.iter().for_each(|extent| written.insert(extent.low, extent.high));
+            ranges.for_each(|(low, high)| written.insert(low, high));
             self.too_hard(entry);
         }
     }
@@ -269,7 +280,7 @@ impl Memory<'_, '_, '_> {
         let name = program.task_name(task);
         match output {
             Some(footprint) => self.findings.add(&rules::COMPLETION_BEFORE_OUTPUT, (queue.raw(), footprint.buffer.raw(), 0), || {
-                let (low, high) = footprint.span();
+                let (low, high) = footprint.span;
                 let message = format!(
                     "{name} writes {} {}, but {barrier}, which reports the end of the program, can be lit before it has done so",
                     program.buffers[footprint.buffer].name,

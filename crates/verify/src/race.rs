@@ -21,16 +21,17 @@ pub(crate) struct Race<'r, 'p, 'a> {
 }
 
 impl Race<'_, '_, '_> {
-    /// Reports a race if two accesses of one buffer have a byte in common.
-    pub(crate) fn check(self, first: &Use, second: &Use, findings: &mut Findings) {
-        match self.overlap(first, second) {
+    /// Reports a race if two accesses have bytes in common.
+    pub(crate) fn check(self, first: &Use, second: &Use, overlap: Overlap, findings: &mut Findings) {
+        match overlap {
             Overlap::Disjoint => {}
             Overlap::Common(low, high) => self.report(first, second, (low, high), findings),
             Overlap::TooHard => self.too_hard(first, second, findings),
         }
     }
 
-    fn overlap(self, first: &Use, second: &Use) -> Overlap {
+    /// Whether two accesses have bytes in common.
+    pub(crate) fn overlap(self, first: &Use, second: &Use) -> Overlap {
         let Race { program, accesses } = self;
         let (a, b) = (accesses.footprint_of(first), accesses.footprint_of(second));
         let size = program.buffers[a.buffer].size;

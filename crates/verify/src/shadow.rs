@@ -1,6 +1,6 @@
 //! Who touched which bytes last: the accesses that a later one can race with, in cells of a buffer.
 //!
-//! A cell is a range of bytes, with the accesses whose extent covers it and that are still of interest. An access that
+//! A cell is a range of columns (of bytes, in a buffer of one row), with the accesses whose extent covers it and that are still of interest. An access that
 //! covers the cell and comes after another makes the other superfluous: whatever races with the earlier one and conflicts
 //! with the later one races with the later one too. So the first race of every byte is found, and a cell holds few accesses.
 
@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 pub(crate) struct Record {
     /// Its number in the table of uses.
     pub(crate) entry: u32,
-    /// The bytes that it touches.
+    /// The bytes that it touches, and in which rows.
     pub(crate) footprint: u32,
+    pub(crate) rows: (u32, u32),
     /// When it is over.
     pub(crate) end: Point,
 }
@@ -44,7 +45,7 @@ impl Shadow {
         is_before: impl Fn(Point) -> bool,
         mut suspect: impl FnMut(Record),
     ) {
-        let Extent { low, high, whole } = extent;
+        let Extent { rows, low, high, whole } = extent;
         self.split(low);
         self.split(high);
         let mut at = low;
@@ -52,11 +53,15 @@ impl Shadow {
         let mut cells = 0;
         // Whether a recorded access stays. What is unordered and conflicts is reported, and need not stay either.
         let mut look = |other: &Record, conflicts: bool| {
+            if other.rows.0 >= rows.1 || rows.0 >= other.rows.1 {
+                return true;
+            }
             let before = is_before(other.end);
             if conflicts && !before {
                 suspect(*other);
             }
-            !((before || conflicts) && (whole || other.footprint == record.footprint))
+            let is_inside = whole && rows.0 <= other.rows.0 && other.rows.1 <= rows.1;
+            !((before || conflicts) && (is_inside || other.footprint == record.footprint))
         };
         for (start, cell) in self.0.range_mut(low..high) {
             if *start > at {
@@ -86,7 +91,7 @@ impl Shadow {
             cell
         };
         // A write that leaves nothing of what was there makes one cell of all.
-        if write && whole && cells > 1 {
+        if write && whole && cells > 1 && self.0.range(low..high).all(|(_, cell)| cell.writes.len() == 1 && cell.reads.is_empty()) {
             let mut inner: SmallVec<[u64; 16]> = SmallVec::new();
             inner.extend(self.0.range(low..high).map(|(start, _)| *start));
             for start in inner {
