@@ -27,6 +27,7 @@ macro_rules! registers {
             /// Bytes of the descriptor.
             pub(super) const BYTES: usize = $bytes;
             /// Name, word, first bit and width of each field.
+            #[allow(dead_code, reason = "errors name no field of a halo region")]
             const FIELDS: &[(&str, usize, u32, u32)] = &[$((stringify!($field), $offset, $bit, $width)),*];
 
             pub(super) fn decode(bytes: &[u8; Self::BYTES]) -> Self {
