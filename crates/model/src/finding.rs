@@ -47,7 +47,7 @@ pub struct Rule {
 pub struct Place {
     /// The part of the file: a section, a member, a JSON pointer. Empty for the file as a whole.
     pub part: Cow<'static, str>,
-    /// Byte offset in the file, where there is one.
+    /// Byte offset in the file, where there is one; in the part, where that is packed into the file (a member of an archive).
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,

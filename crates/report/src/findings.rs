@@ -2,7 +2,7 @@
 
 use crate::hexdump;
 use crate::style::{Paint, clean, count};
-use crate::text::Text;
+use crate::text::Texts;
 use chipless_model::{Finding, Place, Severity};
 use serde::Serialize;
 use std::fmt::Write;
@@ -19,6 +19,8 @@ pub struct Checked<'a> {
     pub target: Option<&'a str>,
     /// Its bytes, for the pictures; empty where there are none to show.
     pub bytes: &'a [u8],
+    /// Names and bytes of parts that are packed into the file: places in them count from their own start.
+    pub parts: &'a [(String, Vec<u8>)],
     /// What was found.
     pub findings: &'a [Finding],
 }
@@ -40,13 +42,13 @@ impl Checked<'_> {
             }
         }
         codes.sort_by_key(|(severity, _)| *severity);
-        let text = Text::of(self.bytes);
+        let texts = Texts::new(self);
         let mut out = String::new();
         for (severity, code) in codes {
             let of_code = || self.findings.iter().filter(|f| (f.severity, f.rule.code) == (severity, code));
             let shown = if all { usize::MAX } else { SHOWN };
             for finding in of_code().take(shown) {
-                let picture = text.as_ref().and_then(|text| text.picture(self.path, finding, help(finding), paint));
+                let picture = texts.picture(finding, help(finding), paint);
                 match picture {
                     Some(picture) => out.push_str(&picture),
                     None => self.one(&mut out, paint, finding),
@@ -73,6 +75,11 @@ impl Checked<'_> {
         format!("{}: {said}\n", self.path)
     }
 
+    /// The bytes that a place counts in.
+    fn source(&self, place: &Place) -> &[u8] {
+        self.parts.iter().find(|(name, _)| *name == place.part).map_or(self.bytes, |(_, bytes)| bytes)
+    }
+
     fn one(&self, out: &mut String, paint: Paint, finding: &Finding) {
         let severity = finding.severity;
         let _ = writeln!(out, "{}{}", paint.code(severity, finding.rule.code), paint.strong(format_args!(": {}", clean(&finding.message))));
@@ -97,7 +104,7 @@ impl Checked<'_> {
         out.push('\n');
         if let Some(offset) = place.offset {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
-            hexdump::picture(out, paint, severity, self.bytes, (offset, place.size), mark, rows);
+            hexdump::picture(out, paint, severity, self.source(place), (offset, place.size), mark, rows);
         }
     }
 }
@@ -149,7 +156,7 @@ pub struct LocationReport<'a> {
     pub part: &'a str,
     /// The thing at that place, as `chipless list` names it; empty where it has no name.
     pub item: &'a str,
-    /// Byte offset in the file; null where there is none.
+    /// Byte offset in the file, or in a part that is packed into it; null where there is none.
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
@@ -169,8 +176,8 @@ pub struct RelatedReport<'a> {
 }
 
 impl<'a> LocationReport<'a> {
-    fn new(place: &'a Place, text: Option<&Text<'_>>) -> LocationReport<'a> {
-        let counted = text.and_then(|text| text.region(place)).map(|region| region.start);
+    fn new(place: &'a Place, texts: &Texts<'_>) -> LocationReport<'a> {
+        let counted = texts.region(place).map(|region| region.start);
         let known = place.position.map(|(line, column)| (line as usize, column as usize));
         let (line, column) = counted.or(known).unzip();
         LocationReport { part: &place.part, item: &place.item, offset: place.offset, size: place.size, line, column }
@@ -178,14 +185,14 @@ impl<'a> LocationReport<'a> {
 }
 
 impl<'a> FindingReport<'a> {
-    fn new(finding: &'a Finding, text: Option<&Text<'_>>) -> FindingReport<'a> {
+    fn new(finding: &'a Finding, texts: &Texts<'_>) -> FindingReport<'a> {
         let related = finding.related.iter();
         FindingReport {
             code: finding.rule.code,
             severity: finding.severity.name(),
             message: &finding.message,
-            location: LocationReport::new(&finding.place, text),
-            related: related.map(|(place, role)| RelatedReport { location: LocationReport::new(place, text), message: role }).collect(),
+            location: LocationReport::new(&finding.place, texts),
+            related: related.map(|(place, role)| RelatedReport { location: LocationReport::new(place, texts), message: role }).collect(),
             hint: help(finding),
         }
     }
@@ -193,8 +200,8 @@ impl<'a> FindingReport<'a> {
 
 impl<'a> From<&Checked<'a>> for FileReport<'a> {
     fn from(checked: &Checked<'a>) -> FileReport<'a> {
-        let text = Text::of(checked.bytes);
-        let findings = checked.findings.iter().map(|finding| FindingReport::new(finding, text.as_ref())).collect();
+        let texts = Texts::new(checked);
+        let findings = checked.findings.iter().map(|finding| FindingReport::new(finding, &texts)).collect();
         FileReport { path: checked.path, target: checked.target, findings }
     }
 }
@@ -235,7 +242,7 @@ mod tests {
     }
 
     fn checked<'a>(bytes: &'a [u8], findings: &'a [Finding]) -> Checked<'a> {
-        Checked { path: "model.blob", target: Some("npu"), bytes, findings }
+        Checked { path: "model.blob", target: Some("npu"), bytes, parts: &[], findings }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! means and how to mend it is its help.
 
 use crate::findings::Checked;
-use crate::text::Text;
+use crate::text::Texts;
 use chipless_model::{Finding, Place, Rule, Severity};
 use serde::Serialize;
 use std::fmt::Write;
@@ -136,13 +136,13 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
     let (mut artifacts, mut results, mut rules) = (Vec::new(), Vec::new(), Vec::<&'static Rule>::new());
     for (index, file) in files.into_iter().enumerate() {
         let location = ArtifactLocation { uri: uri(file.path), index: index as i64 };
-        let text = Text::of(file.bytes);
+        let texts = Texts::new(&file);
         for finding in file.findings {
             let rule_index = rules.iter().position(|rule| rule.code == finding.rule.code).unwrap_or_else(|| {
                 rules.push(finding.rule);
                 rules.len() - 1
             });
-            results.push(outcome(finding, rule_index, &location, text.as_ref()));
+            results.push(outcome(finding, rule_index, &location, &file, &texts));
         }
         artifacts.push(Artifact { location, length: file.bytes.len() as i64, roles: ["analysisTarget"] });
     }
@@ -183,7 +183,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn outcome(finding: &Finding, rule_index: usize, artifact: &ArtifactLocation, text: Option<&Text<'_>>) -> Outcome {
+fn outcome(finding: &Finding, rule_index: usize, artifact: &ArtifactLocation, file: &Checked<'_>, texts: &Texts<'_>) -> Outcome {
     let mut message = finding.message.clone();
     if let Some(hint) = &finding.hint {
         let _ = write!(message, "\nHelp: {hint}");
@@ -194,29 +194,33 @@ fn outcome(finding: &Finding, rule_index: usize, artifact: &ArtifactLocation, te
         rule_index,
         level: level(finding.severity),
         message: Message { text: message },
-        locations: [location(&finding.place, artifact, text)],
+        locations: [location(&finding.place, artifact, file, texts)],
         related_locations: related
             .map(|(index, (place, role))| Location {
                 id: Some(index + 1),
                 message: Some(Message { text: role.clone() }),
-                ..location(place, artifact, text)
+                ..location(place, artifact, file, texts)
             })
             .collect(),
     }
 }
 
-fn location(place: &Place, artifact: &ArtifactLocation, text: Option<&Text<'_>>) -> Location {
-    let region = match text {
-        Some(text) => text.region(place).map(|region| Region::Text {
+fn location(place: &Place, artifact: &ArtifactLocation, file: &Checked<'_>, texts: &Texts<'_>) -> Location {
+    // A region counts in the file; what is packed into it is told by its logical location.
+    let is_packed = file.parts.iter().any(|(name, _)| *name == place.part);
+    let text = || {
+        texts.region(place).map(|region| Region::Text {
             start_line: region.start.0,
             start_column: region.start.1,
             end_line: region.end.0,
             end_column: region.end.1,
-        }),
-        None => place.offset.and_then(|offset| {
-            Some(Region::Binary { byte_offset: i64::try_from(offset).ok()?, byte_length: i64::try_from(place.size).ok()? })
-        }),
+        })
     };
+    let binary = || {
+        let (offset, size) = (i64::try_from(place.offset?).ok()?, i64::try_from(place.size).ok()?);
+        Some(Region::Binary { byte_offset: offset, byte_length: size })
+    };
+    let region = if is_packed { None } else { text().or_else(binary) };
     let name = if place.item.is_empty() { &*place.part } else { &*place.item };
     let logical = LogicalLocation {
         name: name.to_owned(),

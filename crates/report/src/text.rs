@@ -1,5 +1,6 @@
 //! Places in text files: lines and columns, and the picture of a finding with the lines that it is about.
 
+use crate::findings::Checked;
 use crate::style::{Paint, clean};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use chipless_model::{Finding, Place, Severity};
@@ -91,37 +92,84 @@ impl<'a> Text<'a> {
         let window = self.line(first)?.start..self.line(last)?.end.max(range.end);
         (window.len() <= SHOWN).then_some((first + 1, window))
     }
+}
 
-    /// A finding with the lines that it is about; `None` where its place is not in the text or cannot be shown.
-    pub(crate) fn picture(&self, path: &str, finding: &Finding, help: &str, paint: Paint) -> Option<String> {
+/// The texts among a file and its packed parts.
+#[derive(Debug)]
+pub(crate) struct Texts<'a> {
+    path: &'a str,
+    file: Option<Text<'a>>,
+    parts: Vec<(&'a str, Option<Text<'a>>)>,
+}
+
+/// A place with the lines to be shown.
+struct Excerpt<'t> {
+    text: &'t str,
+    path: String,
+    /// Line of the first byte.
+    line: usize,
+    span: Range<usize>,
+}
+
+impl<'a> Texts<'a> {
+    pub(crate) fn new(checked: &Checked<'a>) -> Texts<'a> {
+        let parts = checked.parts.iter().map(|(name, bytes)| (&**name, Text::of(bytes))).collect();
+        Texts { path: checked.path, file: Text::of(checked.bytes), parts }
+    }
+
+    /// The text that a place stands in, and its name.
+    fn of(&self, place: &Place) -> Option<(&Text<'a>, String)> {
+        match self.parts.iter().find(|(name, _)| *name == place.part) {
+            Some((name, text)) => Some((text.as_ref()?, format!("{}:{name}", self.path))),
+            None => Some((self.file.as_ref()?, self.path.to_owned())),
+        }
+    }
+
+    /// Lines and columns of a place.
+    pub(crate) fn region(&self, place: &Place) -> Option<Region> {
+        self.of(place)?.0.region(place)
+    }
+
+    fn excerpt(&self, place: &Place) -> Option<Excerpt<'_>> {
+        let (text, path) = self.of(place)?;
+        let range = text.range(place)?;
+        let (line, window) = text.window(&range)?;
+        let span = range.start - window.start..range.end - window.start;
+        Some(Excerpt { text: &text.text[window], path: clean(&path).into_owned(), line, span })
+    }
+
+    /// What a place is called besides its lines.
+    fn name(&self, place: &Place) -> String {
+        let is_path = self.parts.iter().any(|(name, _)| *name == place.part);
+        match (place.part.is_empty() || is_path, place.item.is_empty()) {
+            (false, false) => format!("{}, {}", place.part, place.item),
+            (false, true) => place.part.to_string(),
+            (true, _) => place.item.clone(),
+        }
+    }
+
+    /// A finding with the lines that it is about; `None` where its place is in no text or cannot be shown.
+    pub(crate) fn picture(&self, finding: &Finding, help: &str, paint: Paint) -> Option<String> {
         let level = match finding.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
             Severity::Note => Level::NOTE,
         };
-        let (message, path) = (clean(&finding.message), clean(path));
-        let (first, window) = self.window(&self.range(&finding.place)?)?;
-        let snippet = |kind: AnnotationKind, line: usize, window: Range<usize>, place: &Place, label: String| {
-            let range = self.range(place).unwrap_or_default();
-            let span = range.start.saturating_sub(window.start)..range.end.saturating_sub(window.start);
-            let annotation = kind.span(span).label((!label.is_empty()).then_some(label));
-            Snippet::source(&self.text[window]).line_start(line).path(path.to_string()).annotation(annotation)
+        let snippet = |kind: AnnotationKind, excerpt: Excerpt<'_>, label: String| {
+            let annotation = kind.span(excerpt.span).label((!label.is_empty()).then_some(label));
+            Snippet::source(excerpt.text.to_owned()).line_start(excerpt.line).path(excerpt.path).annotation(annotation)
         };
-        let label = clean(&name(&finding.place)).into_owned();
-        let mut group: Group<'_> = level.primary_title(message.as_ref()).id(finding.rule.code).element(snippet(
-            AnnotationKind::Primary,
-            first,
-            window,
-            &finding.place,
-            label,
-        ));
+        let message = clean(&finding.message);
+        let label = clean(&self.name(&finding.place)).into_owned();
+        let primary = snippet(AnnotationKind::Primary, self.excerpt(&finding.place)?, label);
+        let mut group: Group<'_> = level.primary_title(message.as_ref()).id(finding.rule.code).element(primary);
         for (place, role) in &finding.related {
-            let shown = self.range(place).and_then(|range| self.window(&range));
-            let name = name(place);
+            let excerpt = self.excerpt(place);
+            let name = if excerpt.is_some() { self.name(place) } else { place.to_string() };
             let label = if name.is_empty() { role.clone() } else { format!("{name}: {role}") };
             let label = clean(&label).into_owned();
-            group = match shown {
-                Some((line, window)) => group.element(snippet(AnnotationKind::Context, line, window, place, label)),
+            group = match excerpt {
+                Some(excerpt) => group.element(snippet(AnnotationKind::Context, excerpt, label)),
                 None => group.element(Level::NOTE.message(label)),
             };
         }
@@ -130,15 +178,6 @@ impl<'a> Text<'a> {
         }
         let renderer = if paint.colour { Renderer::styled() } else { Renderer::plain() };
         Some(renderer.term_width(WIDTH).render(&[group]) + "\n")
-    }
-}
-
-/// What a place is called besides its lines.
-fn name(place: &Place) -> String {
-    match (place.part.is_empty(), place.item.is_empty()) {
-        (false, false) => format!("{}, {}", place.part, place.item),
-        (false, true) => place.part.to_string(),
-        (true, _) => place.item.clone(),
     }
 }
 
@@ -158,15 +197,27 @@ mod tests {
         source: "",
     };
 
+    fn texts(text: &str) -> Texts<'_> {
+        Texts::new(&Checked { path: "a.yaml", target: None, bytes: text.as_bytes(), parts: &[], findings: &[] })
+    }
+
     #[test]
     fn lines_of_a_text_are_shown() {
-        let text = Text::of(FILE.as_bytes()).expect("a text");
+        let texts = texts(FILE);
         let at = FILE.find('9').expect("there") as u64;
         let finding = DEPTH
             .at(Place::bytes(at, 1).at("inputs[0]"), "expected a depth of at most 8, found 9")
             .with(Place::line(2, 11), "the buffer")
             .with(Place::file().in_part("tile.toml"), "its tile has 8");
-        insta::assert_snapshot!(text.picture("a.yaml", &finding, "make it smaller", Paint::PLAIN).expect("a picture"), @"");
+        insta::assert_snapshot!(texts.picture(&finding, "make it smaller", Paint::PLAIN).expect("a picture"), @"");
+    }
+
+    #[test]
+    fn packed_parts_have_lines_of_their_own() {
+        let parts = [("def.json".to_owned(), b"{\n  \"queues\": 99\n}".to_vec())];
+        let checked = Checked { path: "a.neff", target: None, bytes: &[0, 1], parts: &parts, findings: &[] };
+        let finding = DEPTH.at(Place { position: Some((2, 13)), ..Place::file() }.in_part("def.json").at("/queues"), "too many");
+        insta::assert_snapshot!(Texts::new(&checked).picture(&finding, "", Paint::PLAIN).expect("a picture"), @"");
     }
 
     #[test]
@@ -185,9 +236,9 @@ mod tests {
     #[test]
     fn endless_lines_are_named_and_not_shown() {
         let long = format!("[{}]", "1,".repeat(1 << 20));
-        let text = Text::of(long.as_bytes()).expect("a text");
+        let texts = texts(&long);
         let finding = DEPTH.at(Place::bytes(1 << 20, 1), "too deep");
-        assert_eq!(text.picture("a.json", &finding, "", Paint::PLAIN), None);
-        assert_eq!(text.region(&finding.place).map(|r| r.start), Some((1, (1 << 20) + 1)));
+        assert_eq!(texts.picture(&finding, "", Paint::PLAIN), None);
+        assert_eq!(texts.region(&finding.place).map(|r| r.start), Some((1, (1 << 20) + 1)));
     }
 }

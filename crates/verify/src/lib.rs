@@ -115,12 +115,12 @@ impl<'p, 'a> Verified<'p, 'a> {
 /// Proves a program safe. The error holds every finding, errors first; warnings alone do not stop a program.
 pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<Finding>> {
     let mut findings = Findings::default();
-    protocol::check(program, &mut findings);
+    let (order, found) = Order::find(program);
+    protocol::check(program, order.end == End::Stuck, &mut findings);
     let counts_agree = !findings.has_errors();
     let accesses = Accesses::collect(program);
     bounds::buffers(program, &accesses, &mut findings);
     bounds::tensors(program, &accesses, &mut findings);
-    let (order, found) = Order::find(program);
     let is_ordered = !found.has_errors();
     // Where counts do not add up, what the signals did in the end follows from that.
     if counts_agree || !is_ordered {

@@ -4,7 +4,7 @@ use super::unknown;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
 use crate::policy::{Policy, PolicyOptions};
-use crate::targets::{Document, Lowering, LoweringOptions, Source, Target};
+use crate::targets::{Document, Lowering, LoweringOptions, Parts, Source, Target};
 use crate::terminal;
 use chipless_model::{Finding, Place, Rule, Severity};
 use chipless_report::findings::{Checked, FileReport, Report};
@@ -85,6 +85,7 @@ struct Finished {
     path: String,
     target: Option<Target>,
     bytes: Option<Bytes>,
+    parts: Parts,
     findings: Vec<Finding>,
     exit: Exit,
 }
@@ -92,7 +93,7 @@ struct Finished {
 impl Finished {
     fn checked(&self) -> Checked<'_> {
         let bytes = self.bytes.as_deref().unwrap_or_default();
-        Checked { path: &self.path, target: self.target.map(Target::name), bytes, findings: &self.findings }
+        Checked { path: &self.path, target: self.target.map(Target::name), bytes, parts: &self.parts, findings: &self.findings }
     }
 }
 
@@ -122,7 +123,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str>) -> Result<Finished, Failure> {
-    let mut file = Finished { path: path.display().to_string(), target: None, bytes: None, findings: Vec::new(), exit: Exit::Unusable };
+    let mut file = Finished {
+        path: path.display().to_string(),
+        target: None,
+        bytes: None,
+        parts: Parts::new(),
+        findings: Vec::new(),
+        exit: Exit::Unusable,
+    };
     let bytes = match files::open(path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -134,13 +142,16 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str
         Some(target) => {
             file.target = Some(target);
             let source = Source { bytes: &bytes };
-            match target.with_document(source, lowering.limits(), |document| check_program(document, lowering, runtime)) {
+            match target.with_document(source, lowering.limits(), |document| check_program(target, document, lowering, runtime)) {
                 Ok(checked) => {
-                    file.findings = checked?;
+                    (file.findings, file.parts) = checked?;
                     policy.apply(&mut file.findings);
                     file.exit = Exit::of(&file.findings);
                 }
-                Err(findings) => file.findings = findings,
+                Err(findings) => {
+                    file.parts = target.parts(None, &findings);
+                    file.findings = findings;
+                }
             }
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
@@ -149,7 +160,12 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str
     Ok(file)
 }
 
-fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
+fn check_program(
+    target: Target,
+    document: &dyn Document,
+    lowering: &Lowering,
+    runtime: Option<&str>,
+) -> Result<(Vec<Finding>, Parts), Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);
@@ -159,5 +175,6 @@ fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&
     match verified {
         Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),
     }
-    Ok(findings)
+    let parts = target.parts(Some(document), &findings);
+    Ok((findings, parts))
 }
