@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 const FIXTURE: &str = "fixtures/npu/chain_tiles4/program.blob";
 /// Reads padding that nothing has written: a warning and nothing else.
-const PADDED: &str = "fixtures/npu/convtranspose/program.blob";
+const PADDED: &str = "fixtures/npu/conv_c3/program.blob";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -176,6 +176,20 @@ fn every_order_gives_the_same_outputs() {
     assert!(code == 0 && out.contains("the times mean nothing"), "{out}");
     let (code, _, err) = run(&["run", FIXTURE, "--order", "random"]);
     assert!(code == 2 && err.contains("random:"), "{err}");
+}
+
+/// The documentation shows findings as they are printed.
+#[test]
+fn the_documentation_shows_what_is_printed() {
+    let page = std::fs::read_to_string(root().join("docs/verifier.md")).unwrap();
+    for name in ["early_read.neff", "ring.neff", "barrier_count.blob"] {
+        let (code, out, err) = run(&["check", &format!("fixtures/broken/{name}")]);
+        assert_eq!((code, err.as_str()), (1, ""), "{name}");
+        assert!(page.contains(&out), "docs/verifier.md should show of {name}:\n{out}");
+    }
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, out, _) = run(&["check", "fixtures/broken/ring.neff"]);
+    assert!(readme.contains(&out), "README.md should show:\n{out}");
 }
 
 /// `cargo xtask findings` writes the page.

@@ -64,7 +64,8 @@
 //! # Clocks
 //!
 //! Every queue with one server is a thread, and so is every piece of other queues, as far as releases do not chain them. What comes before a point is the set of points
-//! that a vector clock names, one number for each thread. Shadow cells hold, for every range of bytes, the accesses that a later one can race
+//! that a vector clock names, one number for each thread. All accesses of a task to one buffer in one direction are a *footprint*; equal
+//! footprints are one, and what is known of its bytes (inside the buffer, written, without holes) is found out once. Shadow cells hold, for every range of bytes, the accesses that a later one can race
 //! with; an access that covers earlier ones and comes after them replaces them. So the cost is near linear in the number of accesses.
 
 mod access;
