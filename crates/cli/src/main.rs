@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod files;
 mod npy;
+mod policy;
 mod random;
 mod suggest;
 mod targets;

@@ -39,15 +39,13 @@ impl Opened {
         done.unwrap_or_else(|findings| Err(self.refuse("cannot be read", &findings, Exit::Unusable)))
     }
 
-    fn checked<'a>(&'a self, findings: &'a [Finding]) -> Checked<'a> {
-        Checked { path: &self.path, target: Some(self.target.name()), bytes: &self.bytes, findings }
-    }
-
     /// The end of a command that findings stand in the way of.
     fn refuse(&self, why: &str, findings: &[Finding], exit: Exit) -> Failure {
         let errors: Vec<Finding> = findings.iter().filter(|f| f.is_error()).cloned().collect();
         let paint = terminal::err();
-        let text = self.checked(&errors).text(paint, false);
+        let parts = self.target.parts(None, &errors);
+        let target = Some(self.target.name());
+        let text = Checked { path: &self.path, target, bytes: &self.bytes, parts: &parts, findings: &errors }.text(paint, false);
         Failure::Said(exit, format!("{}: {why}\n\n{}\n", self.path, text.trim_end()))
     }
 

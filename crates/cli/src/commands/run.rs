@@ -7,12 +7,13 @@ mod progress;
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
+use crate::policy::{Policy, PolicyOptions};
 use crate::targets::{Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
 use chipless_report::{deadlock, perfetto};
-use chipless_sim::{Functional, Outcome, Stop, Timeline, TimingOnly};
+use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use outputs::Dumps;
 use progress::Progress;
@@ -54,8 +55,22 @@ pub(crate) struct Arguments {
     /// Threads that compute; as many as there are processors without.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// The order in which tasks run, of those that the program allows: as the machine times them, or random. A verified program
+    /// gives the same outputs in all of them.
+    #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
+    order: Order,
+    #[command(flatten)]
+    policy: PolicyOptions,
     #[command(flatten)]
     lowering: LoweringOptions,
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let seed = || text.strip_prefix("random:")?.parse().ok();
+    match text {
+        "timed" => Ok(Order::Timed),
+        _ => seed().map(Order::Random).ok_or_else(|| "expected `timed`, or `random:` and a whole number".to_owned()),
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -64,6 +79,7 @@ Examples:
   chipless run model.blob --timing-only --trace model.pftrace
   chipless run model.blob --dump 'dpu0[3]'          what one task wrote, byte by byte
   chipless run model.blob --json | jq .latency_ns
+  chipless run model.blob --order random:7          another legal order: the same outputs
 
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
 as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less
@@ -78,10 +94,13 @@ supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
+    let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(lowering.limits(), |document| {
         let run = |program: &Program<'_>, notes| {
-            Session { arguments, opened: &opened, findings: document.findings(), program, notes, started }.run(&lowering)
+            let mut findings = document.findings().to_vec();
+            policy.apply(&mut findings);
+            Session { arguments, opened: &opened, policy: &policy, findings, program, notes, started }.run(&lowering)
         };
         document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
     })
@@ -92,7 +111,8 @@ struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
     /// What was found while reading.
-    findings: &'s [Finding],
+    findings: Vec<Finding>,
+    policy: &'s Policy,
     program: &'s Program<'p>,
     /// What should be known of the numbers.
     notes: Vec<String>,
@@ -109,8 +129,13 @@ impl Session<'_, '_> {
 
     /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
     fn verify(&self) -> Result<(), Failure> {
-        let mut errors: Vec<Finding> = self.findings.iter().filter(|f| f.is_error()).cloned().collect();
-        errors.extend(chipless_verify::verify(self.program).err().unwrap_or_default().into_iter().filter(Finding::is_error));
+        let mut errors = match chipless_verify::verify(self.program) {
+            Ok(verified) => verified.warnings().to_vec(),
+            Err(findings) => findings,
+        };
+        self.policy.apply(&mut errors);
+        errors.splice(0..0, self.findings.iter().cloned());
+        errors.retain(Finding::is_error);
         if errors.is_empty() {
             return Ok(());
         }
@@ -150,7 +175,8 @@ impl Session<'_, '_> {
             progress.tick();
             dumps.observe(self.program, task, storage);
         };
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut Functional::new(&mut storage).observed_by(&mut observe));
+        let Outcome { timeline, end } =
+            chipless_sim::run_in(self.program, self.arguments.order, &mut Functional::new(&mut storage).observed_by(&mut observe));
         progress.clear();
         self.trace(&timeline)?;
         let mut names = files::Names::default();
@@ -200,6 +226,9 @@ impl Session<'_, '_> {
         let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
+        }
+        if let Order::Random(seed) = self.arguments.order {
+            notes.push(format!("tasks ran in a random order (seed {seed}): the times mean nothing"));
         }
         if self.arguments.no_verify {
             notes.push("not verified (--no-verify)".to_owned());

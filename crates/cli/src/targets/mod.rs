@@ -8,6 +8,7 @@ use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
 use clap::Args;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// A family of programs.
@@ -41,6 +42,22 @@ impl Target {
         chipless_npu::rules().chain(chipless_neuron::rules::all())
     }
 
+    /// Whether a part is packed into the file, so that places in it count from its own start.
+    fn packs(self, part: &str) -> bool {
+        match self {
+            Target::Npu => false,
+            Target::Neuron => !matches!(part, "" | "header" | "payload"),
+        }
+    }
+
+    /// The packed parts that findings are about; without bytes where there is no document to take them from.
+    pub(crate) fn parts(self, document: Option<&dyn Document>, findings: &[Finding]) -> Parts {
+        let places = findings.iter().flat_map(|f| std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place)));
+        let names: BTreeSet<&str> = places.map(|place| &*place.part).filter(|part| self.packs(part)).collect();
+        let bytes = |name| document.and_then(|document| document.part(name)).unwrap_or_default().to_vec();
+        names.into_iter().map(|name| (name.to_owned(), bytes(name))).collect()
+    }
+
     /// Reads a file of this target and does something with it; the findings say why it cannot be read.
     pub(crate) fn with_document<T>(
         self,
@@ -64,6 +81,9 @@ pub(crate) struct Source<'f> {
     pub(crate) bytes: &'f [u8],
 }
 
+/// Names and bytes of parts that are packed into a file.
+pub(crate) type Parts = Vec<(String, Vec<u8>)>;
+
 /// What is done with a document while it is there.
 type Reader<'r> = &'r mut dyn FnMut(&dyn Document);
 
@@ -82,6 +102,11 @@ pub(crate) trait Document {
 
     /// The memory that a load takes; `None` for targets whose files do not say.
     fn memory(&self) -> Option<Node> {
+        None
+    }
+
+    /// The bytes of a part that is packed into the file.
+    fn part(&self, _name: &str) -> Option<&[u8]> {
         None
     }
 

@@ -41,6 +41,10 @@ impl Document for Opened<'_> {
         Some(MemoryPlan::new(&self.neff, SCRATCHPAD_PAGE).node())
     }
 
+    fn part(&self, name: &str) -> Option<&[u8]> {
+        if name == "tarball" { Some(self.container.tarball()) } else { Some(self.container.member(name)?.bytes) }
+    }
+
     fn refused_by(&self, name: &str) -> Result<Vec<Finding>, Failure> {
         let Some(runtime) = Runtime::named(name) else {
             let known: Vec<&str> = Runtime::names().collect();
