@@ -1,5 +1,6 @@
 //! `chipless check`
 
+use super::drive::Rules;
 use super::unknown;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
@@ -26,6 +27,9 @@ pub(crate) struct Arguments {
     /// Whether this runtime would take the file: the name of a known one, or its mask of feature bits (neuron).
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
+    /// Whose rules an IOSpec is judged by (spu).
+    #[arg(long, value_enum, value_name = "RULES")]
+    rules: Option<Rules>,
     #[command(flatten)]
     lowering: LoweringOptions,
 }
@@ -93,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
-        let file = check(path, &lowering, arguments.runtime.as_deref())?;
+        let file = check(path, &lowering, arguments)?;
         exit = exit.max(file.exit);
         match arguments.format {
             Format::Human => {
@@ -110,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Finished, Failure> {
+fn check(path: &Path, lowering: &Lowering, arguments: &Arguments) -> Result<Finished, Failure> {
     let mut file = Finished { path: path.display().to_string(), target: None, bytes: None, findings: Vec::new(), exit: Exit::Unusable };
     let bytes = match files::open(path) {
         Ok(bytes) => bytes,
@@ -119,11 +123,12 @@ fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Fini
             return Ok(file);
         }
     };
-    match Target::recognize(&bytes) {
+    let (rules, runtime) = (arguments.rules.map(Rules::set), arguments.runtime.as_deref());
+    match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
             let checked =
-                target.with_document(Source { bytes: &bytes }, lowering.limits(), |document| check_program(document, lowering, runtime));
+                target.with_document(Source { bytes: &bytes, rules }, lowering.limits(), |document| check_program(document, lowering, runtime));
             (file.findings, file.exit) = match checked {
                 Ok(checked) => checked?,
                 Err(findings) => (findings, Exit::Unusable),
