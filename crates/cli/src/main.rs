@@ -50,6 +50,9 @@ enum Command {
     List(commands::list::Arguments),
     Unpack(commands::pack::UnpackArguments),
     Pack(commands::pack::PackArguments),
+    Convert(commands::convert::Arguments),
+    Drive(commands::drive::Arguments),
+    Iospec(commands::iospec::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -72,6 +75,9 @@ fn main() -> ExitCode {
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Unpack(arguments) => commands::pack::unpack(&arguments),
         Command::Pack(arguments) => commands::pack::pack(&arguments),
+        Command::Convert(arguments) => commands::convert::run(&arguments),
+        Command::Drive(arguments) => commands::drive::run(&arguments),
+        Command::Iospec(arguments) => commands::iospec::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

@@ -2,8 +2,11 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod drive;
 pub(crate) mod explain;
 pub(crate) mod info;
+pub(crate) mod iospec;
 pub(crate) mod list;
 pub(crate) mod pack;
 pub(crate) mod run;
@@ -34,7 +37,7 @@ impl Opened {
 
     /// Reads the file and does something with its document.
     fn with_document<T>(&self, limits: &Limits, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
-        let source = Source { bytes: &self.bytes };
+        let source = Source { bytes: &self.bytes, rules: None };
         let done = self.target.with_document(source, limits, then);
         done.unwrap_or_else(|findings| Err(self.refuse("cannot be read", &findings, Exit::Unusable)))
     }
@@ -52,7 +55,11 @@ impl Opened {
     /// The end of a command for which the file gave no program.
     fn refuse_program(&self, findings: &[Finding]) -> Failure {
         let exit = Exit::of(findings).max(Exit::Wrong);
-        let why = if exit == Exit::Unusable { "is not supported" } else { "is not a program that can run" };
+        let why = match exit {
+            _ if findings.is_empty() => "holds no program; a contract is driven by chipless drive",
+            Exit::Unusable => "is not supported",
+            _ => "is not a program that can run",
+        };
         self.refuse(why, findings, exit)
     }
 }

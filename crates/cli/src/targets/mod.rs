@@ -2,11 +2,13 @@
 
 mod neuron;
 mod npu;
+pub(crate) mod spu;
 
 use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_spu::iospec::RuleSet;
 use clap::Args;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,38 +18,40 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
+    Spu,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), or an IOSpec (YAML), an FQIR plan (JSON) or a .femto container";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
         if chipless_npu::recognize(bytes) {
             return Some(Target::Npu);
         }
-        chipless_neuron::recognize(bytes).then_some(Target::Neuron)
+        if chipless_neuron::recognize(bytes) {
+            return Some(Target::Neuron);
+        }
+        chipless_spu::recognize(bytes).then_some(Target::Spu)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Spu => "spu",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all())
+        chipless_npu::rules().chain(chipless_neuron::rules::all()).chain(chipless_spu::rules())
     }
 
     /// Whether a part is packed into the file, so that places in it count from its own start.
     fn packs(self, part: &str) -> bool {
-        match self {
-            Target::Npu => false,
-            Target::Neuron => !matches!(part, "" | "header" | "payload"),
-        }
+        self == Target::Neuron && !matches!(part, "" | "header" | "payload")
     }
 
     /// The packed parts that findings are about; without bytes where there is no document to take them from.
@@ -70,6 +74,7 @@ impl Target {
         match self {
             Target::Npu => npu::read(source, &mut once)?,
             Target::Neuron => neuron::read(source, limits, &mut once)?,
+            Target::Spu => spu::read(source, limits, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
@@ -79,6 +84,8 @@ impl Target {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'f> {
     pub(crate) bytes: &'f [u8],
+    /// Whose rules an IOSpec is read by, where the user says.
+    pub(crate) rules: Option<RuleSet>,
 }
 
 /// Names and bytes of parts that are packed into a file.
@@ -108,6 +115,11 @@ pub(crate) trait Document {
     /// The bytes of a part that is packed into the file.
     fn part(&self, _name: &str) -> Option<&[u8]> {
         None
+    }
+
+    /// The file in the present form of its format, for older dialects.
+    fn convert(&self) -> Result<String, Vec<Finding>> {
+        Err(Vec::new())
     }
 
     /// Why a runtime would refuse the file.
