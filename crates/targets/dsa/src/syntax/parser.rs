@@ -113,8 +113,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Skips what is left of the statement and what ends it; `false` where the file ends instead.
     fn end_of_statement(&mut self) -> bool {
-        let ends =
-            |token: &Token<'_>| matches!(token, Token::Newline | Token::Sign(b';') | Token::Pragma | Token::Separator(_) | Token::End);
+        let ends = |token: &Token<'_>| matches!(token, Token::Newline | Token::Sign(b';') | Token::Pragma | Token::Separator(_) | Token::End);
         if !ends(&self.token) {
             while !matches!(self.token, Token::Newline | Token::End) {
                 self.advance();
@@ -359,9 +358,7 @@ impl<'a> Parser<'a, '_> {
             if matches!(self.token, Token::Newline | Token::End | Token::Stray(_) | Token::Pragma | Token::Separator(_)) {
                 return self.unexpected(&format!("`{}`", char::from(close)));
             }
-            if self.token != Token::Sign(b',')
-                && (text.ends_with(',') || text.ends_with(|c: char| c.is_alphanumeric()) && !matches!(self.token, Token::Sign(_)))
-            {
+            if self.token != Token::Sign(b',') && (text.ends_with(',') || text.ends_with(|c: char| c.is_alphanumeric()) && !matches!(self.token, Token::Sign(_))) {
                 text.push(' ');
             }
             text.push_str(self.source(self.span));
@@ -382,11 +379,7 @@ impl<'a> Parser<'a, '_> {
                     if matches!(self.token, Token::Sign(b'(' | b'<')) {
                         if let Some(term) = terms.first() {
                             let place = Term::span(term);
-                            self.report(
-                                &rules::SYNTAX,
-                                place,
-                                format!("a call of `{text}` cannot be part of a concatenation; name its result first"),
-                            );
+                            self.report(&rules::SYNTAX, place, format!("a call of `{text}` cannot be part of a concatenation; name its result first"));
                             return Err(Unreadable);
                         }
                         return self.call(name).map(Expression::Call);
