@@ -4,6 +4,7 @@
 //! works on.
 
 mod document;
+pub mod evaluate;
 pub mod graph;
 pub mod operations;
 mod resolve;
