@@ -23,7 +23,7 @@ impl<'a> Resolver<'a, '_> {
                 let node = self.call(call, &texts, span);
                 for (value, name) in names.iter().enumerate() {
                     let high = self.graph.nodes[node].values[value].width - 1;
-                    self.define(name.text.to_owned(), Meaning::Bits(smallvec![Bits { node, value: value as u32, low: 0, high }]), name.span);
+                    self.define_result(*name, Meaning::Bits(smallvec![Bits { node, value: value as u32, low: 0, high }]));
                 }
             }
             Expression::Terms(terms) => {
@@ -40,7 +40,7 @@ impl<'a> Resolver<'a, '_> {
                     }
                     _ => {}
                 }
-                self.define(names[0].text.to_owned(), meaning, names[0].span);
+                self.define_result(names[0], meaning);
             }
         }
     }
