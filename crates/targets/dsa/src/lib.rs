@@ -5,6 +5,7 @@
 
 mod document;
 pub mod graph;
+pub mod operations;
 mod resolve;
 mod rules;
 pub mod syntax;
