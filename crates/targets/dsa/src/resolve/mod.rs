@@ -159,7 +159,7 @@ impl<'a> Resolver<'a, '_> {
     /// Defines the name of a result. The older tools let a later one take the name; newer ones refuse.
     fn define_result(&mut self, name: Name<'a>, meaning: Meaning) {
         let first = self.symbols.place(name.text);
-        if let Some(first) = first {
+        if let Some(first) = first.or_else(|| self.spelling.names.contains_key(name.text).then_some(name.span)) {
             let rule = if self.graph.era == Era::Modern { &rules::DUPLICATE } else { &rules::REDEFINED };
             self.twice(rule, name.text, name.span, first);
         }
@@ -282,6 +282,9 @@ impl<'a> Resolver<'a, '_> {
             if let Some(name) = self.assigned(&underscored) {
                 meaning = self.symbols.get(&underscored).cloned();
                 self.spelled(name, lane.to_owned());
+                if let Some(meaning) = &meaning {
+                    self.symbols.define(lane.to_owned(), meaning.clone(), name.span);
+                }
             }
         }
         match meaning {

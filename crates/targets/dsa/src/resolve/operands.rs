@@ -3,6 +3,7 @@
 use super::symbols::{Bits, Meaning};
 use super::{MAX_OPERAND_BITS, Resolver, register_of, rules, suggestion};
 use crate::graph::{Actions, Composite, Control, Instruction, NodeId, NodeKind, Operand, Role, Source};
+use crate::operations::{self, Generation};
 use crate::rules::syntax;
 use crate::syntax::Span;
 use crate::syntax::ast::{Argument, Assignment, Call, Entry, Expression, Name, Term};
@@ -327,11 +328,14 @@ fn element(operation: &str) -> Option<(u8, u32, u32)> {
 
 /// Whether an operation has a name of the newer generation.
 pub(super) fn is_modern(operation: &str) -> bool {
-    element(operation).is_some()
+    operations::lookup(operation).map_or_else(|| element(operation).is_some(), |found| found.generation != Generation::Older)
 }
 
-/// Bits of the result of an operation, by its name.
+/// Bits of the result of an operation: those of the table, and for a name that is not there what the name says.
 fn result_bits(operation: &str) -> u32 {
+    if let Some(known) = operations::lookup(operation) {
+        return known.width.clamp(1, MAX_OPERAND_BITS);
+    }
     if let Some((_, bits, lanes)) = element(operation) {
         return bits * lanes;
     }
