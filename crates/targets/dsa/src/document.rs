@@ -3,7 +3,7 @@
 use crate::graph::Graph;
 use crate::resolve::{Spelling, resolve};
 use crate::syntax::ast::File;
-use crate::syntax::{Lines, parse};
+use crate::syntax::{Lines, parse, print};
 use chipless_model::{Finding, Limits};
 
 /// A file that was read.
@@ -19,7 +19,9 @@ pub struct Document<'a> {
     pub graph: Graph,
     /// What was found while reading.
     pub findings: Vec<Finding>,
-    pub(crate) spelling: Spelling<'a>,
+    spelling: Spelling<'a>,
+    /// Whether every statement is in the tree.
+    readable: bool,
 }
 
 impl<'a> Document<'a> {
@@ -27,9 +29,15 @@ impl<'a> Document<'a> {
     pub fn read(bytes: &'a [u8], limits: &Limits) -> Document<'a> {
         let lines = Lines::new(bytes);
         let (file, mut findings) = parse(bytes, &lines, limits);
+        let readable = file.unreadable == 0 && !findings.iter().any(Finding::is_error);
         let (graph, spelling, more) = resolve(&file, &lines, limits);
         findings.extend(more);
-        Document { bytes, lines, file, graph, findings, spelling }
+        Document { bytes, lines, file, graph, findings, spelling, readable }
+    }
+
+    /// The text in its canonical form; `None` where statements could not be read, which would be lost.
+    pub fn format(&self) -> Option<String> {
+        self.readable.then(|| print(&self.file, self.bytes, &self.spelling))
     }
 
     /// Whether the graph is all that the file says.

@@ -6,11 +6,17 @@
 mod document;
 pub mod evaluate;
 pub mod graph;
+mod info;
+mod lint;
 pub mod operations;
+mod recognize;
 mod resolve;
 mod rules;
 pub mod syntax;
 
 pub use document::Document;
 pub use graph::Graph;
+pub use info::{info, raw};
+pub use lint::lint;
+pub use recognize::recognize;
 pub use rules::all as rules;

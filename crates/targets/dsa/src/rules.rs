@@ -8,6 +8,7 @@ macro_rules! rules {
     ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
         $(
             #[doc = $summary]
+            #[allow(unreachable_pub, reason = "rules of private modules are reached through `all`")]
             pub static $name: ::chipless_model::Rule = ::chipless_model::Rule {
                 code: $code,
                 severity: ::chipless_model::Severity::$severity,
@@ -19,13 +20,14 @@ macro_rules! rules {
         )*
 
         /// Every rule of this part.
+        #[allow(unreachable_pub, reason = "as above")]
         pub static ALL: &[&::chipless_model::Rule] = &[$(&$name,)*];
     };
 }
 pub(crate) use rules;
 
 /// Rules about the text.
-pub mod syntax {
+pub(crate) mod syntax {
     super::rules! {
         LIMIT Error "dfg-limit" "the file asks for more than a limit allows"
             "A size or a count in the file is beyond the bound that keeps a hostile file from taking the machine."

@@ -5,7 +5,7 @@
 //! those of the lanes.
 
 mod operands;
-pub mod rules;
+pub(crate) mod rules;
 mod symbols;
 
 use crate::graph::{Array, ArrayKind, EdgeId, Era, Graph, Group, GroupId, Node, NodeId, NodeKind, Operand, Port, Pragmas, Role, Source, Task, Value};
@@ -20,7 +20,7 @@ use std::collections::{HashMap, HashSet};
 use symbols::{Bits, Meaning, Symbols};
 
 /// Bytes of an array where the file is silent.
-const ARRAY_BYTES: u64 = 64;
+pub(crate) const ARRAY_BYTES: u64 = 64;
 /// Bits of the state of a stated port.
 pub(crate) const STATE_BITS: u32 = 8;
 /// Bits of the widest operand: eight lanes of 64.
@@ -148,13 +148,30 @@ impl<'a> Resolver<'a, '_> {
         Bits { node, value: values.len() as u32 - 1, low: 0, high: width - 1 }
     }
 
+    /// Defines the name of a lane or a state.
     fn define(&mut self, name: String, meaning: Meaning, span: Span) {
-        let shown = crate::rules::clip(&name, 60).into_owned();
-        if let Err(first) = self.symbols.define(name, meaning, span) {
-            let lines = self.lines;
-            let finding = rules::DUPLICATE.at(lines.place(span), format!("`{shown}` is defined a second time"));
-            self.findings.push(finding.with(lines.place(first), "the first definition"));
+        if let Some(first) = self.symbols.place(&name) {
+            return self.twice(&rules::DUPLICATE, &name, span, first);
         }
+        self.symbols.define(name, meaning, span);
+    }
+
+    /// Defines the name of a result. The older tools let a later one take the name; newer ones refuse.
+    fn define_result(&mut self, name: Name<'a>, meaning: Meaning) {
+        let first = self.symbols.place(name.text);
+        if let Some(first) = first.or_else(|| self.spelling.names.contains_key(name.text).then_some(name.span)) {
+            let rule = if self.graph.era == Era::Modern { &rules::DUPLICATE } else { &rules::REDEFINED };
+            self.twice(rule, name.text, name.span, first);
+        }
+        if first.is_none() || self.graph.era != Era::Modern {
+            self.symbols.define(name.text.to_owned(), meaning, name.span);
+        }
+    }
+
+    fn twice(&mut self, rule: &'static Rule, name: &str, span: Span, first: Span) {
+        let lines = self.lines;
+        let message = format!("`{}` is defined a second time", crate::rules::clip(name, 60));
+        self.findings.push(rule.at(lines.place(span), message).with(lines.place(first), "the first definition"));
     }
 
     /// Adds the edges of an operand, and the operand.
@@ -265,6 +282,9 @@ impl<'a> Resolver<'a, '_> {
             if let Some(name) = self.assigned(&underscored) {
                 meaning = self.symbols.get(&underscored).cloned();
                 self.spelled(name, lane.to_owned());
+                if let Some(meaning) = &meaning {
+                    self.symbols.define(lane.to_owned(), meaning.clone(), name.span);
+                }
             }
         }
         match meaning {

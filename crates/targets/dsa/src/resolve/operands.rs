@@ -3,6 +3,7 @@
 use super::symbols::{Bits, Meaning};
 use super::{MAX_OPERAND_BITS, Resolver, register_of, rules, suggestion};
 use crate::graph::{Actions, Composite, Control, Instruction, NodeId, NodeKind, Operand, Role, Source};
+use crate::operations::{self, Generation};
 use crate::rules::syntax;
 use crate::syntax::Span;
 use crate::syntax::ast::{Argument, Assignment, Call, Entry, Expression, Name, Term};
@@ -23,7 +24,7 @@ impl<'a> Resolver<'a, '_> {
                 let node = self.call(call, &texts, span);
                 for (value, name) in names.iter().enumerate() {
                     let high = self.graph.nodes[node].values[value].width - 1;
-                    self.define(name.text.to_owned(), Meaning::Bits(smallvec![Bits { node, value: value as u32, low: 0, high }]), name.span);
+                    self.define_result(*name, Meaning::Bits(smallvec![Bits { node, value: value as u32, low: 0, high }]));
                 }
             }
             Expression::Terms(terms) => {
@@ -40,7 +41,7 @@ impl<'a> Resolver<'a, '_> {
                     }
                     _ => {}
                 }
-                self.define(names[0].text.to_owned(), meaning, names[0].span);
+                self.define_result(names[0], meaning);
             }
         }
     }
@@ -327,11 +328,14 @@ fn element(operation: &str) -> Option<(u8, u32, u32)> {
 
 /// Whether an operation has a name of the newer generation.
 pub(super) fn is_modern(operation: &str) -> bool {
-    element(operation).is_some()
+    operations::lookup(operation).map_or_else(|| element(operation).is_some(), |found| found.generation != Generation::Older)
 }
 
-/// Bits of the result of an operation, by its name.
+/// Bits of the result of an operation: those of the table, and for a name that is not there what the name says.
 fn result_bits(operation: &str) -> u32 {
+    if let Some(known) = operations::lookup(operation) {
+        return known.width.clamp(1, MAX_OPERAND_BITS);
+    }
     if let Some((_, bits, lanes)) = element(operation) {
         return bits * lanes;
     }

@@ -10,6 +10,9 @@ crate::rules::rules! {
     DUPLICATE Error "dfg-duplicate" "a name that is defined twice"
         "All sub-graphs of a file share one space of names, and the lanes of ports and the results of operations are in it."
         "Give one of the two another name." "DFG File Format, Meta-level Information; dsa-scheduler, symbol table";
+    REDEFINED Warning "dfg-redefined" "a result that takes the name of an earlier value"
+        "From its second definition on the name means the new value, as the tools of the older forms read it. Today's parser rejects the file."
+        "Give one of the two another name." "dsa-scheduler, symbol table; files of stream-dataflow";
     ARRAY Error "dfg-array" "a port names an array that is not declared"
         "`source=` and `destination=` name arrays that are declared above."
         "Declare the array, or correct the name." "dsa-scheduler, grammar of the parser";

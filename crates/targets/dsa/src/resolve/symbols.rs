@@ -44,15 +44,14 @@ pub(super) struct Symbols<'a> {
 }
 
 impl<'a> Symbols<'a> {
-    /// Defines a name; where it stands already if it does.
-    pub(super) fn define(&mut self, name: String, meaning: Meaning, span: Span) -> Result<(), Span> {
-        match self.names.entry(name) {
-            std::collections::hash_map::Entry::Occupied(entry) => Err(entry.get().1),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert((meaning, span));
-                Ok(())
-            }
-        }
+    /// Defines a name, in place of what it stood for.
+    pub(super) fn define(&mut self, name: String, meaning: Meaning, span: Span) {
+        self.names.insert(name, (meaning, span));
+    }
+
+    /// Where a name is defined.
+    pub(super) fn place(&self, name: &str) -> Option<Span> {
+        self.names.get(name).map(|(_, span)| *span)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Meaning> {
