@@ -12,6 +12,8 @@ struct Columns {
     words: Vec<u64>,
     /// For each value of the plan, where its first column begins.
     at: Vec<usize>,
+    /// For each value of the plan, how many columns it has.
+    counts: Vec<usize>,
     valid: Vec<u8>,
     /// For each value where its flags begin, if it needs any.
     flags: Vec<Option<usize>>,
@@ -87,7 +89,7 @@ pub(super) fn run(
 
 impl Columns {
     fn new(plan: &Plan<'_>, part: &Component<'_, '_>) -> Columns {
-        let mut columns = Columns { words: Vec::new(), at: vec![0; plan.values.len()], valid: Vec::new(), flags: vec![None; plan.values.len()] };
+        let mut columns = Columns { words: Vec::new(), at: vec![0; plan.values.len()], counts: plan.values.iter().map(|value| value.words).collect(), valid: Vec::new(), flags: vec![None; plan.values.len()] };
         let mut length = 0;
         for unit in &part.units {
             let uncertain = match &unit.kind {
@@ -181,7 +183,13 @@ impl Columns {
             while from < end && (low / u64::BITS) < instruction.words as u32 {
                 // As many bits as neither crosses a word of the value nor one of the operand.
                 let bits = (end - from).min(u64::BITS - from % u64::BITS).min(u64::BITS - low % u64::BITS);
-                let source = &values[self.at[part.value] + (from / u64::BITS) as usize * BLOCK..][..count];
+                let word = (from / u64::BITS) as usize;
+                if word >= self.counts[part.value] {
+                    // Bits above the value are zero; they take their place all the same.
+                    low += end - from;
+                    break;
+                }
+                let source = &values[self.at[part.value] + word * BLOCK..][..count];
                 let column = &mut columns[(low / u64::BITS) as usize * BLOCK..][..count];
                 let (down, up, mask) = (from % u64::BITS, low % u64::BITS, super::plan::low_bits(bits));
                 for (out, word) in column.iter_mut().zip(source) {

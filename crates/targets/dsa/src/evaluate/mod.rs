@@ -47,7 +47,6 @@ use chipless_model::Limits;
 use index_vec::IndexVec;
 use plan::Plan;
 use std::borrow::Cow;
-use std::fmt;
 
 /// Tokens that wait for a consumer, at most: the depth of the real simulator's queues.
 pub const QUEUE: usize = 8;
@@ -79,6 +78,16 @@ pub enum Strategy {
     Automatic,
     /// Tokens everywhere.
     TokenByToken,
+}
+
+/// What an evaluation is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// In which way.
+    pub strategy: Strategy,
+    /// Whether slices are taken as the real tool takes those of the older form, `v:width:index`: as `v:low:high`. For files that have
+    /// them ([`Document::slices_by_width`](crate::Document::slices_by_width)) recorded streams have it so.
+    pub slices_as_ranges: bool,
 }
 
 /// What came out of an output port.
@@ -138,18 +147,9 @@ impl Stop {
     }
 }
 
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Strategy::Automatic => "automatic",
-            Strategy::TokenByToken => "token by token",
-        })
-    }
-}
-
 /// Evaluates a graph on a stream for each of its input ports, in the order of [`Graph::inputs`].
-pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], strategy: Strategy, limits: &Limits) -> Result<Evaluation, Stop> {
-    let plan = Plan::new(graph).map_err(Stop::Refused)?;
+pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], settings: Settings, limits: &Limits) -> Result<Evaluation, Stop> {
+    let plan = Plan::new(graph, settings.slices_as_ranges).map_err(Stop::Refused)?;
     check(graph, inputs)?;
     let mut evaluation = Evaluation {
         outputs: vec![Rows::default(); plan.outputs],
@@ -159,7 +159,7 @@ pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], strategy: Strategy, limits
     };
     let mut budget = limits.memory_bytes;
     for part in plan.parts() {
-        if strategy == Strategy::Automatic && part.is_regular(inputs) {
+        if settings.strategy == Strategy::Automatic && part.is_regular(inputs) {
             block::run(&plan, &part, inputs, &mut evaluation, &mut budget)
         } else {
             token::run(&plan, &part, inputs, &mut evaluation, &mut budget, limits)
@@ -174,7 +174,7 @@ pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], strategy: Strategy, limits
 
 /// Why a graph cannot be evaluated, whatever its streams; empty where it can.
 pub fn refusals(graph: &Graph) -> Vec<Refusal> {
-    Plan::new(graph).err().unwrap_or_default()
+    Plan::new(graph, false).err().unwrap_or_default()
 }
 
 /// Bytes of a row of a port.

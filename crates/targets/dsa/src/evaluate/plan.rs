@@ -148,7 +148,7 @@ pub(super) struct Fired {
 }
 
 impl<'g> Plan<'g> {
-    pub(super) fn new(graph: &'g Graph) -> Result<Plan<'g>, Vec<Refusal>> {
+    pub(super) fn new(graph: &'g Graph, slices_as_ranges: bool) -> Result<Plan<'g>, Vec<Refusal>> {
         let mut plan = Plan { graph, units: Vec::new(), values: Vec::new(), outputs: 0, part_of: Vec::new() };
         let mut first_values: Vec<usize> = Vec::with_capacity(graph.nodes.len());
         let mut refusals = Vec::new();
@@ -167,7 +167,12 @@ impl<'g> Plan<'g> {
                                 .map(|id| {
                                     let edge = &graph.edges[*id];
                                     let value = first_values[edge.source.index()] + edge.value as usize;
-                                    Part { edge: id.index(), value, low: edge.low, width: edge.width() }
+                                    let whole = graph.nodes[edge.source].values.get(edge.value as usize).map_or(0, |value| value.width);
+                                    let (low, width) = match (edge.low, edge.width()) {
+                                        (low, width) if slices_as_ranges && width != whole => as_range(low, width),
+                                        bits => bits,
+                                    };
+                                    Part { edge: id.index(), value, low, width }
                                 })
                                 .collect(),
                         ),
@@ -306,6 +311,16 @@ impl Parts {
         let (a, b) = (self.root(a), self.root(b));
         self.parent[a.max(b)] = a.min(b);
     }
+}
+
+/// What the real tool makes of `v:width:index`, a slice of the older form: it takes the two numbers for the lowest and the highest bit.
+/// Where they run backwards its shifts wrap at 64. Given and returned are the lowest bit and the number of bits.
+fn as_range(low: u32, width: u32) -> (u32, u32) {
+    let (first, last) = (width, low / width);
+    (first, match (last + 1).wrapping_sub(first) % u64::BITS {
+        0 => u64::BITS,
+        bits => bits,
+    })
 }
 
 /// Finds the meaning of an instruction.
