@@ -42,6 +42,7 @@ impl<'a> Resolver<'a, '_> {
                     _ => {}
                 }
                 self.define_result(names[0], meaning);
+                self.aliases.push(names[0]);
             }
         }
     }
@@ -79,7 +80,12 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 }
                 Meaning::Integer(value) => Source::Constant(value),
-                Meaning::Float(value) => Source::Constant(float_bits(operation, value)),
+                Meaning::Float(value) => {
+                    if element(operation).is_some_and(|(_, _, lanes)| lanes > 1) {
+                        self.report(&rules::FLOAT_CONSTANT, call.span, format!("`{operation}` takes {value:?} as one number of 64 bits"));
+                    }
+                    Source::Constant(float_bits(operation, value))
+                }
                 Meaning::Register(register) => Source::Register(register),
                 Meaning::Unknown => Source::Constant(0),
             };
@@ -256,14 +262,14 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn lookup(&mut self, name: Name<'a>) -> Meaning {
-        if let Some(meaning) = self.symbols.get(name.text) {
-            return meaning.clone();
+        if let Some(meaning) = self.symbols.take(name.text) {
+            return meaning;
         }
         if let Some(register) = register_of(name.text) {
             return Meaning::Register(register);
         }
         if let Some(real) = self.symbols.respell(name.text)
-            && let Some(meaning) = self.symbols.get(&real).cloned()
+            && let Some(meaning) = self.symbols.take(&real)
         {
             self.spelled(name, real);
             return meaning;
