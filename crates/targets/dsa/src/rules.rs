@@ -8,6 +8,7 @@ macro_rules! rules {
     ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
         $(
             #[doc = $summary]
+            #[allow(unreachable_pub, reason = "rules of private modules are reached through `all`")]
             pub static $name: ::chipless_model::Rule = ::chipless_model::Rule {
                 code: $code,
                 severity: ::chipless_model::Severity::$severity,
@@ -19,15 +20,15 @@ macro_rules! rules {
         )*
 
         /// Every rule of this part.
+        #[allow(unreachable_pub, reason = "as above")]
         pub static ALL: &[&::chipless_model::Rule] = &[$(&$name,)*];
     };
 }
 pub(crate) use rules;
 
 /// Rules about the text.
-pub mod syntax {
-    use super::rules;
-    rules! {
+pub(crate) mod syntax {
+    super::rules! {
         LIMIT Error "dfg-limit" "the file asks for more than a limit allows"
             "A size or a count in the file is beyond the bound that keeps a hostile file from taking the machine."
             "If the file is trusted, raise the limit that the message names." "Chipless";
@@ -58,6 +59,12 @@ pub mod syntax {
         CARRIAGE_RETURN Warning "dfg-carriage-return" "the file has the line ends of another system"
             "The real scanner knows no carriage return and rejects the file."
             "Save the file with newlines only; `chipless format` does." "dsa-scheduler, scanner";
+        SPELLING Warning "dfg-spelling" "written as the specification prints it, which the real parser rejects"
+            "The specification and the real parser differ: `Array: a 128 dma` for `dma a 128`, `Input64: a` for `Input64 a`, `#pragma cmd=1` for `#pragma cmd 1`, `a0` for lane `a_0` of port `a`, `$aState` for `a_State`. Chipless reads both."
+            "Let `chipless format` write the form that every tool reads." "DFG File Format; dsa-scheduler, grammar of the parser";
+        OLDER_FORM Note "dfg-older-form" "a form of the language that newer tools reject"
+            "Lists of lanes (`[0, 1, 2]`) end with Softbrain; `control=` and slices as width and index (`v:16:1`) end with stream-dataflow. Chipless reads them as they were meant."
+            "Let `chipless format` write the modern form." "dsa-scheduler, grammar of the parser; files of stream-dataflow";
         MORE_FINDINGS Note "dfg-more-findings" "findings were left out"
             "A file has more findings than the limit keeps; the rest was only counted."
             "Mend the first ones, or raise the limit that the message names." "Chipless";
@@ -77,6 +84,19 @@ pub(crate) fn clip(text: &str, characters: usize) -> Cow<'_, str> {
     }
 }
 
+/// The candidate that a mistyped name was probably meant to be.
+pub(crate) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    let typed = name.to_lowercase();
+    let near = |candidate: &&str| candidate.len().abs_diff(name.len()) <= candidate.len().max(3) / 3;
+    candidates
+        .into_iter()
+        .filter(near)
+        .map(|candidate| (strsim::osa_distance(&typed, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
 /// A bounded list of findings: places are made only for those that are kept.
 pub(crate) struct Findings {
     kept: Vec<Finding>,
@@ -90,15 +110,20 @@ impl Findings {
     }
 
     pub(crate) fn push(&mut self, finding: Finding) {
-        if self.kept.len() as u64 >= self.limit { self.dropped += 1 } else { self.kept.push(finding) }
+        if self.full() { self.dropped += 1 } else { self.kept.push(finding) }
     }
 
     pub(crate) fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: String) {
-        if self.kept.len() as u64 >= self.limit {
+        if self.full() {
             self.dropped += 1;
         } else {
             self.kept.push(rule.at(place(), clip(&message, 1000)));
         }
+    }
+
+    /// Whether further findings are only counted: nothing costly need be done for them.
+    pub(crate) fn full(&self) -> bool {
+        self.kept.len() as u64 >= self.limit
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -6,8 +6,10 @@
 pub mod ast;
 mod lexer;
 mod parser;
+mod print;
 
 pub use parser::parse;
+pub(crate) use print::print;
 
 use chipless_model::Place;
 

@@ -171,6 +171,14 @@ impl<'a> Parser<'a, '_> {
         Ok(value)
     }
 
+    /// The colon behind a keyword, which the specification leaves out.
+    fn colon(&mut self, what: &str, form: &str) {
+        if !self.sign(b':') && matches!(self.token, Token::Word(_)) {
+            let span = self.last;
+            self.report(&rules::SPELLING, span, format!("the {what} has no colon; the real parser wants `{form}`"));
+        }
+    }
+
     /// A count that fits 32 bits.
     fn count(&mut self, expected: &str) -> Parsed<u32> {
         let span = self.span;
@@ -192,7 +200,7 @@ impl<'a> Parser<'a, '_> {
             Token::Word(text) => match keyword(text) {
                 Some(Keyword::Array) => {
                     self.advance();
-                    self.sign(b':');
+                    self.colon("array", "Array: name size type");
                     StatementKind::Array(self.array()?)
                 }
                 Some(Keyword::Port(direction, width)) => StatementKind::Port(self.port(direction, width)?),
@@ -209,6 +217,7 @@ impl<'a> Parser<'a, '_> {
     fn named(&mut self, text: &'a str) -> Parsed<StatementKind<'a>> {
         let first = self.word("a name")?;
         if ArrayKind::parse(text).is_some() && matches!(self.token, Token::Word(_)) {
+            self.report(&rules::SPELLING, first.span, format!("the real parser wants `Array: name size {text}`"));
             let name = self.fresh("the name of an array")?;
             let size = match self.token {
                 Token::Integer(size) => {
@@ -257,7 +266,10 @@ impl<'a> Parser<'a, '_> {
         self.advance();
         // The specification writes the lanes behind the keyword once, and leaves out the colon.
         let before = self.lanes()?;
-        self.sign(b':');
+        if before != Lanes::Plain {
+            self.report(&rules::SPELLING, self.last, "the real parser wants the lanes behind the name".to_owned());
+        }
+        self.colon("port", &format!("{}{width}: name", direction.keyword()));
         let name = self.fresh("the name of a port")?;
         let lanes = match self.lanes()? {
             Lanes::Plain => before,
@@ -273,6 +285,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn lanes(&mut self) -> Parsed<Lanes> {
+        let start = self.span;
         if !self.sign(b'[') {
             return Ok(Lanes::Plain);
         }
@@ -290,7 +303,10 @@ impl<'a> Parser<'a, '_> {
         Ok(match (entries, first) {
             (1, 0) => Lanes::Plain,
             (1, count) => Lanes::Count(count),
-            (entries, _) => Lanes::List(entries),
+            (entries, _) => {
+                self.report(&rules::OLDER_FORM, start.to(self.last), format!("a list of {entries} lanes; today's form is `[{entries}]`"));
+                Lanes::List(entries)
+            }
         })
     }
 
@@ -325,9 +341,12 @@ impl<'a> Parser<'a, '_> {
             self.advance();
             return Some(Pragma::Group(key, Some(value)));
         }
-        self.sign(b'=');
+        let equals = self.sign(b'=');
         if !matches!(self.token, Token::Word(_) | Token::Integer(_) | Token::Float(_)) {
             return None;
+        }
+        if !equals {
+            self.report(&rules::SPELLING, key.span, format!("the real parser wants `#pragma {text}=VALUE`"));
         }
         let value = Name { text: self.source(self.span), span: self.span };
         self.advance();
