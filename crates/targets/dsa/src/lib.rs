@@ -3,8 +3,11 @@
 //! [`Document::read`] takes a text to its tree of statements ([`syntax`]) and resolves the names to the [`Graph`] that everything else
 //! works on.
 
+pub mod adg;
 mod document;
 pub mod graph;
+pub mod judge;
+pub mod mapping;
 pub mod operations;
 mod resolve;
 mod rules;

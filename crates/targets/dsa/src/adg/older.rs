@@ -28,7 +28,8 @@ pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg
         let (mut bits, mut parts) = (0, 0);
         if !matches!(kind, ElementKind::InputPort(_) | ElementKind::OutputPort(_)) {
             bits = node.number_or("data_width", width)?;
-            parts = node.number_or("granularity", node.get("decomposer").map_or(Ok(granularity), |d| Ok(bits / d.number()?.max(1)))?)?;
+            let decomposed = node.number_or("decomposer", 0)?;
+            parts = node.number_or("granularity", bits.checked_div(decomposed).unwrap_or(granularity))?;
         }
         let place = match (node.get("row_idx"), node.get("col_idx")) {
             (Some(row), Some(column)) => row.number().ok().zip(column.number().ok()),

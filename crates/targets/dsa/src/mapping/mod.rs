@@ -8,7 +8,6 @@
 //!
 //! `docs/dsa-mapping.md` explains the rules and the algorithm.
 
-pub mod bits;
 mod fabric;
 mod feasible;
 mod file;

@@ -132,20 +132,17 @@ impl<'p> Router<'p> {
         // Nets with little choice first: long ones, and those with many sinks.
         order.sort_by_key(|net| std::cmp::Reverse(kernel.nets[*net].wires.iter().map(|wire| windows[*wire].0).sum::<i32>()));
         let mut unreached = vec![0; kernel.nets.len()];
-        for round in 0..rounds.max(1) {
-            let mut moved = false;
+        for _ in 0..rounds.max(1) {
             for &net in &order {
                 let crowded = self.trees[net].branches.iter().any(|branch| self.is_crowded(branch, net));
-                let missing = self.trees[net].ends.len() < kernel.nets[net].wires.len() || unreached[net] > 0;
-                let strays = !missing && self.strays(net, windows);
-                if round == 0 || crowded || missing || strays {
+                let missing = self.trees[net].ends.len() < kernel.nets[net].wires.len();
+                if crowded || missing || unreached[net] > 0 || self.strays(net, windows) {
                     self.remove(net);
                     unreached[net] = self.grow(net, windows);
-                    moved = true;
                 }
             }
             let collisions = self.collisions();
-            if collisions.is_empty() && !(round == 0 && moved && unreached.iter().any(|n| *n > 0)) {
+            if collisions.is_empty() {
                 break;
             }
             for (link, slot, _) in collisions {
@@ -277,7 +274,7 @@ impl<'p> Router<'p> {
         let is_unit = kernel.vertices[body.source].place == Place::Unit;
         let single = is_unit && !self.trees[net].branches.is_empty();
         if !single {
-            self.frontier.offer(source.0, 0, 0.0, (NONE, 0, NONE));
+            self.frontier.offer(source.0, 0, 0.0, (NONE, NONE, NONE));
         }
         for (index, branch) in self.trees[net].branches.iter().enumerate() {
             let at = fabric.links[branch.link as usize].sink;
@@ -378,14 +375,12 @@ impl<'p> Router<'p> {
     /// Adds the way to a state to the tree, and the last step behind it; the number of its last branch.
     fn plant(&mut self, net: usize, mut state: usize, depth: usize, last: Option<(u32, u32)>) -> u32 {
         let mut steps = Vec::new();
-        let mut before = NONE;
+        // A way begins at the source, or at a branch of the tree, whose number stands where the slot would.
+        let mut before;
         loop {
             let (link, slot, previous) = self.frontier.step[state];
+            before = slot;
             if link == NONE {
-                // From the source, or from a branch of the tree, whose number stands where the slot would.
-                if state >= self.fabric().size().max(1) && previous == NONE && Frontier::depth(state) > 0 {
-                    before = slot;
-                }
                 break;
             }
             steps.push((link, slot));
@@ -411,10 +406,6 @@ impl<'p> Router<'p> {
 impl Frontier {
     fn state(element: u32, depth: usize) -> usize {
         element as usize * (LONGEST + 1) + depth
-    }
-
-    fn depth(state: usize) -> usize {
-        state % (LONGEST + 1)
     }
 
     fn begin(&mut self) {
