@@ -41,6 +41,9 @@ pub(super) struct Placer<'k> {
     around: Vec<u16>,
     slot_first: Vec<u32>,
     slot_room: Vec<u16>,
+    /// Cycles that operands can wait at each element.
+    depth: Vec<i32>,
+    granularity: Vec<u32>,
     /// Vertices that move together: those of a temporal group that are connected.
     cluster: Vec<Vec<usize>>,
     cluster_of: Vec<usize>,
@@ -59,6 +62,10 @@ pub(super) struct Weights {
 /// Scratch space of the cost.
 #[derive(Default)]
 struct Scratch {
+    /// The element of each vertex.
+    element: Vec<u32>,
+    /// For each pin the element at the inner end of its link.
+    inner: Vec<u32>,
     length: Vec<i32>,
     start: Vec<i32>,
     depth: Vec<i32>,
@@ -119,7 +126,24 @@ impl<'k> Placer<'k> {
             }
         }
         let (cluster, cluster_of) = clusters(kernel);
-        Placer { kernel, fabric, candidates, pins, pins_of, source_pin, sink_pin, around, slot_first, slot_room, cluster, cluster_of }
+        let depth = (0..size as u32).map(|element| fabric.delay_depth(element)).collect();
+        let granularity = fabric.adg.elements.iter().map(|element| element.granularity.max(1)).collect();
+        Placer {
+            kernel,
+            fabric,
+            candidates,
+            pins,
+            pins_of,
+            source_pin,
+            sink_pin,
+            around,
+            slot_first,
+            slot_room,
+            depth,
+            granularity,
+            cluster,
+            cluster_of,
+        }
     }
 
     /// Element and slot of a vertex.
@@ -172,20 +196,28 @@ impl<'k> Placer<'k> {
         (self.sink_pin[wire] != NONE).then_some(self.sink_pin[wire] as usize)
     }
 
+    /// Looks up where everything is.
+    fn locate(&self, placement: &Placement, scratch: &mut Scratch) {
+        scratch.element.clear();
+        scratch.element.extend((0..self.kernel.vertices.len()).map(|vertex| self.at(placement, vertex).0));
+        scratch.inner.clear();
+        scratch.inner.extend(self.pins.iter().enumerate().map(|(pin, body)| {
+            let link = self.fabric.links[self.position(placement, pin).0 as usize];
+            if self.kernel.vertices[body.vertex].place == Place::Input { link.sink } else { link.source }
+        }));
+    }
+
     /// Links of the shortest way of a wire.
-    fn length(&self, placement: &Placement, wire: usize) -> i32 {
+    fn length(&self, scratch: &Scratch, wire: usize) -> i32 {
         let body = &self.kernel.wires[wire];
         let (to, last) = match self.sink_pin(wire) {
-            Some(pin) => (self.fabric.links[self.position(placement, pin).0 as usize].source, 1),
-            None => (self.at(placement, body.sink).0, 0),
+            Some(pin) => (scratch.inner[pin], 1),
+            None => (scratch.element[body.sink], 0),
         };
         let hops = match self.source_pin(wire) {
-            Some(pin) => {
-                let link = self.fabric.links[self.position(placement, pin).0 as usize];
-                self.fabric.hops(link.sink, to) + 1
-            }
+            Some(pin) => self.fabric.hops(scratch.inner[pin], to) + 1,
             None => {
-                let from = self.at(placement, body.source).0;
+                let from = scratch.element[body.source];
                 if from == to && (last == 1 || self.cluster_of[body.source] == self.cluster_of[body.sink]) {
                     0
                 } else {
@@ -291,13 +323,16 @@ impl<'k> Placer<'k> {
     /// Times as the distances promise them: start of each vertex, links that each wire should have.
     fn estimate(&self, placement: &Placement, scratch: &mut Scratch) -> (i32, i32, i32) {
         let kernel = self.kernel;
-        let Scratch { length, start, depth, .. } = scratch;
+        self.locate(placement, scratch);
+        let mut length = std::mem::take(&mut scratch.length);
         length.clear();
-        length.extend((0..kernel.wires.len()).map(|wire| self.length(placement, wire)));
+        length.extend((0..kernel.wires.len()).map(|wire| self.length(scratch, wire)));
+        scratch.length = length;
+        let Scratch { length, start, depth, element, .. } = scratch;
         start.clear();
         start.resize(kernel.vertices.len(), 0);
         depth.clear();
-        depth.extend((0..kernel.vertices.len()).map(|vertex| self.fabric.delay_depth(self.at(placement, vertex).0)));
+        depth.extend(element.iter().map(|element| self.depth[*element as usize]));
         let (mut latency, mut total) = (0, 0);
         for &vertex in &kernel.order {
             let mut at = 0;
@@ -354,12 +389,8 @@ impl<'k> Placer<'k> {
         let mut overlap = 0;
         for (vertex, body) in self.kernel.vertices.iter().enumerate() {
             let (element, slot) = self.at(placement, vertex);
-            let parts = if body.place == Place::Unit && !body.temporal {
-                let granularity = self.fabric.adg.elements[crate::adg::ElementId::new(element as usize)].granularity.max(1);
-                body.width.div_ceil(granularity).max(1)
-            } else {
-                1
-            };
+            let dedicated = body.place == Place::Unit && !body.temporal;
+            let parts = if dedicated { body.width.div_ceil(self.granularity[element as usize]).max(1) } else { 1 };
             for part in slot..slot + parts {
                 let index = (self.slot_first[element as usize] + part) as usize;
                 if let (Some(count), Some(room)) = (scratch.count.get_mut(index), self.slot_room.get(index)) {
@@ -399,12 +430,13 @@ impl<'k> Placer<'k> {
         let mut best = (cost, placement.clone());
         let cooling = (heat.1 / heat.0).powf(1.0 / f64::from(moves.max(1)));
         let mut temperature = heat.0;
-        let holders = |placement: &Placement, spot: (u32, u32)| -> Option<usize> {
+        let mut undo: Vec<(bool, usize, u32)> = Vec::new();
+        let holder = |placement: &Placement, spot: (u32, u32)| -> Option<usize> {
             (0..self.cluster.len()).find(|cluster| self.at(placement, self.cluster[*cluster][0]) == spot)
         };
         for _ in 0..moves {
             temperature *= cooling;
-            let mut undo: Vec<(bool, usize, u32)> = Vec::new();
+            undo.clear();
             let things = self.cluster.len() + self.pins.len();
             let thing = rng.usize(..things.max(1));
             if thing < self.cluster.len() {
@@ -418,7 +450,7 @@ impl<'k> Placer<'k> {
                     continue;
                 }
                 let (old, new) = (self.at(placement, lead), candidates[number as usize]);
-                let other = holders(placement, new).filter(|_| self.slot_room[(self.slot_first[new.0 as usize] + new.1) as usize] == 1);
+                let other = holder(placement, new).filter(|_| self.slot_room[(self.slot_first[new.0 as usize] + new.1) as usize] == 1);
                 if let Some(other) = other {
                     let other_lead = self.cluster[other][0];
                     let Some(back) = self.candidates.of[other_lead].iter().position(|spot| *spot == old) else { continue };
@@ -447,10 +479,12 @@ impl<'k> Placer<'k> {
             if new_cost <= cost || rng.f64() < ((cost - new_cost) / temperature).exp() {
                 cost = new_cost;
                 if cost < best.0 {
-                    best = (cost, placement.clone());
+                    best.0 = cost;
+                    best.1.spot.clone_from(&placement.spot);
+                    best.1.position.clone_from(&placement.position);
                 }
             } else {
-                for (is_vertex, index, value) in undo.into_iter().rev() {
+                for (is_vertex, index, value) in undo.drain(..).rev() {
                     if is_vertex {
                         placement.spot[index] = value;
                     } else {

@@ -131,11 +131,11 @@ impl Trial {
 }
 
 /// Trials of a round.
-const ROUND: u64 = 4;
+const ROUND: u64 = 2;
 /// Rounds without a better mapping after which a search ends.
-const PATIENCE: u32 = 2;
+const PATIENCE: u32 = 1;
 /// Rounds without a legal mapping after which a search gives up.
-const DESPAIR: u32 = 40;
+const DESPAIR: u32 = 60;
 
 /// Maps a graph onto a fabric. `progress` is told of every round.
 pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut(Progress)) -> Outcome {
@@ -224,8 +224,8 @@ fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Tr
     let weights = Weights { latency: if links { 4.0 } else { 12.0 }, excess: 4.0, length };
     let local = best.filter(|best| best.faults == 0 && number % 2 == 1);
     let (mut placement, moves, heat) = match local {
-        Some(best) => (best.placement.clone(), size * 40, (6.0, 0.3)),
-        None => (placer.random(&mut rng), size * 120, (60.0, 0.4)),
+        Some(best) => (best.placement.clone(), size * 30, (6.0, 0.3)),
+        None => (placer.random(&mut rng), size * 100, (60.0, 0.4)),
     };
     placer.anneal(&mut placement, &weights, moves.min(60_000), heat, &mut rng);
     let (windows, _) = placer.windows(&placement);
