@@ -3,11 +3,16 @@
 //! [`Document::read`] takes a text to its tree of statements ([`syntax`]) and resolves the names to the [`Graph`] that everything else
 //! works on.
 
+pub mod adg;
 mod document;
 pub mod evaluate;
 pub mod graph;
 mod info;
+pub mod judge;
 mod lint;
+mod lower;
+mod machine;
+pub mod mapping;
 pub mod operations;
 mod recognize;
 mod resolve;
@@ -18,5 +23,7 @@ pub use document::Document;
 pub use graph::Graph;
 pub use info::{info, raw};
 pub use lint::lint;
+pub use lower::{Inputs, Timing, lower};
+pub use machine::Machine;
 pub use recognize::recognize;
 pub use rules::all as rules;
