@@ -114,6 +114,29 @@ pub struct Evaluation {
     pub firings: IndexVec<NodeId, u64>,
     /// What still waits for what at the end, for each connected part that did not run dry.
     pub waiting: Vec<Waiting>,
+    /// The connected parts, in the order of their first nodes.
+    pub parts: Vec<Part>,
+}
+
+/// A connected part of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Its nodes, arrays left out, in the order of the graph.
+    pub nodes: Vec<NodeId>,
+    /// Whether every node fires once for each row of every input.
+    pub regular: bool,
+}
+
+/// The sub-graphs of a graph as parts, for a graph that cannot be executed: regular where its inputs have equally many rows.
+pub(crate) fn parts(graph: &Graph, rows: &[u64]) -> Vec<Part> {
+    let of_group = |group| {
+        let nodes = graph.nodes.iter_enumerated().filter(|(_, node)| node.group == group && !matches!(node.kind, NodeKind::Array(_)));
+        let nodes: Vec<NodeId> = nodes.map(|(id, _)| id).collect();
+        let mut own = graph.inputs().zip(rows).filter(|((_, node, _), _)| node.group == group).map(|(_, rows)| rows);
+        let first = own.next();
+        Part { nodes, regular: own.all(|rows| Some(rows) == first) }
+    };
+    graph.groups.indices().map(of_group).filter(|part| !part.nodes.is_empty()).collect()
 }
 
 /// Why a graph was not evaluated to its end.
@@ -156,6 +179,7 @@ pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], settings: Settings, limits
         taken: vec![0; inputs.len()],
         firings: graph.nodes.iter().map(|_| 0).collect(),
         waiting: Vec::new(),
+        parts: Vec::new(),
     };
     let mut budget = limits.memory_bytes;
     for part in plan.parts() {
