@@ -43,12 +43,14 @@ fn report_unknown<'d>(lint: &mut Lint<'_>, node: &Node, name: &'d str, unknown: 
 }
 
 fn known(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction, operation: &Operation, written: &Written) {
-    let count = data(node).count();
-    let arity = operation.arity();
-    if !arity.contains(&count) {
-        let takes = if arity.start() == arity.end() { arity.start().to_string() } else { format!("{} to {}", arity.start(), arity.end()) };
-        let plural = if *arity.end() == 1 { "" } else { "s" };
-        lint.report(&rules::ARITY, node, format!("{} has {count}, {} takes {takes} operand{plural}", named(node), instruction.operation));
+    let (count, arity) = (data(node).count(), operation.arity());
+    // A control may stand for the operand that resets (`Acc64(a, ctrl=last{1: r})`).
+    let controls = usize::from(instruction.control.is_some());
+    let takes = if arity.start() == arity.end() { arity.start().to_string() } else { format!("{} to {}", arity.start(), arity.end()) };
+    if count + controls < *arity.start() {
+        lint.report(&rules::ARITY, node, format!("{} has {} of {takes}", named(node), plural(count)));
+    } else if count > *arity.end() {
+        lint.report(&rules::EXTRA_OPERAND, node, format!("{} has {} where it takes {takes}", named(node), plural(count)));
     }
     let results = operation.results as usize;
     if node.values.len() != results && !node.name.is_empty() {
@@ -70,4 +72,8 @@ fn known(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction, operation:
     if let Some(register) = register.filter(|register| !written.contains(&(node.group, *register))) {
         lint.report(&rules::REGISTER_UNWRITTEN, node, format!("{} reads `$Reg{register}`, which nothing writes", named(node)));
     }
+}
+
+fn plural(operands: usize) -> String {
+    format!("{operands} operand{}", if operands == 1 { "" } else { "s" })
 }
