@@ -287,6 +287,7 @@ impl<'a> Resolver<'a, '_> {
                 meaning = self.symbols.take(&underscored);
                 self.spelled(name, lane.to_owned());
                 if let Some(meaning) = &meaning {
+                    self.rename(&underscored, lane, meaning);
                     self.symbols.define(lane.to_owned(), meaning.clone(), name.span);
                 }
             }
@@ -300,6 +301,16 @@ impl<'a> Resolver<'a, '_> {
             None => self.undefined(lane, port.name.span),
         }
         self.graph.nodes[node].operands.push(Operand { role: Role::Data, source: Source::Constant(0) });
+    }
+
+    /// Gives the value that an operation made under one name another one.
+    fn rename(&mut self, from: &str, to: &str, meaning: &Meaning) {
+        let Meaning::Bits(bits) = meaning else { return };
+        for part in bits {
+            let node = &mut self.graph.nodes[part.node];
+            let names = std::iter::once(&mut node.name).chain(node.values.iter_mut().map(|value| &mut value.name));
+            names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+        }
     }
 
     /// The name as an assignment has it, where one defines it.

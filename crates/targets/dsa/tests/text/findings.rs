@@ -49,7 +49,7 @@ fn several_errors_come_in_one_go_with_their_places() {
             ("dfg-character", (4, 16)),
             ("dfg-number", (5, 16)),
             ("dfg-syntax", (6, 10)),
-            ("dfg-syntax", (7, 17)),
+            ("dfg-syntax", (7, 18)),
             ("dfg-syntax", (8, 17)),
         ]
     );
@@ -63,7 +63,7 @@ fn names_must_stand_for_something() {
     assert_eq!(around("z = Add_I64(a, $Reg8)"), ["dfg-undefined"]);
     assert_eq!(around("z = Add_I64(a, 1, ctrl=$aState & 8{0: d})"), ["dfg-state-port"]);
     assert_eq!(around("a = Copy(a)\nz = Add_I64(a, 1)"), ["dfg-duplicate"]);
-    assert_eq!(around("z = Add64(a, 1)\nz = Add64(a, 2)\n")[0], "dfg-redefined");
+    assert_eq!(around("z = Add64(a, 1)\nz = Add64(a, 2)"), ["dfg-unused-result", "dfg-redefined"]);
     assert_eq!(around("Input64: b source=m\nz = Add_I64(a, b)"), ["dfg-array"]);
     assert_eq!(around("Array: m 8 disk\nInput64: b source=m\nz = Add_I64(a, b)"), ["dfg-array-type"]);
     assert_eq!(around("Array: m\nInput64: b destination=m\nz = Add_I64(a, b)"), ["dfg-array-side"]);
