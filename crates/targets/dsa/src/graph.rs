@@ -30,7 +30,7 @@ pub enum Era {
     LaneLists,
     /// 2018 to 2020, stream-dataflow: operations like `Add64`, `control=`, slices as width and index.
     Legacy,
-    /// From 2021 on, DSAGEN and OverGen: operations like `Add_I64`, arrays, stated ports, pragmas.
+    /// From 2021 on, DSAGEN and `OverGen`: operations like `Add_I64`, arrays, stated ports, pragmas.
     Modern,
 }
 
