@@ -249,8 +249,13 @@ impl Actions {
     /// `a`: the operation is not executed.
     pub const ABSTAIN: Actions = Actions(16);
     /// Every action with its letters.
-    pub const LETTERS: [(Actions, &'static str); 5] =
-        [(Actions::HOLD_FIRST, "b1"), (Actions::HOLD_SECOND, "b2"), (Actions::DISCARD, "d"), (Actions::RESET, "r"), (Actions::ABSTAIN, "a")];
+    pub const LETTERS: [(Actions, &'static str); 5] = [
+        (Actions::HOLD_FIRST, "b1"),
+        (Actions::HOLD_SECOND, "b2"),
+        (Actions::DISCARD, "d"),
+        (Actions::RESET, "r"),
+        (Actions::ABSTAIN, "a"),
+    ];
 
     /// Whether all of these are among them.
     pub const fn has(self, other: Actions) -> bool {

@@ -34,9 +34,9 @@ struct Lint<'d> {
 }
 
 impl<'d> Lint<'d> {
-    fn report(&mut self, rule: &'static Rule, node: &Node, message: String) {
+    fn report(&mut self, rule: &'static Rule, node: &Node, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(node.span), message);
+        self.findings.report(rule, || lines.place(node.span), message.as_ref());
     }
 
     fn nodes(&self) -> impl Iterator<Item = (NodeId, &'d Node)> + use<'d> {

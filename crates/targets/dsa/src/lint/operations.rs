@@ -11,7 +11,8 @@ type Written = HashSet<(GroupId, u8)>;
 
 pub(super) fn check(lint: &mut Lint<'_>) {
     let mut unknown = HashSet::new();
-    let registers = |node: &Node| node.values.iter().flat_map(|value| &value.registers).map(|register| (node.group, *register)).collect::<Vec<_>>();
+    let registers =
+        |node: &Node| node.values.iter().flat_map(|value| &value.registers).map(|register| (node.group, *register)).collect::<Vec<_>>();
     let written: Written = lint.nodes().flat_map(|(_, node)| registers(node)).collect();
     for (_, node) in lint.nodes() {
         match &node.kind {
@@ -39,7 +40,11 @@ fn report_unknown<'d>(lint: &mut Lint<'_>, node: &Node, name: &'d str, unknown: 
     }
     let names: Vec<String> = operations::names().collect();
     let hint = closest(name, names.iter().map(String::as_str)).map(|found| format!("; did you mean `{found}`?"));
-    lint.report(&rules::UNKNOWN_OPERATION, node, format!("no table has an operation `{}`{}", crate::rules::clip(name, 60), hint.unwrap_or_default()));
+    lint.report(
+        &rules::UNKNOWN_OPERATION,
+        node,
+        format!("no table has an operation `{}`{}", crate::rules::clip(name, 60), hint.unwrap_or_default()),
+    );
 }
 
 fn known(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction, operation: &Operation, written: &Written) {

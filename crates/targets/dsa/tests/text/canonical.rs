@@ -13,25 +13,30 @@ fn format(text: &str) -> String {
 /// A graph without what depends on where things stand in the text, and on how old its form is.
 fn meaning(graph: &Graph) -> impl PartialEq + std::fmt::Debug {
     let nodes: Vec<Node> = graph.nodes.iter().map(|node| Node { span: Default::default(), ..node.clone() }).collect();
-    (graph.groups.clone(), nodes, graph.edges.clone(), graph.tasks.iter().map(|task| (task.head.clone(), task.body.clone())).collect::<Vec<_>>())
+    (
+        graph.groups.clone(),
+        nodes,
+        graph.edges.clone(),
+        graph.tasks.iter().map(|task| (task.head.clone(), task.body.clone())).collect::<Vec<_>>(),
+    )
 }
 
 #[test]
 fn every_form_becomes_the_modern_one() {
     let older = "InputVec: in [0, 1]\nInput : last ;x=Add64( in0,in1,control = last {0:d,1: r|b1} )\n\n\n\nOutputVec: x\n";
     assert_eq!(format(older), "Input64: in[2]\nInput64: last\nx = Add64(in0, in1, ctrl=last{0: d, 1: r|b1})\n\nOutput64: x\n");
-    let specification = "dma a 128\n—-\n#pragma cmd 1\nInput64 foo[2] source=a stated\nc = Add_I64(foo_0, foo_1, ctrl=$foo_State & 8{0: d})\nOutput64 c";
+    let specification =
+        "dma a 128\n—-\n#pragma cmd 1\nInput64 foo[2] source=a stated\nc = Add_I64(foo_0, foo_1, ctrl=$foo_State & 8{0: d})\nOutput64 c";
     let canonical = "Array: a 128 dma\n----\n#pragma cmd=1\nInput64: foo[2] stated source=a\n\
                      c = Add_I64(foo0, foo1, ctrl=$fooState & 8{0: d})\nOutput64: c\n";
     assert_eq!(format(specification), canonical);
     let lanes = "Input64: a\nc_0 = Copy(a)\nc_1 = Copy(c_0)\n#pragma $Reg0 c_2\nc_2 = Add_I64($Reg0, c_1)\nOutput64: c[3]\n";
-    assert_eq!(
-        format(lanes),
-        "Input64: a\nc0 = Copy(a)\nc1 = Copy(c0)\n#pragma $Reg0 c2\nc2 = Add_I64($Reg0, c1)\nOutput64: c[3]\n"
-    );
+    assert_eq!(format(lanes), "Input64: a\nc0 = Copy(a)\nc1 = Copy(c0)\n#pragma $Reg0 c2\nc2 = Add_I64($Reg0, c1)\nOutput64: c[3]\n");
     assert_eq!(format("Input: a\nb = Add16(a:16:1, a:16:0)\nOutput: b\n"), "Input64: a\nb = Add16(a:16:31, a:0:15)\nOutput64: b\n");
-    assert_eq!(format("Array: a\nArray: b spm\nInput: x source=a\nInput: y source=b\nOutput: x\nOutput: y"),
-        "Array: a 64 dma\nArray: b 64 spm\nInput64: x source=a\nInput64: y source=b\nOutput64: x\nOutput64: y\n");
+    assert_eq!(
+        format("Array: a\nArray: b spm\nInput: x source=a\nInput: y source=b\nOutput: x\nOutput: y"),
+        "Array: a 64 dma\nArray: b 64 spm\nInput64: x source=a\nInput64: y source=b\nOutput64: x\nOutput64: y\n"
+    );
 }
 
 #[test]
@@ -51,8 +56,12 @@ fn formatting_twice_is_formatting_once_and_keeps_the_graph() {
         let after = read(&text);
         assert_eq!(after.format().unwrap(), text, "{}", path.display());
         assert_eq!(meaning(&after.graph), meaning(&before.graph), "{}", path.display());
-        let spelled: Vec<&str> =
-            after.findings.iter().map(|finding| finding.rule.code).filter(|code| ["dfg-spelling", "dfg-older-form"].contains(code)).collect();
+        let spelled: Vec<&str> = after
+            .findings
+            .iter()
+            .map(|finding| finding.rule.code)
+            .filter(|code| ["dfg-spelling", "dfg-older-form"].contains(code))
+            .collect();
         assert!(spelled.is_empty(), "{}: {spelled:?}", path.display());
     }
 }

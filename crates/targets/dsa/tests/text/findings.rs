@@ -138,6 +138,10 @@ fn controls_must_be_able_to_work() {
 #[test]
 fn every_rule_can_be_explained() {
     for rule in chipless_dsa::rules() {
-        assert!(!rule.summary.is_empty() && !rule.explanation.is_empty() && !rule.remedy.is_empty() && !rule.source.is_empty(), "{}", rule.code);
+        assert!(
+            !rule.summary.is_empty() && !rule.explanation.is_empty() && !rule.remedy.is_empty() && !rule.source.is_empty(),
+            "{}",
+            rule.code
+        );
     }
 }

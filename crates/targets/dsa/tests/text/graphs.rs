@@ -58,7 +58,8 @@ fn nodes_edges_and_values_are_numbered_in_the_order_of_the_file() {
 
 #[test]
 fn the_state_of_a_port_is_its_first_value() {
-    let document = read("Input64: a stated\n#pragma $Reg2 s\ns = Add_I64(a, $Reg2, ctrl=$aState & 8{0: d, 8: r|b1})\nOutput64: s state=a\n");
+    let document =
+        read("Input64: a stated\n#pragma $Reg2 s\ns = Add_I64(a, $Reg2, ctrl=$aState & 8{0: d, 8: r|b1})\nOutput64: s state=a\n");
     let graph = &document.graph;
     assert_eq!(operands(graph, "s"), ["0.1[0..63]", "$2", "0.0[0..7]"]);
     let NodeKind::Instruction(instruction) = &graph.nodes[1].kind else { panic!("{:?}", graph.nodes[1]) };
@@ -73,9 +74,14 @@ fn the_state_of_a_port_is_its_first_value() {
 
 #[test]
 fn arrays_feed_inputs_and_end_outputs() {
-    let document = read("Array: m\nArray: t 0 gen\nInput64: a source=m\nInput64: i source=t\nb = Add_I64(a, i)\nOutput64: b destination=m\n");
+    let document =
+        read("Array: m\nArray: t 0 gen\nInput64: a source=m\nInput64: i source=t\nb = Add_I64(a, i)\nOutput64: b destination=m\n");
     let graph = &document.graph;
-    let kinds: Vec<_> = graph.nodes.iter().filter_map(|node| if let NodeKind::Array(array) = node.kind { Some((array.kind, array.size)) } else { None }).collect();
+    let kinds: Vec<_> = graph
+        .nodes
+        .iter()
+        .filter_map(|node| if let NodeKind::Array(array) = node.kind { Some((array.kind, array.size)) } else { None })
+        .collect();
     assert_eq!(kinds, [(ArrayKind::Dma, 64), (ArrayKind::Generate, 0)]);
     assert_eq!(operands(graph, "a"), ["0.0[0..63]"]);
     assert_eq!(operands(graph, "m"), ["5.0[0..63]"]);

@@ -22,7 +22,8 @@ fn codes(text: &str) -> Vec<&'static str> {
 /// Files of a folder of fixtures, each with its bytes.
 fn fixtures(folder: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/dsa").join(folder);
-    let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "dfg"));
+    let files =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "dfg"));
     let mut files: Vec<(PathBuf, Vec<u8>)> = files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
     files.sort();
     assert!(!files.is_empty(), "{} holds no fixtures", folder.display());
