@@ -1,4 +1,4 @@
-//! Dataflow graphs for spatial accelerators: the DFG text of DSAGEN and OverGen, and of the tools before them.
+//! Dataflow graphs for spatial accelerators: the DFG text of DSAGEN and `OverGen`, and of the tools before them.
 //!
 //! [`Document::read`] takes a text to its tree of statements ([`syntax`]) and resolves the names to the [`Graph`] that everything else
 //! works on.
