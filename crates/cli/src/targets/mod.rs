@@ -1,5 +1,6 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
+mod dsa;
 mod neuron;
 mod npu;
 pub(crate) mod spu;
@@ -19,21 +20,24 @@ pub(crate) enum Target {
     Npu,
     Neuron,
     Spu,
+    Dsa,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), or an IOSpec (YAML), an FQIR plan (JSON) or a .femto container";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), an IOSpec (YAML), an \
+                                       FQIR plan (JSON), a .femto container, or a dataflow graph (DFG text)";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
-        if chipless_npu::recognize(bytes) {
-            return Some(Target::Npu);
-        }
-        if chipless_neuron::recognize(bytes) {
-            return Some(Target::Neuron);
-        }
-        chipless_spu::recognize(bytes).then_some(Target::Spu)
+        type Recognize = fn(&[u8]) -> bool;
+        let known: [(Target, Recognize); 4] = [
+            (Target::Npu, chipless_npu::recognize),
+            (Target::Neuron, chipless_neuron::recognize),
+            (Target::Spu, chipless_spu::recognize),
+            (Target::Dsa, chipless_dsa::recognize),
+        ];
+        known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -41,12 +45,14 @@ impl Target {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
             Target::Spu => "spu",
+            Target::Dsa => "dsa",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all()).chain(chipless_spu::rules())
+        let machines = chipless_npu::rules().chain(chipless_neuron::rules::all());
+        machines.chain(chipless_spu::rules()).chain(chipless_dsa::rules())
     }
 
     /// Whether a part is packed into the file, so that places in it count from its own start.
@@ -75,6 +81,7 @@ impl Target {
             Target::Npu => npu::read(source, &mut once)?,
             Target::Neuron => neuron::read(source, limits, &mut once)?,
             Target::Spu => spu::read(source, limits, &mut once)?,
+            Target::Dsa => dsa::read(source, limits, &mut once),
         }
         done.ok_or_else(Vec::new)
     }
@@ -106,6 +113,11 @@ pub(crate) trait Document {
 
     /// What was found while reading.
     fn findings(&self) -> &[Finding];
+
+    /// Whether the document is all that the file says; otherwise findings say what is missing, and only `check` goes on.
+    fn is_complete(&self) -> bool {
+        true
+    }
 
     /// The memory that a load takes; `None` for targets whose files do not say.
     fn memory(&self) -> Option<Node> {
@@ -158,6 +170,9 @@ pub(crate) struct LoweringOptions {
     /// A table of vendor kernels (npu).
     #[arg(long, value_name = "FILE.toml")]
     kernel_table: Option<PathBuf>,
+    /// A mapping of the graph onto its fabric, whose time the program then takes (dsa).
+    #[arg(long = "map", value_name = "FILE.json")]
+    mapping: Option<PathBuf>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
@@ -167,7 +182,18 @@ pub(crate) struct LoweringOptions {
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
+    mapping: Option<PathBuf>,
     limits: Limits,
+    data: Data,
+}
+
+/// The data of a run, for targets whose programs are as long as their inputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Data {
+    /// `NAME=FILE.npy`.
+    pub(crate) arrays: Vec<String>,
+    /// Of the random data for inputs without an array.
+    pub(crate) seed: u64,
 }
 
 impl LoweringOptions {
@@ -184,7 +210,7 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, limits: self.limits()? })
+        Ok(Lowering { machine, kernels, mapping: self.mapping.clone(), limits: self.limits()?, data: Data::default() })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -205,6 +231,11 @@ impl LoweringOptions {
 }
 
 impl Lowering {
+    /// The same for a run with these data.
+    pub(crate) fn with_data(self, data: Data) -> Lowering {
+        Lowering { data, ..self }
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
