@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod explain;
+pub(crate) mod format;
 pub(crate) mod info;
 pub(crate) mod list;
 pub(crate) mod pack;
@@ -35,7 +36,12 @@ impl Opened {
     /// Reads the file and does something with its document.
     fn with_document<T>(&self, limits: &Limits, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
         let source = Source { bytes: &self.bytes };
-        let done = self.target.with_document(source, limits, then);
+        let done = self.target.with_document(source, limits, |document| {
+            if !document.is_complete() {
+                return Err(self.refuse("cannot be read", document.findings(), Exit::Unusable));
+            }
+            then(document)
+        });
         done.unwrap_or_else(|findings| Err(self.refuse("cannot be read", &findings, Exit::Unusable)))
     }
 

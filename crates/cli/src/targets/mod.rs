@@ -1,5 +1,6 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
+mod dsa;
 mod neuron;
 mod npu;
 
@@ -15,30 +16,35 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
+    Dsa,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a dataflow graph (DFG text)";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
         if chipless_npu::recognize(bytes) {
             return Some(Target::Npu);
         }
-        chipless_neuron::recognize(bytes).then_some(Target::Neuron)
+        if chipless_neuron::recognize(bytes) {
+            return Some(Target::Neuron);
+        }
+        chipless_dsa::recognize(bytes).then_some(Target::Dsa)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Dsa => "dsa",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all())
+        chipless_npu::rules().chain(chipless_neuron::rules::all()).chain(chipless_dsa::rules())
     }
 
     /// Reads a file of this target and does something with it; the findings say why it cannot be read.
@@ -53,6 +59,7 @@ impl Target {
         match self {
             Target::Npu => npu::read(source, &mut once)?,
             Target::Neuron => neuron::read(source, limits, &mut once)?,
+            Target::Dsa => dsa::read(source, limits, &mut once),
         }
         done.ok_or_else(Vec::new)
     }
@@ -79,6 +86,11 @@ pub(crate) trait Document {
 
     /// What was found while reading.
     fn findings(&self) -> &[Finding];
+
+    /// Whether the document is all that the file says; otherwise findings say what is missing, and only `check` goes on.
+    fn is_complete(&self) -> bool {
+        true
+    }
 
     /// The memory that a load takes; `None` for targets whose files do not say.
     fn memory(&self) -> Option<Node> {

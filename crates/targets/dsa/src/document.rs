@@ -29,7 +29,7 @@ impl<'a> Document<'a> {
     pub fn read(bytes: &'a [u8], limits: &Limits) -> Document<'a> {
         let lines = Lines::new(bytes);
         let (file, mut findings) = parse(bytes, &lines, limits);
-        let readable = !findings.iter().any(Finding::is_error);
+        let readable = file.unreadable == 0 && !findings.iter().any(Finding::is_error);
         let (graph, spelling, more) = resolve(&file, &lines, limits);
         findings.extend(more);
         Document { bytes, lines, file, graph, findings, spelling, readable }

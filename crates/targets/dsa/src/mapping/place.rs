@@ -16,6 +16,8 @@ pub(super) struct Pin {
     /// Lane, in order; the state has none.
     lane: Option<u32>,
     width: u32,
+    /// Its width among those of all pins.
+    class: usize,
 }
 
 /// Where everything is.
@@ -44,6 +46,8 @@ pub(super) struct Placer<'k> {
     /// Cycles that operands can wait at each element.
     depth: Vec<i32>,
     granularity: Vec<u32>,
+    /// For each width of a pin and each port: links and slots that such a pin can take.
+    spots: Vec<Vec<Vec<(u32, u32)>>>,
     /// Vertices that move together: those of a temporal group that are connected.
     cluster: Vec<Vec<usize>>,
     cluster_of: Vec<usize>,
@@ -74,7 +78,7 @@ struct Scratch {
 
 impl<'k> Placer<'k> {
     pub(super) fn new(kernel: &'k Kernel, fabric: &'k Fabric<'k>, candidates: &'k Candidates) -> Placer<'k> {
-        let mut pins = Vec::new();
+        let mut pins: Vec<Pin> = Vec::new();
         let mut source_pin = vec![NONE; kernel.wires.len()];
         let mut sink_pin = vec![NONE; kernel.wires.len()];
         let mut pins_of = vec![Vec::new(); kernel.vertices.len()];
@@ -86,7 +90,7 @@ impl<'k> Placer<'k> {
                         source_pin[*wire] = pins.len() as u32;
                     }
                     pins_of[vertex].push(pins.len());
-                    pins.push(Pin { vertex, wires: net.wires.clone(), lane, width: body.width.min(net.width).max(1) });
+                    pins.push(Pin { vertex, wires: net.wires.clone(), lane, width: net.width.max(1), class: 0 });
                 }
             } else if body.place == Place::Output {
                 let mut of_net: Vec<(usize, usize)> = Vec::new();
@@ -99,7 +103,7 @@ impl<'k> Placer<'k> {
                     let known = of_net.iter().find(|(net, _)| *net == key).map(|(_, pin)| *pin);
                     let pin = known.unwrap_or_else(|| {
                         pins_of[vertex].push(pins.len());
-                        pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width });
+                        pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width.max(1), class: 0 });
                         of_net.push((key, pins.len() - 1));
                         pins.len() - 1
                     });
@@ -126,6 +130,13 @@ impl<'k> Placer<'k> {
             }
         }
         let (cluster, cluster_of) = clusters(kernel);
+        let mut widths: Vec<u32> = pins.iter().map(|pin| pin.width).collect();
+        widths.sort_unstable();
+        widths.dedup();
+        for pin in &mut pins {
+            pin.class = widths.binary_search(&pin.width).unwrap_or(0);
+        }
+        let spots = widths.iter().map(|width| spots(fabric, *width)).collect();
         let depth = (0..size as u32).map(|element| fabric.delay_depth(element)).collect();
         let granularity = fabric.adg.elements.iter().map(|element| element.granularity.max(1)).collect();
         Placer {
@@ -141,6 +152,7 @@ impl<'k> Placer<'k> {
             slot_room,
             depth,
             granularity,
+            spots,
             cluster,
             cluster_of,
         }
@@ -151,37 +163,21 @@ impl<'k> Placer<'k> {
         self.candidates.of[vertex].get(placement.spot[vertex] as usize).copied().unwrap_or_default()
     }
 
-    /// Positions of a pin on the port where its vertex is: how many there are.
+    /// Positions of a pin on a port: how many there are.
     fn positions(&self, pin: &Pin, port: u32) -> u32 {
-        if pin.lane.is_none() {
-            return 1;
-        }
-        let outgoing = self.kernel.vertices[pin.vertex].place == Place::Input;
-        self.fabric.data_links(port, outgoing).iter().map(|link| self.per_link(*link, pin.width)).sum()
+        if pin.lane.is_none() { 1 } else { self.spots[pin.class][port as usize].len() as u32 }
     }
 
-    fn per_link(&self, link: u32, width: u32) -> u32 {
-        (self.fabric.links[link as usize].slots / self.fabric.slots_for(link, width)).max(1)
-    }
-
-    /// Link and slot of a position of a pin.
+    /// Link and slot of a pin.
     pub(super) fn position(&self, placement: &Placement, pin: usize) -> (u32, u32) {
         let body = &self.pins[pin];
         let (port, _) = self.at(placement, body.vertex);
-        let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
         if body.lane.is_none() {
+            let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
             let links = if outgoing { &self.fabric.outputs[port as usize] } else { &self.fabric.inputs[port as usize] };
             return (links.first().copied().unwrap_or(0), 0);
         }
-        let mut left = placement.position[pin];
-        for &link in self.fabric.data_links(port, outgoing) {
-            let here = self.per_link(link, body.width);
-            if left < here {
-                return (link, left * self.fabric.slots_for(link, body.width));
-            }
-            left -= here;
-        }
-        (0, 0)
+        self.spots[body.class][port as usize].get(placement.position[pin] as usize).copied().unwrap_or_default()
     }
 
     fn is_ordered(&self, port: u32) -> bool {
@@ -518,6 +514,19 @@ impl<'k> Placer<'k> {
             }
         }
     }
+}
+
+/// For each port: the links and slots that a pin of a width can take, in order.
+fn spots(fabric: &Fabric<'_>, width: u32) -> Vec<Vec<(u32, u32)>> {
+    let mut of = vec![Vec::new(); fabric.size()];
+    let inputs = fabric.input_ports.iter().map(|port| (*port, true));
+    for (port, outgoing) in inputs.chain(fabric.output_ports.iter().map(|port| (*port, false))) {
+        for &link in fabric.data_links(port, outgoing) {
+            let (parts, slots) = (fabric.slots_for(link, width), fabric.links[link as usize].slots);
+            of[port as usize].extend((0..slots).step_by(parts as usize).filter(|slot| slot + parts <= slots).map(|slot| (link, slot)));
+        }
+    }
+    of
 }
 
 /// Connected instructions of a temporal group have one element; everything else is a cluster of its own.

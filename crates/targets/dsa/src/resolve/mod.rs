@@ -69,6 +69,7 @@ pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -
         pragmas: Pragmas::default(),
         pending: Vec::new(),
         registers: HashMap::new(),
+        aliases: Vec::new(),
         findings: Findings::new(limits),
         values: 0,
         reported: HashSet::new(),
@@ -82,6 +83,7 @@ pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -
         }
     }
     resolver.pragmas_lost();
+    resolver.aliases_unused();
     (resolver.graph, resolver.spelling, resolver.findings.done())
 }
 
@@ -99,6 +101,8 @@ struct Resolver<'a, 'f> {
     pending: Vec<Name<'a>>,
     /// Registers for results to come, by name.
     registers: HashMap<&'a str, Vec<(u8, Span)>>,
+    /// Names for values that no operation makes.
+    aliases: Vec<Name<'a>>,
     findings: Findings,
     /// Values so far.
     values: u64,
@@ -159,7 +163,7 @@ impl<'a> Resolver<'a, '_> {
     /// Defines the name of a result. The older tools let a later one take the name; newer ones refuse.
     fn define_result(&mut self, name: Name<'a>, meaning: Meaning) {
         let first = self.symbols.place(name.text);
-        if let Some(first) = first {
+        if let Some(first) = first.or_else(|| self.spelling.names.contains_key(name.text).then_some(name.span)) {
             let rule = if self.graph.era == Era::Modern { &rules::DUPLICATE } else { &rules::REDEFINED };
             self.twice(rule, name.text, name.span, first);
         }
@@ -275,13 +279,16 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn output_lane(&mut self, node: NodeId, port: &ast::Port<'a>, lane: &str, index: u32) {
-        let mut meaning = self.symbols.get(lane).cloned();
+        let mut meaning = self.symbols.take(lane);
         if meaning.is_none() {
             // The specification names lanes `name_0`; the definition was made under that name.
             let underscored = format!("{}_{index}", port.name.text);
             if let Some(name) = self.assigned(&underscored) {
-                meaning = self.symbols.get(&underscored).cloned();
+                meaning = self.symbols.take(&underscored);
                 self.spelled(name, lane.to_owned());
+                if let Some(meaning) = &meaning {
+                    self.symbols.define(lane.to_owned(), meaning.clone(), name.span);
+                }
             }
         }
         match meaning {
@@ -418,6 +425,14 @@ impl<'a> Resolver<'a, '_> {
                 self.pending.push(key);
             }
             None => self.report(&rules::PRAGMA_VALUE, value.span, format!("`{}` takes a number, not `{}`", key.text, value.text)),
+        }
+    }
+
+    fn aliases_unused(&mut self) {
+        for name in std::mem::take(&mut self.aliases) {
+            if self.symbols.is_unused(name.text, name.span) {
+                self.report(&rules::UNUSED_NAME, name.span, format!("nothing uses `{}`", name.text));
+            }
         }
     }
 

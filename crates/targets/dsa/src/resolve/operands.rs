@@ -3,6 +3,7 @@
 use super::symbols::{Bits, Meaning};
 use super::{MAX_OPERAND_BITS, Resolver, register_of, rules, suggestion};
 use crate::graph::{Actions, Composite, Control, Instruction, NodeId, NodeKind, Operand, Role, Source};
+use crate::operations::{self, Generation};
 use crate::rules::syntax;
 use crate::syntax::Span;
 use crate::syntax::ast::{Argument, Assignment, Call, Entry, Expression, Name, Term};
@@ -41,6 +42,7 @@ impl<'a> Resolver<'a, '_> {
                     _ => {}
                 }
                 self.define_result(names[0], meaning);
+                self.aliases.push(names[0]);
             }
         }
     }
@@ -78,7 +80,12 @@ impl<'a> Resolver<'a, '_> {
                     continue;
                 }
                 Meaning::Integer(value) => Source::Constant(value),
-                Meaning::Float(value) => Source::Constant(float_bits(operation, value)),
+                Meaning::Float(value) => {
+                    if element(operation).is_some_and(|(_, _, lanes)| lanes > 1) {
+                        self.report(&rules::FLOAT_CONSTANT, call.span, format!("`{operation}` takes {value:?} as one number of 64 bits"));
+                    }
+                    Source::Constant(float_bits(operation, value))
+                }
                 Meaning::Register(register) => Source::Register(register),
                 Meaning::Unknown => Source::Constant(0),
             };
@@ -255,14 +262,14 @@ impl<'a> Resolver<'a, '_> {
     }
 
     fn lookup(&mut self, name: Name<'a>) -> Meaning {
-        if let Some(meaning) = self.symbols.get(name.text) {
-            return meaning.clone();
+        if let Some(meaning) = self.symbols.take(name.text) {
+            return meaning;
         }
         if let Some(register) = register_of(name.text) {
             return Meaning::Register(register);
         }
         if let Some(real) = self.symbols.respell(name.text)
-            && let Some(meaning) = self.symbols.get(&real).cloned()
+            && let Some(meaning) = self.symbols.take(&real)
         {
             self.spelled(name, real);
             return meaning;
@@ -327,11 +334,14 @@ fn element(operation: &str) -> Option<(u8, u32, u32)> {
 
 /// Whether an operation has a name of the newer generation.
 pub(super) fn is_modern(operation: &str) -> bool {
-    element(operation).is_some()
+    operations::lookup(operation).map_or_else(|| element(operation).is_some(), |found| found.generation != Generation::Older)
 }
 
-/// Bits of the result of an operation, by its name.
+/// Bits of the result of an operation: those of the table, and for a name that is not there what the name says.
 fn result_bits(operation: &str) -> u32 {
+    if let Some(known) = operations::lookup(operation) {
+        return known.width.clamp(1, MAX_OPERAND_BITS);
+    }
     if let Some((_, bits, lanes)) = element(operation) {
         return bits * lanes;
     }

@@ -70,4 +70,10 @@ crate::rules::rules! {
     UNITS Error "dfg-units" "a list of units that cannot be"
         "Each operation of a composite node takes at least one unit."
         "Correct the counts." "dsa-scheduler, grammar of the parser";
+    FLOAT_CONSTANT Warning "dfg-float-constant" "one floating-point constant for several elements"
+        "A single constant is 64 bits wide. An operation on two elements of 32 bits takes half of it for each."
+        "Write one constant for each element: `1.5 1.5`." "dsa-scheduler, grammar of the parser";
+    UNUSED_NAME Warning "dfg-unused-name" "a name that nothing uses"
+        "The name stands for a value, a slice or a concatenation, and neither an operation nor an output takes it. Lanes of an output are found by name: often a port has fewer lanes than were prepared."
+        "Remove the line, or use the name." "Chipless";
 }

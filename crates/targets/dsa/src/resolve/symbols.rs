@@ -35,10 +35,16 @@ pub(super) enum Meaning {
     Unknown,
 }
 
+struct Symbol {
+    meaning: Meaning,
+    span: Span,
+    used: bool,
+}
+
 /// Names of values.
 #[derive(Default)]
 pub(super) struct Symbols<'a> {
-    names: HashMap<String, (Meaning, Span)>,
+    names: HashMap<String, Symbol>,
     /// Lanes of every port with several, by the name of the port.
     ports: HashMap<&'a str, u32>,
 }
@@ -46,16 +52,28 @@ pub(super) struct Symbols<'a> {
 impl<'a> Symbols<'a> {
     /// Defines a name, in place of what it stood for.
     pub(super) fn define(&mut self, name: String, meaning: Meaning, span: Span) {
-        self.names.insert(name, (meaning, span));
+        self.names.insert(name, Symbol { meaning, span, used: false });
     }
 
     /// Where a name is defined.
     pub(super) fn place(&self, name: &str) -> Option<Span> {
-        self.names.get(name).map(|(_, span)| *span)
+        self.names.get(name).map(|symbol| symbol.span)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Meaning> {
-        self.names.get(name).map(|(meaning, _)| meaning)
+        self.names.get(name).map(|symbol| &symbol.meaning)
+    }
+
+    /// What a name stands for, for somebody who uses it.
+    pub(super) fn take(&mut self, name: &str) -> Option<Meaning> {
+        let symbol = self.names.get_mut(name)?;
+        symbol.used = true;
+        Some(symbol.meaning.clone())
+    }
+
+    /// Whether the definition of a name at this place is still the one that counts, and unused.
+    pub(super) fn is_unused(&self, name: &str, span: Span) -> bool {
+        self.names.get(name).is_some_and(|symbol| symbol.span == span && !symbol.used)
     }
 
     /// Remembers a port with several lanes.

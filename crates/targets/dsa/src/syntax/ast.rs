@@ -10,6 +10,8 @@ pub struct File<'a> {
     pub statements: Vec<Statement<'a>>,
     /// Comments in the order of the file.
     pub comments: Vec<Comment<'a>>,
+    /// How many statements could not be read.
+    pub unreadable: usize,
 }
 
 /// `# …` to the end of the line, or `/* … */`.

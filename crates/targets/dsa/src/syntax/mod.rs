@@ -55,6 +55,7 @@ impl<'a> Lines<'a> {
     /// The place of a span, for a finding.
     pub fn place(&self, span: Span) -> Place {
         let (line, column) = self.position(span.start);
-        Place::file().in_part(format!("{line}:{column}"))
+        let bytes = Place::bytes(span.start.into(), span.end.saturating_sub(span.start).into());
+        Place { position: Some((line as u32, column as u32)), ..bytes }
     }
 }

@@ -34,8 +34,10 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
             break;
         }
         let start = parser.span;
-        if let Ok(Some(kind)) = parser.statement() {
-            file.statements.push(Statement { kind, span: start.to(parser.last) });
+        match parser.statement() {
+            Ok(Some(kind)) => file.statements.push(Statement { kind, span: start.to(parser.last) }),
+            Ok(None) => {}
+            Err(Unreadable) => file.unreadable += 1,
         }
         ended = parser.end_of_statement();
     }
