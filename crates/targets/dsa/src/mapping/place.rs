@@ -36,8 +36,7 @@ pub(super) struct Placer<'k> {
     pub(super) candidates: &'k Candidates,
     pub(super) pins: Vec<Pin>,
     pins_of: Vec<Vec<usize>>,
-    /// The pin at the source, at the sink of each wire.
-    source_pin: Vec<u32>,
+    /// The pin at the sink of each wire.
     sink_pin: Vec<u32>,
     /// Distances from processing elements, as [`Fabric::hops_out`], but around where both ends are the same.
     around: Vec<u16>,
@@ -48,12 +47,32 @@ pub(super) struct Placer<'k> {
     granularity: Vec<u32>,
     /// For each width of a pin and each port: links and slots that such a pin can take.
     spots: Vec<Vec<Vec<(u32, u32)>>>,
+    /// Wires in the order of their sinks, and where those of each vertex are.
+    timed: Vec<TimedWire>,
+    into: Vec<std::ops::Range<usize>>,
+    /// For each vertex its outgoing wires, as numbers in `timed`.
+    out_of: Vec<Vec<u32>>,
     /// Vertices that move together: those of a temporal group that are connected.
     cluster: Vec<Vec<usize>>,
     cluster_of: Vec<usize>,
 }
 
 const NONE: u32 = u32::MAX;
+
+/// A wire as the cost looks at it, in one place of memory.
+#[derive(Clone, Copy, Debug)]
+struct TimedWire {
+    wire: u32,
+    source: u32,
+    sink: u32,
+    source_pin: u32,
+    sink_pin: u32,
+    /// Latency of the source.
+    latency: i32,
+    timed: bool,
+    /// Whether both ends can be on one element without a link between them.
+    together: bool,
+}
 
 /// Weights of the cost.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +91,6 @@ struct Scratch {
     inner: Vec<u32>,
     length: Vec<i32>,
     start: Vec<i32>,
-    depth: Vec<i32>,
     count: Vec<u16>,
 }
 
@@ -137,6 +155,27 @@ impl<'k> Placer<'k> {
             pin.class = widths.binary_search(&pin.width).unwrap_or(0);
         }
         let spots = widths.iter().map(|width| spots(fabric, *width)).collect();
+        let mut timed = Vec::with_capacity(kernel.wires.len());
+        let mut into = vec![0..0; kernel.vertices.len()];
+        let mut out_of = vec![Vec::new(); kernel.vertices.len()];
+        for &vertex in &kernel.order {
+            let first = timed.len();
+            for &wire in &kernel.vertices[vertex].inputs {
+                let body = &kernel.wires[wire];
+                out_of[body.source].push(timed.len() as u32);
+                timed.push(TimedWire {
+                    wire: wire as u32,
+                    source: body.source as u32,
+                    sink: vertex as u32,
+                    source_pin: source_pin[wire],
+                    sink_pin: sink_pin[wire],
+                    latency: kernel.vertices[body.source].latency,
+                    timed: body.timed,
+                    together: sink_pin[wire] != NONE || cluster_of[body.source] == cluster_of[vertex],
+                });
+            }
+            into[vertex] = first..timed.len();
+        }
         let depth = (0..size as u32).map(|element| fabric.delay_depth(element)).collect();
         let granularity = fabric.adg.elements.iter().map(|element| element.granularity.max(1)).collect();
         Placer {
@@ -145,7 +184,6 @@ impl<'k> Placer<'k> {
             candidates,
             pins,
             pins_of,
-            source_pin,
             sink_pin,
             around,
             slot_first,
@@ -153,6 +191,9 @@ impl<'k> Placer<'k> {
             depth,
             granularity,
             spots,
+            timed,
+            into,
+            out_of,
             cluster,
             cluster_of,
         }
@@ -184,10 +225,6 @@ impl<'k> Placer<'k> {
         self.fabric.adg.elements[crate::adg::ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered)
     }
 
-    pub(super) fn source_pin(&self, wire: usize) -> Option<usize> {
-        (self.source_pin[wire] != NONE).then_some(self.source_pin[wire] as usize)
-    }
-
     pub(super) fn sink_pin(&self, wire: usize) -> Option<usize> {
         (self.sink_pin[wire] != NONE).then_some(self.sink_pin[wire] as usize)
     }
@@ -204,22 +241,18 @@ impl<'k> Placer<'k> {
     }
 
     /// Links of the shortest way of a wire.
-    fn length(&self, scratch: &Scratch, wire: usize) -> i32 {
-        let body = &self.kernel.wires[wire];
-        let (to, last) = match self.sink_pin(wire) {
-            Some(pin) => (scratch.inner[pin], 1),
-            None => (scratch.element[body.sink], 0),
+    #[inline]
+    fn length(&self, scratch: &Scratch, wire: &TimedWire) -> i32 {
+        let (to, last) = match wire.sink_pin {
+            NONE => (scratch.element[wire.sink as usize], 0),
+            pin => (scratch.inner[pin as usize], 1),
         };
-        let hops = match self.source_pin(wire) {
-            Some(pin) => self.fabric.hops(scratch.inner[pin], to) + 1,
-            None => {
-                let from = scratch.element[body.source];
-                if from == to && (last == 1 || self.cluster_of[body.source] == self.cluster_of[body.sink]) {
-                    0
-                } else {
-                    self.around[from as usize * self.fabric.size() + to as usize]
-                }
-            }
+        let hops = match wire.source_pin {
+            NONE => match scratch.element[wire.source as usize] {
+                from if from == to && wire.together => 0,
+                from => self.around[from as usize * self.fabric.size() + to as usize],
+            },
+            pin => self.fabric.hops(scratch.inner[pin as usize], to) + 1,
         };
         i32::from(hops) + last
     }
@@ -318,63 +351,66 @@ impl<'k> Placer<'k> {
 
     /// Times as the distances promise them: start of each vertex, links that each wire should have.
     fn estimate(&self, placement: &Placement, scratch: &mut Scratch) -> (i32, i32, i32) {
-        let kernel = self.kernel;
         self.locate(placement, scratch);
+        let mut start = std::mem::take(&mut scratch.start);
         let mut length = std::mem::take(&mut scratch.length);
-        length.clear();
-        length.extend((0..kernel.wires.len()).map(|wire| self.length(scratch, wire)));
-        scratch.length = length;
-        let Scratch { length, start, depth, element, .. } = scratch;
         start.clear();
-        start.resize(kernel.vertices.len(), 0);
-        depth.clear();
-        depth.extend(element.iter().map(|element| self.depth[*element as usize]));
+        start.resize(self.kernel.vertices.len(), 0);
+        length.clear();
         let (mut latency, mut total) = (0, 0);
-        for &vertex in &kernel.order {
+        for &vertex in &self.kernel.order {
             let mut at = 0;
-            for &wire in &kernel.vertices[vertex].inputs {
-                let body = &kernel.wires[wire];
-                total += length[wire];
-                if body.timed {
-                    at = at.max(start[body.source] + kernel.vertices[body.source].latency + length[wire] - 1);
+            for wire in &self.timed[self.into[vertex].clone()] {
+                let links = self.length(scratch, wire);
+                length.push(links);
+                total += links;
+                if wire.timed {
+                    at = at.max(start[wire.source as usize] + wire.latency + links - 1);
                 }
             }
             start[vertex] = at;
-            latency = latency.max(at + kernel.vertices[vertex].latency);
+            latency = latency.max(at + self.kernel.vertices[vertex].latency);
         }
         // Vertices wait for their consumers as far as their own operands can be delayed.
+        let depth = |vertex: u32| self.depth[scratch.element[vertex as usize] as usize];
         let mut excess = 0;
-        for &vertex in kernel.order.iter().rev() {
-            let body = &kernel.vertices[vertex];
-            let ready = start[vertex] + body.latency;
+        for &vertex in self.kernel.order.iter().rev() {
+            let body = &self.kernel.vertices[vertex];
             let (mut wanted, mut slack) = (0, i32::MAX);
-            for &wire in &body.outputs {
-                let wire_ = &kernel.wires[wire];
-                if wire_.timed {
-                    let wait = start[wire_.sink] - (ready + length[wire] - 1);
+            let mut over = 0;
+            for number in &self.out_of[vertex] {
+                let wire = &self.timed[*number as usize];
+                if wire.timed {
+                    let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                    let late = wait - depth(wire.sink);
                     slack = slack.min(wait);
-                    wanted = wanted.max(wait - depth[wire_.sink]);
+                    wanted = wanted.max(late);
+                    over += late.max(0);
                 }
             }
+            excess += over;
             if wanted > 0 && body.place == Place::Unit {
-                let mut room = i32::MAX;
-                for &wire in &body.inputs {
-                    let wire_ = &kernel.wires[wire];
-                    if wire_.timed {
-                        let arrival = start[wire_.source] + kernel.vertices[wire_.source].latency + length[wire] - 1;
-                        room = room.min(depth[vertex] - (start[vertex] - arrival));
+                let own = depth(vertex as u32);
+                let arrivals = self.into[vertex].clone().filter(|number| self.timed[*number].timed).map(|number| {
+                    let wire = &self.timed[number];
+                    start[wire.source as usize] + wire.latency + length[number] - 1
+                });
+                let room = arrivals.map(|arrival| own - (start[vertex] - arrival)).min().unwrap_or(i32::MAX);
+                let push = wanted.min(slack).min(room.max(0));
+                start[vertex] += push;
+                // What it waits itself, its wires need not.
+                for number in &self.out_of[vertex] {
+                    let wire = &self.timed[*number as usize];
+                    if wire.timed {
+                        let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                        let late = wait - depth(wire.sink);
+                        excess -= (late + push).max(0) - late.max(0);
                     }
-                }
-                start[vertex] += wanted.min(slack).min(room.max(0));
-            }
-            let ready = start[vertex] + body.latency;
-            for &wire in &body.outputs {
-                let wire_ = &kernel.wires[wire];
-                if wire_.timed {
-                    excess += (start[wire_.sink] - (ready + length[wire] - 1) - depth[wire_.sink]).max(0);
                 }
             }
         }
+        scratch.start = start;
+        scratch.length = length;
         (latency, excess, total)
     }
 
@@ -405,17 +441,16 @@ impl<'k> Placer<'k> {
     pub(super) fn windows(&self, placement: &Placement) -> (Vec<(i32, i32)>, i32) {
         let mut scratch = Scratch::default();
         let (latency, _, _) = self.estimate(placement, &mut scratch);
-        let windows = (0..self.kernel.wires.len())
-            .map(|wire| {
-                let body = &self.kernel.wires[wire];
-                if !body.timed {
-                    return (scratch.length[wire], scratch.length[wire] + 64);
-                }
-                let most = scratch.start[body.sink] - scratch.start[body.source] - self.kernel.vertices[body.source].latency + 1;
-                let most = most.max(scratch.length[wire]);
-                ((most - scratch.depth[body.sink]).max(scratch.length[wire]), most)
-            })
-            .collect();
+        let mut windows = vec![(0, 0); self.kernel.wires.len()];
+        for (wire, length) in self.timed.iter().zip(&scratch.length) {
+            windows[wire.wire as usize] = if wire.timed {
+                let most = scratch.start[wire.sink as usize] - scratch.start[wire.source as usize] - wire.latency + 1;
+                let most = most.max(*length);
+                ((most - self.depth[scratch.element[wire.sink as usize] as usize]).max(*length), most)
+            } else {
+                (*length, length + 64)
+            };
+        }
         (windows, latency)
     }
 

@@ -133,7 +133,7 @@ impl Trial {
 /// Trials of a round.
 const ROUND: u64 = 2;
 /// Work without a better mapping after which a search ends, in moves times what a move looks at: a small graph gets more trials.
-const PATIENCE: u64 = 1_200_000;
+const PATIENCE: u64 = 700_000;
 /// Rounds without a legal mapping after which a search gives up.
 const DESPAIR: u32 = 60;
 
