@@ -21,7 +21,8 @@ pub(crate) enum Target {
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a dataflow graph (DFG text) or an architecture graph (ADG, JSON)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), \
+         a dataflow graph (DFG text) or an architecture graph (ADG, JSON)";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {

@@ -30,7 +30,7 @@ pub enum Era {
     LaneLists,
     /// 2018 to 2020, stream-dataflow: operations like `Add64`, `control=`, slices as width and index.
     Legacy,
-    /// From 2021 on, DSAGEN and OverGen: operations like `Add_I64`, arrays, stated ports, pragmas.
+    /// From 2021 on, DSAGEN and `OverGen`: operations like `Add_I64`, arrays, stated ports, pragmas.
     Modern,
 }
 
@@ -129,6 +129,9 @@ pub enum ArrayKind {
 }
 
 impl ArrayKind {
+    /// Every kind.
+    pub const ALL: [ArrayKind; 5] = [ArrayKind::Dma, ArrayKind::Scratchpad, ArrayKind::Recurrence, ArrayKind::Generate, ArrayKind::Register];
+
     /// As files write it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -249,8 +252,13 @@ impl Actions {
     /// `a`: the operation is not executed.
     pub const ABSTAIN: Actions = Actions(16);
     /// Every action with its letters.
-    pub const LETTERS: [(Actions, &'static str); 5] =
-        [(Actions::HOLD_FIRST, "b1"), (Actions::HOLD_SECOND, "b2"), (Actions::DISCARD, "d"), (Actions::RESET, "r"), (Actions::ABSTAIN, "a")];
+    pub const LETTERS: [(Actions, &'static str); 5] = [
+        (Actions::HOLD_FIRST, "b1"),
+        (Actions::HOLD_SECOND, "b2"),
+        (Actions::DISCARD, "d"),
+        (Actions::RESET, "r"),
+        (Actions::ABSTAIN, "a"),
+    ];
 
     /// Whether all of these are among them.
     pub const fn has(self, other: Actions) -> bool {

@@ -67,7 +67,8 @@ fn facts(graph: &Graph) -> Vec<(String, Value)> {
             list.push(format!("and {} more", used.len() - LISTED));
         }
         text("operations".to_owned(), list.join(", "));
-        let unknown: Vec<&str> = used.iter().map(|(name, _)| *name).filter(|name| operations::lookup(name).is_none()).take(LISTED).collect();
+        let unknown: Vec<&str> =
+            used.iter().map(|(name, _)| *name).filter(|name| operations::lookup(name).is_none()).take(LISTED).collect();
         if !unknown.is_empty() {
             text("operations that no table knows".to_owned(), unknown.join(", "));
         }
@@ -112,10 +113,11 @@ pub fn raw(document: &Document<'_>) -> Node {
     });
     let graph = &document.graph;
     let nodes = graph.nodes.iter_enumerated().map(|(id, node)| {
-        let children = node.operands.iter().enumerate().map(|(index, operand)| Node {
-            name: format!("operand {index}"),
-            ..Node::from(operand_text(graph, operand))
-        });
+        let children = node
+            .operands
+            .iter()
+            .enumerate()
+            .map(|(index, operand)| Node { name: format!("operand {index}"), ..Node::from(operand_text(graph, operand)) });
         Node {
             name: format!("node {}", id.raw()),
             offset: Some(node.span.start.into()),

@@ -113,11 +113,11 @@ impl Findings {
         if self.full() { self.dropped += 1 } else { self.kept.push(finding) }
     }
 
-    pub(crate) fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: String) {
+    pub(crate) fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: &str) {
         if self.full() {
             self.dropped += 1;
         } else {
-            self.kept.push(rule.at(place(), clip(&message, 1000)));
+            self.kept.push(rule.at(place(), clip(message, 1000)));
         }
     }
 

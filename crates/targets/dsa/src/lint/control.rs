@@ -26,9 +26,11 @@ fn table(lint: &mut Lint<'_>, node: &Node, control: &Control, width: u32) {
         return lint.report(&rules::CONTROL_EMPTY, node, format!("the control of {} has no entry", named(node)));
     }
     let bits = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
-    let lost: Vec<String> = control.table.iter().filter(|(key, _)| key & !(control.mask & bits) != 0).map(|(key, _)| key.to_string()).collect();
+    let lost: Vec<String> =
+        control.table.iter().filter(|(key, _)| key & !(control.mask & bits) != 0).map(|(key, _)| key.to_string()).collect();
     if !lost.is_empty() {
-        let message = format!("{} of {} never match: the mask is {}, the control value has {width} bits", entries(&lost), named(node), control.mask);
+        let message =
+            format!("{} of {} never match: the mask is {}, the control value has {width} bits", entries(&lost), named(node), control.mask);
         lint.report(&rules::CONTROL_KEY, node, message);
     }
     if control.mask.count_ones() > MASK_BITS {
@@ -52,12 +54,15 @@ fn accumulator(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction) {
     let written = |register: &u8| node.values.iter().any(|value| value.registers.contains(register));
     let by_register = data(node).any(|operand| matches!(&operand.source, Source::Register(register) if written(register)));
     let name = instruction.operation.trim_start_matches('F').trim_start_matches('x');
-    let by_nature = name.starts_with("Acc") && match data(node).nth(1).map(|operand| &operand.source) {
-        None => true,
-        Some(Source::Constant(value)) => *value == 0,
-        Some(_) => false,
+    let by_nature = name.starts_with("Acc")
+        && match data(node).nth(1).map(|operand| &operand.source) {
+            None => true,
+            Some(Source::Constant(value)) => *value == 0,
+            Some(_) => false,
+        };
+    let resets = |control: &Option<Control>| {
+        control.as_ref().is_some_and(|control| control.table.iter().any(|(_, actions)| actions.has(Actions::RESET)))
     };
-    let resets = |control: &Option<Control>| control.as_ref().is_some_and(|control| control.table.iter().any(|(_, actions)| actions.has(Actions::RESET)));
     if (by_register || by_nature) && !resets(&instruction.control) && !resets(&instruction.self_control) {
         lint.report(&rules::NEVER_RESET, node, format!("{} adds up and is never reset", named(node)));
     }

@@ -13,6 +13,10 @@ use chipless_model::{Finding, Limits, Rule};
 
 /// Everything that was found in a file: while reading, and by the rules about what the graph means, in the order of the file.
 pub fn lint(document: &Document<'_>, limits: &Limits) -> Vec<Finding> {
+    // What follows from an error elsewhere is not worth a finding.
+    if !document.is_complete() {
+        return document.findings.clone();
+    }
     let mut lint = Lint { graph: &document.graph, lines: &document.lines, findings: Findings::new(limits) };
     ports::check(&mut lint);
     operations::check(&mut lint);
@@ -30,9 +34,9 @@ struct Lint<'d> {
 }
 
 impl<'d> Lint<'d> {
-    fn report(&mut self, rule: &'static Rule, node: &Node, message: String) {
+    fn report(&mut self, rule: &'static Rule, node: &Node, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(node.span), message);
+        self.findings.report(rule, || lines.place(node.span), message.as_ref());
     }
 
     fn nodes(&self) -> impl Iterator<Item = (NodeId, &'d Node)> + use<'d> {

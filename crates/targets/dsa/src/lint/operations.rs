@@ -11,7 +11,8 @@ type Written = HashSet<(GroupId, u8)>;
 
 pub(super) fn check(lint: &mut Lint<'_>) {
     let mut unknown = HashSet::new();
-    let registers = |node: &Node| node.values.iter().flat_map(|value| &value.registers).map(|register| (node.group, *register)).collect::<Vec<_>>();
+    let registers =
+        |node: &Node| node.values.iter().flat_map(|value| &value.registers).map(|register| (node.group, *register)).collect::<Vec<_>>();
     let written: Written = lint.nodes().flat_map(|(_, node)| registers(node)).collect();
     for (_, node) in lint.nodes() {
         match &node.kind {
@@ -39,16 +40,22 @@ fn report_unknown<'d>(lint: &mut Lint<'_>, node: &Node, name: &'d str, unknown: 
     }
     let names: Vec<String> = operations::names().collect();
     let hint = closest(name, names.iter().map(String::as_str)).map(|found| format!("; did you mean `{found}`?"));
-    lint.report(&rules::UNKNOWN_OPERATION, node, format!("no table has an operation `{}`{}", crate::rules::clip(name, 60), hint.unwrap_or_default()));
+    lint.report(
+        &rules::UNKNOWN_OPERATION,
+        node,
+        format!("no table has an operation `{}`{}", crate::rules::clip(name, 60), hint.unwrap_or_default()),
+    );
 }
 
 fn known(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction, operation: &Operation, written: &Written) {
-    let count = data(node).count();
-    let arity = operation.arity();
-    if !arity.contains(&count) {
-        let takes = if arity.start() == arity.end() { arity.start().to_string() } else { format!("{} to {}", arity.start(), arity.end()) };
-        let plural = if *arity.end() == 1 { "" } else { "s" };
-        lint.report(&rules::ARITY, node, format!("{} has {count}, {} takes {takes} operand{plural}", named(node), instruction.operation));
+    let (count, arity) = (data(node).count(), operation.arity());
+    // A control may stand for the operand that resets (`Acc64(a, ctrl=last{1: r})`).
+    let controls = usize::from(instruction.control.is_some());
+    let takes = if arity.start() == arity.end() { arity.start().to_string() } else { format!("{} to {}", arity.start(), arity.end()) };
+    if count + controls < *arity.start() {
+        lint.report(&rules::ARITY, node, format!("{} has {} of {takes}", named(node), plural(count)));
+    } else if count > *arity.end() {
+        lint.report(&rules::EXTRA_OPERAND, node, format!("{} has {} where it takes {takes}", named(node), plural(count)));
     }
     let results = operation.results as usize;
     if node.values.len() != results && !node.name.is_empty() {
@@ -70,4 +77,8 @@ fn known(lint: &mut Lint<'_>, node: &Node, instruction: &Instruction, operation:
     if let Some(register) = register.filter(|register| !written.contains(&(node.group, *register))) {
         lint.report(&rules::REGISTER_UNWRITTEN, node, format!("{} reads `$Reg{register}`, which nothing writes", named(node)));
     }
+}
+
+fn plural(operands: usize) -> String {
+    format!("{operands} operand{}", if operands == 1 { "" } else { "s" })
 }

@@ -53,7 +53,11 @@ fn pragmas(lint: &mut Lint<'_>, node: &Node, port: &Port, leaking: &mut Option<f
         lint.report(&rules::PRAGMA_IGNORED, node, format!("cmd is {} for `{}`; no tool uses it", pragmas.cmd, node.name));
     }
     if !is_one(pragmas.repeat) && matches!(node.kind, NodeKind::Input(_)) {
-        lint.report(&rules::PRAGMA_IGNORED, node, format!("repeat is {} for input `{}`; tools use it for outputs only", pragmas.repeat, node.name));
+        lint.report(
+            &rules::PRAGMA_IGNORED,
+            node,
+            format!("repeat is {} for input `{}`; tools use it for outputs only", pragmas.repeat, node.name),
+        );
     }
     if pragmas.reuse > 1.0 {
         lint.report(&rules::REUSE_RANGE, node, format!("reuse is {} for `{}`", pragmas.reuse, node.name));
@@ -63,7 +67,9 @@ fn pragmas(lint: &mut Lint<'_>, node: &Node, port: &Port, leaking: &mut Option<f
     } else if let Some(reuse) = leaking.take() {
         lint.report(&rules::REUSE_LEAKS, node, format!("the real parser gives `{}`, and ports behind it, a reuse of {reuse}", node.name));
     }
-    let recurrence = port.array.is_some_and(|array| matches!(&lint.graph.nodes[array].kind, NodeKind::Array(array) if array.kind == ArrayKind::Recurrence));
+    let recurrence = port
+        .array
+        .is_some_and(|array| matches!(&lint.graph.nodes[array].kind, NodeKind::Array(array) if array.kind == ArrayKind::Recurrence));
     if recurrence && pragmas.conc == 0.0 {
         lint.report(&rules::CONCURRENCY, node, format!("`{}` takes part in a recurrence and has no conc", node.name));
     }

@@ -4,9 +4,12 @@ crate::rules::rules! {
     UNKNOWN_OPERATION Error "dfg-unknown-operation" "an operation that no instruction table has"
         "Two generations of tables are known: the older names (`Add16x4`) and the newer ones (`Add_I16x4`). The real scheduler aborts at any other name, and says no line."
         "Correct the name." "dsa-scheduler, instruction tables";
-    ARITY Error "dfg-arity" "an operation with a wrong number of operands"
-        "The real parser does not count operands: what is missing is read as whatever stands there, what is too much is ignored."
+    ARITY Error "dfg-arity" "an operation with too few operands"
+        "The real parser does not count operands: what is missing is read as whatever stands there."
         "Give the operation as many operands as it takes." "dsa-scheduler, instruction tables";
+    EXTRA_OPERAND Warning "dfg-extra-operand" "an operation with too many operands"
+        "The real parser does not count operands: what is too much is waited for and then ignored."
+        "Remove what the operation does not take." "dsa-scheduler, instruction tables";
     RESULTS Warning "dfg-result-count" "an operation with a wrong number of results"
         "The instruction table says how many results an operation has. The real parser reads names beyond the list where there are too few."
         "Give every result a name." "dsa-scheduler, instruction tables";

@@ -8,8 +8,10 @@ mod operands;
 pub(crate) mod rules;
 mod symbols;
 
-use crate::graph::{Array, ArrayKind, EdgeId, Era, Graph, Group, GroupId, Node, NodeId, NodeKind, Operand, Port, Pragmas, Role, Source, Task, Value};
 use crate::graph::Edge;
+use crate::graph::{
+    Array, ArrayKind, EdgeId, Era, Graph, Group, GroupId, Node, NodeId, NodeKind, Operand, Port, Pragmas, Role, Source, Task, Value,
+};
 use crate::rules::{Findings, closest, syntax};
 use crate::syntax::ast::{self, Direction, Expression, File, Lanes, Name, Pragma, StatementKind, Term};
 use crate::syntax::{Lines, Span};
@@ -77,7 +79,10 @@ pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -
     for statement in &file.statements {
         resolver.statement(statement);
         if resolver.values > limits.declarations || resolver.graph.edges.len() as u64 > limits.transfers {
-            let message = format!("the graph has more than {} values or {} edges, the limits declarations and transfers", limits.declarations, limits.transfers);
+            let message = format!(
+                "the graph has more than {} values or {} edges, the limits declarations and transfers",
+                limits.declarations, limits.transfers
+            );
             resolver.report(&syntax::LIMIT, statement.span, message);
             break;
         }
@@ -111,9 +116,9 @@ struct Resolver<'a, 'f> {
 }
 
 impl<'a> Resolver<'a, '_> {
-    fn report(&mut self, rule: &'static Rule, span: Span, message: impl Into<String>) {
+    fn report(&mut self, rule: &'static Rule, span: Span, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(span), message.into());
+        self.findings.report(rule, || lines.place(span), message.as_ref());
     }
 
     fn group(&self) -> GroupId {
@@ -128,7 +133,12 @@ impl<'a> Resolver<'a, '_> {
             }
             StatementKind::Pragma(pragma) => self.pragma(*pragma),
             StatementKind::Task(task) => {
-                self.graph.tasks.push(Task { keyword: task.keyword.text.to_owned(), head: task.head.clone(), body: task.body.clone(), span });
+                self.graph.tasks.push(Task {
+                    keyword: task.keyword.text.to_owned(),
+                    head: task.head.clone(),
+                    body: task.body.clone(),
+                    span,
+                });
             }
             StatementKind::Array(array) => self.array(*array, span),
             StatementKind::Port(port) => self.port(port, span),
@@ -206,7 +216,8 @@ impl<'a> Resolver<'a, '_> {
         self.add_value(node, String::new(), 64);
         if let Some((_, first)) = self.arrays.get(array.name.text) {
             let lines = self.lines;
-            let finding = rules::DUPLICATE.at(lines.place(array.name.span), format!("array `{}` is declared a second time", array.name.text));
+            let finding =
+                rules::DUPLICATE.at(lines.place(array.name.span), format!("array `{}` is declared a second time", array.name.text));
             self.findings.push(finding.with(lines.place(*first), "the first declaration"));
             return;
         }
@@ -287,6 +298,7 @@ impl<'a> Resolver<'a, '_> {
                 meaning = self.symbols.take(&underscored);
                 self.spelled(name, lane.to_owned());
                 if let Some(meaning) = &meaning {
+                    self.rename(&underscored, lane, meaning);
                     self.symbols.define(lane.to_owned(), meaning.clone(), name.span);
                 }
             }
@@ -294,12 +306,26 @@ impl<'a> Resolver<'a, '_> {
         match meaning {
             Some(Meaning::Bits(bits)) => return self.connect(node, Role::Data, &bits),
             Some(Meaning::Integer(_) | Meaning::Float(_) | Meaning::Register(_)) => {
-                self.report(&rules::OUTPUT_CONSTANT, port.name.span, format!("`{lane}`, a lane of output `{}`, is a constant", port.name.text));
+                self.report(
+                    &rules::OUTPUT_CONSTANT,
+                    port.name.span,
+                    format!("`{lane}`, a lane of output `{}`, is a constant", port.name.text),
+                );
             }
             Some(Meaning::Unknown) => {}
             None => self.undefined(lane, port.name.span),
         }
         self.graph.nodes[node].operands.push(Operand { role: Role::Data, source: Source::Constant(0) });
+    }
+
+    /// Gives the value that an operation made under one name another one.
+    fn rename(&mut self, from: &str, to: &str, meaning: &Meaning) {
+        let Meaning::Bits(bits) = meaning else { return };
+        for part in bits {
+            let node = &mut self.graph.nodes[part.node];
+            let names = std::iter::once(&mut node.name).chain(node.values.iter_mut().map(|value| &mut value.name));
+            names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+        }
     }
 
     /// The name as an assignment has it, where one defines it.
@@ -331,7 +357,11 @@ impl<'a> Resolver<'a, '_> {
             match (port.direction, key.text, option.value) {
                 (Direction::Input, "stated", None) => options.stated = true,
                 (Direction::Output, "stated", None) => {
-                    self.report(&rules::OUTPUT_STATED, key.span, format!("output `{}` is stated without a port whose state it passes on", port.name.text));
+                    self.report(
+                        &rules::OUTPUT_STATED,
+                        key.span,
+                        format!("output `{}` is stated without a port whose state it passes on", port.name.text),
+                    );
                 }
                 (Direction::Output, "state" | "stated", Some(name)) => options.state = self.state_of(name),
                 (Direction::Input, "source", Some(name)) | (Direction::Output, "destination", Some(name)) => {
@@ -373,7 +403,11 @@ impl<'a> Resolver<'a, '_> {
             Pragma::Group(key, value) => self.group_pragma(key, value),
             Pragma::Register(register, name) => match register_of(register.text) {
                 Some(index) => self.registers.entry(name.text).or_default().push((index, register.span)),
-                None => self.report(&rules::UNDEFINED, register.span, format!("`{}` is no register; there are `$Reg0` to `$Reg7`", register.text)),
+                None => self.report(
+                    &rules::UNDEFINED,
+                    register.span,
+                    format!("`{}` is no register; there are `$Reg0` to `$Reg7`", register.text),
+                ),
             },
             Pragma::Port(key, value) => self.port_pragma(key, value),
         }
@@ -440,7 +474,8 @@ impl<'a> Resolver<'a, '_> {
         for key in std::mem::take(&mut self.pending) {
             self.report(&rules::PRAGMA_LOST, key.span, format!("no port follows `{}`", key.text));
         }
-        let mut lost: Vec<(Span, &str)> = self.registers.iter().flat_map(|(name, all)| all.iter().map(|(_, span)| (*span, *name))).collect();
+        let mut lost: Vec<(Span, &str)> =
+            self.registers.iter().flat_map(|(name, all)| all.iter().map(|(_, span)| (*span, *name))).collect();
         lost.sort_unstable();
         for (span, name) in lost {
             self.report(&rules::PRAGMA_LOST, span, format!("no result `{name}` follows"));

@@ -227,7 +227,11 @@ impl<'a> Resolver<'a, '_> {
             }
             _ => {
                 let span = terms.first().map(Term::span).unwrap_or_default();
-                self.report(&rules::CONSTANT, span, format!("{} constants side by side; possible are 1, 2 and 4 whole numbers, or 1 and 2 others", terms.len()));
+                self.report(
+                    &rules::CONSTANT,
+                    span,
+                    format!("{} constants side by side; possible are 1, 2 and 4 whole numbers, or 1 and 2 others", terms.len()),
+                );
                 Meaning::Unknown
             }
         }
@@ -254,7 +258,11 @@ impl<'a> Resolver<'a, '_> {
                     return Meaning::Unknown;
                 };
                 if self.spelling.slices_by_width {
-                    self.report(&syntax::OLDER_FORM, span, format!("a slice as width and index; today's form is `{}:{low}:{high}`", name.text));
+                    self.report(
+                        &syntax::OLDER_FORM,
+                        span,
+                        format!("a slice as width and index; today's form is `{}:{low}:{high}`", name.text),
+                    );
                 }
                 Meaning::Bits(cut(&bits, low as u32, high as u32))
             }
@@ -359,11 +367,11 @@ fn result_bits(operation: &str) -> u32 {
 
 /// A floating-point constant in the element type of the operation that consumes it; 64 bits where that does not say.
 fn float_bits(operation: &str, value: f64) -> u64 {
+    let single = || u64::from((value as f32).to_bits());
     match element(operation) {
-        Some((_, 32, 1)) => u64::from((value as f32).to_bits()),
+        Some((_, 32, 1)) => single(),
         Some((_, 16, 1)) => u64::from(half::f16::from_f64(value).to_bits()),
-        Some(_) => value.to_bits(),
-        None if operation.starts_with('F') && result_bits(operation) == 32 => u64::from((value as f32).to_bits()),
-        None => value.to_bits(),
+        None if operation.starts_with('F') && result_bits(operation) == 32 => single(),
+        _ => value.to_bits(),
     }
 }

@@ -82,7 +82,8 @@ impl<'a> Lexer<'a> {
     fn rest_of_line(&mut self, start: usize) -> &'a str {
         self.skip_while(|byte| byte != b'\n');
         let bytes = self.slice(start);
-        let text = std::str::from_utf8(bytes).unwrap_or_else(|error| std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default());
+        let text =
+            std::str::from_utf8(bytes).unwrap_or_else(|error| std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default());
         text.trim()
     }
 
@@ -207,5 +208,8 @@ fn integer(text: &str) -> Option<u64> {
 /// A number with a fraction or an exponent as C writes it, with a suffix or not.
 fn float(text: &str) -> Option<f64> {
     let digits = text.strip_suffix(['f', 'F', 'l', 'L']).unwrap_or(text);
-    (digits.contains(['.', 'e', 'E']) && !digits.starts_with("0x")).then(|| digits.parse().ok()).flatten().filter(|value: &f64| value.is_finite())
+    (digits.contains(['.', 'e', 'E']) && !digits.starts_with("0x"))
+        .then(|| digits.parse().ok())
+        .flatten()
+        .filter(|value: &f64| value.is_finite())
 }

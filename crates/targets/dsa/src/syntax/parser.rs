@@ -42,13 +42,13 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
         ended = parser.end_of_statement();
     }
     if !ended && !file.statements.is_empty() {
-        parser.report(&rules::FINAL_NEWLINE, parser.span, "the last line does not end with a newline".to_owned());
+        parser.report(&rules::FINAL_NEWLINE, parser.span, "the last line does not end with a newline");
     }
     if let Some(span) = parser.lexer.carriage_return {
-        parser.report(&rules::CARRIAGE_RETURN, span, "the lines end with carriage return and newline".to_owned());
+        parser.report(&rules::CARRIAGE_RETURN, span, "the lines end with carriage return and newline");
     }
     if file.statements.is_empty() && parser.findings.is_empty() {
-        parser.report(&rules::EMPTY, Span::default(), "the file has no statement".to_owned());
+        parser.report(&rules::EMPTY, Span::default(), "the file has no statement");
     }
     file.comments = parser.lexer.comments;
     (file, parser.findings.done())
@@ -72,9 +72,9 @@ struct Parser<'a, 'l> {
 }
 
 impl<'a> Parser<'a, '_> {
-    fn report(&mut self, rule: &'static Rule, span: Span, message: String) {
+    fn report(&mut self, rule: &'static Rule, span: Span, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(span), message);
+        self.findings.report(rule, || lines.place(span), message.as_ref());
     }
 
     fn advance(&mut self) {
@@ -115,7 +115,8 @@ impl<'a> Parser<'a, '_> {
 
     /// Skips what is left of the statement and what ends it; `false` where the file ends instead.
     fn end_of_statement(&mut self) -> bool {
-        let ends = |token: &Token<'_>| matches!(token, Token::Newline | Token::Sign(b';') | Token::Pragma | Token::Separator(_) | Token::End);
+        let ends =
+            |token: &Token<'_>| matches!(token, Token::Newline | Token::Sign(b';') | Token::Pragma | Token::Separator(_) | Token::End);
         if !ends(&self.token) {
             while !matches!(self.token, Token::Newline | Token::End) {
                 self.advance();
@@ -198,7 +199,7 @@ impl<'a> Parser<'a, '_> {
                 self.advance();
                 return Ok(Some(StatementKind::Separator(text)));
             }
-            Token::Pragma => StatementKind::Pragma(self.pragma()?),
+            Token::Pragma => StatementKind::Pragma(self.pragma()),
             Token::Word(text) => match keyword(text) {
                 Some(Keyword::Array) => {
                     self.advance();
@@ -269,7 +270,7 @@ impl<'a> Parser<'a, '_> {
         // The specification writes the lanes behind the keyword once, and leaves out the colon.
         let before = self.lanes()?;
         if before != Lanes::Plain {
-            self.report(&rules::SPELLING, self.last, "the real parser wants the lanes behind the name".to_owned());
+            self.report(&rules::SPELLING, self.last, "the real parser wants the lanes behind the name");
         }
         self.colon("port", &format!("{}{width}: name", direction.keyword()));
         let name = self.fresh("the name of a port")?;
@@ -312,12 +313,11 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    fn pragma(&mut self) -> Parsed<Pragma<'a>> {
+    fn pragma(&mut self) -> Pragma<'a> {
         self.advance();
         let start = self.span;
-        let known = self.known_pragma();
-        if let Some(pragma) = known {
-            return Ok(pragma);
+        if let Some(pragma) = self.known_pragma() {
+            return pragma;
         }
         // Unknown forms are kept as they are: another tool may know them.
         while !matches!(self.token, Token::Newline | Token::End) {
@@ -326,7 +326,7 @@ impl<'a> Parser<'a, '_> {
         let span = start.to(self.last);
         let text = if span.start < span.end { self.source(span) } else { "" };
         self.report(&rules::PRAGMA_FORM, start, format!("expected `group KEY NUMBER`, `KEY=VALUE` or `$RegK NAME`, found `{text}`"));
-        Ok(Pragma::Other(text))
+        Pragma::Other(text)
     }
 
     fn known_pragma(&mut self) -> Option<Pragma<'a>> {
@@ -379,7 +379,9 @@ impl<'a> Parser<'a, '_> {
             if matches!(self.token, Token::Newline | Token::End | Token::Stray(_) | Token::Pragma | Token::Separator(_)) {
                 return self.unexpected(&format!("`{}`", char::from(close)));
             }
-            if self.token != Token::Sign(b',') && (text.ends_with(',') || text.ends_with(|c: char| c.is_alphanumeric()) && !matches!(self.token, Token::Sign(_))) {
+            if self.token != Token::Sign(b',')
+                && (text.ends_with(',') || text.ends_with(|c: char| c.is_alphanumeric()) && !matches!(self.token, Token::Sign(_)))
+            {
                 text.push(' ');
             }
             text.push_str(self.source(self.span));
@@ -400,7 +402,11 @@ impl<'a> Parser<'a, '_> {
                     if matches!(self.token, Token::Sign(b'(' | b'<')) {
                         if let Some(term) = terms.first() {
                             let place = Term::span(term);
-                            self.report(&rules::SYNTAX, place, format!("a call of `{text}` cannot be part of a concatenation; name its result first"));
+                            self.report(
+                                &rules::SYNTAX,
+                                place,
+                                format!("a call of `{text}` cannot be part of a concatenation; name its result first"),
+                            );
                             return Err(Unreadable);
                         }
                         return self.call(name).map(Expression::Call);

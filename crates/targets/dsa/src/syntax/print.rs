@@ -150,7 +150,11 @@ impl Printer<'_, '_> {
             Pragma::Group(key, Some(value)) => write!(self.out, "#pragma group {} {value}", key.text),
             Pragma::Group(key, None) => write!(self.out, "#pragma group {}", key.text),
             Pragma::Port(key, value) => write!(self.out, "#pragma {}={}", key.text, value.text),
-            Pragma::Register(register, name) => write!(self.out, "#pragma {} {}", register.text, name.text),
+            Pragma::Register(register, name) => {
+                let _ = write!(self.out, "#pragma {} ", register.text);
+                self.name(name);
+                Ok(())
+            }
             Pragma::Other(text) => {
                 self.put("#pragma");
                 for word in text.split_ascii_whitespace() {
