@@ -9,6 +9,7 @@ pub(crate) mod format;
 pub(crate) mod info;
 pub(crate) mod iospec;
 pub(crate) mod list;
+pub(crate) mod map;
 pub(crate) mod pack;
 pub(crate) mod run;
 

@@ -26,7 +26,7 @@ pub(crate) enum Target {
 impl Target {
     /// What a file must be, for the message about one that is not.
     pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), an IOSpec (YAML), an \
-                                       FQIR plan (JSON), a .femto container, or a dataflow graph (DFG text)";
+                                       FQIR plan (JSON), a .femto container, a dataflow graph (DFG text) or an architecture graph (ADG, JSON)";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
@@ -35,7 +35,7 @@ impl Target {
             (Target::Npu, chipless_npu::recognize),
             (Target::Neuron, chipless_neuron::recognize),
             (Target::Spu, chipless_spu::recognize),
-            (Target::Dsa, chipless_dsa::recognize),
+            (Target::Dsa, |bytes| chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)),
         ];
         known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target)
     }
@@ -81,7 +81,7 @@ impl Target {
             Target::Npu => npu::read(source, &mut once)?,
             Target::Neuron => neuron::read(source, limits, &mut once)?,
             Target::Spu => spu::read(source, limits, &mut once)?,
-            Target::Dsa => dsa::read(source, limits, &mut once),
+            Target::Dsa => dsa::read(source, limits, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
