@@ -1,0 +1,20 @@
+//! Gemini scheduler IR: schedules of single- and multi-core accelerators for neural networks.
+//!
+//! A compiler's chain is model, front-end IR ([`Network`]), schedule ([`Schedule`]), assembly, trace. A schedule says for each
+//! core which box of which layer it computes when ([`schedule::Workload`]), what its buffers hold at that moment, and what moves
+//! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
+
+mod json;
+mod names;
+mod network;
+mod place;
+mod read;
+pub mod rules;
+pub mod schedule;
+mod unzip;
+
+pub use names::{Name, Names};
+pub use network::{Layer, Network, QuantInfo};
+pub use read::Error;
+pub use schedule::{Dialect, Schedule};
+pub use unzip::unzip;
