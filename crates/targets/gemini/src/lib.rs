@@ -5,14 +5,20 @@
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
 mod json;
+mod kernels;
+pub mod lower;
+pub mod machine;
 mod names;
 mod network;
 mod place;
 mod read;
 pub mod rules;
 pub mod schedule;
+pub mod traffic;
 mod unzip;
 
+pub use lower::{Data, Lowered, lower};
+pub use machine::{MACHINES, Machine};
 pub use names::{Name, Names};
 pub use network::{Layer, Network, QuantInfo};
 pub use read::Error;

@@ -112,66 +112,8 @@ fn interleave(bytes: &[u8], [n, c, h, w]: [u64; 4], element: usize, to_pixels: b
     turned
 }
 
-/// Weights from DRAM or L2: `channels` output channels of `channel` bytes each, one after another at the source.
-#[derive(Debug)]
-pub(crate) struct Weights {
-    pub(crate) operation: &'static str,
-    pub(crate) from: (BufferId, u64),
-    pub(crate) channels: u64,
-    pub(crate) channel: u64,
-    /// Where they go: first byte, and bytes from channel to channel.
-    pub(crate) to: SmallVec<[(BufferId, u64, u64); 1]>,
-}
-
-impl Weights {
-    fn source(&self) -> Pattern {
-        Pattern::contiguous(self.from.1, self.channels * self.channel)
-    }
-
-    /// The gaps between channels are written too, with zeros.
-    fn target(&self, offset: u64, stride: u64) -> Pattern {
-        Pattern::contiguous(offset, self.channels * stride.max(self.channel))
-    }
-}
-
-impl Kernel for Weights {
-    fn operation(&self) -> Cow<'static, str> {
-        self.operation.into()
-    }
-
-    fn details(&self) -> String {
-        format!("weights of {} output channels", self.channels)
-    }
-
-    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        visit(Access::read(self.from.0, self.source()));
-        for (buffer, offset, stride) in &self.to {
-            visit(Access::write(*buffer, self.target(*offset, *stride)));
-        }
-    }
-
-    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        let mut bytes = Vec::new();
-        strided::gather(storage.bytes(self.from.0), &self.source(), &mut bytes).map_err(|e| fault(&e))?;
-        for (buffer, offset, stride) in &self.to {
-            let spread;
-            let spread = if *stride <= self.channel {
-                &bytes
-            } else {
-                let mut all = vec![0; (self.channels * stride) as usize];
-                for (to, from) in all.chunks_exact_mut(*stride as usize).zip(bytes.chunks_exact(self.channel as usize)) {
-                    to[..from.len()].copy_from_slice(from);
-                }
-                spread = all;
-                &spread
-            };
-            strided::scatter(spread, storage.bytes_mut(*buffer), &self.target(*offset, *stride)).map_err(|e| fault(&e))?;
-        }
-        Ok(())
-    }
-}
-
-/// Bytes as they are: between cores, and whatever the file does not say the layout of.
+/// Bytes as they are: between cores, weights from DRAM and from L2, and whatever the file does not say the layout of. Runs
+/// whose length differs on the two sides end in padding.
 #[derive(Debug)]
 pub(crate) struct Copy {
     pub(crate) operation: &'static str,

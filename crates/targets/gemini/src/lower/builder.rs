@@ -74,3 +74,12 @@ impl<'p> Builder<'p> {
         Ok(id)
     }
 }
+
+impl Builder<'_> {
+    /// Lets the task that was added last give another token.
+    pub(crate) fn also_gives(&mut self, task: TaskId, token: SyncId) {
+        let program = &mut self.program;
+        program.signals.push(Signal::on_completion(Action::Add(token, 1)));
+        program.tasks[task].signals.len += 1;
+    }
+}

@@ -74,6 +74,8 @@ pub(crate) struct Plan<'s> {
     edges: Vec<(u32, u32)>,
     /// Transfers that bring the weights of a workload into L2, from where its tiles load them.
     pub(crate) weight_loads: HashMap<u32, Vec<u32>>,
+    /// Where transfers end, by their number.
+    pub(crate) sinks: HashMap<u32, Vec<Sink>>,
 }
 
 impl<'s> Plan<'s> {
@@ -92,10 +94,10 @@ impl<'s> Plan<'s> {
             dram_queue: Vec::new(),
             edges: Vec::new(),
             weight_loads: HashMap::new(),
+            sinks: sinks(schedule, residents),
         };
-        let sinks = Sinks::find(schedule, residents);
-        plan.loads(residents, &sinks);
-        plan.departures(residents, &sinks, frames);
+        plan.loads(residents);
+        plan.departures(residents, frames);
         plan.queue();
         plan.connect(residents);
         plan
@@ -146,9 +148,9 @@ impl<'s> Plan<'s> {
         (self, predecessors)
     }
 
-    fn loads(&mut self, residents: &Residents<'_>, sinks: &Sinks) {
+    fn loads(&mut self, residents: &Residents<'_>) {
         for (out_index, out) in self.schedule.dram_out.iter().enumerate() {
-            let found = sinks.of.get(&out.transfer).map_or(&[][..], Vec::as_slice);
+            let found = self.sinks.get(&out.transfer).map_or(&[][..], Vec::as_slice);
             // The second time that a core takes the same data is another transfer.
             let mut times: HashMap<usize, usize> = HashMap::new();
             let mut rounds: Vec<Vec<Sink>> = vec![Vec::new()];
@@ -175,7 +177,7 @@ impl<'s> Plan<'s> {
         }
     }
 
-    fn departures(&mut self, residents: &Residents<'_>, sinks: &Sinks, frames: Frames) {
+    fn departures(&mut self, residents: &Residents<'_>, frames: Frames) {
         let dram_in: HashMap<u32, u32> = self.schedule.dram_in.iter().enumerate().map(|(i, d)| (d.transfer, i as u32)).collect();
         for index in 0..self.workloads() {
             let (core, _, workload) = self.workload(index);
@@ -213,7 +215,7 @@ impl<'s> Plan<'s> {
                 if away {
                     let mut cores = Vec::new();
                     let mut ends = Vec::new();
-                    for sink in sinks.of.get(&ofmap.transfer).into_iter().flatten() {
+                    for sink in self.sinks.get(&ofmap.transfer).into_iter().flatten() {
                         if let Sink::Resident(r) = sink
                             && residents.all[*r as usize].core != core
                             && !cores.contains(&residents.all[*r as usize].core)
@@ -388,7 +390,8 @@ impl<'s> Plan<'s> {
                     if let (Some(WeightSource::L2), Node::Load(load)) = (source, node)
                         && weights.contains(transfer)
                     {
-                        self.weight_loads.entry(index).or_default().push(self.number(Node::Load(*load)));
+                        let node = self.number(Node::Load(*load));
+                        self.weight_loads.entry(index).or_default().push(node);
                     }
                 }
             }
@@ -443,25 +446,19 @@ impl<'s> Plan<'s> {
 }
 
 /// Where transfers end, by their number.
-struct Sinks {
-    of: HashMap<u32, Vec<Sink>>,
-}
-
-impl Sinks {
-    fn find(schedule: &Schedule, residents: &Residents<'_>) -> Sinks {
-        let mut of: HashMap<u32, Vec<Sink>> = HashMap::with_capacity(schedule.dram_out.len() * 2);
-        for (number, resident) in residents.all.iter().enumerate() {
-            for transfer in &resident.tensor.transfers {
-                of.entry(*transfer).or_default().push(Sink::Resident(number as u32));
-            }
+fn sinks(schedule: &Schedule, residents: &Residents<'_>) -> HashMap<u32, Vec<Sink>> {
+    let mut of: HashMap<u32, Vec<Sink>> = HashMap::with_capacity(schedule.dram_out.len() * 2);
+    for (number, resident) in residents.all.iter().enumerate() {
+        for transfer in &resident.tensor.transfers {
+            of.entry(*transfer).or_default().push(Sink::Resident(number as u32));
         }
-        for (number, held) in residents.held.iter().enumerate().filter(|(_, h)| h.tensor.source == WeightSource::Dram) {
-            for transfer in &held.tensor.transfers {
-                of.entry(*transfer).or_default().push(Sink::Held(number as u32));
-            }
-        }
-        Sinks { of }
     }
+    for (number, held) in residents.held.iter().enumerate().filter(|(_, h)| h.tensor.source == WeightSource::Dram) {
+        for transfer in &held.tensor.transfers {
+            of.entry(*transfer).or_default().push(Sink::Held(number as u32));
+        }
+    }
+    of
 }
 
 /// Who brings what.
