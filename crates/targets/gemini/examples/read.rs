@@ -15,14 +15,29 @@ fn main() {
             continue;
         }
         let text = std::str::from_utf8(&bytes).unwrap();
+        let frontend = path.replace("schedule.json", "frontend.json").replace("schedule_relative_ofmap.json", "frontend.json");
+        let frontend = if path.contains("broken/") { std::env::var("FRONTEND").unwrap_or(path.replace(".json", "_frontend.json")) } else { frontend };
+        let network = if frontend == path { None } else { std::fs::read(frontend).ok().map(|b| Network::read(&b, &Limits::default()).unwrap()) };
         let start = std::time::Instant::now();
         match Schedule::read(text) {
             Err(error) => println!("{path}: {error}"),
-            Ok(s) => println!(
-                "{path}: {} {}x{} cores {} workloads {} in {} out {} unknown {:?} {:?} {:.3} GB/s",
-                s.dialect.name(), s.mesh[0], s.mesh[1], s.cores.len(), s.workloads().count(), s.dram_in.len(), s.dram_out.len(),
-                s.unknown.iter().take(3).collect::<Vec<_>>(), start.elapsed(), bytes.len() as f64 / start.elapsed().as_secs_f64() / 1e9
-            ),
+            Ok(s) => {
+                println!(
+                    "{path}: {} {}x{} cores {} workloads {} in {} out {} unknown {:?} {:?} {:.3} GB/s",
+                    s.dialect.name(), s.mesh[0], s.mesh[1], s.cores.len(), s.workloads().count(), s.dram_in.len(), s.dram_out.len(),
+                    s.unknown.iter().take(3).collect::<Vec<_>>(), start.elapsed(), bytes.len() as f64 / start.elapsed().as_secs_f64() / 1e9
+                );
+                let start = std::time::Instant::now();
+                let found = chipless_gemini::lint(&s, text, chipless_gemini::Given { network: network.as_ref(), batch: None }, &Limits::default());
+                println!("  {} findings, network {}, {:?}", found.len(), network.is_some(), start.elapsed());
+                let mut codes = std::collections::BTreeMap::new();
+                for f in found {
+                    let n: &mut usize = codes.entry(f.rule.code).or_default();
+                    *n += 1;
+                    if *n <= 2 { println!("    {} {f}", f.rule.severity.name()); }
+                }
+                println!("    {codes:?}");
+            }
         }
     }
 }

@@ -4,7 +4,9 @@
 //! core which box of which layer it computes when ([`schedule::Workload`]), what its buffers hold at that moment, and what moves
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
+pub mod bytes;
 mod json;
+mod lint;
 mod names;
 mod network;
 mod place;
@@ -13,6 +15,7 @@ pub mod rules;
 pub mod schedule;
 mod unzip;
 
+pub use lint::{Given, lint};
 pub use names::{Name, Names};
 pub use network::{Layer, Network, QuantInfo};
 pub use read::Error;
