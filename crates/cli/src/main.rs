@@ -1,7 +1,7 @@
 //! `chipless`: opens, checks, runs and times compiled AI-accelerator programs without the chip.
 //!
 //! The only crate that touches the outside world: it reads the files, writes the outputs, prints and sets the exit status.
-//! What there is to say is put into words by `chipless-report`; which files there are is known to `target` alone.
+//! What there is to say is put into words by `chipless-report`; which files there are is known to `targets` alone.
 
 mod commands;
 mod failure;
@@ -9,7 +9,7 @@ mod files;
 mod npy;
 mod random;
 mod suggest;
-mod target;
+mod targets;
 mod terminal;
 
 use clap::{Parser, Subcommand};

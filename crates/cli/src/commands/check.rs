@@ -3,7 +3,7 @@
 use super::unknown;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
-use crate::target::{Document, Lowering, LoweringOptions, Target};
+use crate::targets::{Document, Lowering, LoweringOptions, Source, Target};
 use crate::terminal;
 use chipless_model::{Finding, Place, Rule, Severity};
 use chipless_report::findings::{Checked, FileReport, Report};
@@ -122,7 +122,12 @@ fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Fini
     match Target::recognize(&bytes) {
         Some(target) => {
             file.target = Some(target);
-            (file.findings, file.exit) = check_program(target, &bytes, lowering, runtime)?;
+            let checked =
+                target.with_document(Source { bytes: &bytes }, lowering.limits(), |document| check_program(document, lowering, runtime));
+            (file.findings, file.exit) = match checked {
+                Ok(checked) => checked?,
+                Err(findings) => (findings, Exit::Unusable),
+            };
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
@@ -130,11 +135,7 @@ fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Fini
     Ok(file)
 }
 
-fn check_program(target: Target, bytes: &[u8], lowering: &Lowering, runtime: Option<&str>) -> Result<(Vec<Finding>, Exit), Failure> {
-    let document = match Document::read(target, bytes, lowering.limits()) {
-        Ok(document) => document,
-        Err(findings) => return Ok((findings, Exit::Unusable)),
-    };
+fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<(Vec<Finding>, Exit), Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);

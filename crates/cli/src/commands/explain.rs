@@ -2,7 +2,7 @@
 
 use super::check;
 use crate::failure::{Exit, Failure};
-use crate::target::Target;
+use crate::targets::Target;
 use crate::{suggest, terminal};
 use chipless_model::Rule;
 use chipless_report::explain;

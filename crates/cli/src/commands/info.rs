@@ -53,14 +53,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut read = Vec::new();
     for path in &arguments.files {
         let opened = Opened::open(path).and_then(|opened| {
-            let document = opened.read(&Limits::default())?;
-            let raw = if arguments.memory {
-                let plan = document.memory();
-                Some(plan.ok_or_else(|| Failure::unusable(&opened.path, "a memory plan (--memory) is made of NEFFs only"))?)
-            } else {
-                arguments.raw.then(|| document.raw())
-            };
-            let info = document.info();
+            let (info, raw) = opened.with_document(&Limits::default(), |document| {
+                let tree = if arguments.memory {
+                    let plan = document.memory();
+                    Some(plan.ok_or_else(|| Failure::unusable(&opened.path, "a memory plan (--memory) is made of NEFFs only"))?)
+                } else {
+                    arguments.raw.then(|| document.raw())
+                };
+                Ok((document.info(), tree))
+            })?;
             let size = opened.bytes.len() as u64;
             Ok((opened.path, size, info, raw))
         });

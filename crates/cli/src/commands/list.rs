@@ -2,7 +2,7 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
-use crate::target::LoweringOptions;
+use crate::targets::LoweringOptions;
 use crate::{suggest, terminal};
 use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::list::Lister;
@@ -54,9 +54,10 @@ Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be re
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let document = opened.read(lowering.limits())?;
-    let listed = document.with_program(&lowering, |program, _| list(arguments, &opened, program))?;
-    listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
+    opened.with_document(lowering.limits(), |document| {
+        let listed = document.with_program(&lowering, |program, _| list(arguments, &opened, program))?;
+        listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
+    })
 }
 
 fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ pub(crate) mod run;
 
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
-use crate::target::{Document, Target};
+use crate::targets::{Document, Source, Target};
 use crate::terminal;
 use chipless_model::{Finding, Limits};
 use chipless_report::findings::Checked;
@@ -32,8 +32,11 @@ impl Opened {
         Ok(Opened { path: name, target, bytes })
     }
 
-    fn read(&self, limits: &Limits) -> Result<Document<'_>, Failure> {
-        Document::read(self.target, &self.bytes, limits).map_err(|findings| self.refuse("cannot be read", &findings, Exit::Unusable))
+    /// Reads the file and does something with its document.
+    fn with_document<T>(&self, limits: &Limits, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
+        let source = Source { bytes: &self.bytes };
+        let done = self.target.with_document(source, limits, then);
+        done.unwrap_or_else(|findings| Err(self.refuse("cannot be read", &findings, Exit::Unusable)))
     }
 
     fn checked<'a>(&'a self, findings: &'a [Finding]) -> Checked<'a> {

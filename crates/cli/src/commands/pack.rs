@@ -3,7 +3,7 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::target::Target;
+use crate::targets::Target;
 use crate::terminal;
 use chipless_model::Limits;
 use chipless_neuron::{Container, pack};

@@ -7,7 +7,7 @@ mod progress;
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
-use crate::target::{Document, Lowering, LoweringOptions};
+use crate::targets::{Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
@@ -79,17 +79,20 @@ supported, or the command was misused.";
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let document = opened.read(lowering.limits())?;
-    let run =
-        |program: &Program<'_>, notes| Session { arguments, opened: &opened, document: &document, program, notes, started }.run(&lowering);
-    document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
+    opened.with_document(lowering.limits(), |document| {
+        let run = |program: &Program<'_>, notes| {
+            Session { arguments, opened: &opened, findings: document.findings(), program, notes, started }.run(&lowering)
+        };
+        document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
+    })
 }
 
 /// A program that is about to run.
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
-    document: &'s Document<'s>,
+    /// What was found while reading.
+    findings: &'s [Finding],
     program: &'s Program<'p>,
     /// What should be known of the numbers.
     notes: Vec<String>,
@@ -106,7 +109,7 @@ impl Session<'_, '_> {
 
     /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
     fn verify(&self) -> Result<(), Failure> {
-        let mut errors: Vec<Finding> = self.document.findings().iter().filter(|f| f.is_error()).cloned().collect();
+        let mut errors: Vec<Finding> = self.findings.iter().filter(|f| f.is_error()).cloned().collect();
         errors.extend(chipless_verify::verify(self.program).err().unwrap_or_default().into_iter().filter(Finding::is_error));
         if errors.is_empty() {
             return Ok(());
@@ -193,7 +196,7 @@ impl Session<'_, '_> {
 
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
-        let warnings = self.document.findings().len();
+        let warnings = self.findings.len();
         let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));

@@ -367,16 +367,18 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn integer(&mut self, most: u64) -> Result<u64> {
         // The common case: a few plain digits.
-        let bytes = self.text.as_bytes();
-        if matches!(self.peek(), Some(b'1'..=b'9')) {
-            let (mut at, mut value) = (self.at, 0u64);
+        if let Some(first @ b'0'..=b'9') = self.peek() {
+            let bytes = self.text.as_bytes();
+            let mut value = u64::from(first - b'0');
+            let mut at = self.at + 1;
             while let Some(digit @ b'0'..=b'9') = bytes.get(at)
                 && at - self.at < 19
             {
                 value = value * 10 + u64::from(digit - b'0');
                 at += 1;
             }
-            if !matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E')) && value <= most {
+            let leading_zero = first == b'0' && at > self.at + 1;
+            if !matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E')) && value <= most && !leading_zero {
                 self.at = at;
                 return Ok(value);
             }

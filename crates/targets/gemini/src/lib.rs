@@ -4,10 +4,12 @@
 //! core which box of which layer it computes when ([`schedule::Workload`]), what its buffers hold at that moment, and what moves
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
+pub mod bytes;
 mod json;
 mod kernels;
 pub mod lower;
 pub mod machine;
+mod lint;
 mod names;
 mod network;
 mod place;
@@ -19,6 +21,7 @@ mod unzip;
 
 pub use lower::{Data, Lowered, lower};
 pub use machine::{MACHINES, Machine};
+pub use lint::{Given, lint};
 pub use names::{Name, Names};
 pub use network::{Layer, Network, QuantInfo};
 pub use read::Error;

@@ -1,8 +1,8 @@
 //! JSON pointer, line and column of offsets in a text: worked out only for what is shown.
 
 use crate::json::{MAX_DEPTH, Reader};
-use crate::schedule::At;
 use chipless_model::Place;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The place of an offset, as people and editors find it: `/0/12/buffer/3 (line 40, column 7)`.
@@ -13,9 +13,70 @@ pub(crate) fn place(text: &str, offset: usize) -> Place {
     Place::file().at(format!("{pointer} (line {line}, column {column})"))
 }
 
-/// The place of an entry.
-pub(crate) fn place_of(text: &str, at: At) -> Place {
-    place(text, at.0 as usize)
+/// The places of values, by the offsets at which they begin: one walk over the text for all of them.
+pub(crate) fn places(text: &str, mut offsets: Vec<usize>) -> HashMap<usize, Place> {
+    offsets.sort_unstable();
+    offsets.dedup();
+    let mut walk = Walk { reader: Reader::new(text, 0), path: String::new(), left: offsets.into_iter().peekable(), line: (0, 1, 0), found: HashMap::new() };
+    // Stops at the last offset, which is no fault.
+    let _ = walk.value(0);
+    walk.found
+}
+
+/// A walk that stops at each wanted offset.
+struct Walk<'a> {
+    reader: Reader<'a>,
+    path: String,
+    left: std::iter::Peekable<std::vec::IntoIter<usize>>,
+    /// Where lines were counted to: offset, line, offset of the line's first byte.
+    line: (usize, usize, usize),
+    found: HashMap<usize, Place>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, depth: u32) -> Result<(), ()> {
+        let first = self.reader.peek();
+        let here = self.reader.offset();
+        while let Some(&wanted) = self.left.peek() {
+            if wanted > here {
+                break;
+            }
+            self.left.next();
+            let between = self.reader.slice(self.line.0, here).as_bytes();
+            let lines = memchr::memchr_iter(b'\n', between).count();
+            let start = memchr::memrchr(b'\n', between).map_or(self.line.2, |at| self.line.0 + at + 1);
+            self.line = (here, self.line.1 + lines, start);
+            let pointer = if self.path.is_empty() { "/" } else { &self.path };
+            let item = format!("{pointer} (line {}, column {})", self.line.1, here - start + 1);
+            self.found.insert(wanted, Place::file().at(item));
+        }
+        if self.left.peek().is_none() || depth >= MAX_DEPTH {
+            return Err(());
+        }
+        let length = self.path.len();
+        match first {
+            Some(b'{') => {
+                let mut object = self.reader.object().map_err(drop)?;
+                while let Some(key) = self.reader.key(&mut object).map_err(drop)? {
+                    push_key(&mut self.path, &key);
+                    self.value(depth + 1)?;
+                    self.path.truncate(length);
+                }
+            }
+            Some(b'[') => {
+                let mut list = self.reader.list().map_err(drop)?;
+                let mut index = 0;
+                while self.reader.item(&mut list).map_err(drop)? {
+                    let _ = write!(self.path, "/{index}");
+                    self.value(depth + 1)?;
+                    self.path.truncate(length);
+                    index += 1;
+                }
+            }
+            _ => self.reader.skip().map_err(drop)?,
+        }
+        Ok(())
+    }
 }
 
 /// Line and column, from 1, of a byte offset; columns count bytes.

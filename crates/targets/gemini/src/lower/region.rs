@@ -76,11 +76,6 @@ impl Layout {
         let count = [n_count, h_count, w_count].map(|n| n.min(u64::from(u32::MAX)) as u32);
         Some(Region { buffer: self.buffer, offset, count, stride: [image, row, self.pixel], run, ring: self.ring.clone() })
     }
-
-    /// All of it.
-    pub(crate) fn whole(&self) -> Option<Region> {
-        self.region(&self.bounds)
-    }
 }
 
 impl Region {

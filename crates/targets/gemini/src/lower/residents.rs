@@ -1,8 +1,8 @@
 //! Which tensors live in L2 and in the weight buffers, from when, and where their bytes are.
 
 use super::builder::Builder;
-use super::region::{self, Layout};
-use crate::schedule::{Bounds, Dialect, Schedule, Tensor, TensorKind, WeightSource, WeightTensor};
+use super::region::{self, Layout, Region};
+use crate::schedule::{Bounds, Dialect, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor};
 use chipless_model::{Buffer, BufferId, Memory, MemoryKind, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -30,21 +30,18 @@ impl Resident<'_> {
         self.tensor.sources.iter().find(|s| s.transfer == transfer).map_or(self.tensor.bounds, |s| s.bounds)
     }
 
-    /// Bytes that the tensor holds, by its shape where it is a feature map.
-    pub(crate) fn bytes(&self) -> u64 {
-        match self.tensor.kind {
-            TensorKind::Weight if self.tensor.align.is_none() => weight_bytes(self.tensor),
-            TensorKind::Weight => self.tensor.size,
-            _ => region::bytes(&self.tensor.bounds, self.tensor.bitwidth, self.tensor.align),
-        }
+    /// Bytes that a transfer brings, where it has a part of the buffer to itself.
+    fn own_bytes(source: &Source) -> u64 {
+        source.size.unwrap_or_else(|| source.bounds.elements())
     }
-}
 
-/// Bytes of weights in the ancestors, whose boxes have output channels only: what their sources bring, or the box of the
-/// activation that they are.
-fn weight_bytes(tensor: &Tensor) -> u64 {
-    let brought = tensor.sources.iter().filter_map(|s| s.size).fold(0, u64::saturating_add);
-    if brought > 0 { brought } else { region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align) }
+    /// The part of the buffer that a transfer has to itself, in the ancestors. There the sources of one tensor may be several
+    /// operands with the same boxes, and weights have boxes of one dimension.
+    pub(crate) fn own_region(&self, transfer: u32) -> Option<Region> {
+        let number = self.tensor.sources.iter().position(|s| s.transfer == transfer)?;
+        let offset = self.tensor.sources[..number].iter().map(Resident::own_bytes).fold(0, u64::saturating_add);
+        Some(Region::contiguous(self.layout.buffer, offset, Resident::own_bytes(&self.tensor.sources[number])))
+    }
 }
 
 /// Weights in a weight buffer, from the first snapshot that has them.
@@ -104,6 +101,7 @@ impl<'s> Residents<'s> {
         id: u32,
         builder: &mut Builder<'_>,
     ) {
+        let shared = l2.is_some();
         let (mut live, mut next): (HashMap<Key, u32>, HashMap<Key, u32>) = Default::default();
         let (mut live_held, mut next_held): (HashMap<HeldKey, u32>, HashMap<HeldKey, u32>) = Default::default();
         for (position, workload) in workloads.iter().enumerate() {
@@ -124,7 +122,11 @@ impl<'s> Residents<'s> {
                     let (buffer, base) = match (l2, tensor.address) {
                         (Some(l2), Some(address)) => (l2, u64::from(address)),
                         _ => {
-                            let bytes = self.all[number].bytes();
+                            let bytes = match shared {
+                                true if tensor.kind == TensorKind::Weight => tensor.size,
+                                true => region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align),
+                                false => tensor.sources.iter().map(Resident::own_bytes).fold(0, u64::saturating_add),
+                            };
                             let name = format!("core{id}.{} {number}", tensor.kind.name());
                             (builder.buffer(name, memory, None, bytes, Role::Scratch), 0)
                         }

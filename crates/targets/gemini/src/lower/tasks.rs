@@ -5,13 +5,13 @@ use super::dram::{Dram, Place};
 use super::frames::Frames;
 use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
-use super::residents::Residents;
+use super::residents::{Resident, Residents};
 use super::weights::{self, Weights};
 use crate::kernels::compute::{Input, Output, Tile};
 use crate::kernels::control::Control;
 use crate::kernels::moves::{Copy, LoadMap, StoreMap};
 use crate::machine::Machine;
-use crate::schedule::{Bounds, LayerType, Ofmap, Peer, Tensor, TensorKind, Workload};
+use crate::schedule::{Bounds, Dialect, LayerType, Ofmap, Peer, TensorKind, Workload};
 use crate::traffic::{Mesh, Position, position};
 use chipless_model::{Demand, Program, QueueId, Resource, ResourceId, Role, SyncId, TaskId, Time};
 use smallvec::SmallVec;
@@ -35,6 +35,8 @@ pub(crate) struct Emit<'e, 's, 'p> {
     residents: &'e Residents<'s>,
     dram: &'e Dram,
     frames: Frames,
+    /// Whether the file says how elements lie in memory: the ancestors do not.
+    is_exact: bool,
     machine: &'e Machine,
     mesh: &'e Mesh,
     builder: Builder<'p>,
@@ -109,6 +111,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             residents,
             dram,
             frames,
+            is_exact: schedule.dialect == Dialect::Spec,
             machine,
             mesh,
             builder,
@@ -418,6 +421,11 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 if !is_input || !resident.tensor.transfers.iter().any(|t| ifmap.transfers.contains(t)) {
                     continue;
                 }
+                if !self.is_exact {
+                    let parts = resident.tensor.transfers.iter().filter(|t| ifmap.transfers.contains(t));
+                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| Input { operand: 0, bounds: resident.tensor.bounds, region }));
+                    continue;
+                }
                 let frame = resident.tensor.bounds;
                 // In split batches tensors count images from 0, tiles from the first of the network.
                 let shift = match wanted {
@@ -440,18 +448,20 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let ofmap = &workload.ofmaps[number];
         let piece = self.frames.piece(workload, ofmap);
         let own = self.plan.schedule.cores[core].id;
-        let mut targets = Targets { piece, layouts: SmallVec::new() };
+        let mut targets = Targets { piece, to: SmallVec::new() };
         if ofmap.destinations.iter().any(|d| d.peer == Peer::Core(own)) {
             let sinks = self.plan.sinks.get(&ofmap.transfer).into_iter().flatten();
             let resident = sinks.filter_map(|s| if let Sink::Resident(r) = s { Some(&self.residents.all[*r as usize]) } else { None }).find(|r| r.core == core);
-            if let Some(resident) = resident {
-                targets.layouts.push((resident.layout.clone(), resident.part(ofmap.transfer).lower));
+            match resident {
+                Some(resident) if self.is_exact => targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower)),
+                Some(resident) => targets.to.extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
+                None => {}
             }
         }
         let leaves = ofmap.destinations.iter().any(|d| d.peer != Peer::Core(own));
         if leaves {
             let (layout, lower) = self.departure(index, number as u32, ofmap, piece);
-            targets.layouts.push((layout, lower));
+            targets.to.push(if self.is_exact { Target::Box(layout, lower) } else { Target::Whole(stream(&layout)) });
         }
         targets
     }
@@ -493,6 +503,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let ofmap = &workload.ofmaps[number as usize];
         let piece = self.frames.piece(workload, ofmap);
         let (layout, lower) = self.departure(index, number, ofmap, piece);
+        if !self.is_exact {
+            return (piece, Some(stream(&layout)));
+        }
         let bounds = Bounds { lower, upper: std::array::from_fn(|d| lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))) };
         (piece, layout.region(&bounds))
     }
@@ -539,7 +552,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 Sink::Resident(r) => {
                     let resident = &self.residents.all[*r as usize];
                     bytes = bytes.max(out.size);
-                    (resident.core, arrival(out.transfer, resident.tensor, &resident.layout, resident.bytes(), count, channel))
+                    let region = if self.is_exact { arrival(resident, out.transfer, count, channel) } else { resident.own_region(out.transfer) };
+                    (resident.core, region)
                 }
                 Sink::Held(h) => {
                     let held = &self.residents.held[*h as usize];
@@ -576,7 +590,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
             }
             Place::Whole(buffers) => {
-                let executable = out.weight && exact && plan.schedule.dialect == crate::schedule::Dialect::Spec;
+                let executable = out.weight && exact && self.is_exact;
                 let from = buffers.iter().map(|(buffer, bytes)| {
                     if executable && channel * count == *bytes {
                         Region { count: [1, 1, count as u32], stride: [0, 0, channel], run: channel, ..Region::contiguous(*buffer, 0, 0) }
@@ -633,7 +647,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         for r in &send.sinks {
             let resident = &self.residents.all[*r as usize];
             cores.push(self.position(resident.core));
-            to.extend(resident.layout.region(&resident.part(ofmap.transfer)));
+            let part = resident.part(ofmap.transfer);
+            to.extend(if self.is_exact { resident.layout.region(&part) } else { resident.own_region(ofmap.transfer) });
         }
         cores.sort_unstable();
         cores.dedup();
@@ -653,41 +668,51 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     }
 }
 
-/// Where a piece goes: layouts, and the lower corner of the piece in their frames.
+/// Where a piece goes.
 struct Targets {
     piece: Bounds,
-    layouts: SmallVec<[(Layout, [u32; 4]); 2]>,
+    to: SmallVec<[Target; 2]>,
+}
+
+enum Target {
+    /// A box of a tensor; the lower corner of the piece in the tensor's frame.
+    Box(Layout, [u32; 4]),
+    /// A buffer that is for this piece alone, however its elements lie there.
+    Whole(Region),
+}
+
+/// All bytes of a buffer for one piece.
+fn stream(layout: &Layout) -> Region {
+    let [n, _, h, w] = layout.bounds.shape();
+    Region::contiguous(layout.buffer, 0, [n, h, w].into_iter().fold(layout.pixel, u64::saturating_mul))
 }
 
 /// What a tile writes.
 fn outputs(tile: &Bounds, targets: &[Targets]) -> SmallVec<[Output; 1]> {
     let mut outputs = SmallVec::new();
     for target in targets {
-        let Some(common) = tile.intersection(&target.piece) else { continue };
-        for (layout, lower) in &target.layouts {
-            let moved = |corner: [u32; 4]| std::array::from_fn(|d| (corner[d] - target.piece.lower[d]).saturating_add(lower[d]));
-            let landed = Bounds { lower: moved(common.lower), upper: moved(common.upper) };
-            if let Some(region) = layout.region(&landed) {
-                outputs.push(Output { bounds: common, region });
-            }
+        let common = tile.intersection(&target.piece);
+        for to in &target.to {
+            let output = match (to, common) {
+                (Target::Whole(region), _) => Some(Output { bounds: target.piece, region: region.clone() }),
+                (Target::Box(layout, lower), Some(common)) => {
+                    let moved = |corner: [u32; 4]| std::array::from_fn(|d| (corner[d] - target.piece.lower[d]).saturating_add(lower[d]));
+                    let landed = Bounds { lower: moved(common.lower), upper: moved(common.upper) };
+                    layout.region(&landed).map(|region| Output { bounds: common, region })
+                }
+                (Target::Box(..), None) => None,
+            };
+            outputs.extend(output);
         }
     }
     outputs
 }
 
-/// The region of L2 that a transfer from DRAM fills.
-fn arrival(transfer: u32, tensor: &Tensor, layout: &Layout, bytes: u64, count: u64, channel: u64) -> Option<Region> {
-    if tensor.kind != TensorKind::Weight {
-        let part = tensor.sources.iter().find(|s| s.transfer == transfer).map_or(tensor.bounds, |s| s.bounds);
-        return layout.region(&part);
+/// The region of L2 that a transfer from DRAM fills, in the spec's dialect: `count` output channels of `channel` bytes if it
+/// brings weights.
+fn arrival(resident: &Resident<'_>, transfer: u32, count: u64, channel: u64) -> Option<Region> {
+    match resident.tensor.kind {
+        TensorKind::Weight => weights::in_l2(&resident.layout, 0, count, channel),
+        _ => resident.layout.region(&resident.part(transfer)),
     }
-    if tensor.align.is_some() && channel > 0 {
-        return weights::in_l2(layout, 0, count, channel);
-    }
-    if tensor.transfers.len() <= 1 {
-        return Some(Region::contiguous(layout.buffer, layout.base, bytes));
-    }
-    // An activation as weights, from several transfers: channels are stacked in the order of its transfers.
-    let part = tensor.sources.iter().find(|s| s.transfer == transfer).map_or(tensor.bounds, |s| s.bounds);
-    layout.region(&part).or_else(|| Some(Region::contiguous(layout.buffer, layout.base, bytes)))
 }

@@ -6,10 +6,8 @@
 //! chunk `j` goes to slot `j mod slots` when the tiles of chunk `j - slots` are through.
 
 use super::region::{Layout, Region};
-use super::residents::channel_stride;
-use crate::schedule::{TensorKind, WeightSource, WeightTensor};
-use super::residents::{Resident, Residents};
-use crate::schedule::Workload;
+use super::residents::{Resident, Residents, channel_stride};
+use crate::schedule::{TensorKind, WeightSource, WeightTensor, Workload};
 use chipless_model::BufferId;
 
 /// Weights of a workload.
@@ -66,7 +64,13 @@ impl Weights {
         let nowhere = Weights { tiles: vec![None; tiles.len()], moves: Vec::new(), first: 0, slots: 1 };
         let Some(channel) = weight.size.and_then(|size| size.checked_div(count)).filter(|c| *c > 0) else {
             // The ancestors do not say how many bytes a channel has: every tile reads everything.
-            let whole = source.map(|r| Region::contiguous(r.layout.buffer, r.layout.base, r.bytes()));
+            let whole: Option<Region> = source.and_then(|r| {
+                let parts = r.tensor.transfers.iter().filter(|t| weight.transfers.contains(t)).filter_map(|t| r.own_region(*t));
+                parts.reduce(|all, part| {
+                    let (start, end) = (all.offset.min(part.offset), (all.offset + all.run).max(part.offset + part.run));
+                    Region::contiguous(all.buffer, start, end - start)
+                })
+            });
             return Some(Weights { tiles: vec![whole; tiles.len()], ..nowhere });
         };
         let within = |[low, high]: [u32; 2]| {

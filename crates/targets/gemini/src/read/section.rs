@@ -273,10 +273,10 @@ impl<'a> Section<'a> {
 
 /// Replaces the names of a part.
 pub(super) fn rename(part: &mut Part, map: &[Name]) {
-    let new = |name: &mut Name| *name = map.get(name.0 as usize).copied().unwrap_or(*name);
+    let new = |name: &mut Name| *name = map.get(name.index()).copied().unwrap_or(*name);
     let renew = |name: &mut Option<Name>| {
         if let Some(name) = name {
-            *name = map.get(name.0 as usize).copied().unwrap_or(*name);
+            *name = map.get(name.index()).copied().unwrap_or(*name);
         }
     };
     match part {

@@ -1,8 +1,10 @@
 //! What can be wrong with a file of this target: one rule for each kind of finding, with its own code.
 
+pub mod memory;
 pub mod reading;
+pub mod schedule;
 
-use chipless_model::Rule;
+use chipless_model::{Rule, Severity};
 
 /// Declares rules: name, severity, code, summary, explanation, remedy, source.
 macro_rules! rules {
@@ -25,9 +27,19 @@ macro_rules! rules {
 }
 pub(crate) use rules;
 
+/// Findings beyond the limit.
+pub static MORE_FINDINGS: Rule = Rule {
+    code: "gemini-more-findings",
+    severity: Severity::Note,
+    summary: "there are more findings than are shown",
+    explanation: "Only so many are kept for one file; the rest is counted.",
+    remedy: "Raise the limit with --limit findings=NUMBER.",
+    source: "Chipless",
+};
+
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [reading::ALL].into_iter().flatten().copied()
+    [reading::ALL, schedule::ALL, memory::ALL].into_iter().flatten().copied().chain([&MORE_FINDINGS])
 }
 
 #[cfg(test)]
