@@ -1,7 +1,7 @@
 //! Reads schedules and prints what they have, with the time that it took.
 #![allow(clippy::print_stdout, reason = "an example")]
 
-use chipless_gemini::{Network, Schedule, unzip};
+use chipless_gemini::{Network, unzip};
 use chipless_model::Limits;
 
 fn main() {

@@ -25,11 +25,11 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         }
     }
     for entry in &lint.schedule.dram_out {
-        destinations(lint, entry.transfer, &entry.destinations, entry.at, findings);
+        destinations(lint, entry.transfer, &entry.destinations, entry.at, entry.weight, findings);
     }
     for (core, workload) in lint.schedule.workloads() {
         for piece in &workload.ofmaps {
-            destinations(lint, piece.transfer, &piece.destinations, piece.at, findings);
+            destinations(lint, piece.transfer, &piece.destinations, piece.at, false, findings);
             stored(lint, core, workload, piece, findings);
         }
     }
@@ -76,7 +76,7 @@ fn place(lint: Lint<'_>, maker: Maker) -> At {
 }
 
 /// Destinations and readers name each other.
-fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], piece: At, findings: &mut Findings) {
+fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], piece: At, weight: bool, findings: &mut Findings) {
     let schedule = lint.schedule;
     let reader = |core: u32, workload: u32| {
         let readers = lint.index.readers(transfer).iter();
@@ -96,7 +96,8 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
     }
     for &(_, position) in lint.index.readers(transfer) {
         let Some((core, workload)) = at(schedule, position) else { continue };
-        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && d.workload == Some(workload.id));
+        // Weights that stay are used by later workloads, too.
+        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && (weight || d.workload == Some(workload.id)));
         if !named {
             let message = || format!("expected {} among the destinations of transfer {transfer}, found it is not", lint.label(core, workload));
             findings.report_with(&rules::DESTINATION, piece, message, Some((workload.at, "the reader")));
@@ -160,7 +161,7 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
     }
     if let Some(hole) = cover::hole(&tensor.bounds, &parts) {
         let message = || format!("expected the sources to fill {}, found nothing for {hole}", tensor.bounds);
-        findings.report(&rules::HOLE, tensor.at, message);
+        findings.report(if lint.spec { &rules::HOLE } else { &rules::PARTLY }, tensor.at, message);
     }
 }
 

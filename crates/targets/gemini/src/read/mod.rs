@@ -10,10 +10,10 @@ mod section;
 mod workload;
 
 use crate::json::{Fault, FaultKind, Result};
-use crate::names::Names;
+use crate::names::{Name, Names};
 use crate::place;
 use crate::rules::reading as rules;
-use crate::schedule::{At, Core, Dialect, DramIn, DramOut, Schedule, Unknown, Workload};
+use crate::schedule::{At, Core, Dialect, DramIn, DramOut, Ofmap, Schedule, Unknown, Workload};
 use chipless_model::{Finding, Limits, Place};
 use outline::{Cuts, Outline};
 use rayon::prelude::*;
@@ -64,7 +64,7 @@ impl Schedule {
 
 /// What a section became.
 enum Part {
-    Workloads(Vec<Workload>),
+    Workloads(Vec<Workload>, Vec<(Option<Name>, Ofmap)>),
     Dram(Vec<DramIn>, Vec<DramOut>),
 }
 
@@ -77,7 +77,10 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         .map(|piece| {
             let mut section = Section::new(text, piece.span.0, context);
             let part = match piece.core {
-                Some(_) => Part::Workloads(section.workloads(piece.span.1)?),
+                Some(_) => {
+                    let workloads = section.workloads(piece.span.1)?;
+                    Part::Workloads(workloads, std::mem::take(&mut section.pieces))
+                }
                 None => {
                     let (dram_in, dram_out) = section.dram(piece.group)?;
                     if section.reader.offset() != piece.span.1 {
@@ -106,6 +109,7 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
     for core in &outline.cores {
         schedule.cores.push(Core { id: context.core(core.key, core.at)?, workloads: Vec::new(), at: At(core.at as u32) });
     }
+    let mut sent: Vec<Vec<(Option<Name>, Ofmap)>> = vec![Vec::new(); schedule.cores.len()];
     for (piece, part) in pieces.iter().zip(parts) {
         let (mut part, names, unknown) = part?;
         let map = schedule.names.absorb(&names);
@@ -114,9 +118,19 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
             section::rename(&mut part, &map);
         }
         match (part, piece.core.and_then(|index| schedule.cores.get_mut(index))) {
-            (Part::Workloads(workloads), Some(core)) => core.workloads.extend(workloads),
+            (Part::Workloads(workloads, more), Some(core)) => {
+                core.workloads.extend(workloads);
+                if let Some(pieces) = sent.get_mut(piece.core.unwrap_or(0)) {
+                    pieces.extend(more);
+                }
+            }
             (Part::Dram(dram_in, dram_out), _) => dram::merge(&mut schedule, dram_in, dram_out),
-            (Part::Workloads(_), None) => {}
+            (Part::Workloads(..), None) => {}
+        }
+    }
+    if schedule.dialect.is_tiling() {
+        for (core, pieces) in schedule.cores.iter_mut().zip(sent) {
+            workload::attribute(core, pieces);
         }
     }
     let key = ["wl0_buffer", "wl1_buffer"].into_iter().find(|key| schedule.names.find(key).is_some());

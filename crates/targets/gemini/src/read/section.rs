@@ -4,7 +4,7 @@ use super::Part;
 use super::outline::Outline;
 use crate::json::{FaultKind, Reader, Result};
 use crate::names::{Name, Names};
-use crate::schedule::{At, Bounds, Destination, Dialect, Peer, TransferIds, Unknown};
+use crate::schedule::{At, Bounds, Destination, Dialect, Ofmap, Peer, TransferIds, Unknown};
 use smallvec::SmallVec;
 
 /// Unknown keys that are kept for one section; a file may consist of nothing else.
@@ -79,6 +79,8 @@ pub(super) struct Section<'a> {
     pub(super) context: Context,
     pub(super) names: Names,
     pub(super) unknown: Vec<Unknown>,
+    /// Pieces of output that IR-tiling lists in snapshots, with their layers.
+    pub(super) pieces: Vec<(Option<Name>, Ofmap)>,
 }
 
 /// The other end of a transfer as it is read, key by key.
@@ -93,7 +95,7 @@ pub(super) struct PeerKeys {
 
 impl<'a> Section<'a> {
     pub(super) fn new(text: &'a str, at: usize, context: Context) -> Section<'a> {
-        Section { reader: Reader::new(text, at), context, names: Names::default(), unknown: Vec::new() }
+        Section { reader: Reader::new(text, at), context, names: Names::default(), unknown: Vec::new(), pieces: Vec::new() }
     }
 
     /// Keeps a key that the format does not know.
@@ -287,7 +289,11 @@ pub(super) fn rename(part: &mut Part, map: &[Name]) {
                 entry.destinations.iter_mut().for_each(|d| renew(&mut d.layer));
             }
         }
-        Part::Workloads(workloads) => {
+        Part::Workloads(workloads, pieces) => {
+            for (layer, piece) in pieces {
+                renew(layer);
+                piece.destinations.iter_mut().for_each(|d| renew(&mut d.layer));
+            }
             for workload in workloads {
                 new(&mut workload.layer);
                 workload.ofmaps.iter_mut().flat_map(|o| &mut o.destinations).for_each(|d| renew(&mut d.layer));

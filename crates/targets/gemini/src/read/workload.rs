@@ -2,11 +2,15 @@
 
 use super::section::{PeerKeys, Section};
 use crate::json::{FaultKind, Reader, Result};
+use crate::names::Name;
 use crate::schedule::{
-    At, Bounds, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile, Weight, WeightSource, WeightTensor, Workload,
+    At, Bounds, Core, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile, Weight, WeightSource, WeightTensor, Workload,
 };
+use indexmap::IndexMap;
+use indexmap::map::Entry;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
 /// Bytes of the unit that the ancestors count blocks and addresses in.
 const BLOCK_BYTES: u32 = 1024;
@@ -42,7 +46,6 @@ impl Section<'_> {
         let (mut id, mut layer, mut layer_type, mut time, mut bounds) = (None, None, None, None, None);
         let (mut ofmap_size, mut padding, mut ifmaps, mut weight) = (None, None, None, None);
         let (mut ofmaps, mut buffer, mut weight_buffer, mut ring, mut tiles) = (None, None, None, None, None);
-        let mut sent = Vec::new();
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
             match &*key {
@@ -116,19 +119,10 @@ impl Section<'_> {
             }
         }
         let at = object.at;
-        let buffer = self.need(buffer, "buffer", at)?;
-        let mut tensors = Vec::with_capacity(buffer.len());
-        for (tensor, pieces) in buffer {
-            // IR-tiling says in the snapshot of the making workload where its output goes.
-            if tensor.workload == id && tensor.kind == TensorKind::Ofmap {
-                sent.extend(pieces);
-            }
-            tensors.push(tensor);
-        }
         let ofmaps = match ofmaps {
-            Some(ofmaps) => ofmaps,
-            None if self.context.dialect.is_tiling() => sent,
-            None => return self.need(None, "ofmap", at),
+            // IR-tiling says in the snapshots where output goes: see `attribute`.
+            None if self.context.dialect.is_tiling() => Vec::new(),
+            ofmaps => self.need(ofmaps, "ofmap", at)?,
         };
         Ok(Workload {
             id: self.need(id, "workload_id", at)?,
@@ -144,7 +138,7 @@ impl Section<'_> {
             ifmaps: self.need(ifmaps, "ifmap", at)?.into(),
             weight: weight.flatten(),
             ofmaps: ofmaps.into(),
-            buffer: tensors.into(),
+            buffer: self.need(buffer, "buffer", at)?.into(),
             weight_buffer: weight_buffer.flatten(),
             ring,
             tiles: tiles.unwrap_or_default().into(),
@@ -221,8 +215,8 @@ impl Section<'_> {
         })
     }
 
-    /// A tensor of a snapshot, and in IR-tiling the pieces that it is sent in.
-    fn tensor(&mut self) -> Result<(Tensor, Vec<Ofmap>)> {
+    /// A tensor of a snapshot. The pieces that IR-tiling lists with it are collected.
+    fn tensor(&mut self) -> Result<Tensor> {
         let spec = self.context.spec();
         let (mut kind, mut align, mut bitwidth, mut newly_added, mut current, mut start_send) = (None, None, None, None, None, None);
         let (mut layer, mut lower, mut upper, mut size, mut block, mut address) = (None, None, None, None, None, None);
@@ -289,7 +283,8 @@ impl Section<'_> {
                 self.need(transfers.as_ref(), "transfer_id", at)?;
             }
         }
-        let tensor = Tensor {
+        self.pieces.extend(pieces.unwrap_or_default().into_iter().map(|piece: Ofmap| (layer, piece)));
+        Ok(Tensor {
             kind,
             align,
             bitwidth,
@@ -308,8 +303,7 @@ impl Section<'_> {
             transfers: transfers.unwrap_or_default(),
             sources: sources.unwrap_or_default(),
             at: At(at as u32),
-        };
-        Ok((tensor, pieces.unwrap_or_default()))
+        })
     }
 
     fn sources(&mut self) -> Result<SmallVec<[Source; 1]>> {
@@ -320,7 +314,7 @@ impl Section<'_> {
         let mut list = self.reader.list()?;
         while self.reader.item(&mut list)? {
             let (mut keys, mut layer, mut lower, mut upper) = (PeerKeys::default(), None, None, None);
-            let (mut size, mut transfer) = (None, None);
+            let (mut size, mut transfer, mut channel) = (None, None, None);
             let mut object = self.reader.object()?;
             while let Some(key) = self.reader.key(&mut object)? {
                 match &*key {
@@ -334,16 +328,20 @@ impl Section<'_> {
                     "upper" => self.put_corner(&mut upper)?,
                     "size" => self.put_size(&mut size)?,
                     "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
-                    // Says the channels of lower and upper again.
-                    "channel" if !self.context.spec() => self.reader.skip()?,
+                    "channel" if !self.context.spec() => self.reader.put(&mut channel, |reader| reader.array::<u32, 2>(Reader::u32))?,
                     key => self.keep(object.at, key)?,
                 }
             }
             let at = object.at;
+            let mut bounds = self.bounds(lower, upper, at)?;
+            if let Some([first, last]) = channel {
+                // The ancestors count lower and upper in the layer that made it, and say here where that lies in the tensor.
+                (bounds.lower[1], bounds.upper[1]) = (first, last);
+            }
             sources.push(Source {
                 peer: self.peer(&keys, at)?,
                 layer,
-                bounds: self.bounds(lower, upper, at)?,
+                bounds,
                 size,
                 transfer: self.need(transfer, "transfer_id", at)?,
             });
@@ -451,6 +449,43 @@ impl Section<'_> {
         let pe = PeTile { layer, loop_order, cut_mode, input_channel_cuts, activation_mini_tile, output_mini_tile, mtc0_mtk0 };
         let pe = (pe != PeTile::default()).then(|| Box::new(pe));
         Ok(Tile { number, ofmap, ifmap, ifmap2, padding, time, pe, at: At(at as u32) })
+    }
+}
+
+/// Gives the pieces that IR-tiling lists in the snapshots of a core to the workloads that make them. A snapshot lists what is
+/// being sent, whoever made it: the layer and the box of a piece say which workload that was.
+pub(super) fn attribute(core: &mut Core, pieces: Vec<(Option<Name>, Ofmap)>) {
+    let mut by_transfer: IndexMap<u32, (Option<Name>, Ofmap)> = IndexMap::new();
+    for (layer, piece) in pieces {
+        match by_transfer.entry(piece.transfer) {
+            Entry::Vacant(entry) => drop(entry.insert((layer, piece))),
+            Entry::Occupied(mut entry) => {
+                // The same piece in a later snapshot.
+                let known = &mut entry.get_mut().1.destinations;
+                for destination in piece.destinations {
+                    if !known.contains(&destination) {
+                        known.push(destination);
+                    }
+                }
+            }
+        }
+    }
+    let mut by_layer: HashMap<Name, Vec<usize>> = HashMap::new();
+    for (index, workload) in core.workloads.iter().enumerate() {
+        by_layer.entry(workload.layer).or_default().push(index);
+    }
+    let mut made: Vec<Vec<Ofmap>> = vec![Vec::new(); core.workloads.len()];
+    for (layer, piece) in by_transfer.into_values() {
+        let candidates = layer.and_then(|layer| by_layer.get(&layer)).map(Vec::as_slice).unwrap_or_default();
+        let maker = candidates.iter().copied().find(|&index| core.workloads[index].bounds.contains(&piece.bounds));
+        if let Some(list) = maker.or(candidates.first().copied()).and_then(|index| made.get_mut(index)) {
+            list.push(piece);
+        }
+    }
+    for (workload, ofmaps) in core.workloads.iter_mut().zip(made) {
+        if workload.ofmaps.is_empty() {
+            workload.ofmaps = ofmaps.into();
+        }
     }
 }
 

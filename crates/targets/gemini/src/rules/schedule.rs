@@ -58,6 +58,9 @@ rules! {
     HOLE Error "gemini-ifmap-hole" "a tensor is not covered by its sources"
         "The sources together fill the box of the tensor. Bytes that no source fills are undefined when they are read."
         "Add the missing source, or shrink the box." "Scheduler IR format description, source";
+    PARTLY Warning "gemini-ifmap-partly" "a tensor is filled in part"
+        "In the ancestor dialects some tensors have no source for a part of their box: the state of a recurrent network before the first step, for example."
+        "Check that the rest is meant to be zero." "Files of SET, GEMINI and IR-tiling";
     SOURCE_OUTSIDE Error "gemini-source-outside" "a source lies outside its tensor, or has another shape than what is sent"
         "A source is a part of its tensor, in the frame of the tensor, and has the shape of the piece that arrives."
         "Mend the box of the source." "Scheduler IR format description, source";
