@@ -12,6 +12,7 @@ pub mod machine;
 mod lint;
 mod names;
 mod network;
+mod operation;
 mod place;
 mod read;
 pub mod rules;
@@ -19,7 +20,7 @@ pub mod schedule;
 pub mod traffic;
 mod unzip;
 
-pub use lower::{Data, Lowered, lower};
+pub use lower::{Arrays, Data, Lowered, WeightData, lower};
 pub use machine::{MACHINES, Machine};
 pub use lint::{Given, lint};
 pub use names::{Name, Names};
