@@ -6,6 +6,9 @@
 
 pub mod bytes;
 mod json;
+mod kernels;
+pub mod lower;
+pub mod machine;
 mod lint;
 mod names;
 mod network;
@@ -13,8 +16,11 @@ mod place;
 mod read;
 pub mod rules;
 pub mod schedule;
+pub mod traffic;
 mod unzip;
 
+pub use lower::{Data, Lowered, lower};
+pub use machine::{MACHINES, Machine};
 pub use lint::{Given, lint};
 pub use names::{Name, Names};
 pub use network::{Layer, Network, QuantInfo};
