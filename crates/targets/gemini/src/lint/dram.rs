@@ -1,11 +1,11 @@
 //! DRAM: which reads take what which stores put there, and the queue of all accesses.
 
-use super::index::{Maker, at};
+use super::index::{Maker, Position, at};
 use super::{Findings, Lint, cover};
 use crate::names::Name;
 use crate::rules::memory as rules;
 use crate::schedule::{At, Bounds, DramIn, DramOut, Ofmap, Peer, Tensor, TensorKind, WeightSource, Workload};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     let extents = extents(lint);
@@ -121,7 +121,7 @@ fn unlinked(lint: Lint<'_>, out: &DramOut, findings: &mut Findings) {
 
 /// What takes a place in the DRAM queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Access {
+pub(super) enum Access {
     Load(u32),
     Store(u32),
 }
@@ -188,6 +188,41 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
         let message = || format!("expected the DRAM queue numbered from 0 without gaps, found {} places up to {}", distinct.len(), place.0);
         findings.report(&rules::QUEUE_GAP, place.2, message);
     }
+}
+
+/// The accesses of DRAM in the order of their queue, each with the workloads in whose snapshots it first is on each core.
+/// Accesses that share a place come one after the other.
+pub(super) fn accesses(lint: Lint<'_>) -> Vec<(u32, Access, Vec<Position>)> {
+    let mut all: BTreeMap<(u32, Access), Vec<Position>> = BTreeMap::new();
+    for (core_index, core) in lint.schedule.cores.iter().enumerate() {
+        for (index, workload) in core.workloads.iter().enumerate() {
+            let position = (core_index as u32, index as u32);
+            let mut first = |order: Option<u32>, access: Access| {
+                let Some(order) = order else { return };
+                let positions = all.entry((order, access)).or_default();
+                if positions.last().is_none_or(|last| last.0 != position.0) {
+                    positions.push(position);
+                }
+            };
+            for tensor in &workload.buffer {
+                if tensor.kind == TensorKind::Ofmap {
+                    if let Some(piece) = stored(workload, tensor) {
+                        first(tensor.tensor_order, Access::Store(piece.transfer));
+                    }
+                } else {
+                    for source in tensor.sources.iter().filter(|source| matches!(source.peer, Peer::Dram(_))) {
+                        first(tensor.tensor_order, Access::Load(source.transfer));
+                    }
+                }
+            }
+            for entry in workload.weight_buffer.iter().flatten().filter(|entry| entry.source == WeightSource::Dram) {
+                for id in &entry.transfers {
+                    first(entry.tensor_order, Access::Load(*id));
+                }
+            }
+        }
+    }
+    all.into_iter().map(|((order, access), positions)| (order, access, positions)).collect()
 }
 
 /// The piece that an ofmap tensor holds on its way to DRAM.

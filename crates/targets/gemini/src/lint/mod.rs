@@ -63,6 +63,11 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     for part in parts {
         all.absorb(part);
     }
+    if lint.spec {
+        for core in &schedule.cores {
+            snapshot::check_core(core, &mut all);
+        }
+    }
     dram::check(lint, &mut all);
     order::check(lint, &mut all);
     if let Some(network) = given.network {

@@ -4,6 +4,7 @@ use super::{Findings, Lint, cover};
 use crate::bytes;
 use crate::network::{Layer, Network};
 use crate::rules::memory as rules;
+use crate::rules::schedule::PADDING;
 use crate::schedule::{At, Bounds, LayerType, Workload};
 use indexmap::IndexMap;
 
@@ -71,6 +72,7 @@ fn one(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findin
     }
     input(layer, workload, findings);
     if lint.spec {
+        padding(layer, workload, findings);
         types(layer, workload, findings);
     }
 }
@@ -84,6 +86,28 @@ fn window(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64)
     let first = (u64::from(lower) * u64::from(stride)).saturating_sub(u64::from(pad));
     let last = (u64::from(upper) * u64::from(stride) + u64::from(kernel)).saturating_sub(u64::from(pad) + 1);
     (first, last.min(size.saturating_sub(1)))
+}
+
+/// The padding that is really used at the edges of a range of the output: before and after.
+fn edges(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64) -> [u32; 2] {
+    let before = u64::from(pad).saturating_sub(u64::from(lower) * u64::from(stride));
+    let end = u64::from(upper) * u64::from(stride) + u64::from(kernel);
+    let after = end.saturating_sub(u64::from(pad) + size);
+    [before as u32, u32::try_from(after).unwrap_or(u32::MAX)]
+}
+
+/// The padding follows from the layer.
+fn padding(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+    let (Some([rows, columns]), Some(found)) = (layer.kernel_size.or(layer.pool_size), workload.padding) else { return };
+    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else { return };
+    let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
+    let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
+    let [above, below] = edges(lower[2], upper[2], rows, down, top, *height);
+    let [before, after] = edges(lower[3], upper[3], columns, right, left, *width);
+    let want = [above, below, before, after];
+    if found != want {
+        findings.report(&PADDING, workload.at, || format!("expected padding {want:?} at top, bottom, left and right, found {found:?}"));
+    }
 }
 
 /// What is read is what the layer needs.

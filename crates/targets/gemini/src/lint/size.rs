@@ -63,7 +63,7 @@ fn spec(workload: &Workload, findings: &mut Findings) {
     }
 }
 
-fn weights(bounds: &Bounds, size: u64, at: At, findings: &mut Findings) {
+pub(super) fn weights(bounds: &Bounds, size: u64, at: At, findings: &mut Findings) {
     let want = bytes::weights(bounds);
     if want != size {
         findings.report(&rules::SIZE, at, || format!("expected {want} bytes of weights of shape {:?}, found {size}", bounds.shape()));
@@ -77,6 +77,10 @@ fn feature_map(bounds: &Bounds, align: Option<u16>, bitwidth: Option<u8>, size: 
         return;
     }
     let align = align.unwrap_or_else(|| bytes::usual_align(bits));
+    if align == 0 {
+        findings.report(&rules::BITWIDTH, at, || "expected channels aligned to at least 1, found 0".to_owned());
+        return;
+    }
     if align != bytes::usual_align(bits) {
         findings.report(&rules::ALIGN, at, || format!("expected {} channels of {bits} bits, found {align}", bytes::usual_align(bits)));
     }

@@ -4,7 +4,7 @@ use super::index::Maker;
 use super::{Findings, Lint};
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
-use crate::schedule::{At, Dialect, Tensor, TensorKind, Workload};
+use crate::schedule::{At, Core, Dialect, Tensor, TensorKind, Workload};
 use std::collections::HashMap;
 
 pub(super) fn check(lint: Lint<'_>, workload: &Workload, before: Option<&Workload>, findings: &mut Findings) {
@@ -17,6 +17,21 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, before: Option<&Workloa
         addresses(lint, workload, findings);
     }
     inputs(lint, workload, findings);
+}
+
+/// No tensor is gone and comes back.
+pub(super) fn check_core(core: &Core, findings: &mut Findings) {
+    let mut last: HashMap<u32, (usize, &Tensor)> = HashMap::new();
+    for (index, workload) in core.workloads.iter().enumerate() {
+        for tensor in workload.buffer.iter().filter(|tensor| tensor.kind != TensorKind::Ofmap) {
+            let Some(id) = tensor.tensor_id else { continue };
+            let Some((seen, old)) = last.insert(id, (index, tensor)) else { continue };
+            if seen + 1 < index {
+                let message = || format!("expected tensor {id} in every snapshot up to workload {}, found it missing from workload {} on", workload.id, core.workloads.get(seen + 1).map_or(0, |w| w.id));
+                findings.report_with(&rules::BACK, tensor.at, message, Some((old.at, "where it was last")));
+            }
+        }
+    }
 }
 
 /// Ring regions are whole, inside the buffer, and apart.

@@ -47,6 +47,16 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     for entry in &schedule.dram_in {
         report(entry.core, entry.at);
     }
+    let known = schedule.cores.iter().filter(|core| !outside(core.id)).count() as u64;
+    if known < cores {
+        findings.report(&rules::IDLE, top, || format!("expected lists of the {cores} cores of the {columns} x {rows} mesh, found {known}"));
+    }
+    for unknown in &schedule.unknown {
+        findings.report(&rules::UNKNOWN_KEY, unknown.owner, || {
+            let key: String = unknown.key.chars().take(60).collect();
+            format!("expected keys that the format knows, found `{key}`")
+        });
+    }
     ids(schedule, findings);
     boxes(schedule, findings);
 }

@@ -1,10 +1,10 @@
 //! Transfers: one source each, the right readers, and tensors that their sources fill.
 
 use super::index::{Maker, at, peer, read_by};
-use super::{Findings, Lint, cover};
+use super::{Findings, Lint, cover, size};
 use crate::rules::memory::IN_SOURCE;
 use crate::rules::schedule as rules;
-use crate::schedule::{At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TransferIds, Workload};
+use crate::schedule::{At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload};
 
 /// What concerns all cores: makers, stores, destinations.
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
@@ -26,6 +26,9 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     }
     for entry in &lint.schedule.dram_out {
         destinations(lint, entry.transfer, &entry.destinations, entry.at, entry.weight, findings);
+        if lint.spec && entry.weight {
+            size::weights(&entry.bounds, entry.size, entry.at, findings);
+        }
     }
     for (core, workload) in lint.schedule.workloads() {
         for piece in &workload.ofmaps {
@@ -59,6 +62,11 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             let message = || format!("expected workload {}, which makes transfer {}, found {}", workload.id, entry.transfer, entry.workload);
             findings.report(&rules::DESTINATION, entry.at, message);
         }
+        if let Some(named) = entry.layer.filter(|named| *named != workload.layer) {
+            let (made, named) = (lint.schedule.name(workload.layer), lint.schedule.name(named));
+            let message = || format!("expected the layer {made}, which makes transfer {}, found {named}", entry.transfer);
+            findings.report(&rules::SOURCE_LAYER, entry.at, message);
+        }
         if entry.bounds.shape() != piece.bounds.shape() {
             let message = || format!("expected a box of the shape {:?}, that of the ofmap, found {:?}", piece.bounds.shape(), entry.bounds.shape());
             findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
@@ -89,6 +97,10 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
             findings.report(&rules::NO_DESTINATION, piece, || format!("expected workload {workload} on core {file_core}, found no such workload"));
             continue;
         };
+        if let Some(named) = destination.layer.filter(|named| lint.spec && *named != found.layer) {
+            let message = || format!("expected the layer {} of workload {workload}, found {}", schedule.name(found.layer), schedule.name(named));
+            findings.report_with(&rules::DESTINATION, piece, message, Some((found.at, "the destination")));
+        }
         if !reader(core, workload) {
             let message = || format!("expected workload {workload} of core {file_core} to read transfer {transfer}, found it does not");
             findings.report_with(&rules::DESTINATION, piece, message, Some((found.at, "the destination")));
@@ -132,6 +144,33 @@ pub(super) fn check_workload(lint: Lint<'_>, core: &Core, workload: &Workload, f
     for tensor in &workload.buffer {
         sources(lint, tensor, findings);
     }
+    if lint.spec {
+        results(core, workload, findings);
+    }
+}
+
+/// What the workload makes has its space, and all of it goes somewhere.
+fn results(core: &Core, workload: &Workload, findings: &mut Findings) {
+    let absolute = |bounds: &Bounds| {
+        // A box that fits both ways is the same both ways, or too small to matter here.
+        let relative = bounds.moved_by(workload.bounds.lower);
+        if workload.bounds.contains(&relative) { relative } else { *bounds }
+    };
+    for piece in &workload.ofmaps {
+        let stays = piece.destinations.iter().any(|d| d.peer == Peer::Core(core.id));
+        let leaves = piece.destinations.iter().any(|d| d.peer != Peer::Core(core.id));
+        let held = workload.buffer.iter().any(|tensor| tensor.transfers.contains(&piece.transfer));
+        let staged = workload.buffer.iter().any(|t| t.kind == TensorKind::Ofmap && t.layer.is_none_or(|layer| layer == workload.layer));
+        if (stays && !held) || (leaves && !staged && !held) {
+            let message = || format!("expected a tensor for transfer {} in the snapshot of workload {}, which makes it, found none", piece.transfer, workload.id);
+            findings.report(&rules::NO_SPACE, piece.at, message);
+        }
+    }
+    let as_said: Vec<Bounds> = workload.ofmaps.iter().map(|piece| piece.bounds).collect();
+    let moved: Vec<Bounds> = as_said.iter().map(absolute).collect();
+    if let (Some(hole), Some(_)) = (cover::hole(&workload.bounds, &moved), cover::hole(&workload.bounds, &as_said)) {
+        findings.report(&rules::UNUSED, workload.at, || format!("expected pieces that make up {}, found none for {hole}", workload.bounds));
+    }
 }
 
 /// The sources of a tensor: where they come from, and that they fill it.
@@ -158,6 +197,10 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
         } else {
             parts.extend(tensor.bounds.intersection(&source.bounds));
         }
+    }
+    if lint.spec && cover::overlap(&parts).is_some() {
+        let message = || "expected sources that only touch, found two that fill the same elements".to_owned();
+        findings.report(&rules::SOURCES_OVERLAP, tensor.at, message);
     }
     if let Some(hole) = cover::hole(&tensor.bounds, &parts) {
         let message = || format!("expected the sources to fill {}, found nothing for {hole}", tensor.bounds);

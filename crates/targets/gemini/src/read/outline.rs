@@ -132,6 +132,9 @@ impl Outline {
             let message = format!("expected the key `{key}`, found none");
             Reader::new(text, 0).fault_at(top.at, FaultKind::Missing, message)
         };
+        if !outline.has_plain_dram && !outline.has_dram_groups {
+            return missing("-1");
+        }
         match globals {
             Globals { top_batch_cut: Some(cut), columns: Some(columns), rows: Some(rows) } => {
                 (outline.top_batch_cut, outline.columns, outline.rows) = (cut, columns, rows);

@@ -28,6 +28,9 @@ rules! {
     TENSOR_TWICE Error "gemini-tensor-twice" "a snapshot has two tensors of one id"
         "tensor_id names one tensor."
         "Number the tensors." "Scheduler IR format description, tensor_id";
+    BACK Error "gemini-tensor-back" "a tensor is gone and comes back"
+        "What leaves the snapshots is overwritten. A transfer brings its data once; to have them again takes another transfer."
+        "Keep the tensor until its last use." "Scheduler IR format description, buffer";
     LATE Error "gemini-tensor-late" "a result gets its space after it was made"
         "A result that stays on its core needs its space when it is made; a tensor that appears later cannot hold it."
         "Put the tensor into the snapshot of the workload that makes it, and keep it until it is read." "Measured on scheduler output";

@@ -10,6 +10,12 @@ rules! {
     CORE Error "gemini-core" "a core lies outside the mesh"
         "Cores are numbered row by row from 0 to xlen times ylen minus 1, and every core that is named must be one of them."
         "Mend the number, or the mesh." "Scheduler IR format description, top-level keys";
+    IDLE Warning "gemini-core-idle" "cores of the mesh have no list"
+        "Schedulers write a list for every core, if only an empty one."
+        "Check xlen and ylen, or whether a part of the file is missing." "Scheduler IR format description, top-level keys";
+    UNKNOWN_KEY Warning "gemini-key-unknown" "a key that the format does not know"
+        "It is kept and written back, and means nothing to Chipless."
+        "Check its spelling." "Scheduler IR format description";
     BUFFER_SIZE Error "gemini-buffersize" "the size of the L2 buffer is missing or 0"
         "The spec's dialect gives it in bytes; without it nobody can tell whether a snapshot fits."
         "Write buffersize." "Scheduler IR format description, top-level keys";
@@ -58,6 +64,18 @@ rules! {
     HOLE Error "gemini-ifmap-hole" "a tensor is not covered by its sources"
         "The sources together fill the box of the tensor. Bytes that no source fills are undefined when they are read."
         "Add the missing source, or shrink the box." "Scheduler IR format description, source";
+    SOURCES_OVERLAP Warning "gemini-source-overlap" "two sources of a tensor fill the same elements"
+        "Whichever arrives last stays."
+        "Cut the sources so that they only touch." "Scheduler IR format description, source";
+    NO_SPACE Error "gemini-result-without-space" "a result has no space in the snapshot of the workload that makes it"
+        "A result that stays on its core lies in L2 as the input of its future reader, and one that leaves the core as an ofmap, from the start of the workload that makes it."
+        "Add the tensor to the snapshot." "Measured on scheduler output";
+    UNUSED Warning "gemini-ofmap-unused" "a part of what a workload makes goes nowhere"
+        "The pieces of its ofmap do not make up its box."
+        "Add the missing piece, or compute less." "Scheduler IR format description, ofmap";
+    PADDING Error "gemini-padding" "the padding of a workload does not follow from its layer"
+        "Only the first and last rows and columns of a layer are padded: top is padding minus first row times stride, if that is above 0, and so on."
+        "Mend tile_padding_tblr." "Measured on scheduler output; front-end IR files, padding";
     PARTLY Warning "gemini-ifmap-partly" "a tensor is filled in part"
         "In the ancestor dialects some tensors have no source for a part of their box: the state of a recurrent network before the first step, for example."
         "Check that the rest is meant to be zero." "Files of SET, GEMINI and IR-tiling";
