@@ -5,6 +5,7 @@
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
 pub mod bytes;
+pub mod energy;
 mod json;
 mod kernels;
 pub mod lower;
@@ -15,6 +16,7 @@ mod network;
 mod operation;
 mod place;
 mod read;
+pub mod replay;
 pub mod rules;
 pub mod schedule;
 pub mod traffic;

@@ -355,10 +355,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         // after, and before the rest.
         let refills = weights.moves.len() > weights.slots;
         let from_dram: Vec<u32> = if refills && plan.schedule.cores.len() == 1 {
-            let loads = plan.loads.iter().enumerate().filter(|(_, load)| {
-                load.sinks.iter().any(|s| matches!(s, Sink::Held(h) if self.residents.held[*h as usize].first == position))
-            });
-            loads.map(|(load, _)| load as u32).collect()
+            let added = self.residents.held_of(index as usize).iter().filter(|h| self.residents.held[**h as usize].first == position);
+            added.filter_map(|h| plan.load_of_held.get(h).copied()).collect()
         } else {
             Vec::new()
         };

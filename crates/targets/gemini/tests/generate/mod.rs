@@ -198,7 +198,7 @@ struct Work {
     ofmaps: BTreeMap<(usize, usize), Vec<Value>>,
     /// Transfers of each core, layer and operand.
     inputs: BTreeMap<(usize, usize, usize), Vec<u32>>,
-    weights: BTreeMap<usize, u32>,
+    weights: BTreeMap<(usize, usize), Value>,
     /// Weight buffers: core, first, last, entry.
     held: Vec<(usize, usize, usize, Value)>,
     transfers: u32,
@@ -349,12 +349,13 @@ fn weights(plan: &Plan, work: &mut Work, index: usize, layer: &Layer, parts: &[O
                 entry["upper"] = json!(upper);
                 work.held.push((core, first, here, entry));
             }
-            work.weights.insert(core * 1_000_000 + index, id);
+            let weight = json!({"lower": lower, "upper": upper, "size": size, "transfer_id": [id]});
+            work.weights.insert((core, index), weight);
         }
     }
 }
 
-/// A piece of a result for a core; gives its transfer. Cores that need the same piece get it by one multicast.
+/// A piece of a result for a core; gives its transfer.
 fn send(
     plan: &Plan,
     work: &mut Work,
@@ -455,9 +456,8 @@ fn print(plan: &Plan, all: &[Layer], parts: &[Vec<Option<Box4>>], work: Work) ->
                 "tile_padding_tblr": padding(layer, part), "time": work_cycles, "workload": [part.0, part.1], "workload_id": here,
                 "wl0_buffer": held.iter().filter(|h| (h.1..=h.2).contains(&here)).map(|h| h.3.clone()).collect::<Vec<Value>>(),
             });
-            if let Some(id) = work.weights.get(&(core * 1_000_000 + index)) {
-                let out = work_weight(&schedule["-1"], *id);
-                value["weight"] = json!({"lower": out["lower"], "upper": out["upper"], "size": out["size"], "transfer_id": [id]});
+            if let Some(weight) = work.weights.get(&(core, index)) {
+                value["weight"] = weight.clone();
             }
             workloads.push(value);
         }
@@ -468,10 +468,6 @@ fn print(plan: &Plan, all: &[Layer], parts: &[Vec<Option<Box4>>], work: Work) ->
     schedule.insert("xlen".into(), json!(plan.columns));
     schedule.insert("ylen".into(), json!(plan.rows));
     Value::Object(schedule)
-}
-
-fn work_weight(dram: &Value, id: u32) -> &Value {
-    dram["out"].as_array().and_then(|out| out.iter().find(|o| o["transfer_id"] == id)).unwrap_or(&Value::Null)
 }
 
 fn padding(layer: &Layer, (low, high): Box4) -> [u32; 4] {
