@@ -14,6 +14,7 @@ mod lint;
 mod names;
 mod network;
 mod operation;
+pub mod pictures;
 mod place;
 mod read;
 pub mod replay;
