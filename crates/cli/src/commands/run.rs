@@ -79,7 +79,7 @@ supported, or the command was misused.";
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(lowering.limits(), |document| {
+    opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
             Session { arguments, opened: &opened, findings: document.findings(), program, notes, started }.run(&lowering)
         };

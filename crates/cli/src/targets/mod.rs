@@ -1,5 +1,6 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
+mod gemini;
 mod neuron;
 mod npu;
 
@@ -15,44 +16,50 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
+    Gemini,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a schedule (JSON) of Gemini, SET or IR-tiling";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
         if chipless_npu::recognize(bytes) {
             return Some(Target::Npu);
         }
-        chipless_neuron::recognize(bytes).then_some(Target::Neuron)
+        if chipless_neuron::recognize(bytes) {
+            return Some(Target::Neuron);
+        }
+        chipless_gemini::FileKind::of(bytes).is_some().then_some(Target::Gemini)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Gemini => "gemini",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all())
+        chipless_npu::rules().chain(chipless_neuron::rules::all()).chain(chipless_gemini::rules::all())
     }
 
     /// Reads a file of this target and does something with it; the findings say why it cannot be read.
     pub(crate) fn with_document<T>(
         self,
         source: Source<'_>,
-        limits: &Limits,
+        lowering: &Lowering,
         then: impl FnOnce(&dyn Document) -> T,
     ) -> Result<T, Vec<Finding>> {
         let (mut then, mut done) = (Some(then), None);
         let mut once = |document: &dyn Document| done = then.take().map(|then| then(document));
         match self {
             Target::Npu => npu::read(source, &mut once)?,
-            Target::Neuron => neuron::read(source, limits, &mut once)?,
+            Target::Neuron => neuron::read(source, &lowering.limits, &mut once)?,
+            Target::Gemini => gemini::read(source, lowering, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
@@ -61,6 +68,8 @@ impl Target {
 /// A file as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'f> {
+    /// As the user named it.
+    pub(crate) path: &'f str,
     pub(crate) bytes: &'f [u8],
 }
 
@@ -121,15 +130,24 @@ pub(crate) struct LoweringOptions {
     /// A table of vendor kernels (npu).
     #[arg(long, value_name = "FILE.toml")]
     kernel_table: Option<PathBuf>,
+    /// The network from which a schedule was made: its front-end file (gemini).
+    #[arg(long, value_name = "FILE.json")]
+    network: Option<PathBuf>,
+    /// The batch of a schedule, instead of what its file name says (gemini).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }
 
 /// What the options of the command line amount to.
+#[derive(Default)]
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
+    network: Option<chipless_gemini::Network>,
+    batch: Option<u32>,
     limits: Limits,
 }
 
@@ -147,7 +165,12 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, limits: self.limits()? })
+        let limits = self.limits()?;
+        let network = match &self.network {
+            Some(path) => Some(gemini::network(path, &limits)?),
+            None => None,
+        };
+        Ok(Lowering { machine, kernels, network, batch: self.batch, limits })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {

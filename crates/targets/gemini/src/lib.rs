@@ -5,6 +5,9 @@
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
 pub mod bytes;
+mod document;
+mod filename;
+mod info;
 mod json;
 mod kernels;
 pub mod lower;
@@ -19,6 +22,8 @@ pub mod schedule;
 pub mod traffic;
 mod unzip;
 
+pub use document::{Document, FileKind};
+pub use filename::NameFacts;
 pub use lower::{Data, Lowered, lower};
 pub use machine::{MACHINES, Machine};
 pub use lint::{Given, lint};
