@@ -5,6 +5,7 @@
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
 pub mod bytes;
+mod convert;
 mod document;
 mod filename;
 mod info;
@@ -21,6 +22,7 @@ pub mod rules;
 pub mod schedule;
 pub mod traffic;
 mod unzip;
+mod write;
 
 pub use document::{Document, FileKind};
 pub use filename::NameFacts;
