@@ -146,8 +146,8 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
     match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
-            let source = Source { bytes: &bytes, rules };
-            match target.with_document(source, lowering.limits(), |document| check_program(target, document, lowering, runtime)) {
+            let source = Source { path: &path.display().to_string(), bytes: &bytes, rules };
+            match target.with_document(source, lowering, |document| check_program(target, document, lowering, runtime)) {
                 Ok(checked) => {
                     (file.findings, file.parts) = checked?;
                     policy.apply(&mut file.findings);

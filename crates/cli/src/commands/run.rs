@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     let lowering = arguments.lowering.load()?.with_data(data);
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(lowering.limits(), |document| {
+    opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
             let mut findings = document.findings().to_vec();
             policy.apply(&mut findings);

@@ -1,6 +1,7 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
 mod dsa;
+mod gemini;
 mod neuron;
 mod npu;
 pub(crate) mod spu;
@@ -19,21 +20,24 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
-    Spu,
+    Gemini,
     Dsa,
+    Spu,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), an IOSpec (YAML), an \
-                                       FQIR plan (JSON), a .femto container, a dataflow graph (DFG text) or an architecture graph (ADG, JSON)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of \
+                                       Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR \
+                                       plan (JSON) or a .femto container";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
         type Recognize = fn(&[u8]) -> bool;
-        let known: [(Target, Recognize); 4] = [
+        let known: [(Target, Recognize); 5] = [
             (Target::Npu, chipless_npu::recognize),
             (Target::Neuron, chipless_neuron::recognize),
+            (Target::Gemini, |bytes| chipless_gemini::FileKind::of(bytes).is_some()),
             (Target::Spu, chipless_spu::recognize),
             (Target::Dsa, |bytes| chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)),
         ];
@@ -44,6 +48,7 @@ impl Target {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Gemini => "gemini",
             Target::Spu => "spu",
             Target::Dsa => "dsa",
         }
@@ -52,7 +57,7 @@ impl Target {
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
         let machines = chipless_npu::rules().chain(chipless_neuron::rules::all());
-        machines.chain(chipless_spu::rules()).chain(chipless_dsa::rules())
+        machines.chain(chipless_gemini::rules::all()).chain(chipless_spu::rules()).chain(chipless_dsa::rules())
     }
 
     /// Whether a part is packed into the file, so that places in it count from its own start.
@@ -72,16 +77,17 @@ impl Target {
     pub(crate) fn with_document<T>(
         self,
         source: Source<'_>,
-        limits: &Limits,
+        lowering: &Lowering,
         then: impl FnOnce(&dyn Document) -> T,
     ) -> Result<T, Vec<Finding>> {
         let (mut then, mut done) = (Some(then), None);
         let mut once = |document: &dyn Document| done = then.take().map(|then| then(document));
         match self {
             Target::Npu => npu::read(source, &mut once)?,
-            Target::Neuron => neuron::read(source, limits, &mut once)?,
-            Target::Spu => spu::read(source, limits, &mut once)?,
-            Target::Dsa => dsa::read(source, limits, &mut once)?,
+            Target::Neuron => neuron::read(source, &lowering.limits, &mut once)?,
+            Target::Gemini => gemini::read(source, lowering, &mut once)?,
+            Target::Dsa => dsa::read(source, &lowering.limits, &mut once)?,
+            Target::Spu => spu::read(source, &lowering.limits, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
@@ -90,6 +96,8 @@ impl Target {
 /// A file as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'f> {
+    /// As the user named it.
+    pub(crate) path: &'f str,
     pub(crate) bytes: &'f [u8],
     /// Whose rules an IOSpec is read by, where the user says.
     pub(crate) rules: Option<RuleSet>,
@@ -173,16 +181,25 @@ pub(crate) struct LoweringOptions {
     /// A mapping of the graph onto its fabric, whose time the program then takes (dsa).
     #[arg(long = "map", value_name = "FILE.json")]
     mapping: Option<PathBuf>,
+    /// The network from which a schedule was made: its front-end file (gemini).
+    #[arg(long, value_name = "FILE.json")]
+    network: Option<PathBuf>,
+    /// The batch of a schedule, instead of what its file name says (gemini).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }
 
 /// What the options of the command line amount to.
+#[derive(Default)]
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
     mapping: Option<PathBuf>,
+    network: Option<chipless_gemini::Network>,
+    batch: Option<u32>,
     limits: Limits,
     data: Data,
 }
@@ -210,7 +227,12 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, mapping: self.mapping.clone(), limits: self.limits()?, data: Data::default() })
+        let limits = self.limits()?;
+        let network = match &self.network {
+            Some(path) => Some(gemini::network(path, &limits)?),
+            None => None,
+        };
+        Ok(Lowering { machine, kernels, network, batch: self.batch, mapping: self.mapping.clone(), limits, data: Data::default() })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {

@@ -6,6 +6,10 @@
 
 pub mod bytes;
 pub mod energy;
+mod convert;
+mod document;
+mod filename;
+mod info;
 mod json;
 mod kernels;
 pub mod lower;
@@ -22,8 +26,11 @@ pub mod rules;
 pub mod schedule;
 pub mod traffic;
 mod unzip;
+mod write;
 
 pub use lower::{Arrays, Data, Lowered, WeightData, lower};
+pub use document::{Document, FileKind};
+pub use filename::NameFacts;
 pub use machine::{MACHINES, Machine};
 pub use lint::{Given, lint};
 pub use names::{Name, Names};
