@@ -142,17 +142,15 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str
         Some(target) => {
             file.target = Some(target);
             let source = Source { bytes: &bytes };
-            match target.with_document(source, lowering.limits(), |document| check_program(target, document, lowering, runtime)) {
+            match target.with_document(source, lowering.limits(), |document| check_program(document, lowering, runtime)) {
                 Ok(checked) => {
-                    (file.findings, file.parts) = checked?;
+                    file.findings = checked?;
                     policy.apply(&mut file.findings);
                     file.exit = Exit::of(&file.findings);
                 }
-                Err(findings) => {
-                    file.parts = target.parts(None, &findings);
-                    file.findings = findings;
-                }
+                Err(findings) => file.findings = findings,
             }
+            file.parts = target.parts(source, lowering.limits(), &file.findings);
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
@@ -160,12 +158,7 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str
     Ok(file)
 }
 
-fn check_program(
-    target: Target,
-    document: &dyn Document,
-    lowering: &Lowering,
-    runtime: Option<&str>,
-) -> Result<(Vec<Finding>, Parts), Failure> {
+fn check_program(target: Target, document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);
@@ -175,6 +168,5 @@ fn check_program(
     match verified {
         Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),
     }
-    let parts = target.parts(Some(document), &findings);
-    Ok((findings, parts))
+    Ok(findings)
 }

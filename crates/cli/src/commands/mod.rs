@@ -43,7 +43,7 @@ impl Opened {
     fn refuse(&self, why: &str, findings: &[Finding], exit: Exit) -> Failure {
         let errors: Vec<Finding> = findings.iter().filter(|f| f.is_error()).cloned().collect();
         let paint = terminal::err();
-        let parts = self.target.parts(None, &errors);
+        let parts = self.target.parts(Source { bytes: &self.bytes }, &Limits::default(), &errors);
         let target = Some(self.target.name());
         let text = Checked { path: &self.path, target, bytes: &self.bytes, parts: &parts, findings: &errors }.text(paint, false);
         Failure::Said(exit, format!("{}: {why}\n\n{}\n", self.path, text.trim_end()))
