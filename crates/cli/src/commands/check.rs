@@ -146,18 +146,17 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
     match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
-            let source = Source { path: &path.display().to_string(), bytes: &bytes, rules };
-            match target.with_document(source, lowering, |document| check_program(target, document, lowering, runtime)) {
+            let name = file.path.clone();
+            let source = Source { path: &name, bytes: &bytes, rules };
+            match target.with_document(source, lowering, |document| check_program(document, lowering, runtime)) {
                 Ok(checked) => {
-                    (file.findings, file.parts) = checked?;
+                    file.findings = checked?;
                     policy.apply(&mut file.findings);
                     file.exit = Exit::of(&file.findings);
                 }
-                Err(findings) => {
-                    file.parts = target.parts(None, &findings);
-                    file.findings = findings;
-                }
+                Err(findings) => file.findings = findings,
             }
+            file.parts = target.parts(source, lowering.limits(), &file.findings);
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
@@ -165,12 +164,7 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
     Ok(file)
 }
 
-fn check_program(
-    target: Target,
-    document: &dyn Document,
-    lowering: &Lowering,
-    runtime: Option<&str>,
-) -> Result<(Vec<Finding>, Parts), Failure> {
+fn check_program(target: Target, document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);
@@ -180,6 +174,5 @@ fn check_program(
     match verified {
         Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),
     }
-    let parts = target.parts(Some(document), &findings);
-    Ok((findings, parts))
+    Ok(findings)
 }

@@ -37,10 +37,13 @@ impl Opened {
         Ok(Opened { path: name, target, bytes })
     }
 
+    fn source(&self) -> Source<'_> {
+        Source { path: &self.path, bytes: &self.bytes, rules: None }
+    }
+
     /// Reads the file and does something with its document.
     fn with_document<T>(&self, lowering: &Lowering, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
-        let source = Source { path: &self.path, bytes: &self.bytes, rules: None };
-        let done = self.target.with_document(source, lowering, |document| {
+        let done = self.target.with_document(self.source(), lowering, |document| {
             if !document.is_complete() {
                 return Err(self.refuse("cannot be read", document.findings(), Exit::Unusable));
             }
@@ -53,7 +56,7 @@ impl Opened {
     fn refuse(&self, why: &str, findings: &[Finding], exit: Exit) -> Failure {
         let errors: Vec<Finding> = findings.iter().filter(|f| f.is_error()).cloned().collect();
         let paint = terminal::err();
-        let parts = self.target.parts(None, &errors);
+        let parts = self.target.parts(self.source(), &Limits::default(), &errors);
         let target = Some(self.target.name());
         let text = Checked { path: &self.path, target, bytes: &self.bytes, parts: &parts, findings: &errors }.text(paint, false);
         Failure::Said(exit, format!("{}: {why}\n\n{}\n", self.path, text.trim_end()))

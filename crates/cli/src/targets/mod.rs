@@ -60,17 +60,14 @@ impl Target {
         machines.chain(chipless_gemini::rules::all()).chain(chipless_spu::rules()).chain(chipless_dsa::rules())
     }
 
-    /// Whether a part is packed into the file, so that places in it count from its own start.
-    fn packs(self, part: &str) -> bool {
-        self == Target::Neuron && !matches!(part, "" | "header" | "payload")
-    }
-
-    /// The packed parts that findings are about; without bytes where there is no document to take them from.
-    pub(crate) fn parts(self, document: Option<&dyn Document>, findings: &[Finding]) -> Parts {
+    /// The parts that findings are about and that are packed into the file, so that places in them count from their own start.
+    pub(crate) fn parts(self, source: Source<'_>, limits: &Limits, findings: &[Finding]) -> Parts {
         let places = findings.iter().flat_map(|f| std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place)));
-        let names: BTreeSet<&str> = places.map(|place| &*place.part).filter(|part| self.packs(part)).collect();
-        let bytes = |name| document.and_then(|document| document.part(name)).unwrap_or_default().to_vec();
-        names.into_iter().map(|name| (name.to_owned(), bytes(name))).collect()
+        let names: BTreeSet<&str> = places.map(|place| &*place.part).collect();
+        match self {
+            Target::Neuron => neuron::parts(source, limits, &names),
+            _ => Parts::new(),
+        }
     }
 
     /// Reads a file of this target and does something with it; the findings say why it cannot be read.
@@ -129,11 +126,6 @@ pub(crate) trait Document {
 
     /// The memory that a load takes; `None` for targets whose files do not say.
     fn memory(&self) -> Option<Node> {
-        None
-    }
-
-    /// The bytes of a part that is packed into the file.
-    fn part(&self, _name: &str) -> Option<&[u8]> {
         None
     }
 

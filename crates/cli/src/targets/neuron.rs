@@ -1,12 +1,13 @@
 //! AWS NEFFs.
 
-use super::{Consumer, Document, Lowering, Reader, Source};
+use super::{Consumer, Document, Lowering, Parts, Reader, Source};
 use crate::failure::Failure;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node};
 use chipless_neuron::machine::Machine;
 use chipless_neuron::memory::SCRATCHPAD_PAGE;
 use chipless_neuron::{Container, MemoryPlan, Neff, Runtime};
+use std::collections::BTreeSet;
 
 /// A NEFF, its container opened.
 struct Opened<'c> {
@@ -24,6 +25,18 @@ pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Res
     Ok(())
 }
 
+/// The members among the parts of a NEFF; empty where the container cannot be opened.
+pub(super) fn parts(source: Source<'_>, limits: &Limits, names: &BTreeSet<&str>) -> Parts {
+    let packed: Vec<&str> = names.iter().copied().filter(|name| !matches!(*name, "" | "header" | "payload")).collect();
+    let container = if packed.is_empty() { None } else { Container::open(source.bytes, limits).ok() };
+    let bytes = |name: &str| match (&container, name) {
+        (Some(container), "tarball") => container.tarball().to_vec(),
+        (Some(container), name) => container.member(name).map(|member| member.bytes.to_vec()).unwrap_or_default(),
+        (None, _) => Vec::new(),
+    };
+    packed.into_iter().map(|name| (name.to_owned(), bytes(name))).collect()
+}
+
 impl Document for Opened<'_> {
     fn info(&self) -> Info {
         chipless_neuron::info(&self.neff)
@@ -39,10 +52,6 @@ impl Document for Opened<'_> {
 
     fn memory(&self) -> Option<Node> {
         Some(MemoryPlan::new(&self.neff, SCRATCHPAD_PAGE).node())
-    }
-
-    fn part(&self, name: &str) -> Option<&[u8]> {
-        if name == "tarball" { Some(self.container.tarball()) } else { Some(self.container.member(name)?.bytes) }
     }
 
     fn refused_by(&self, name: &str) -> Result<Vec<Finding>, Failure> {
