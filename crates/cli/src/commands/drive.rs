@@ -197,7 +197,7 @@ impl<'a, 'd> Driver<'a, 'd> {
         if json {
             put(&mut out, "{\"steps\": [")?;
         }
-        let document = self.document;
+        let (arguments, document) = (self.arguments, self.document);
         let (name, directory) = match &self.arguments.script {
             Some(path) => (path.display().to_string(), path.parent().map(Path::to_path_buf).unwrap_or_default()),
             None => ("standard input".to_owned(), PathBuf::new()),
@@ -215,7 +215,7 @@ impl<'a, 'd> Driver<'a, 'd> {
             };
             put(&mut out, &text)
         };
-        match &self.arguments.script {
+        match &arguments.script {
             Some(path) => reader.steps(&files::read_text(path)?, &mut each)?,
             None => {
                 for (number, line) in stdin.lock().lines().enumerate() {
@@ -246,7 +246,10 @@ impl<'a, 'd> Driver<'a, 'd> {
     fn act(&mut self, step: &Step) -> Result<Report, Violation> {
         let session = &mut self.session;
         let reading = match step {
-            Step::Write(act) => return Ok(self.sent(session_write(session, act)?)),
+            Step::Write(act) => {
+                let sent = session_write(session, act)?;
+                return Ok(self.sent(sent));
+            }
             Step::WriteSequence(id, vectors) => {
                 let sent = session.write_sequence(*id, vectors)?;
                 return Ok(self.sent(sent));

@@ -31,8 +31,7 @@ impl<'g> Steps<'g> {
             let refused = |error: String| Failure::unusable(path, error);
             let declared = &program.interface.inputs[*port];
             let shape = npy::numbers(bytes).map_err(refused)?.shape;
-            let Some((count, row)) = shape.split_first().filter(|(_, row)| **row == *declared.shape) else { continue };
-            let _ = row;
+            let Some((count, _)) = shape.split_first().filter(|(_, row)| **row == *declared.shape) else { continue };
             if let Some((other, first)) = found.filter(|(other, _)| other != count) {
                 return Err(Failure::unusable(path, format_args!("expected {other} steps as in {first}, found {count}")));
             }

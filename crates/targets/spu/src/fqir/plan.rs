@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 /// What stops reading or lowering, boxed because results are moved around a lot.
-pub type Error = Box<Finding>;
+pub(super) type Error = Box<Finding>;
 
 /// A plan and the text that it was read from.
 #[derive(Debug)]

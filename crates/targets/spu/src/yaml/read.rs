@@ -30,7 +30,7 @@ pub struct Tree {
 }
 
 /// Why a text is no tree: where and what.
-pub type Error = (Span, String);
+pub(crate) type Error = (Span, String);
 
 /// Reads a text of one document.
 ///
