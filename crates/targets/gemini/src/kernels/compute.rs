@@ -1,11 +1,14 @@
 //! A tile: what a unit computes at once, from the bytes that its buffers hold.
 
+use super::arithmetic;
 use crate::lower::region::Region;
+use crate::operation::Operation;
 use crate::schedule::Bounds;
 use chipless_model::{Access, Fault, Kernel, Storage};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// A part of an operand in L2.
 #[derive(Clone, Debug)]
@@ -25,6 +28,9 @@ pub(crate) struct Output {
     pub(crate) region: Region,
 }
 
+/// What a tile means, or why nobody knows.
+pub(crate) type Meaning = Option<Arc<Result<Operation, String>>>;
+
 /// A tile.
 #[derive(Debug)]
 pub(crate) struct Tile {
@@ -35,11 +41,16 @@ pub(crate) struct Tile {
     /// Weights of its output channels, one run each.
     pub(crate) weights: Option<Region>,
     pub(crate) outputs: SmallVec<[Output; 1]>,
+    /// `None` without a network.
+    pub(crate) meaning: Meaning,
 }
 
 impl Kernel for Tile {
     fn operation(&self) -> Cow<'static, str> {
-        self.unit.into()
+        match self.meaning.as_deref() {
+            Some(Ok(operation)) => operation.name.clone().into(),
+            _ => self.unit.into(),
+        }
     }
 
     fn details(&self) -> String {
@@ -56,7 +67,38 @@ impl Kernel for Tile {
         self.outputs.iter().for_each(|output| output.region.write(visit));
     }
 
-    fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
-        Err(Fault::unsupported("a schedule does not say what its layers compute: give the network"))
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        let operation = match self.meaning.as_deref() {
+            Some(Ok(operation)) => operation,
+            Some(Err(why)) => return Err(Fault::unsupported(why.clone())),
+            None => return Err(Fault::unsupported("a schedule does not say what its layers compute: --network gives the front-end file")),
+        };
+        let result = arithmetic::compute(self, operation, storage)?;
+        let element = (operation.output.bits() / 8) as usize;
+        for output in &self.outputs {
+            let bytes = cut(&result, &self.bounds, &output.bounds, element);
+            output.region.scatter_runs(&bytes, output.bounds.shape()[1] * element as u64, storage)?;
+        }
+        Ok(())
     }
+}
+
+/// The part `of` a box whose elements lie in the order N, H, W, C.
+fn cut(bytes: &[u8], whole: &Bounds, of: &Bounds, element: usize) -> Vec<u8> {
+    if whole == of {
+        return bytes.to_vec();
+    }
+    let [_, c, h, w] = whole.shape().map(|extent| extent as usize);
+    let from: [usize; 4] = std::array::from_fn(|d| (of.lower[d] - whole.lower[d]) as usize);
+    let [images, channels, rows, columns] = of.shape().map(|extent| extent as usize);
+    let mut part = Vec::with_capacity(images * channels * rows * columns * element);
+    for n in from[0]..from[0] + images {
+        for y in from[2]..from[2] + rows {
+            for x in from[3]..from[3] + columns {
+                let start = (((n * h + y) * w + x) * c + from[1]) * element;
+                part.extend_from_slice(&bytes[start..start + channels * element]);
+            }
+        }
+    }
+    part
 }

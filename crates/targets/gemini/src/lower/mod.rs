@@ -9,6 +9,7 @@
 mod builder;
 mod dram;
 pub(crate) mod frames;
+mod pack;
 mod plan;
 pub(crate) mod region;
 mod residents;
@@ -16,6 +17,7 @@ mod tasks;
 mod weights;
 
 pub use frames::Frames;
+pub use pack::{Arrays, WeightData};
 
 use crate::machine::Machine;
 use crate::network::Network;
@@ -24,6 +26,7 @@ use crate::schedule::Schedule;
 use crate::traffic::Mesh;
 use builder::Builder;
 use chipless_model::{Limits, Place, Program, Rule, Severity, TaskId};
+use std::collections::HashMap;
 
 /// The schedule cannot be made into a program.
 pub static NOT_LOWERED: Rule = Rule {
@@ -33,6 +36,16 @@ pub static NOT_LOWERED: Rule = Rule {
     explanation: "The schedule has more tasks than the limit, or numbers without which nothing can run.",
     remedy: "The other findings of `check` tell more; `--limit tasks=N` raises the limit.",
     source: "Chipless",
+};
+
+/// The arrays do not fit the schedule and its network.
+pub static DATA: Rule = Rule {
+    code: "gemini-weights-do-not-fit",
+    severity: Severity::Error,
+    summary: "weights do not fit the schedule and its network",
+    explanation: "A layer's arrays have another size than the front-end file says, or the schedule moves another number of bytes.",
+    remedy: "Give the front-end file and the arrays from which the schedule was made.",
+    source: "Front-end IR; scheduler IR format description",
 };
 
 /// A program that can be run, and what belongs to what.
@@ -51,6 +64,8 @@ pub struct Lowered<'p> {
 pub struct Data<'d> {
     /// The network; without it a program can be timed and verified only.
     pub network: Option<&'d Network>,
+    /// Weights; without them the run has none, and can only keep time.
+    pub weights: Option<WeightData<'d>>,
 }
 
 /// Lowers a schedule for a machine.
@@ -64,13 +79,39 @@ pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits
     let bytes = schedule.buffer_size.unwrap_or(core.buffer_bytes);
     let residents = residents::Residents::find(schedule, core.weight_banks, bytes, core.weight_bank_bytes, &mut builder);
     let (plan, predecessors) = plan::Plan::new(schedule, &residents, frames).into_order();
-    let dram = dram::Dram::new(&plan, &residents, frames, data.network, &mut |_| None, &mut builder);
+    let mut seeded: HashMap<String, Arrays> = HashMap::new();
+    let mut operations = pack::Operations::default();
+    let mut wrong = Vec::new();
+    let mut weights = |out: usize| {
+        let (network, given) = (data.network?, data.weights?);
+        let out = &schedule.dram_out[out];
+        let layer = out.destinations.first().and_then(|d| d.layer).or(out.layer)?;
+        let layer = schedule.name(layer);
+        let operation = operations.of(network, layer);
+        let packed = match (&*operation, given) {
+            // The tiles of the layer will say it.
+            (Err(_), _) => return None,
+            (Ok(operation), WeightData::Given(arrays)) => arrays
+                .get(layer)
+                .ok_or_else(|| format!("layer `{layer}` has no weights among those given"))
+                .and_then(|arrays| pack::pack(out, layer, operation, arrays)),
+            (Ok(operation), WeightData::Seeded(seed)) => {
+                let arrays = seeded.entry(layer.to_owned()).or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default());
+                pack::pack(out, layer, operation, arrays)
+            }
+        };
+        packed.map_err(|why| wrong.push(DATA.at(Place::file().at(format!("layer {layer}")), why))).ok()
+    };
+    let dram = dram::Dram::new(&plan, &residents, frames, data.network, &mut weights, &mut builder);
+    if let Some(finding) = wrong.into_iter().next() {
+        return Err(Box::new(finding));
+    }
     let mesh = Mesh::of(schedule);
     let mut notes = dram.notes.clone();
     if frames == Frames::Workload {
         notes.push("boxes of ofmaps are counted from the corner of their workload".into());
     }
-    let emit = tasks::Emit::new(&plan, &predecessors, &residents, &dram, frames, machine, &mesh, builder);
+    let emit = tasks::Emit::new(&plan, &predecessors, &residents, &dram, frames, machine, &mesh, data.network, operations, builder);
     let (program, workloads) = emit.run().map_err(|too_many| {
         let message = format!("more than {} tasks: beyond the limit `tasks`", too_many.0);
         Box::new(NOT_LOWERED.at(Place::file(), message))

@@ -74,6 +74,8 @@ pub(crate) struct Plan<'s> {
     edges: Vec<(u32, u32)>,
     /// Transfers that bring the weights of a workload into L2, from where its tiles load them.
     pub(crate) weight_loads: HashMap<u32, Vec<u32>>,
+    /// The transfer that fills each entry of a weight buffer.
+    pub(crate) load_of_held: HashMap<u32, u32>,
     /// Where transfers end, by their number.
     pub(crate) sinks: HashMap<u32, Vec<Sink>>,
 }
@@ -94,6 +96,7 @@ impl<'s> Plan<'s> {
             dram_queue: Vec::new(),
             edges: Vec::new(),
             weight_loads: HashMap::new(),
+            load_of_held: HashMap::new(),
             sinks: sinks(schedule, residents),
         };
         plan.loads(residents);
@@ -254,14 +257,17 @@ impl<'s> Plan<'s> {
     }
 
     /// Who brings what: nodes by transfer and sink.
-    fn arrivals(&self, residents: &Residents<'_>) -> Arrivals {
+    fn arrivals(&mut self, residents: &Residents<'_>) -> Arrivals {
         let mut arrivals = Arrivals { residents: vec![Vec::new(); residents.all.len()], held: vec![None; residents.held.len()] };
         for (index, load) in self.loads.iter().enumerate() {
             let transfer = self.schedule.dram_out[load.out as usize].transfer;
             for sink in &load.sinks {
                 match sink {
                     Sink::Resident(r) => arrivals.residents[*r as usize].push((transfer, Node::Load(index as u32))),
-                    Sink::Held(h) => arrivals.held[*h as usize] = Some(Node::Load(index as u32)),
+                    Sink::Held(h) => {
+                        arrivals.held[*h as usize] = Some(Node::Load(index as u32));
+                        self.load_of_held.insert(*h, index as u32);
+                    }
                 }
             }
         }

@@ -3,14 +3,16 @@
 use super::builder::{Builder, NewTask, TooMany};
 use super::dram::{Dram, Place};
 use super::frames::Frames;
+use super::pack::Operations;
 use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
 use super::residents::{Resident, Residents};
 use super::weights::{self, Weights};
-use crate::kernels::compute::{Input, Output, Tile};
+use crate::kernels::compute::{Input, Meaning, Output, Tile};
 use crate::kernels::control::Control;
 use crate::kernels::moves::{Copy, LoadMap, StoreMap};
 use crate::machine::Machine;
+use crate::network::Network;
 use crate::schedule::{Bounds, Dialect, LayerType, Ofmap, Peer, TensorKind, Workload};
 use crate::traffic::{Mesh, Position, position};
 use chipless_model::{Demand, Program, QueueId, Resource, ResourceId, Role, SyncId, TaskId, Time};
@@ -39,6 +41,8 @@ pub(crate) struct Emit<'e, 's, 'p> {
     is_exact: bool,
     machine: &'e Machine,
     mesh: &'e Mesh,
+    network: Option<&'e Network>,
+    operations: Operations,
     builder: Builder<'p>,
     queues: Vec<Queues>,
     /// Queue of each node.
@@ -78,6 +82,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         frames: Frames,
         machine: &'e Machine,
         mesh: &'e Mesh,
+        network: Option<&'e Network>,
+        operations: Operations,
         mut builder: Builder<'p>,
     ) -> Emit<'e, 's, 'p> {
         let schedule = plan.schedule;
@@ -114,6 +120,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             is_exact: schedule.dialect == Dialect::Spec,
             machine,
             mesh,
+            network,
+            operations,
             builder,
             queue_of: Vec::with_capacity(plan.nodes()),
             queues,
@@ -282,6 +290,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         for number in 0..workload.ofmaps.len() {
             streams.push(self.targets(index, core, workload, number));
         }
+        let meaning: Meaning = self.network.map(|network| self.operations.of(network, plan.schedule.name(workload.layer)));
         let cycles = (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
         let fixed = self.machine.cycles(cycles);
         let mut ends = [TaskId::from_raw(0); 2];
@@ -301,9 +310,10 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let kernel = Tile {
                 unit: UNITS[unit],
                 bounds: *bounds,
-                inputs: self.inputs(index, core, workload, tile),
+                inputs: self.inputs(index, core, workload, tile, &meaning),
                 weights: weights.as_ref().and_then(|w| w.tiles[tile].clone()),
                 outputs: outputs(bounds, &streams),
+                meaning: meaning.clone(),
             };
             let label = self.label(workload);
             let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
@@ -345,10 +355,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         // after, and before the rest.
         let refills = weights.moves.len() > weights.slots;
         let from_dram: Vec<u32> = if refills && plan.schedule.cores.len() == 1 {
-            let loads = plan.loads.iter().enumerate().filter(|(_, load)| {
-                load.sinks.iter().any(|s| matches!(s, Sink::Held(h) if self.residents.held[*h as usize].first == position))
-            });
-            loads.map(|(load, _)| load as u32).collect()
+            let added = self.residents.held_of(index as usize).iter().filter(|h| self.residents.held[**h as usize].first == position);
+            added.filter_map(|h| plan.load_of_held.get(h).copied()).collect()
         } else {
             Vec::new()
         };
@@ -406,7 +414,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     }
 
     /// What a tile reads in L2.
-    fn inputs(&self, index: u32, core: usize, workload: &Workload, tile: usize) -> SmallVec<[Input; 1]> {
+    fn inputs(&self, index: u32, core: usize, workload: &Workload, tile: usize, meaning: &Meaning) -> SmallVec<[Input; 1]> {
         let mut inputs = SmallVec::new();
         let tile = workload.tiles.get(tile);
         for (operand, ifmap) in workload.ifmaps.iter().enumerate() {
@@ -436,7 +444,11 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 let inside = wanted.and_then(|b| frame.intersection(&moved(b))).unwrap_or(frame);
                 if let Some(region) = resident.layout.region(&inside) {
                     let bounds = inside.moved_by([shift, 0, 0, 0]);
-                    inputs.push(Input { operand: operand.min(255) as u8, bounds, region });
+                    // Element-wise layers list their inputs in any order; the layer that made them says which is which.
+                    let made_by = resident.tensor.sources.iter().find_map(|s| s.layer).map(|name| self.plan.schedule.name(name));
+                    let previous = meaning.as_deref().and_then(|m| m.as_ref().ok()).map_or(&[][..], |operation| &operation.previous);
+                    let named = previous.iter().position(|p| Some(p.as_str()) == made_by);
+                    inputs.push(Input { operand: named.unwrap_or(operand).min(255) as u8, bounds, region });
                 }
             }
         }
