@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
 use crate::targets::{Document, Lowering, Source, Target};
 use crate::terminal;
-use chipless_model::Finding;
+use chipless_model::{Finding, Limits};
 use chipless_report::findings::Checked;
 use std::path::Path;
 

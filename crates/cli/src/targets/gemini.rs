@@ -4,7 +4,7 @@ use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use chipless_gemini::lower::Data;
-use chipless_gemini::{Dialect, Machine, Network};
+use chipless_gemini::{Dialect, Machine, Network, WeightData};
 use chipless_model::{Finding, Info, Limits, Node};
 use std::cell::OnceCell;
 use std::path::Path;
@@ -44,11 +44,16 @@ impl Document for Opened<'_, '_> {
         self.findings.get_or_init(|| self.document.findings(network.as_ref(), *batch, limits))
     }
 
+    fn convert(&self) -> Result<String, Vec<Finding>> {
+        Ok(self.document.schedule.clone().convert(self.lowering.network.as_ref()).write())
+    }
+
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
         let given = lowering.machine(Machine::parse)?;
         let preset = if self.document.schedule.dialect == Dialect::Spec { "spec" } else { "set" };
         let Some(machine) = given.or_else(|| Machine::named(preset)) else { return Ok(Err(Vec::new())) };
-        let data = Data { network: lowering.network.as_ref() };
+        let network = lowering.network.as_ref();
+        let data = Data { network, weights: network.map(|_| WeightData::Seeded(0)) };
         let lowered = chipless_gemini::lower(&self.document.schedule, &data, &machine, &lowering.limits);
         Ok(match lowered {
             Ok(lowered) => {

@@ -129,7 +129,7 @@ pub(crate) trait Document {
         None
     }
 
-    /// The file in the present form of its format, for older dialects.
+    /// The file in the present form of its format; no findings mean that the format has one form only.
     fn convert(&self) -> Result<String, Vec<Finding>> {
         Err(Vec::new())
     }
