@@ -62,6 +62,19 @@ pub(crate) fn read<'b>(file: &'b [u8], element: ElementType, shape: &[u64]) -> R
     if element.bits() < 8 { pack(element, &bytes).map(Cow::Owned) } else { Ok(bytes) }
 }
 
+/// Element type and shape of a file's tensor, for programs that are as long as their inputs. Types that numpy lacks are not recognised.
+pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
+    let (header, _) = header(file)?;
+    let known = |found: &TypeStr| ElementType::ALL.iter().copied().find(|e| e.bits() >= 8 && numpy_type(*e) == (found.type_char(), found.size_field()));
+    match header.dtype() {
+        DType::Plain(found) if found.type_char() != TypeChar::RawData => {
+            let element = known(&found).ok_or_else(|| format!("expected numbers of 8 to 64 bits, found {}", name(&found)))?;
+            Ok((element, header.shape().to_vec()))
+        }
+        _ => Err("expected an array of numbers".to_owned()),
+    }
+}
+
 /// The parts of a file that holds these bytes of a program: header, data.
 pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
     let (kind, size) = numpy_type(element);

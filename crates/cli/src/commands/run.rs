@@ -7,7 +7,7 @@ mod progress;
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
-use crate::targets::{Lowering, LoweringOptions};
+use crate::targets::{Data, Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
@@ -77,7 +77,8 @@ Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
+    let lowering = arguments.lowering.load()?.with_data(data);
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(lowering.limits(), |document| {
         let run = |program: &Program<'_>, notes| {

@@ -1,5 +1,7 @@
 //! Dataflow graphs for spatial accelerators.
 
+mod streams;
+
 use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::Failure;
 use chipless_model::{Finding, Info, Limits, Node};
@@ -33,7 +35,7 @@ impl Document for Opened<'_> {
         self.document.is_complete()
     }
 
-    fn lower(&self, _lowering: &Lowering, _then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
-        Ok(Err(Vec::new()))
+    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+        streams::lower(&self.document, lowering, then).map(Ok)
     }
 }

@@ -134,6 +134,9 @@ pub(crate) struct LoweringOptions {
     /// A table of vendor kernels (npu).
     #[arg(long, value_name = "FILE.toml")]
     kernel_table: Option<PathBuf>,
+    /// A mapping of the graph onto its fabric, whose time the program then takes (dsa).
+    #[arg(long = "map", value_name = "FILE.json")]
+    mapping: Option<PathBuf>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
@@ -143,7 +146,18 @@ pub(crate) struct LoweringOptions {
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
+    mapping: Option<PathBuf>,
     limits: Limits,
+    data: Data,
+}
+
+/// The data of a run, for targets whose programs are as long as their inputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Data {
+    /// `NAME=FILE.npy`.
+    pub(crate) arrays: Vec<String>,
+    /// Of the random data for inputs without an array.
+    pub(crate) seed: u64,
 }
 
 impl LoweringOptions {
@@ -160,7 +174,7 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, limits: self.limits()? })
+        Ok(Lowering { machine, kernels, mapping: self.mapping.clone(), limits: self.limits()?, data: Data::default() })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -181,6 +195,11 @@ impl LoweringOptions {
 }
 
 impl Lowering {
+    /// The same for a run with these data.
+    pub(crate) fn with_data(self, data: Data) -> Lowering {
+        Lowering { data, ..self }
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -40,6 +40,11 @@ impl<'a> Document<'a> {
         self.readable.then(|| print(&self.file, self.bytes, &self.spelling))
     }
 
+    /// Whether its slices are of the older form, `v:width:index`.
+    pub fn slices_by_width(&self) -> bool {
+        self.spelling.slices_by_width
+    }
+
     /// Whether the graph is all that the file says.
     pub fn is_complete(&self) -> bool {
         !self.findings.iter().any(Finding::is_error)

@@ -129,6 +129,9 @@ pub enum ArrayKind {
 }
 
 impl ArrayKind {
+    /// Every kind.
+    pub const ALL: [ArrayKind; 5] = [ArrayKind::Dma, ArrayKind::Scratchpad, ArrayKind::Recurrence, ArrayKind::Generate, ArrayKind::Register];
+
     /// As files write it.
     pub const fn name(self) -> &'static str {
         match self {

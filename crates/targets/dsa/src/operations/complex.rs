@@ -117,7 +117,7 @@ impl Complex {
 }
 
 /// Intermediate values of a Householder reflection of a vector with this norm (its square, of real and imaginary parts in the
-/// two halves, without the head) and this head: which one, `selected` says.
+/// two halves, without the head) and this head: which one, `selected` says. There are three; all ones for any other.
 pub(super) fn householder(norm: u64, head: u64, selected: u64) -> u64 {
     let (norm, head) = (Complex::of(norm), Complex::of(head));
     let length = (norm.re + norm.im + head.re * head.re + head.im * head.im).sqrt();
@@ -127,7 +127,8 @@ pub(super) fn householder(norm: u64, head: u64, selected: u64) -> u64 {
     match selected {
         0 => alpha,
         1 => inverse.conj(),
-        _ => direction.conj().neg().div(inverse).unscale(length),
+        2 => direction.conj().neg().div(inverse).unscale(length),
+        _ => return u64::MAX,
     }
     .word()
 }

@@ -26,6 +26,12 @@ pub(super) fn sub(a: i16, b: i16) -> i16 {
     saturate(i32::from(a) - i32::from(b))
 }
 
+/// The simulator's subtraction of whole words: it takes both numbers for unsigned, and saturates the difference as a signed one.
+/// Recorded streams have it so.
+pub(super) fn sub_unsigned(a: u16, b: u16) -> u16 {
+    saturate(i32::from(a) - i32::from(b)) as u16
+}
+
 /// Rounds towards zero.
 pub(super) fn mul(a: i16, b: i16) -> i16 {
     saturate(i32::from(a) * i32::from(b) / (1 << FRACTION))

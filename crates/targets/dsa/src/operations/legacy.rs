@@ -262,7 +262,7 @@ fn float(name: &str, operands: usize) -> Option<Meaning> {
 fn fixed_point(name: &str, operands: usize) -> Option<Meaning> {
     Some(match name {
         "FxAdd16x4" => binary!(|a, b| zip(a, b, fixed::add)),
-        "FxSub16x4" => binary!(|a, b| zip(a, b, fixed::sub)),
+        "FxSub16x4" => binary!(|a, b| zip(a, b, fixed::sub_unsigned)),
         "FxMul16x4" => binary!(|a, b| zip(a, b, fixed::mul)),
         "FxMulX16x4" => binary!(fixed::mul_crossed),
         "FxAddSub16x4" => binary!(|a, b| fixed::butterfly(a, b, fixed::add, fixed::sub)),
