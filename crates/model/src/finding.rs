@@ -51,6 +51,9 @@ pub struct Place {
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
+    /// Line and column (in characters) of a text, both counted from 1, where the reader knows them. A text file's byte offset is enough: renderers
+    /// that have its bytes count the lines themselves.
+    pub position: Option<(u32, u32)>,
     /// The thing at that place as people call it: `descriptor 7`, `dpu0[3]`.
     pub item: String,
 }
@@ -64,6 +67,11 @@ impl Place {
     /// A byte range of the file.
     pub fn bytes(offset: u64, size: u64) -> Place {
         Place { offset: Some(offset), size, ..Place::default() }
+    }
+
+    /// A line and column of a text, both counted from 1.
+    pub fn line(line: u32, column: u32) -> Place {
+        Place { position: Some((line, column)), ..Place::default() }
     }
 
     /// In this part of the file.
@@ -92,10 +100,11 @@ impl fmt::Display for Place {
             write!(f, "{separator}{}", self.item)?;
             separator = ", ";
         }
-        if let Some(offset) = self.offset {
-            write!(f, "{separator}offset {offset:#x}")?;
+        match (self.position, self.offset) {
+            (Some((line, column)), _) => write!(f, "{separator}line {line}, column {column}"),
+            (None, Some(offset)) => write!(f, "{separator}offset {offset:#x}"),
+            (None, None) => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -83,7 +83,14 @@ impl Checked<'_> {
 
     fn place(&self, out: &mut String, paint: Paint, severity: Severity, arrow: &str, place: &Place, role: Option<&str>) {
         let _ = write!(out, "  {} {}", paint.frame(arrow), self.path);
-        let text = place.to_string();
+        // As compilers say it: editors and scripts find the place.
+        let text = match place.position {
+            Some((line, column)) => {
+                let _ = write!(out, ":{line}:{column}");
+                Place { position: None, offset: None, ..place.clone() }.to_string()
+            }
+            None => place.to_string(),
+        };
         if !text.is_empty() {
             let _ = write!(out, ": {}", clean(&text));
         }
@@ -91,11 +98,30 @@ impl Checked<'_> {
             let _ = write!(out, ": {}", clean(role));
         }
         out.push('\n');
+        if place.position.is_some() {
+            let mark = if role.is_some() { '-' } else { '^' };
+            return line_of_text(out, paint, severity, self.bytes, place, mark);
+        }
         if let Some(offset) = place.offset {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
             hexdump::picture(out, paint, severity, self.bytes, (offset, place.size), mark, rows);
         }
     }
+}
+
+/// A picture of a place in a text: its line, with the place marked. Nothing where the line is not there.
+fn line_of_text(out: &mut String, paint: Paint, severity: Severity, bytes: &[u8], place: &Place, mark: char) {
+    const WIDEST: usize = 160;
+    let Some((number, column)) = place.position else { return };
+    let line = bytes.split(|b| *b == b'\n').nth((number as usize).saturating_sub(1));
+    let Some(line) = line.and_then(|line| std::str::from_utf8(line).ok()).filter(|line| line.chars().count() <= WIDEST) else { return };
+    let line = clean(line.trim_end()).to_string();
+    let before = (column as usize).saturating_sub(1);
+    let marked = (place.size as usize).clamp(1, line.chars().count().saturating_sub(before).max(1));
+    let bar = paint.frame("|");
+    let _ = writeln!(out, "   {bar} {line}");
+    let marks = mark.to_string().repeat(marked);
+    let _ = writeln!(out, "   {bar} {:before$}{}", "", paint.severity(severity, marks));
 }
 
 /// The answer to `check --format json`.
@@ -144,6 +170,12 @@ pub struct LocationReport<'a> {
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
+    /// Line of a text, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Column in characters, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
 }
 
 /// Another place with the role that it plays.
@@ -157,7 +189,14 @@ pub struct RelatedReport<'a> {
 
 impl<'a> From<&'a Place> for LocationReport<'a> {
     fn from(place: &'a Place) -> LocationReport<'a> {
-        LocationReport { part: &place.part, item: &place.item, offset: place.offset, size: place.size }
+        LocationReport {
+            part: &place.part,
+            item: &place.item,
+            offset: place.offset,
+            size: place.size,
+            line: place.position.map(|(line, _)| line),
+            column: place.position.map(|(_, column)| column),
+        }
     }
 }
 
