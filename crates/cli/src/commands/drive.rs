@@ -156,6 +156,9 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         let text = Checked { path: &name, target: Some("spu"), bytes, parts: &[], findings: &errors }.text(terminal::err(), false);
         Failure::Said(Exit::Unusable, format!("{name}: cannot be driven\n\n{}\n", text.trim_end()))
     };
+    if fqir::recognize(&bytes) {
+        return Err(Failure::unusable(&name, "expected an IOSpec, found an FQIR plan (--program takes it)"));
+    }
     let converted;
     let text = if Femto::recognize(&bytes) {
         let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, &[finding]))?;

@@ -65,11 +65,10 @@ impl Opened {
     /// The end of a command for which the file gave no program.
     fn refuse_program(&self, findings: &[Finding]) -> Failure {
         let exit = Exit::of(findings).max(Exit::Wrong);
-        let why = match exit {
-            _ if findings.is_empty() => "holds no program; a contract is driven by chipless drive",
-            Exit::Unusable => "is not supported",
-            _ => "is not a program that can run",
-        };
+        if findings.is_empty() {
+            return Failure::unusable(&self.path, "expected a program, found a contract without one (chipless drive takes it)");
+        }
+        let why = if exit == Exit::Unusable { "is not supported" } else { "is not a program that can run" };
         self.refuse(why, findings, exit)
     }
 }

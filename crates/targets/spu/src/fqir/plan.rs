@@ -219,7 +219,8 @@ impl<'a> Reader<'a> {
         let column = before.len() - before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1) + 1;
         let said = error.to_string();
         let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
-        let place = Place::bytes(offset.saturating_sub(u64::from(offset > 0)), 1).in_part(pointer.to_owned()).at(format!("line {line}, column {column}"));
+        let place = Place::bytes(offset.saturating_sub(u64::from(offset > 0)), 1).in_part(pointer.to_owned());
+        let place = Place { position: Some((line as u32, column as u32)), ..place };
         Box::new(rules::JSON.at(place, format!("expected a plan: {said}")))
     }
 

@@ -251,9 +251,16 @@ impl Document {
     }
 }
 
-/// The text of a key; other scalars as they print.
+/// The text of a key. Other scalars are other names than the text that they print as: they bear their tag.
 fn name_of(node: &Node) -> String {
-    node.label()
+    let tag = match node.value {
+        Value::Integer(_) => "!!int ",
+        Value::Float(_) => "!!float ",
+        Value::Bool(_) => "!!bool ",
+        Value::Null => "!!null ",
+        _ => "",
+    };
+    format!("{tag}{}", node.label())
 }
 
 struct Reader {

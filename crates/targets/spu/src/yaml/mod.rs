@@ -35,7 +35,7 @@ impl Span {
         if self.line == 0 {
             return Place::file();
         }
-        Place::bytes(self.offset, self.size).in_part(self.to_string())
+        Place { position: Some((self.line, self.column)), ..Place::bytes(self.offset, self.size) }
     }
 }
 

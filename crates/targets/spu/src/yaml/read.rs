@@ -37,11 +37,11 @@ pub(crate) type Error = (Span, String);
 /// # Errors
 /// What is wrong and where: the syntax, a second document, an unknown alias or tag, a key that is a collection, or more
 /// nodes or depth than the budget.
-pub fn read(text: &str, budget: Budget) -> Result<Tree, Error> {
+pub fn read(source: &str, budget: Budget) -> Result<Tree, Error> {
     let mut builder = Builder { budget, left: budget.nodes, open: Vec::new(), anchors: HashMap::new(), duplicates: Vec::new(), root: None };
     let options = granit_parser::options! { flow_nesting_limit: budget.depth + 1, block_nesting_limit: budget.depth + 1 };
     let mut documents = 0;
-    for event in Parser::new_from_str_with_options(text, options) {
+    for event in Parser::new_from_str_with_options(source, options) {
         let (event, span) = match event {
             Ok((event, span)) => (event, of_markers(span.start, span.end)),
             Err(error) => {
@@ -57,6 +57,7 @@ pub fn read(text: &str, budget: Budget) -> Result<Tree, Error> {
                 }
             }
             Event::Scalar(text, style, anchor, tag) => {
+                let span = trimmed(span, source);
                 let value = scalar_value(&text, style, tag.as_deref()).map_err(|message| (span, message))?;
                 let merges = style == ScalarStyle::Plain && tag.is_none() && text == "<<";
                 builder.node(Node { value, span }, anchor, merges)?;
@@ -69,6 +70,13 @@ pub fn read(text: &str, budget: Budget) -> Result<Tree, Error> {
         }
     }
     Ok(Tree { root: builder.root, duplicates: builder.duplicates })
+}
+
+/// A scalar's span without the white space that follows it.
+fn trimmed(span: Span, source: &str) -> Span {
+    let range = span.offset as usize..(span.offset + span.size) as usize;
+    let size = source.get(range).map_or(span.size, |text| text.trim_end().len() as u64);
+    Span { size, ..span }
 }
 
 fn of_markers(start: Marker, end: Marker) -> Span {
