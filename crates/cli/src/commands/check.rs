@@ -158,7 +158,7 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str
     Ok(file)
 }
 
-fn check_program(target: Target, document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
+fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);
