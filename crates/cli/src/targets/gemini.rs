@@ -4,7 +4,7 @@ use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use chipless_gemini::lower::Data;
-use chipless_gemini::{Dialect, Machine, Network, WeightData};
+use chipless_gemini::{Assembly, Dialect, FileKind, Machine, Network, WeightData};
 use chipless_model::{Finding, Info, Limits, Node};
 use std::cell::OnceCell;
 use std::path::Path;
@@ -17,6 +17,13 @@ struct Opened<'f, 'o> {
 }
 
 pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) -> Result<(), Vec<Finding>> {
+    if FileKind::of(source.bytes) == Some(FileKind::Assembly) {
+        let bytes = chipless_gemini::unzip(source.bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
+        let assembly = Assembly::read(&bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
+        let findings = assembly.findings();
+        then(&OpenedAssembly { assembly, findings });
+        return Ok(());
+    }
     let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
     then(&Opened { document, lowering, findings: OnceCell::new() });
     Ok(())
@@ -62,5 +69,36 @@ impl Document for Opened<'_, '_> {
             }
             Err(finding) => Err(vec![*finding]),
         })
+    }
+}
+
+/// Assembly of a core, or a trace.
+struct OpenedAssembly {
+    assembly: Assembly,
+    findings: Vec<Finding>,
+}
+
+impl Document for OpenedAssembly {
+    fn info(&self) -> Info {
+        self.assembly.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.assembly.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+        let given = lowering.machine(Machine::parse)?;
+        let Some(machine) = given.or_else(|| Machine::named("spec")) else { return Ok(Err(Vec::new())) };
+        let mut notes = Vec::new();
+        if !self.assembly.is_trace() {
+            notes.push("assembly has no times: compute instructions are estimated from their tiles".to_owned());
+        }
+        then(&self.assembly.lower(&machine), notes);
+        Ok(Ok(()))
     }
 }
