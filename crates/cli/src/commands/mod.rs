@@ -10,9 +10,9 @@ pub(crate) mod run;
 
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
-use crate::targets::{Document, Source, Target};
+use crate::targets::{Document, Lowering, Source, Target};
 use crate::terminal;
-use chipless_model::{Finding, Limits};
+use chipless_model::Finding;
 use chipless_report::findings::Checked;
 use std::path::Path;
 
@@ -33,9 +33,9 @@ impl Opened {
     }
 
     /// Reads the file and does something with its document.
-    fn with_document<T>(&self, limits: &Limits, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
-        let source = Source { bytes: &self.bytes };
-        let done = self.target.with_document(source, limits, then);
+    fn with_document<T>(&self, lowering: &Lowering, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
+        let source = Source { path: &self.path, bytes: &self.bytes };
+        let done = self.target.with_document(source, lowering, then);
         done.unwrap_or_else(|findings| Err(self.refuse("cannot be read", &findings, Exit::Unusable)))
     }
 

@@ -1,5 +1,6 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
+mod gemini;
 mod neuron;
 mod npu;
 
@@ -7,7 +8,9 @@ use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_sim::Timeline;
 use clap::Args;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A family of programs.
@@ -15,44 +18,50 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
+    Gemini,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a schedule (JSON) of Gemini, SET or IR-tiling";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
         if chipless_npu::recognize(bytes) {
             return Some(Target::Npu);
         }
-        chipless_neuron::recognize(bytes).then_some(Target::Neuron)
+        if chipless_neuron::recognize(bytes) {
+            return Some(Target::Neuron);
+        }
+        chipless_gemini::FileKind::of(bytes).is_some().then_some(Target::Gemini)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Gemini => "gemini",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all())
+        chipless_npu::rules().chain(chipless_neuron::rules::all()).chain(chipless_gemini::rules::all())
     }
 
     /// Reads a file of this target and does something with it; the findings say why it cannot be read.
     pub(crate) fn with_document<T>(
         self,
         source: Source<'_>,
-        limits: &Limits,
+        lowering: &Lowering,
         then: impl FnOnce(&dyn Document) -> T,
     ) -> Result<T, Vec<Finding>> {
         let (mut then, mut done) = (Some(then), None);
         let mut once = |document: &dyn Document| done = then.take().map(|then| then(document));
         match self {
             Target::Npu => npu::read(source, &mut once)?,
-            Target::Neuron => neuron::read(source, limits, &mut once)?,
+            Target::Neuron => neuron::read(source, &lowering.limits, &mut once)?,
+            Target::Gemini => gemini::read(source, lowering, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
@@ -61,6 +70,8 @@ impl Target {
 /// A file as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'f> {
+    /// As the user named it.
+    pub(crate) path: &'f str,
     pub(crate) bytes: &'f [u8],
 }
 
@@ -88,6 +99,11 @@ pub(crate) trait Document {
     /// Why a runtime would refuse the file.
     fn refused_by(&self, _runtime: &str) -> Result<Vec<Finding>, Failure> {
         Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only"))
+    }
+
+    /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
+    fn facts(&self, _lowering: &Lowering, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        Ok(Vec::new())
     }
 
     /// Makes the program of the file and gives it to `then`. The findings say why there is none: Chipless does not support the
@@ -121,15 +137,44 @@ pub(crate) struct LoweringOptions {
     /// A table of vendor kernels (npu).
     #[arg(long, value_name = "FILE.toml")]
     kernel_table: Option<PathBuf>,
+    /// The network from which a schedule was made: its front-end file (gemini).
+    #[arg(long, value_name = "FILE.json")]
+    network: Option<PathBuf>,
+    /// The weights of the network: a directory with the arrays that the front-end file names, .npy (gemini).
+    #[arg(long, value_name = "DIR", requires = "network")]
+    weights: Option<PathBuf>,
+    /// A trace of the program to compare the times with (gemini).
+    #[arg(long, value_name = "TRACE.txt")]
+    compare: Option<PathBuf>,
+    /// The batch of a schedule, instead of what its file name says (gemini).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }
 
+/// The weights that a program is made with.
+#[derive(Default)]
+pub(crate) enum Weights {
+    /// None: nobody will compute with them.
+    #[default]
+    None,
+    /// Random ones.
+    Seeded(u64),
+    /// Arrays of the layers by name.
+    Given(HashMap<String, chipless_gemini::Arrays>),
+}
+
 /// What the options of the command line amount to.
+#[derive(Default)]
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
+    network: Option<chipless_gemini::Network>,
+    weights: Weights,
+    trace: Option<(String, chipless_gemini::replay::Trace)>,
+    batch: Option<u32>,
     limits: Limits,
 }
 
@@ -147,7 +192,20 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, limits: self.limits()? })
+        let limits = self.limits()?;
+        let network = match &self.network {
+            Some(path) => Some(gemini::network(path, &limits)?),
+            None => None,
+        };
+        let weights = match (&self.weights, &network) {
+            (Some(directory), Some(network)) => Weights::Given(gemini::weights(directory, network)?),
+            _ => Weights::None,
+        };
+        let trace = match &self.compare {
+            Some(path) => Some((path.display().to_string(), gemini::trace(path)?)),
+            None => None,
+        };
+        Ok(Lowering { machine, kernels, network, weights, trace, batch: self.batch, limits })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -168,6 +226,13 @@ impl LoweringOptions {
 }
 
 impl Lowering {
+    /// Makes up the weights that were not given.
+    pub(crate) fn seed_weights(&mut self, seed: u64) {
+        if matches!(self.weights, Weights::None) {
+            self.weights = Weights::Seeded(seed);
+        }
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -6,6 +6,9 @@
 
 pub mod bytes;
 pub mod energy;
+mod document;
+mod filename;
+mod info;
 mod json;
 mod kernels;
 pub mod lower;
@@ -24,6 +27,8 @@ pub mod traffic;
 mod unzip;
 
 pub use lower::{Arrays, Data, Lowered, WeightData, lower};
+pub use document::{Document, FileKind};
+pub use filename::NameFacts;
 pub use machine::{MACHINES, Machine};
 pub use lint::{Given, lint};
 pub use names::{Name, Names};

@@ -134,6 +134,23 @@ fn descend(reader: &mut Reader<'_>, offset: usize, path: &mut String, depth: u32
     Ok(())
 }
 
+/// Keys of the top-level object with the first byte of their values, as far as the text goes.
+pub(crate) fn top_keys(text: &str) -> Vec<(String, u8)> {
+    let mut keys = Vec::new();
+    let mut reader = Reader::new(text, 0);
+    let mut walk = || -> crate::json::Result<()> {
+        let mut top = reader.object()?;
+        while let Some(key) = reader.key(&mut top)? {
+            keys.push((key.into_owned(), reader.peek().unwrap_or(0)));
+            reader.skip()?;
+        }
+        Ok(())
+    };
+    // The text may end anywhere.
+    let _ = walk();
+    keys
+}
+
 /// Keys of the objects in the top-level object, as far as the text goes.
 pub(crate) fn second_level_keys(text: &str) -> Vec<String> {
     let mut keys = Vec::new();

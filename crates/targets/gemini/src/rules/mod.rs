@@ -39,7 +39,7 @@ pub static MORE_FINDINGS: Rule = Rule {
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [reading::ALL, schedule::ALL, memory::ALL].into_iter().flatten().copied().chain([&MORE_FINDINGS, &crate::lower::NOT_LOWERED, &crate::lower::DATA])
+    [reading::ALL, schedule::ALL, memory::ALL].into_iter().flatten().copied().chain([&MORE_FINDINGS, &crate::lower::NOT_LOWERED, &crate::lower::DATA, &crate::replay::TRACE])
 }
 
 #[cfg(test)]
