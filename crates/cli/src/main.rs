@@ -49,6 +49,7 @@ enum Command {
     List(commands::list::Arguments),
     Unpack(commands::pack::UnpackArguments),
     Pack(commands::pack::PackArguments),
+    Convert(commands::convert::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Unpack(arguments) => commands::pack::unpack(&arguments),
         Command::Pack(arguments) => commands::pack::pack(&arguments),
+        Command::Convert(arguments) => commands::convert::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

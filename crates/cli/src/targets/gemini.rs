@@ -49,6 +49,10 @@ impl Document for Opened<'_, '_> {
         self.findings.get_or_init(|| self.document.findings(network.as_ref(), *batch, limits))
     }
 
+    fn convert(&self) -> Result<String, Failure> {
+        Ok(self.document.schedule.clone().convert(self.lowering.network.as_ref()).write())
+    }
+
     fn facts(&self, lowering: &Lowering, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
         let (Some(tiles), Some(machine)) = (self.tiles.get(), self.machine(lowering)?) else { return Ok(Vec::new()) };
         let schedule = &self.document.schedule;

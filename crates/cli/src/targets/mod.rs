@@ -106,6 +106,11 @@ pub(crate) trait Document {
         Ok(Vec::new())
     }
 
+    /// The file in the main dialect of its target.
+    fn convert(&self) -> Result<String, Failure> {
+        Err(Failure::unusable("convert", "only schedules (gemini) have more than one dialect"))
+    }
+
     /// Makes the program of the file and gives it to `then`. The findings say why there is none: Chipless does not support the
     /// file, or it is wrong.
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure>;

@@ -1,7 +1,7 @@
 //! Reads schedules and prints what they have, with the time that it took.
 #![allow(clippy::print_stdout, reason = "an example")]
 
-use chipless_gemini::{Network, unzip};
+use chipless_gemini::{Network, Schedule, unzip};
 use chipless_model::Limits;
 
 fn main() {
@@ -37,6 +37,23 @@ fn main() {
                     if *n <= 2 { println!("    {} {f}", f.rule.severity.name()); }
                 }
                 println!("    {codes:?}");
+                let same = s.dialect == chipless_gemini::Dialect::Spec;
+                let converted = s.clone().convert(network.as_ref());
+                let text = converted.write();
+                match Schedule::read(&text) {
+                    Err(e) => println!("  converted: {e}"),
+                    Ok(again) => {
+                        println!("  again {} same {}", again.dialect.name(), !same || again.write() == text);
+                        let found = chipless_gemini::lint(&again, &text, chipless_gemini::Given { network: network.as_ref(), batch: None }, &Limits::default());
+                        let mut codes = std::collections::BTreeMap::new();
+                        for f in found {
+                            let n: &mut usize = codes.entry(f.rule.code).or_default();
+                            *n += 1;
+                            if *n <= 1 { println!("    C {} {f}", f.rule.severity.name()); }
+                        }
+                        println!("    C {codes:?}");
+                    }
+                }
             }
         }
     }

@@ -4,16 +4,18 @@
 //! core which box of which layer it computes when ([`schedule::Workload`]), what its buffers hold at that moment, and what moves
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
+
 pub mod bytes;
-pub mod energy;
+mod convert;
 mod document;
+pub mod energy;
 mod filename;
 mod info;
 mod json;
 mod kernels;
+mod lint;
 pub mod lower;
 pub mod machine;
-mod lint;
 mod names;
 mod network;
 mod operation;
@@ -25,12 +27,13 @@ pub mod rules;
 pub mod schedule;
 pub mod traffic;
 mod unzip;
+mod write;
 
-pub use lower::{Arrays, Data, Lowered, WeightData, lower};
 pub use document::{Document, FileKind};
 pub use filename::NameFacts;
-pub use machine::{MACHINES, Machine};
 pub use lint::{Given, lint};
+pub use lower::{Arrays, Data, Lowered, WeightData, lower};
+pub use machine::{MACHINES, Machine};
 pub use names::{Name, Names};
 pub use network::{Layer, Network, QuantInfo};
 pub use read::Error;
