@@ -10,7 +10,7 @@ use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
 use crate::policy::{Policy, PolicyOptions};
-use crate::targets::{Data, Lowering, LoweringOptions};
+use crate::targets::{Data, Document, Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
@@ -20,10 +20,10 @@ use clap::Args;
 use contract::Contract;
 use outputs::Dumps;
 use progress::Progress;
-use steps::Steps;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
+use steps::Steps;
 
 /// Execute a program and time it.
 #[derive(Args, Debug)]
@@ -103,14 +103,17 @@ supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
-    let lowering = arguments.lowering.load()?.with_data(data);
+    let mut lowering = arguments.lowering.load()?.with_data(data);
+    if !arguments.timing_only {
+        lowering.seed_weights(arguments.seed);
+    }
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
             let mut findings = document.findings().to_vec();
             policy.apply(&mut findings);
-            Session { arguments, opened: &opened, policy: &policy, findings, program, notes, started }.run(&lowering)
+            Session { arguments, opened: &opened, document, lowering: &lowering, policy: &policy, findings, program, notes, started }.run()
         };
         document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
     })
@@ -120,6 +123,8 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
+    document: &'s dyn Document,
+    lowering: &'s Lowering,
     /// What was found while reading.
     findings: Vec<Finding>,
     policy: &'s Policy,
@@ -130,11 +135,11 @@ struct Session<'s, 'p> {
 }
 
 impl Session<'_, '_> {
-    fn run(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn run(&self) -> Result<Exit, Failure> {
         if !self.arguments.no_verify {
             self.verify()?;
         }
-        if self.arguments.timing_only { self.keep_time() } else { self.execute(lowering) }
+        if self.arguments.timing_only { self.keep_time() } else { self.execute() }
     }
 
     /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
@@ -164,7 +169,7 @@ impl Session<'_, '_> {
         self.summarise(&timeline, Vec::new(), None, self.notes())
     }
 
-    fn execute(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn execute(&self) -> Result<Exit, Failure> {
         let Arguments { seed, threads, .. } = *self.arguments;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
@@ -172,7 +177,7 @@ impl Session<'_, '_> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
             pool.map_err(|error| Failure::unusable("--threads", error))?;
         }
-        let mut storage = Storage::new(self.program, lowering.limits()).map_err(|too_large| {
+        let mut storage = Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
             let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
             Failure::unusable(
                 &self.opened.path,
@@ -225,7 +230,13 @@ impl Session<'_, '_> {
     }
 
     /// Many steps. The timeline is that of one.
-    fn execute_steps(&self, steps: &Steps<'_>, storage: &mut Storage<'_>, contract: Option<&Contract>, random: &[String]) -> Result<Exit, Failure> {
+    fn execute_steps(
+        &self,
+        steps: &Steps<'_>,
+        storage: &mut Storage<'_>,
+        contract: Option<&Contract>,
+        random: &[String],
+    ) -> Result<Exit, Failure> {
         let directory = self.arguments.output_dir.as_deref();
         if let Some(directory) = directory {
             files::make_directory(directory)?;
@@ -267,7 +278,7 @@ impl Session<'_, '_> {
 
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
-        let warnings = self.findings.len();
+        let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
@@ -301,7 +312,8 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, facts: Vec::new(), notes, wall_ms };
+        let facts = self.document.facts(self.lowering, self.program, timeline)?;
+        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, facts, seed, notes, wall_ms };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

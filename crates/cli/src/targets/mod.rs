@@ -10,9 +10,10 @@ use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_sim::Timeline;
 use chipless_spu::iospec::RuleSet;
 use clap::Args;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 /// A family of programs.
@@ -139,6 +140,11 @@ pub(crate) trait Document {
         Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only"))
     }
 
+    /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
+    fn facts(&self, _lowering: &Lowering, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        Ok(Vec::new())
+    }
+
     /// Makes the program of the file and gives it to `then`. The findings say why there is none: Chipless does not support the
     /// file, or it is wrong.
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure>;
@@ -176,12 +182,30 @@ pub(crate) struct LoweringOptions {
     /// The network from which a schedule was made: its front-end file (gemini).
     #[arg(long, value_name = "FILE.json")]
     network: Option<PathBuf>,
+    /// The weights of the network: a directory with the arrays that the front-end file names, .npy (gemini).
+    #[arg(long, value_name = "DIR", requires = "network")]
+    weights: Option<PathBuf>,
+    /// A trace of the program to compare the times with (gemini).
+    #[arg(long, value_name = "TRACE.txt")]
+    compare: Option<PathBuf>,
     /// The batch of a schedule, instead of what its file name says (gemini).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
+}
+
+/// The weights that a program is made with.
+#[derive(Default)]
+pub(crate) enum Weights {
+    /// None: nobody will compute with them.
+    #[default]
+    None,
+    /// Random ones.
+    Seeded(u64),
+    /// Arrays of the layers by name.
+    Given(HashMap<String, chipless_gemini::Arrays>),
 }
 
 /// What the options of the command line amount to.
@@ -191,6 +215,8 @@ pub(crate) struct Lowering {
     kernels: chipless_npu::KernelTable,
     mapping: Option<PathBuf>,
     network: Option<chipless_gemini::Network>,
+    weights: Weights,
+    trace: Option<(String, chipless_gemini::replay::Trace)>,
     batch: Option<u32>,
     limits: Limits,
     data: Data,
@@ -224,7 +250,16 @@ impl LoweringOptions {
             Some(path) => Some(gemini::network(path, &limits)?),
             None => None,
         };
-        Ok(Lowering { machine, kernels, network, batch: self.batch, mapping: self.mapping.clone(), limits, data: Data::default() })
+        let weights = match (&self.weights, &network) {
+            (Some(directory), Some(network)) => Weights::Given(gemini::weights(directory, network)?),
+            _ => Weights::None,
+        };
+        let trace = match &self.compare {
+            Some(path) => Some((path.display().to_string(), gemini::trace(path)?)),
+            None => None,
+        };
+        let mapping = self.mapping.clone();
+        Ok(Lowering { machine, kernels, network, weights, trace, batch: self.batch, mapping, limits, data: Data::default() })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -248,6 +283,13 @@ impl Lowering {
     /// The same for a run with these data.
     pub(crate) fn with_data(self, data: Data) -> Lowering {
         Lowering { data, ..self }
+    }
+
+    /// Makes up the weights that were not given.
+    pub(crate) fn seed_weights(&mut self, seed: u64) {
+        if matches!(self.weights, Weights::None) {
+            self.weights = Weights::Seeded(seed);
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {

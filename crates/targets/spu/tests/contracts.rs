@@ -182,8 +182,17 @@ fn findings_have_line_and_column() {
 #[test]
 fn what_the_package_accepts_stays_a_warning_under_its_rules() {
     let text = text("addition", "iospec.yaml");
-    for (from, to) in [("\"B\"]", "\"B\", \"Z\"]"), ("type: \"input\"", "type: \"banana\""), ("core_id: 0", "core_id: x"), ("inputs: [\"B\", \"C\"]", "inputs: B")] {
-        let changed = text.replacen(from, to, 1).replacen("[\"B\", \"C\"]", if from == "\"B\"]" { "[\"B\", \"C\", \"Z\"]" } else { "[\"B\", \"C\"]" }, 1);
+    for (from, to) in [
+        ("\"B\"]", "\"B\", \"Z\"]"),
+        ("type: \"input\"", "type: \"banana\""),
+        ("core_id: 0", "core_id: x"),
+        ("inputs: [\"B\", \"C\"]", "inputs: B"),
+    ] {
+        let changed = text.replacen(from, to, 1).replacen(
+            "[\"B\", \"C\"]",
+            if from == "\"B\"]" { "[\"B\", \"C\", \"Z\"]" } else { "[\"B\", \"C\"]" },
+            1,
+        );
         assert_ne!(changed, text);
         let package = Document::read(&changed, RuleSet::Femtorun41).unwrap_or_else(|f| panic!("{from}: {f:?}"));
         let findings = lint(&package, RuleSet::Femtorun41);

@@ -11,10 +11,10 @@ mod lower;
 pub use literal::Literal;
 
 use crate::read::{Error, text};
-use crate::replay::Span;
+use crate::replay::{Span, Trace};
 use crate::rules::assembly as rules;
 use chipless_model::{Finding, Info, Limits, Node, Place, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A unit of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,16 +174,16 @@ impl Assembly {
         self.instructions.iter().filter_map(|i| i.time).map(|[_, end]| end).max()
     }
 
-    /// When each workload computes in a trace.
-    pub fn spans(&self) -> Vec<Span> {
-        let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
+    /// When each workload computes, and the end of it all; `None` for assembly without times.
+    pub fn trace(&self) -> Option<Trace> {
+        let mut spans: HashMap<u32, Span> = HashMap::new();
         for instruction in self.instructions.iter().filter(|i| i.is_compute()) {
             let (Some([start, end]), Some(Ok(workload))) = (instruction.time, instruction.workload.map(u32::try_from)) else { continue };
-            let span = spans.entry(workload).or_insert(Span { workload, start, end });
+            let span = spans.entry(workload).or_insert(Span { start, end });
             span.start = span.start.min(start);
             span.end = span.end.max(end);
         }
-        spans.into_values().collect()
+        Some(Trace { end: self.end().filter(|_| self.is_trace())?, spans })
     }
 
     /// The file at a glance.
@@ -233,7 +233,11 @@ impl Assembly {
         unbalanced
             .map(|((from, to), (given, taken, line))| {
                 let rule = if taken > given { &rules::TOKEN_MISSING } else { &rules::TOKEN_LEFT };
-                let message = format!("expected as many tokens taken as given from {} to {}, found {given} given and {taken} taken", from.name(), to.name());
+                let message = format!(
+                    "expected as many tokens taken as given from {} to {}, found {given} given and {taken} taken",
+                    from.name(),
+                    to.name()
+                );
                 rule.at(Place::file().at(format!("line {line}")), message)
             })
             .collect()
