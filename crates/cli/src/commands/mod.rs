@@ -6,6 +6,7 @@ pub(crate) mod explain;
 pub(crate) mod format;
 pub(crate) mod info;
 pub(crate) mod list;
+pub(crate) mod map;
 pub(crate) mod pack;
 pub(crate) mod run;
 

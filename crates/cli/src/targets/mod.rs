@@ -21,8 +21,8 @@ pub(crate) enum Target {
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str =
-        "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a dataflow graph (DFG text)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), \
+         a dataflow graph (DFG text) or an architecture graph (ADG, JSON)";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
@@ -32,7 +32,7 @@ impl Target {
         if chipless_neuron::recognize(bytes) {
             return Some(Target::Neuron);
         }
-        chipless_dsa::recognize(bytes).then_some(Target::Dsa)
+        (chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)).then_some(Target::Dsa)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -60,7 +60,7 @@ impl Target {
         match self {
             Target::Npu => npu::read(source, &mut once)?,
             Target::Neuron => neuron::read(source, limits, &mut once)?,
-            Target::Dsa => dsa::read(source, limits, &mut once),
+            Target::Dsa => dsa::read(source, limits, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }

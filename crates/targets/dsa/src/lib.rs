@@ -16,6 +16,8 @@ mod lower;
 mod machine;
 pub mod mapping;
 pub mod operations;
+pub mod performance;
+pub mod pictures;
 mod recognize;
 mod resolve;
 mod rules;

@@ -7,7 +7,10 @@ use chipless_model::Limits;
 /// Bytes that are looked at.
 const LOOKED_AT: usize = 64 << 10;
 
-/// Whether a file looks like a DFG: it declares a port or an array, and at least half of its first statements can be read.
+/// Options of ports.
+const OPTIONS: [&str; 4] = ["stated", "state", "source", "destination"];
+
+/// Whether a file looks like a DFG: it declares a port or an array, and not much more than half of its beginning is something else.
 pub fn recognize(bytes: &[u8]) -> bool {
     let mut start = bytes.get(..LOOKED_AT).unwrap_or(bytes);
     if start.len() < bytes.len() {
@@ -21,7 +24,25 @@ pub fn recognize(bytes: &[u8]) -> bool {
     }
     let limits = Limits { findings: 0, ..Limits::default() };
     let (file, _) = parse(start, &Lines::new(start), &limits);
-    let declared = file.statements.iter().any(|s| matches!(s.kind, StatementKind::Port(_) | StatementKind::Array(_)));
-    let pragmas = file.statements.iter().filter(|s| matches!(s.kind, StatementKind::Pragma(_) | StatementKind::Separator(_))).count();
-    declared && file.statements.len() - pragmas >= file.unreadable
+    let (mut declared, mut good, mut bad) = (false, 0, file.unreadable);
+    for statement in &file.statements {
+        match &statement.kind {
+            StatementKind::Port(port) if port.options.iter().all(|option| OPTIONS.contains(&option.key.text)) => (declared, good) = (true, good + 1),
+            StatementKind::Port(_) => bad += 1,
+            StatementKind::Array(_) => (declared, good) = (true, good + 1),
+            StatementKind::Assignment(_) | StatementKind::Task(_) => good += 1,
+            StatementKind::Separator(_) | StatementKind::Pragma(_) => {}
+        }
+    }
+    // Nothing else begins its lines with the keyword of a port and its width: such a line counts even where the rest of it is wrong.
+    let wide = start.split(|byte| *byte == b'\n').filter(|line| begins_with_port(line)).count();
+    (declared || wide > 0) && (good + wide) * 3 >= bad
+}
+
+/// Whether a line begins with `Input64`, `OutputVec` or the like.
+fn begins_with_port(line: &[u8]) -> bool {
+    let line = line.trim_ascii_start();
+    let keywords: [&[u8]; 3] = [b"Input", b"Output", b"Indirect"];
+    let rest = keywords.into_iter().find_map(|keyword| line.strip_prefix(keyword));
+    rest.is_some_and(|rest| rest.starts_with(b"Vec") || rest.first().is_some_and(u8::is_ascii_digit))
 }

@@ -17,7 +17,7 @@ mod write;
 pub use lint::lint;
 pub use read::{looks_like_text_model, recognize};
 
-use chipless_model::Info;
+use chipless_model::{Info, Node};
 use index_vec::IndexVec;
 use std::fmt;
 
@@ -353,6 +353,32 @@ impl Adg {
             }] += 1;
         }
         counts
+    }
+
+    /// The elements and their links as a tree: the answer to `chipless info --raw`.
+    pub fn raw(&self) -> Node {
+        let leaf = |name: &str, value: Node| Node { name: name.to_owned(), ..value };
+        let ends = |name: &str, ids: &[LinkId], other: &dyn Fn(LinkId) -> String| Node {
+            name: name.to_owned(),
+            children: ids.iter().enumerate().map(|(index, id)| leaf(&index.to_string(), other(*id).into())).collect(),
+            ..Node::default()
+        };
+        let element = |element: &Element| {
+            let mut children = Vec::new();
+            if element.width > 0 {
+                children.push(leaf("width", u64::from(element.width).into()));
+                children.push(leaf("granularity", u64::from(element.granularity).into()));
+            }
+            if let Some(unit) = element.processing() {
+                children.push(leaf("operations", unit.operations.join(" ").into()));
+                children.push(leaf("instruction_slots", u64::from(unit.instruction_slots).into()));
+                children.push(leaf("delay_depth", u64::from(unit.delay_depth).into()));
+            }
+            children.push(ends("inputs", &element.inputs, &|id| self.source(id).to_string()));
+            children.push(ends("outputs", &element.outputs, &|id| self.sink(id).to_string()));
+            Node { name: element.to_string(), children, ..Node::default() }
+        };
+        Node { name: "adg".to_owned(), children: self.elements.iter().map(element).collect(), ..Node::default() }
     }
 
     /// The answer to `chipless info`.

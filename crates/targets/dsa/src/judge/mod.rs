@@ -22,6 +22,10 @@ pub struct Verdict {
     pub overprovision: u32,
     /// Delay of each edge, as stated or as found.
     pub delays: Vec<u32>,
+    /// Cycle of the result of each node; 0 for nodes that take no part in timing.
+    pub ready: Vec<u32>,
+    /// Cycles by which the operands of each node miss each other.
+    pub misses: Vec<u32>,
     /// What breaks a rule, in the words of the field.
     pub faults: Vec<String>,
 }

@@ -28,6 +28,8 @@ struct Timed {
 
 pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut Verdict) {
     verdict.delays = vec![0; graph.edges.len()];
+    verdict.ready = vec![0; graph.nodes.len()];
+    verdict.misses = vec![0; graph.nodes.len()];
     let latency = |node: NodeId| match &graph.nodes[node].kind {
         NodeKind::Instruction(instruction) => operations::lookup(&instruction.operation).map_or(1, |operation| i64::from(operation.latency)),
         NodeKind::Composite(composite) => {
@@ -178,10 +180,12 @@ fn arrivals(
         });
         let times: Vec<i64> = times.collect();
         let (first, last) = (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
+        verdict.misses[node.index()] = (last - first) as u32;
         verdict.mismatch = verdict.mismatch.max((last - first) as u32);
         begin[node.index()] = last;
         if takes_part(*node) {
-            verdict.latency = verdict.latency.max((last + latency(*node)).max(0) as u32);
+            verdict.ready[node.index()] = (last + latency(*node)).max(0) as u32;
+            verdict.latency = verdict.latency.max(verdict.ready[node.index()]);
         }
     }
 }

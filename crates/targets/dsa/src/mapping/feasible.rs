@@ -20,14 +20,19 @@ pub(super) struct Candidates {
 /// Why there is no mapping.
 pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<Candidates, String> {
     let memories = place_arrays(graph, kernel, fabric)?;
+    let room: usize = fabric.units.iter().map(|id| {
+        let element = &fabric.adg.elements[ElementId::new(*id as usize)];
+        element.processing().map_or(0, |unit| unit.instruction_slots as usize).max(element.slots() as usize)
+    }).sum();
     for (place, what, there) in [
         (Place::Input, "input ports", fabric.input_ports.len()),
         (Place::Output, "output ports", fabric.output_ports.len()),
-        (Place::Unit, "dedicated instructions", usize::MAX),
+        (Place::Unit, "instructions", room),
     ] {
         let wanted = kernel.vertices.iter().filter(|vertex| vertex.place == place).count();
         if wanted > there {
-            return Err(format!("the graph has {wanted} {what}, the fabric {there}"));
+            let has = if place == Place::Unit { "room for " } else { "" };
+            return Err(format!("the graph has {wanted} {what}, the fabric {has}{there}"));
         }
     }
     let mut of = Vec::with_capacity(kernel.vertices.len());
@@ -271,7 +276,7 @@ fn matching(
             let names: Vec<String> = queue.iter().take(6).map(|v| label(graph, kernel.vertices[*v].node)).collect();
             let more = if queue.len() > names.len() { ", …" } else { "" };
             let places: usize = from.keys().map(|spot| room(*spot)).sum();
-            return Err(format!("{} {what} ({}{more}) have only {places} places between them", queue.len(), names.join(", ")));
+            return Err(format!("{} {what} ({}{more}) have {places} places between them", queue.len(), names.join(", ")));
         };
         while let Some(&taker) = from.get(&spot) {
             let previous = holders.iter().find(|(_, held)| held.contains(&taker)).map(|(spot, _)| *spot);

@@ -8,6 +8,7 @@
 //!
 //! `docs/dsa-mapping.md` explains the rules and the algorithm.
 
+pub mod bits;
 mod fabric;
 mod feasible;
 mod file;

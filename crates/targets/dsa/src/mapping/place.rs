@@ -16,6 +16,8 @@ pub(super) struct Pin {
     /// Lane, in order; the state has none.
     lane: Option<u32>,
     width: u32,
+    /// Its width among those of all pins.
+    class: usize,
 }
 
 /// Where everything is.
@@ -34,8 +36,7 @@ pub(super) struct Placer<'k> {
     pub(super) candidates: &'k Candidates,
     pub(super) pins: Vec<Pin>,
     pins_of: Vec<Vec<usize>>,
-    /// The pin at the source, at the sink of each wire.
-    source_pin: Vec<u32>,
+    /// The pin at the sink of each wire.
     sink_pin: Vec<u32>,
     /// Distances from processing elements, as [`Fabric::hops_out`], but around where both ends are the same.
     around: Vec<u16>,
@@ -44,12 +45,34 @@ pub(super) struct Placer<'k> {
     /// Cycles that operands can wait at each element.
     depth: Vec<i32>,
     granularity: Vec<u32>,
+    /// For each width of a pin and each port: links and slots that such a pin can take.
+    spots: Vec<Vec<Vec<(u32, u32)>>>,
+    /// Wires in the order of their sinks, and where those of each vertex are.
+    timed: Vec<TimedWire>,
+    into: Vec<std::ops::Range<usize>>,
+    /// For each vertex its outgoing wires, as numbers in `timed`.
+    out_of: Vec<Vec<u32>>,
     /// Vertices that move together: those of a temporal group that are connected.
     cluster: Vec<Vec<usize>>,
     cluster_of: Vec<usize>,
 }
 
 const NONE: u32 = u32::MAX;
+
+/// A wire as the cost looks at it, in one place of memory.
+#[derive(Clone, Copy, Debug)]
+struct TimedWire {
+    wire: u32,
+    source: u32,
+    sink: u32,
+    source_pin: u32,
+    sink_pin: u32,
+    /// Latency of the source.
+    latency: i32,
+    timed: bool,
+    /// Whether both ends can be on one element without a link between them.
+    together: bool,
+}
 
 /// Weights of the cost.
 #[derive(Clone, Copy, Debug)]
@@ -68,13 +91,12 @@ struct Scratch {
     inner: Vec<u32>,
     length: Vec<i32>,
     start: Vec<i32>,
-    depth: Vec<i32>,
     count: Vec<u16>,
 }
 
 impl<'k> Placer<'k> {
     pub(super) fn new(kernel: &'k Kernel, fabric: &'k Fabric<'k>, candidates: &'k Candidates) -> Placer<'k> {
-        let mut pins = Vec::new();
+        let mut pins: Vec<Pin> = Vec::new();
         let mut source_pin = vec![NONE; kernel.wires.len()];
         let mut sink_pin = vec![NONE; kernel.wires.len()];
         let mut pins_of = vec![Vec::new(); kernel.vertices.len()];
@@ -86,7 +108,7 @@ impl<'k> Placer<'k> {
                         source_pin[*wire] = pins.len() as u32;
                     }
                     pins_of[vertex].push(pins.len());
-                    pins.push(Pin { vertex, wires: net.wires.clone(), lane, width: body.width.min(net.width).max(1) });
+                    pins.push(Pin { vertex, wires: net.wires.clone(), lane, width: net.width.max(1), class: 0 });
                 }
             } else if body.place == Place::Output {
                 let mut of_net: Vec<(usize, usize)> = Vec::new();
@@ -99,7 +121,7 @@ impl<'k> Placer<'k> {
                     let known = of_net.iter().find(|(net, _)| *net == key).map(|(_, pin)| *pin);
                     let pin = known.unwrap_or_else(|| {
                         pins_of[vertex].push(pins.len());
-                        pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width });
+                        pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width.max(1), class: 0 });
                         of_net.push((key, pins.len() - 1));
                         pins.len() - 1
                     });
@@ -126,6 +148,34 @@ impl<'k> Placer<'k> {
             }
         }
         let (cluster, cluster_of) = clusters(kernel);
+        let mut widths: Vec<u32> = pins.iter().map(|pin| pin.width).collect();
+        widths.sort_unstable();
+        widths.dedup();
+        for pin in &mut pins {
+            pin.class = widths.binary_search(&pin.width).unwrap_or(0);
+        }
+        let spots = widths.iter().map(|width| spots(fabric, *width)).collect();
+        let mut timed = Vec::with_capacity(kernel.wires.len());
+        let mut into = vec![0..0; kernel.vertices.len()];
+        let mut out_of = vec![Vec::new(); kernel.vertices.len()];
+        for &vertex in &kernel.order {
+            let first = timed.len();
+            for &wire in &kernel.vertices[vertex].inputs {
+                let body = &kernel.wires[wire];
+                out_of[body.source].push(timed.len() as u32);
+                timed.push(TimedWire {
+                    wire: wire as u32,
+                    source: body.source as u32,
+                    sink: vertex as u32,
+                    source_pin: source_pin[wire],
+                    sink_pin: sink_pin[wire],
+                    latency: kernel.vertices[body.source].latency,
+                    timed: body.timed,
+                    together: sink_pin[wire] != NONE || cluster_of[body.source] == cluster_of[vertex],
+                });
+            }
+            into[vertex] = first..timed.len();
+        }
         let depth = (0..size as u32).map(|element| fabric.delay_depth(element)).collect();
         let granularity = fabric.adg.elements.iter().map(|element| element.granularity.max(1)).collect();
         Placer {
@@ -134,13 +184,16 @@ impl<'k> Placer<'k> {
             candidates,
             pins,
             pins_of,
-            source_pin,
             sink_pin,
             around,
             slot_first,
             slot_room,
             depth,
             granularity,
+            spots,
+            timed,
+            into,
+            out_of,
             cluster,
             cluster_of,
         }
@@ -151,45 +204,25 @@ impl<'k> Placer<'k> {
         self.candidates.of[vertex].get(placement.spot[vertex] as usize).copied().unwrap_or_default()
     }
 
-    /// Positions of a pin on the port where its vertex is: how many there are.
+    /// Positions of a pin on a port: how many there are.
     fn positions(&self, pin: &Pin, port: u32) -> u32 {
-        if pin.lane.is_none() {
-            return 1;
-        }
-        let outgoing = self.kernel.vertices[pin.vertex].place == Place::Input;
-        self.fabric.data_links(port, outgoing).iter().map(|link| self.per_link(*link, pin.width)).sum()
+        if pin.lane.is_none() { 1 } else { self.spots[pin.class][port as usize].len() as u32 }
     }
 
-    fn per_link(&self, link: u32, width: u32) -> u32 {
-        (self.fabric.links[link as usize].slots / self.fabric.slots_for(link, width)).max(1)
-    }
-
-    /// Link and slot of a position of a pin.
+    /// Link and slot of a pin.
     pub(super) fn position(&self, placement: &Placement, pin: usize) -> (u32, u32) {
         let body = &self.pins[pin];
         let (port, _) = self.at(placement, body.vertex);
-        let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
         if body.lane.is_none() {
+            let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
             let links = if outgoing { &self.fabric.outputs[port as usize] } else { &self.fabric.inputs[port as usize] };
             return (links.first().copied().unwrap_or(0), 0);
         }
-        let mut left = placement.position[pin];
-        for &link in self.fabric.data_links(port, outgoing) {
-            let here = self.per_link(link, body.width);
-            if left < here {
-                return (link, left * self.fabric.slots_for(link, body.width));
-            }
-            left -= here;
-        }
-        (0, 0)
+        self.spots[body.class][port as usize].get(placement.position[pin] as usize).copied().unwrap_or_default()
     }
 
     fn is_ordered(&self, port: u32) -> bool {
         self.fabric.adg.elements[crate::adg::ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered)
-    }
-
-    pub(super) fn source_pin(&self, wire: usize) -> Option<usize> {
-        (self.source_pin[wire] != NONE).then_some(self.source_pin[wire] as usize)
     }
 
     pub(super) fn sink_pin(&self, wire: usize) -> Option<usize> {
@@ -208,22 +241,18 @@ impl<'k> Placer<'k> {
     }
 
     /// Links of the shortest way of a wire.
-    fn length(&self, scratch: &Scratch, wire: usize) -> i32 {
-        let body = &self.kernel.wires[wire];
-        let (to, last) = match self.sink_pin(wire) {
-            Some(pin) => (scratch.inner[pin], 1),
-            None => (scratch.element[body.sink], 0),
+    #[inline]
+    fn length(&self, scratch: &Scratch, wire: &TimedWire) -> i32 {
+        let (to, last) = match wire.sink_pin {
+            NONE => (scratch.element[wire.sink as usize], 0),
+            pin => (scratch.inner[pin as usize], 1),
         };
-        let hops = match self.source_pin(wire) {
-            Some(pin) => self.fabric.hops(scratch.inner[pin], to) + 1,
-            None => {
-                let from = scratch.element[body.source];
-                if from == to && (last == 1 || self.cluster_of[body.source] == self.cluster_of[body.sink]) {
-                    0
-                } else {
-                    self.around[from as usize * self.fabric.size() + to as usize]
-                }
-            }
+        let hops = match wire.source_pin {
+            NONE => match scratch.element[wire.source as usize] {
+                from if from == to && wire.together => 0,
+                from => self.around[from as usize * self.fabric.size() + to as usize],
+            },
+            pin => self.fabric.hops(scratch.inner[pin as usize], to) + 1,
         };
         i32::from(hops) + last
     }
@@ -322,63 +351,66 @@ impl<'k> Placer<'k> {
 
     /// Times as the distances promise them: start of each vertex, links that each wire should have.
     fn estimate(&self, placement: &Placement, scratch: &mut Scratch) -> (i32, i32, i32) {
-        let kernel = self.kernel;
         self.locate(placement, scratch);
+        let mut start = std::mem::take(&mut scratch.start);
         let mut length = std::mem::take(&mut scratch.length);
-        length.clear();
-        length.extend((0..kernel.wires.len()).map(|wire| self.length(scratch, wire)));
-        scratch.length = length;
-        let Scratch { length, start, depth, element, .. } = scratch;
         start.clear();
-        start.resize(kernel.vertices.len(), 0);
-        depth.clear();
-        depth.extend(element.iter().map(|element| self.depth[*element as usize]));
+        start.resize(self.kernel.vertices.len(), 0);
+        length.clear();
         let (mut latency, mut total) = (0, 0);
-        for &vertex in &kernel.order {
+        for &vertex in &self.kernel.order {
             let mut at = 0;
-            for &wire in &kernel.vertices[vertex].inputs {
-                let body = &kernel.wires[wire];
-                total += length[wire];
-                if body.timed {
-                    at = at.max(start[body.source] + kernel.vertices[body.source].latency + length[wire] - 1);
+            for wire in &self.timed[self.into[vertex].clone()] {
+                let links = self.length(scratch, wire);
+                length.push(links);
+                total += links;
+                if wire.timed {
+                    at = at.max(start[wire.source as usize] + wire.latency + links - 1);
                 }
             }
             start[vertex] = at;
-            latency = latency.max(at + kernel.vertices[vertex].latency);
+            latency = latency.max(at + self.kernel.vertices[vertex].latency);
         }
         // Vertices wait for their consumers as far as their own operands can be delayed.
+        let depth = |vertex: u32| self.depth[scratch.element[vertex as usize] as usize];
         let mut excess = 0;
-        for &vertex in kernel.order.iter().rev() {
-            let body = &kernel.vertices[vertex];
-            let ready = start[vertex] + body.latency;
+        for &vertex in self.kernel.order.iter().rev() {
+            let body = &self.kernel.vertices[vertex];
             let (mut wanted, mut slack) = (0, i32::MAX);
-            for &wire in &body.outputs {
-                let wire_ = &kernel.wires[wire];
-                if wire_.timed {
-                    let wait = start[wire_.sink] - (ready + length[wire] - 1);
+            let mut over = 0;
+            for number in &self.out_of[vertex] {
+                let wire = &self.timed[*number as usize];
+                if wire.timed {
+                    let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                    let late = wait - depth(wire.sink);
                     slack = slack.min(wait);
-                    wanted = wanted.max(wait - depth[wire_.sink]);
+                    wanted = wanted.max(late);
+                    over += late.max(0);
                 }
             }
+            excess += over;
             if wanted > 0 && body.place == Place::Unit {
-                let mut room = i32::MAX;
-                for &wire in &body.inputs {
-                    let wire_ = &kernel.wires[wire];
-                    if wire_.timed {
-                        let arrival = start[wire_.source] + kernel.vertices[wire_.source].latency + length[wire] - 1;
-                        room = room.min(depth[vertex] - (start[vertex] - arrival));
+                let own = depth(vertex as u32);
+                let arrivals = self.into[vertex].clone().filter(|number| self.timed[*number].timed).map(|number| {
+                    let wire = &self.timed[number];
+                    start[wire.source as usize] + wire.latency + length[number] - 1
+                });
+                let room = arrivals.map(|arrival| own - (start[vertex] - arrival)).min().unwrap_or(i32::MAX);
+                let push = wanted.min(slack).min(room.max(0));
+                start[vertex] += push;
+                // What it waits itself, its wires need not.
+                for number in &self.out_of[vertex] {
+                    let wire = &self.timed[*number as usize];
+                    if wire.timed {
+                        let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                        let late = wait - depth(wire.sink);
+                        excess -= (late + push).max(0) - late.max(0);
                     }
-                }
-                start[vertex] += wanted.min(slack).min(room.max(0));
-            }
-            let ready = start[vertex] + body.latency;
-            for &wire in &body.outputs {
-                let wire_ = &kernel.wires[wire];
-                if wire_.timed {
-                    excess += (start[wire_.sink] - (ready + length[wire] - 1) - depth[wire_.sink]).max(0);
                 }
             }
         }
+        scratch.start = start;
+        scratch.length = length;
         (latency, excess, total)
     }
 
@@ -409,17 +441,16 @@ impl<'k> Placer<'k> {
     pub(super) fn windows(&self, placement: &Placement) -> (Vec<(i32, i32)>, i32) {
         let mut scratch = Scratch::default();
         let (latency, _, _) = self.estimate(placement, &mut scratch);
-        let windows = (0..self.kernel.wires.len())
-            .map(|wire| {
-                let body = &self.kernel.wires[wire];
-                if !body.timed {
-                    return (scratch.length[wire], scratch.length[wire] + 64);
-                }
-                let most = scratch.start[body.sink] - scratch.start[body.source] - self.kernel.vertices[body.source].latency + 1;
-                let most = most.max(scratch.length[wire]);
-                ((most - scratch.depth[body.sink]).max(scratch.length[wire]), most)
-            })
-            .collect();
+        let mut windows = vec![(0, 0); self.kernel.wires.len()];
+        for (wire, length) in self.timed.iter().zip(&scratch.length) {
+            windows[wire.wire as usize] = if wire.timed {
+                let most = scratch.start[wire.sink as usize] - scratch.start[wire.source as usize] - wire.latency + 1;
+                let most = most.max(*length);
+                ((most - self.depth[scratch.element[wire.sink as usize] as usize]).max(*length), most)
+            } else {
+                (*length, length + 64)
+            };
+        }
         (windows, latency)
     }
 
@@ -518,6 +549,19 @@ impl<'k> Placer<'k> {
             }
         }
     }
+}
+
+/// For each port: the links and slots that a pin of a width can take, in order.
+fn spots(fabric: &Fabric<'_>, width: u32) -> Vec<Vec<(u32, u32)>> {
+    let mut of = vec![Vec::new(); fabric.size()];
+    let inputs = fabric.input_ports.iter().map(|port| (*port, true));
+    for (port, outgoing) in inputs.chain(fabric.output_ports.iter().map(|port| (*port, false))) {
+        for &link in fabric.data_links(port, outgoing) {
+            let (parts, slots) = (fabric.slots_for(link, width), fabric.links[link as usize].slots);
+            of[port as usize].extend((0..slots).step_by(parts as usize).filter(|slot| slot + parts <= slots).map(|slot| (link, slot)));
+        }
+    }
+    of
 }
 
 /// Connected instructions of a temporal group have one element; everything else is a cluster of its own.

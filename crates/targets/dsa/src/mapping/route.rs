@@ -289,6 +289,9 @@ impl<'p> Router<'p> {
                 at += 1;
                 let state = Frontier::state(element, depth);
                 let cost = self.frontier.cost[state];
+                if best.is_some_and(|(known, ..)| cost >= known) {
+                    continue;
+                }
                 if element == target && (depth > 0 || source.0 == target && last.is_some()) && depth + extra > 0 {
                     let length = depth + extra;
                     let off = if length < least { (least - length) as f32 * 6.0 } else { length.saturating_sub(most) as f32 * 12.0 };

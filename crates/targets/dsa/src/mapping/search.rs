@@ -132,8 +132,8 @@ impl Trial {
 
 /// Trials of a round.
 const ROUND: u64 = 2;
-/// Rounds without a better mapping after which a search ends.
-const PATIENCE: u32 = 1;
+/// Work without a better mapping after which a search ends, in moves times what a move looks at: a small graph gets more trials.
+const PATIENCE: u64 = 700_000;
 /// Rounds without a legal mapping after which a search gives up.
 const DESPAIR: u32 = 60;
 
@@ -155,7 +155,8 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
     let bound = feasible::latency_bound(&kernel, &fabric, &candidates);
     let placer = Placer::new(&kernel, &fabric, &candidates);
     let mut best: Option<Trial> = None;
-    let (mut trials, mut stale, mut hopeless) = (0, 0, 0);
+    let (mut trials, mut stale, mut hopeless) = (0, 0u64, 0);
+    let work = ROUND * u64::from(moves(&placer)) * (kernel.wires.len() + kernel.vertices.len() + placer.pins.len()) as u64;
     let mut expired = false;
     for round in 0u64.. {
         let numbers: Vec<u64> = (0..ROUND).map(|index| round * ROUND + index).collect();
@@ -203,10 +204,11 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
         }
         let good = best.as_ref().filter(|best| best.is_good());
         progress(Progress { trials, latency: good.map(|best| best.latency as u32) });
-        stale = if better { 0 } else { stale + 1 };
+        stale = if better { 0 } else { stale + work };
         hopeless += u32::from(good.is_none());
         let effort = options.effort.max(1);
-        if optimal || expired || good.is_some() && stale >= PATIENCE * effort || hopeless >= DESPAIR * effort {
+        let patience = PATIENCE * u64::from(effort);
+        if optimal || expired || good.is_some() && stale >= patience || hopeless >= DESPAIR * effort {
             break;
         }
     }
@@ -214,20 +216,25 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
     finish(graph, adg, &placer, &candidates, &best, bound, trials, expired)
 }
 
+/// Moves of a trial that begins anew.
+fn moves(placer: &Placer<'_>) -> u32 {
+    (100 * (placer.kernel.vertices.len() + placer.pins.len()) as u32).min(60_000)
+}
+
 /// One trial: place, route, mend the timing.
 fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Trial>) -> Trial {
     let mut rng = Rng::with_seed(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (number + 1).wrapping_mul(0xD1B5_4A32_D192_ED03));
-    let size = (placer.kernel.vertices.len() + placer.pins.len()) as u32;
+    let moves = moves(placer);
     let links = options.objective == Objective::Links;
     // Trials differ in what they give for short ways: where links are scarce, shorter ways leave room.
     let length = [0.5, 1.0, 2.0, 0.7][(number % 4) as usize] * if links { 4.0 } else { 1.0 };
     let weights = Weights { latency: if links { 4.0 } else { 12.0 }, excess: 4.0, length };
     let local = best.filter(|best| best.faults == 0 && number % 2 == 1);
     let (mut placement, moves, heat) = match local {
-        Some(best) => (best.placement.clone(), size * 30, (6.0, 0.3)),
-        None => (placer.random(&mut rng), size * 100, (60.0, 0.4)),
+        Some(best) => (best.placement.clone(), moves / 3, (6.0, 0.3)),
+        None => (placer.random(&mut rng), moves, (60.0, 0.4)),
     };
-    placer.anneal(&mut placement, &weights, moves.min(60_000), heat, &mut rng);
+    placer.anneal(&mut placement, &weights, moves, heat, &mut rng);
     let (windows, _) = placer.windows(&placement);
     let (routing, timing) = settle(placer, &placement, windows);
     let mut used: Vec<u32> = routing.ways.iter().flatten().map(|(link, _)| *link).collect();

@@ -71,6 +71,7 @@ pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -
         pragmas: Pragmas::default(),
         pending: Vec::new(),
         registers: HashMap::new(),
+        results: HashMap::new(),
         aliases: Vec::new(),
         findings: Findings::new(limits),
         values: 0,
@@ -106,6 +107,8 @@ struct Resolver<'a, 'f> {
     pending: Vec<Name<'a>>,
     /// Registers for results to come, by name.
     registers: HashMap<&'a str, Vec<(u8, Span)>>,
+    /// Names that assignments define.
+    results: HashMap<&'a str, Name<'a>>,
     /// Names for values that no operation makes.
     aliases: Vec<Name<'a>>,
     findings: Findings,
@@ -178,12 +181,16 @@ impl<'a> Resolver<'a, '_> {
             self.twice(rule, name.text, name.span, first);
         }
         if first.is_none() || self.graph.era != Era::Modern {
+            self.results.insert(name.text, name);
             self.symbols.define(name.text.to_owned(), meaning, name.span);
         }
     }
 
     fn twice(&mut self, rule: &'static Rule, name: &str, span: Span, first: Span) {
         let lines = self.lines;
+        if self.findings.full() {
+            return self.report(rule, span, "");
+        }
         let message = format!("`{}` is defined a second time", crate::rules::clip(name, 60));
         self.findings.push(rule.at(lines.place(span), message).with(lines.place(first), "the first definition"));
     }
@@ -252,6 +259,7 @@ impl<'a> Resolver<'a, '_> {
             }
             Direction::Output => {
                 let node = self.add(port.name.text, NodeKind::Output(description), span);
+                self.graph.nodes[node].values.reserve_exact(1);
                 for index in 0..lanes {
                     self.output_lane(node, port, &lane(index), index);
                 }
@@ -277,6 +285,7 @@ impl<'a> Resolver<'a, '_> {
     fn input(&mut self, name: Name<'a>, port: Port, lane: &dyn Fn(u32) -> String, span: Span) -> NodeId {
         let (width, lanes, stated) = (port.width, port.lanes, port.stated);
         let node = self.add(name.text, NodeKind::Input(port), span);
+        self.graph.nodes[node].values.reserve_exact(lanes as usize + usize::from(stated));
         if stated {
             let state = format!("${}State", name.text);
             let bits = self.add_value(node, state.clone(), STATE_BITS);
@@ -294,7 +303,7 @@ impl<'a> Resolver<'a, '_> {
         if meaning.is_none() {
             // The specification names lanes `name_0`; the definition was made under that name.
             let underscored = format!("{}_{index}", port.name.text);
-            if let Some(name) = self.assigned(&underscored) {
+            if let Some(name) = self.results.get(&*underscored).copied() {
                 meaning = self.symbols.take(&underscored);
                 self.spelled(name, lane.to_owned());
                 if let Some(meaning) = &meaning {
@@ -326,12 +335,6 @@ impl<'a> Resolver<'a, '_> {
             let names = std::iter::once(&mut node.name).chain(node.values.iter_mut().map(|value| &mut value.name));
             names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
         }
-    }
-
-    /// The name as an assignment has it, where one defines it.
-    fn assigned(&self, name: &str) -> Option<Name<'a>> {
-        self.symbols.get(name)?;
-        self.assignments().find(|found| found.text == name)
     }
 
     fn assignments(&self) -> impl Iterator<Item = Name<'a>> {

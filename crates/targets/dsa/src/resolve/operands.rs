@@ -73,6 +73,8 @@ impl<'a> Resolver<'a, '_> {
             })
         };
         let node = self.add(names.first().unwrap_or(&""), kind, span);
+        self.graph.nodes[node].values.reserve_exact(names.len().max(1));
+        self.graph.nodes[node].operands.reserve_exact(operands.len());
         for (role, meaning) in operands {
             let source = match meaning {
                 Meaning::Bits(bits) => {

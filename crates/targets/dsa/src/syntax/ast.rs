@@ -1,6 +1,7 @@
 //! The tree of a DFG: what the file says, statement by statement, nothing resolved.
 
 use super::Span;
+use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// A file.
@@ -146,9 +147,9 @@ pub struct Assignment<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression<'a> {
     /// Values or constants side by side, the first least significant. At least one.
-    Terms(Vec<Term<'a>>),
+    Terms(SmallVec<[Term<'a>; 1]>),
     /// An operation on its arguments.
-    Call(Call<'a>),
+    Call(Box<Call<'a>>),
 }
 
 /// One of the values or constants of an expression.

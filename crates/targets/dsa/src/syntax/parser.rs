@@ -9,6 +9,7 @@ use super::{Lines, Span};
 use crate::graph::ArrayKind;
 use crate::rules::{Findings, syntax as rules};
 use chipless_model::{Finding, Limits, Rule};
+use smallvec::SmallVec;
 
 /// Calls inside calls, at most: no expression that anybody writes comes near.
 const MAX_NESTING: u32 = 200;
@@ -24,7 +25,7 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
     }
     let mut lexer = Lexer::new(text);
     let (token, span) = lexer.next();
-    let mut parser = Parser { text, lines, lexer, token, span, last: Span::default(), findings, depth: 0 };
+    let mut parser = Parser { text, lines, lexer, token, span, last: Span::default(), findings, depth: 0, room: limits.transfers };
     let mut file = File::default();
     let mut ended = true;
     while parser.token != Token::End {
@@ -69,6 +70,8 @@ struct Parser<'a, 'l> {
     last: Span,
     findings: Findings,
     depth: u32,
+    /// Terms that the file may still have.
+    room: u64,
 }
 
 impl<'a> Parser<'a, '_> {
@@ -392,9 +395,14 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn expression(&mut self) -> Parsed<Expression<'a>> {
-        let mut terms = Vec::new();
+        let mut terms = SmallVec::new();
         loop {
             let span = self.span;
+            let Some(room) = self.room.checked_sub(1) else {
+                self.report(&rules::LIMIT, span, "the file has more operands than the limit transfers allows");
+                return Err(Unreadable);
+            };
+            self.room = room;
             match self.token {
                 Token::Word(text) => {
                     let name = Name { text, span };
@@ -409,7 +417,7 @@ impl<'a> Parser<'a, '_> {
                             );
                             return Err(Unreadable);
                         }
-                        return self.call(name).map(Expression::Call);
+                        return self.call(name).map(|call| Expression::Call(Box::new(call)));
                     }
                     terms.push(if self.token == Token::Sign(b':') { self.slice(name)? } else { Term::Name(name) });
                 }

@@ -114,6 +114,6 @@ proptest! {
         let printed = before.format().unwrap();
         let after = read(&printed);
         prop_assert_eq!(meaning(&before.graph), meaning(&after.graph));
-        prop_assert_eq!(after.format().unwrap(), printed);
+        prop_assert_eq!(&after.format().unwrap(), &printed);
     }
 }
