@@ -21,7 +21,7 @@ pub struct Limits {
     pub text_bytes: u64,
     /// Static transfers of one program.
     pub transfers: u64,
-    /// Declarations of one program: variables, queue sets.
+    /// What one program declares: variables, queue sets, statements and values of a graph.
     pub declarations: u64,
     /// Findings kept for one file; the rest is counted.
     pub findings: u64,
@@ -39,7 +39,7 @@ impl Limits {
         ("json_bytes", "bytes of one JSON document"),
         ("text_bytes", "bytes of one program that is text"),
         ("transfers", "static transfers of one program"),
-        ("declarations", "variables and queue sets that one program declares"),
+        ("declarations", "what one program declares: variables, queue sets, values of a graph"),
         ("findings", "findings kept for one file"),
     ];
 
