@@ -14,7 +14,10 @@ fn main() {
     let mut files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     if files.is_empty() {
         let pairs = [("dot", "mesh5x5"), ("axpy", "ordered4x4"), ("deep", "shallow4x4"), ("halves", "narrow4x4")];
-        files = pairs.iter().flat_map(|(kernel, fabric)| [fixture(&format!("kernels/{kernel}.dfg")), fixture(&format!("adg/{fabric}.json"))]).collect();
+        files = pairs
+            .iter()
+            .flat_map(|(kernel, fabric)| [fixture(&format!("kernels/{kernel}.dfg")), fixture(&format!("adg/{fabric}.json"))])
+            .collect();
     }
     println!("{:>9} {:>7} {:>8} {:>6} {:>6} {:>7}  graph on fabric", "map ms", "trials", "latency", "bound", "links", "missed");
     for pair in files.chunks_exact(2) {
@@ -30,6 +33,9 @@ fn main() {
         };
         let best = (0..5).map(once).fold(f64::INFINITY, f64::min);
         let (trials, latency, bound) = (outcome.trials, outcome.latency, outcome.latency_bound);
-        println!("{best:>9.2} {trials:>7} {latency:>8} {bound:>6} {:>6} {:>7}  {} on {}", outcome.links, outcome.mismatch, pair[0], pair[1]);
+        println!(
+            "{best:>9.2} {trials:>7} {latency:>8} {bound:>6} {:>6} {:>7}  {} on {}",
+            outcome.links, outcome.mismatch, pair[0], pair[1]
+        );
     }
 }

@@ -219,7 +219,10 @@ fn a_mapping_of_another_graph_is_refused_with_a_pointer() {
     let mapping = map(&graph, &adg).mapping.unwrap();
     let text = mapping::write(&mapping, &graph, &adg, &[]).to_string();
     let read = |text: &str| mapping::read(text.as_bytes(), &graph, &adg, &Limits::default()).unwrap_err().to_string();
-    assert!(read("{\"Vertices\": [], \"Edges\": [{\"EdgeId\": 99, \"Links\": []}]}").contains("/Edges/0/EdgeId: the graph has 3 edges, found number 99"));
+    assert!(
+        read("{\"Vertices\": [], \"Edges\": [{\"EdgeId\": 99, \"Links\": []}]}")
+            .contains("/Edges/0/EdgeId: the graph has 3 edges, found number 99")
+    );
     assert!(read(&text.replace("ProcessingElement.0", "ProcessingElement.7")).contains("the fabric has no ProcessingElement.7"));
     assert!(read(&text.replace("\"VertexId\":1", "\"VertexId\":0")).contains("vertex 0 is mapped twice"));
     assert!(read("{\"Edges\": 3}").contains("/Edges: expected an array, found 3"));

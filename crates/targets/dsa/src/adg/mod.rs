@@ -207,13 +207,8 @@ pub enum MemoryKind {
 
 impl MemoryKind {
     /// Every kind.
-    pub const ALL: [MemoryKind; 5] = [
-        MemoryKind::DirectMemoryAccess,
-        MemoryKind::Scratchpad,
-        MemoryKind::Recurrence,
-        MemoryKind::Generate,
-        MemoryKind::Register,
-    ];
+    pub const ALL: [MemoryKind; 5] =
+        [MemoryKind::DirectMemoryAccess, MemoryKind::Scratchpad, MemoryKind::Recurrence, MemoryKind::Generate, MemoryKind::Register];
 
     /// As files write it.
     pub const fn name(self) -> &'static str {

@@ -89,7 +89,8 @@ fn slots(adg: &Adg, hop: Hop, width: u32) -> impl Iterator<Item = u32> {
 
 fn memory_fault(adg: &Adg, mapping: &Mapping, edge: &Edge, hops: &[Hop]) -> Option<String> {
     let (from, to) = (mapping.nodes[edge.source]?, mapping.nodes[edge.sink]?);
-    let straight = matches!(hops, [hop] if adg.links.get(hop.link).is_some_and(|link| link.source == from.element && link.sink == to.element));
+    let straight =
+        matches!(hops, [hop] if adg.links.get(hop.link).is_some_and(|link| link.source == from.element && link.sink == to.element));
     (!straight).then(|| format!("streams go on one link, expected one from {} to {}", adg.elements[from.element], adg.elements[to.element]))
 }
 

@@ -148,7 +148,13 @@ fn element(name: &Cursor<'_>, id: NodeId, mapping: &Mapping, graph: &Graph, adg:
             };
             Some(if touches(local) && !touches(whole) { local } else { whole })
         }
-        (local, whole) => if is_port { whole.or(local) } else { local },
+        (local, whole) => {
+            if is_port {
+                whole.or(local)
+            } else {
+                local
+            }
+        }
     };
     chosen.ok_or_else(|| name.error(&rules::UNKNOWN, format!("the fabric has no {text}")))
 }

@@ -184,8 +184,8 @@ impl Kernel {
                 }
                 _ => 0,
             };
-            let state = from.place == Place::Input && from.stated && body.value == 0
-                || operand.is_some_and(|operand| operand.role == Role::State);
+            let state =
+                from.place == Place::Input && from.stated && body.value == 0 || operand.is_some_and(|operand| operand.role == Role::State);
             let key = if from.temporal && from.place == Place::Input {
                 NetKey::Port(from.node, false)
             } else if to.temporal && to.place == Place::Output && from.temporal {

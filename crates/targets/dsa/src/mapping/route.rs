@@ -73,9 +73,9 @@ impl<'p> Router<'p> {
         // Links of ports belong to the pins on them; the first link of a stated port to nobody else.
         for &port in fabric.input_ports.iter().chain(&fabric.output_ports) {
             let stated = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
-            let links = if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
-            let ordered =
-                fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered);
+            let links =
+                if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
+            let ordered = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered);
             let is_input = !fabric.outputs[port as usize].is_empty();
             for (index, link) in links.iter().enumerate() {
                 let body = fabric.links[*link as usize];
@@ -393,7 +393,9 @@ impl<'p> Router<'p> {
         for (link, slot) in steps.into_iter().rev().chain(last) {
             at += 1;
             // The last step to a port may be there already.
-            if let Some(known) = self.trees[net].branches.iter().position(|branch| branch.link == link && branch.slot == slot && branch.before == before) {
+            if let Some(known) =
+                self.trees[net].branches.iter().position(|branch| branch.link == link && branch.slot == slot && branch.before == before)
+            {
                 before = known as u32;
                 continue;
             }

@@ -158,9 +158,8 @@ fn is_recurrent(graph: &Graph, array: NodeId) -> bool {
 fn recurrence(graph: &Graph, verdict: &Verdict, group: crate::graph::GroupId, unroll: u64, frequency: f64, model: Model) -> f64 {
     let mut factor: f64 = 1.0;
     let touches = |edge: &Edge| {
-        let is_recurrence = |node: NodeId| {
-            matches!(&graph.nodes[node].kind, NodeKind::Array(array) if array.kind == crate::graph::ArrayKind::Recurrence)
-        };
+        let is_recurrence =
+            |node: NodeId| matches!(&graph.nodes[node].kind, NodeKind::Array(array) if array.kind == crate::graph::ArrayKind::Recurrence);
         is_recurrence(edge.sink)
     };
     for edge in graph.edges.iter().filter(|edge| touches(edge)) {
@@ -183,7 +182,8 @@ fn recurrence(graph: &Graph, verdict: &Verdict, group: crate::graph::GroupId, un
 
 /// Depth of the delay buffers at the node that is ready last.
 fn deepest(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &Verdict) -> u32 {
-    let last = graph.nodes.indices().max_by_key(|node| (verdict.ready.get(node.index()).copied().unwrap_or(0), std::cmp::Reverse(node.index())));
+    let last =
+        graph.nodes.indices().max_by_key(|node| (verdict.ready.get(node.index()).copied().unwrap_or(0), std::cmp::Reverse(node.index())));
     let element = last.and_then(|node| mapping.nodes[node]).and_then(|location| adg.elements.get(location.element));
     element.map_or(0, crate::adg::Element::delay_depth)
 }
