@@ -11,6 +11,7 @@ use chipless_model::{
 };
 use chipless_sim::{Functional, Order, run_in};
 use std::borrow::Cow;
+use std::fmt::Write;
 
 /// Mutants of each operator in each fixture, at most.
 const PLACES: usize = 8;
@@ -270,7 +271,7 @@ fn what_runs_show_is_found_and_the_table_says_how_much() {
         let mut rate = Rate::default();
         each(|program, mixes| operator(program, mixes, &mut rate));
         let Rate { mutants, faulty, faulty_found, found } = rate;
-        table += &format!("| {name} | {mutants} | {faulty} | {faulty_found} | {found} |\n");
+        _ = writeln!(table, "| {name} | {mutants} | {faulty} | {faulty_found} | {found} |");
         if faulty_found < faulty {
             missed.push(*name);
         }
