@@ -7,7 +7,7 @@ mod progress;
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
-use crate::targets::{Lowering, LoweringOptions};
+use crate::targets::{Document, Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
@@ -77,11 +77,14 @@ Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let mut lowering = arguments.lowering.load()?;
+    if !arguments.timing_only {
+        lowering.seed_weights(arguments.seed);
+    }
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
-            Session { arguments, opened: &opened, findings: document.findings(), program, notes, started }.run(&lowering)
+            Session { arguments, opened: &opened, document, lowering: &lowering, program, notes, started }.run()
         };
         document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
     })
@@ -91,8 +94,8 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
-    /// What was found while reading.
-    findings: &'s [Finding],
+    document: &'s dyn Document,
+    lowering: &'s Lowering,
     program: &'s Program<'p>,
     /// What should be known of the numbers.
     notes: Vec<String>,
@@ -100,16 +103,16 @@ struct Session<'s, 'p> {
 }
 
 impl Session<'_, '_> {
-    fn run(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn run(&self) -> Result<Exit, Failure> {
         if !self.arguments.no_verify {
             self.verify()?;
         }
-        if self.arguments.timing_only { self.keep_time() } else { self.execute(lowering) }
+        if self.arguments.timing_only { self.keep_time() } else { self.execute() }
     }
 
     /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
     fn verify(&self) -> Result<(), Failure> {
-        let mut errors: Vec<Finding> = self.findings.iter().filter(|f| f.is_error()).cloned().collect();
+        let mut errors: Vec<Finding> = self.document.findings().iter().filter(|f| f.is_error()).cloned().collect();
         errors.extend(chipless_verify::verify(self.program).err().unwrap_or_default().into_iter().filter(Finding::is_error));
         if errors.is_empty() {
             return Ok(());
@@ -129,7 +132,7 @@ impl Session<'_, '_> {
         self.summarise(&timeline, Vec::new(), None, self.notes())
     }
 
-    fn execute(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn execute(&self) -> Result<Exit, Failure> {
         let Arguments { seed, threads, .. } = *self.arguments;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
@@ -137,7 +140,7 @@ impl Session<'_, '_> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
             pool.map_err(|error| Failure::unusable("--threads", error))?;
         }
-        let mut storage = Storage::new(self.program, lowering.limits()).map_err(|too_large| {
+        let mut storage = Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
             let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
             Failure::unusable(
                 &self.opened.path,
@@ -196,7 +199,7 @@ impl Session<'_, '_> {
 
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
-        let warnings = self.findings.len();
+        let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
@@ -227,7 +230,7 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, notes, wall_ms };
+        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, facts: self.document.facts(self.lowering, self.program, timeline)?, seed, notes, wall_ms };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

@@ -1,19 +1,22 @@
 //! Schedules of the Gemini family.
 
-use super::{Consumer, Document, Lowering, Reader, Source};
+use super::{Consumer, Document, Lowering, Reader, Source, Weights};
 use crate::failure::{Exit, Failure};
-use crate::files;
-use chipless_gemini::lower::Data;
-use chipless_gemini::{Assembly, Dialect, FileKind, Machine, Network, WeightData};
-use chipless_model::{Finding, Info, Limits, Node};
+use crate::{files, npy};
+use chipless_gemini::{Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
+use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
+use chipless_sim::Timeline;
 use std::cell::OnceCell;
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 /// A schedule that was read, and the options under which it is looked at.
 struct Opened<'f, 'o> {
     document: chipless_gemini::Document<'f>,
     lowering: &'o Lowering,
     findings: OnceCell<Vec<Finding>>,
+    /// First and last tile of each workload, once it was lowered.
+    tiles: OnceCell<Vec<[TaskId; 2]>>,
 }
 
 pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) -> Result<(), Vec<Finding>> {
@@ -25,7 +28,7 @@ pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) ->
         return Ok(());
     }
     let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
-    then(&Opened { document, lowering, findings: OnceCell::new() });
+    then(&Opened { document, lowering, findings: OnceCell::new(), tiles: OnceCell::new() });
     Ok(())
 }
 
@@ -55,15 +58,32 @@ impl Document for Opened<'_, '_> {
         Ok(self.document.schedule.clone().convert(self.lowering.network.as_ref()).write())
     }
 
+    fn facts(&self, lowering: &Lowering, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        let (Some(tiles), Some(machine)) = (self.tiles.get(), self.machine(lowering)?) else { return Ok(Vec::new()) };
+        let schedule = &self.document.schedule;
+        let mut facts = replay::facts(schedule, program, tiles, timeline, &machine);
+        if let Some((_, trace)) = &lowering.trace {
+            facts.push(replay::compare(schedule, tiles, timeline, &machine, Some(trace)));
+        }
+        Ok(facts)
+    }
+
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
-        let given = lowering.machine(Machine::parse)?;
-        let preset = if self.document.schedule.dialect == Dialect::Spec { "spec" } else { "set" };
-        let Some(machine) = given.or_else(|| Machine::named(preset)) else { return Ok(Err(Vec::new())) };
-        let network = lowering.network.as_ref();
-        let data = Data { network, weights: network.map(|_| WeightData::Seeded(0)) };
+        let Some(machine) = self.machine(lowering)? else { return Ok(Err(Vec::new())) };
+        let weights = match &lowering.weights {
+            Weights::None => None,
+            Weights::Seeded(seed) => Some(WeightData::Seeded(*seed)),
+            Weights::Given(arrays) => Some(WeightData::Given(arrays)),
+        };
+        let data = Data { network: lowering.network.as_ref(), weights };
         let lowered = chipless_gemini::lower(&self.document.schedule, &data, &machine, &lowering.limits);
         Ok(match lowered {
-            Ok(lowered) => {
+            Ok(mut lowered) => {
+                if let (Weights::Seeded(seed), Some(_)) = (&lowering.weights, &lowering.network) {
+                    lowered.notes.push(format!("weights are random (seed {seed}); --weights DIR gives real ones"));
+                }
+                // A document is lowered once for each run.
+                let _ = self.tiles.set(lowered.workloads);
                 then(&lowered.program, lowered.notes);
                 Ok(())
             }
@@ -101,4 +121,54 @@ impl Document for OpenedAssembly {
         then(&self.assembly.lower(&machine), notes);
         Ok(Ok(()))
     }
+}
+
+impl Opened<'_, '_> {
+    /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
+    fn machine(&self, lowering: &Lowering) -> Result<Option<Machine>, Failure> {
+        let given = lowering.machine(Machine::parse)?;
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        Ok(given.or_else(|| {
+            let mut machine = Machine::named(if is_spec { "spec" } else { "set" })?;
+            if let Some(gibibytes) = self.document.name.dram_bandwidth.filter(|_| is_spec) {
+                machine.dram.bytes_per_second = f64::from(gibibytes) * f64::from(1 << 30);
+            }
+            Some(machine)
+        }))
+    }
+}
+
+/// Reads the arrays of a network: for each layer with weights the files that the front-end file names, or `LAYER_weight.npy`,
+/// `LAYER_k.npy` and `LAYER_b.npy`.
+pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<String, Arrays>, Failure> {
+    let mut all = HashMap::new();
+    for (name, layer) in network.scheduled().filter(|(_, l)| matches!(l.operation.as_str(), "conv2d" | "conv2d_group" | "dense")) {
+        let file = |roles: &[&str], role: &str| {
+            let named = roles.iter().find_map(|role| layer.file_list.get(*role));
+            let candidates = [named.map(|n| directory.join(n)), Some(directory.join(format!("{name}_{role}.npy")))];
+            candidates.into_iter().flatten().find(|path| path.is_file())
+        };
+        let array = |path: Option<PathBuf>| match path {
+            Some(path) => {
+                let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
+                npy::numbers(&bytes).map_err(|error| Failure::unusable(path.display(), error))
+            }
+            None => Ok(Vec::new()),
+        };
+        let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
+            return Err(Failure::unusable(directory.display(), format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none")));
+        };
+        all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
+    }
+    Ok(all)
+}
+
+/// Reads a trace.
+pub(super) fn trace(path: &Path) -> Result<replay::Trace, Failure> {
+    let bytes = files::open(path).map_err(|error| Failure::unusable(path.display(), error))?;
+    let text = chipless_gemini::unzip(&bytes, &Limits::default()).map_err(|finding| *finding).and_then(|bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        replay::Trace::read(&text).map_err(|finding| *finding)
+    });
+    text.map_err(|finding| Failure::Said(Exit::Unusable, format!("{}: {finding}\n", path.display())))
 }

@@ -8,7 +8,9 @@ use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_sim::Timeline;
 use clap::Args;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// A family of programs.
@@ -99,6 +101,11 @@ pub(crate) trait Document {
         Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only"))
     }
 
+    /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
+    fn facts(&self, _lowering: &Lowering, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        Ok(Vec::new())
+    }
+
     /// The file in the main dialect of its target.
     fn convert(&self) -> Result<String, Failure> {
         Err(Failure::unusable("convert", "only schedules (gemini) have more than one dialect"))
@@ -138,6 +145,12 @@ pub(crate) struct LoweringOptions {
     /// The network from which a schedule was made: its front-end file (gemini).
     #[arg(long, value_name = "FILE.json")]
     network: Option<PathBuf>,
+    /// The weights of the network: a directory with the arrays that the front-end file names, .npy (gemini).
+    #[arg(long, value_name = "DIR", requires = "network")]
+    weights: Option<PathBuf>,
+    /// A trace of the program to compare the times with (gemini).
+    #[arg(long, value_name = "TRACE.txt")]
+    compare: Option<PathBuf>,
     /// The batch of a schedule, instead of what its file name says (gemini).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
@@ -146,12 +159,26 @@ pub(crate) struct LoweringOptions {
     limits: Vec<String>,
 }
 
+/// The weights that a program is made with.
+#[derive(Default)]
+pub(crate) enum Weights {
+    /// None: nobody will compute with them.
+    #[default]
+    None,
+    /// Random ones.
+    Seeded(u64),
+    /// Arrays of the layers by name.
+    Given(HashMap<String, chipless_gemini::Arrays>),
+}
+
 /// What the options of the command line amount to.
 #[derive(Default)]
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
     network: Option<chipless_gemini::Network>,
+    weights: Weights,
+    trace: Option<(String, chipless_gemini::replay::Trace)>,
     batch: Option<u32>,
     limits: Limits,
 }
@@ -175,7 +202,15 @@ impl LoweringOptions {
             Some(path) => Some(gemini::network(path, &limits)?),
             None => None,
         };
-        Ok(Lowering { machine, kernels, network, batch: self.batch, limits })
+        let weights = match (&self.weights, &network) {
+            (Some(directory), Some(network)) => Weights::Given(gemini::weights(directory, network)?),
+            _ => Weights::None,
+        };
+        let trace = match &self.compare {
+            Some(path) => Some((path.display().to_string(), gemini::trace(path)?)),
+            None => None,
+        };
+        Ok(Lowering { machine, kernels, network, weights, trace, batch: self.batch, limits })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -196,6 +231,13 @@ impl LoweringOptions {
 }
 
 impl Lowering {
+    /// Makes up the weights that were not given.
+    pub(crate) fn seed_weights(&mut self, seed: u64) {
+        if matches!(self.weights, Weights::None) {
+            self.weights = Weights::Seeded(seed);
+        }
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }

@@ -1,8 +1,7 @@
 //! Pictures of a replay: the L2 of each core as a map of addresses over time, and the mesh with the bytes of each link.
 
-use crate::lower::Lowered;
 use crate::machine::Machine;
-use crate::replay::{occupancy, span};
+use crate::replay::{Tiles, occupancy, span};
 use crate::schedule::{Core, Schedule, TensorKind};
 use crate::traffic::{Mesh, Traffic};
 use chipless_model::Time;
@@ -34,12 +33,12 @@ const COLUMNS: usize = 72;
 const LINES: usize = 20;
 
 /// All pictures of a replay.
-pub fn pictures(schedule: &Schedule, lowered: &Lowered<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Picture> {
+pub fn pictures(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Picture> {
     let mut pictures = Vec::new();
-    let levels = occupancy(schedule, &lowered.workloads, timeline);
+    let levels = occupancy(schedule, tiles, timeline);
     let mut first = 0;
     for (core, levels) in schedule.cores.iter().zip(&levels).take(MOST_CORES) {
-        let tiles = &lowered.workloads[first..first + core.workloads.len()];
+        let tiles = &tiles[first..first + core.workloads.len()];
         first += core.workloads.len();
         let ends: Vec<Time> = tiles.iter().map(|tiles| span(timeline, *tiles).1).collect();
         let peak = levels.iter().map(|l| l.bytes).max().unwrap_or(0);

@@ -11,7 +11,6 @@ mod lower;
 pub use literal::Literal;
 
 use crate::read::{Error, text};
-use crate::replay::Span;
 use crate::rules::assembly as rules;
 use chipless_model::{Finding, Info, Limits, Node, Place, Value};
 use std::collections::BTreeMap;
@@ -106,11 +105,6 @@ impl Instruction {
         self.op.contains("_cfg")
     }
 
-    /// Whether it computes.
-    pub fn is_compute(&self) -> bool {
-        matches!(self.unit, Unit::Pe | Unit::Vp | Unit::Dt) && !self.is_configuration()
-    }
-
     /// A list of numbers among the parameters.
     fn numbers(&self, key: &str) -> Vec<u64> {
         let items = self.parameters.get(key).map(Literal::items).unwrap_or_default();
@@ -172,18 +166,6 @@ impl Assembly {
     /// The end of the last instruction of a trace.
     pub fn end(&self) -> Option<u64> {
         self.instructions.iter().filter_map(|i| i.time).map(|[_, end]| end).max()
-    }
-
-    /// When each workload computes in a trace.
-    pub fn spans(&self) -> Vec<Span> {
-        let mut spans: BTreeMap<u32, Span> = BTreeMap::new();
-        for instruction in self.instructions.iter().filter(|i| i.is_compute()) {
-            let (Some([start, end]), Some(Ok(workload))) = (instruction.time, instruction.workload.map(u32::try_from)) else { continue };
-            let span = spans.entry(workload).or_insert(Span { workload, start, end });
-            span.start = span.start.min(start);
-            span.end = span.end.max(end);
-        }
-        spans.into_values().collect()
     }
 
     /// The file at a glance.

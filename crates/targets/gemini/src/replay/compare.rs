@@ -1,6 +1,6 @@
 //! A replay beside the schedule's own estimates and beside a trace.
 
-use super::{Tiles, count, group, leaf, span};
+use super::{Tiles, Trace, count, group, leaf, span};
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 use chipless_model::{Node, Value};
@@ -9,20 +9,8 @@ use chipless_sim::Timeline;
 /// Workloads that are shown, those that differ most.
 const SHOWN: usize = 10;
 
-/// When a workload ran in a trace, in cycles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// The workload's id.
-    pub workload: u32,
-    /// Start of its first compute instruction.
-    pub start: u64,
-    /// End of its last.
-    pub end: u64,
-}
-
-/// Compares a replay with the `time` fields of the schedule, and with a trace of its first core: its last cycle and the spans of
-/// its workloads. The answer is one group, `comparison`.
-pub fn compare(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine, trace: Option<(u64, &[Span])>) -> Node {
+/// Compares a replay with the `time` fields of the schedule, and with a trace of its first core. The answer is one group, `comparison`.
+pub fn compare(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine, trace: Option<&Trace>) -> Node {
     let cycles = |time| machine.cycles_of(time);
     let total = cycles(timeline.end);
     let mut children = Vec::new();
@@ -36,14 +24,15 @@ pub fn compare(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machi
     }
     children.push(count("estimated_compute_cycles", estimated));
     children.push(count("replayed_compute_cycles", replayed));
-    if let Some((end, spans)) = trace {
+    if let Some(Trace { end, spans }) = trace {
+        let end = *end;
         children.push(count("trace_cycles", end));
         children.push(count("replay_cycles", total));
         children.push(leaf("error", Value::Number(total as f64 / end.max(1) as f64 - 1.0)));
         let first = schedule.cores.first().map(|core| core.id);
         let mut differences = Vec::new();
         for (_, workload, start, end) in own.iter().filter(|(core, ..)| Some(*core) == first) {
-            let Some(traced) = spans.iter().find(|s| s.workload == workload.id) else { continue };
+            let Some(traced) = spans.get(&workload.id) else { continue };
             let difference = |ours: u64, theirs: u64| ours as i128 - i128::from(theirs);
             differences.push((workload, difference(*start, traced.start), difference(*end, traced.end)));
         }

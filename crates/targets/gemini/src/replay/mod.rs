@@ -3,20 +3,21 @@
 mod compare;
 mod occupancy;
 mod stalls;
+mod trace;
 
-pub use compare::{Span, compare};
+pub use compare::compare;
 pub use occupancy::{Level, occupancy};
 pub use stalls::{Stalls, stalls};
+pub use trace::{Span, TRACE, Trace};
 
 use crate::energy::Energy;
-use crate::lower::Lowered;
 use crate::machine::Machine;
 use crate::schedule::Schedule;
 use crate::traffic::{Mesh, Traffic};
-use chipless_model::{Node, TaskId, Time, Value};
+use chipless_model::{Node, Program, TaskId, Time, Value};
 use chipless_sim::Timeline;
 
-/// First and last tile of each workload, core by core: [`Lowered::workloads`].
+/// First and last tile of each workload, core by core: `workloads` of [`Lowered`](crate::Lowered).
 pub type Tiles<'t> = &'t [[TaskId; 2]];
 
 /// When a workload ran: from the start of its first tile to the end of its last.
@@ -37,13 +38,13 @@ pub(crate) fn group(name: &str, children: Vec<Node>) -> Node {
 }
 
 /// Facts of a run: `latency_cycles`, `stalls` (cycles of all cores together, by reason), `traffic`, `l2` by core, `energy_pj`.
-pub fn facts(schedule: &Schedule, lowered: &Lowered<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Node> {
+pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Node> {
     let mesh = Mesh::of(schedule);
     let traffic = Traffic::of(schedule, &mesh);
     let energy = Energy::of(schedule, &traffic, machine);
-    let stalls = stalls(schedule, &lowered.program, &lowered.workloads, timeline);
+    let stalls = stalls(schedule, program, tiles, timeline);
     let cycles = |time: Time| machine.cycles_of(time);
-    let levels = occupancy(schedule, &lowered.workloads, timeline);
+    let levels = occupancy(schedule, tiles, timeline);
     let pj = |name: &str, value: f64| leaf(name, Value::Number(value));
     vec![
         count("latency_cycles", cycles(timeline.end)),
