@@ -106,11 +106,6 @@ impl Instruction {
         self.op.contains("_cfg")
     }
 
-    /// Whether it computes.
-    pub fn is_compute(&self) -> bool {
-        matches!(self.unit, Unit::Pe | Unit::Vp | Unit::Dt) && !self.is_configuration()
-    }
-
     /// A list of numbers among the parameters.
     fn numbers(&self, key: &str) -> Vec<u64> {
         let items = self.parameters.get(key).map(Literal::items).unwrap_or_default();
