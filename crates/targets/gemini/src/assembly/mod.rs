@@ -172,7 +172,7 @@ impl Assembly {
     /// When each workload computes, and the end of it all; `None` for assembly without times.
     pub fn trace(&self) -> Option<Trace> {
         let mut spans: HashMap<u32, Span> = HashMap::new();
-        for instruction in self.instructions.iter().filter(|i| i.is_compute()) {
+        for instruction in self.instructions.iter().filter(|i| matches!(i.unit, Unit::Pe | Unit::Vp) && !i.is_configuration()) {
             let (Some([start, end]), Some(Ok(workload))) = (instruction.time, instruction.workload.map(u32::try_from)) else { continue };
             let span = spans.entry(workload).or_insert(Span { start, end });
             span.start = span.start.min(start);
