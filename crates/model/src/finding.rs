@@ -47,10 +47,13 @@ pub struct Rule {
 pub struct Place {
     /// The part of the file: a section, a member, a JSON pointer. Empty for the file as a whole.
     pub part: Cow<'static, str>,
-    /// Byte offset in the file, where there is one.
+    /// Byte offset in the file, where there is one; in the part, where that is packed into the file (a member of an archive).
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
+    /// Line and column (in characters) of a text, both counted from 1, where the reader knows them. A text file's byte offset is enough: renderers
+    /// that have its bytes count the lines themselves.
+    pub position: Option<(u32, u32)>,
     /// The thing at that place as people call it: `descriptor 7`, `dpu0[3]`.
     pub item: String,
 }
@@ -64,6 +67,11 @@ impl Place {
     /// A byte range of the file.
     pub fn bytes(offset: u64, size: u64) -> Place {
         Place { offset: Some(offset), size, ..Place::default() }
+    }
+
+    /// A line and column of a text, both counted from 1.
+    pub fn line(line: u32, column: u32) -> Place {
+        Place { position: Some((line, column)), ..Place::default() }
     }
 
     /// In this part of the file.
@@ -92,10 +100,11 @@ impl fmt::Display for Place {
             write!(f, "{separator}{}", self.item)?;
             separator = ", ";
         }
-        if let Some(offset) = self.offset {
-            write!(f, "{separator}offset {offset:#x}")?;
+        match (self.position, self.offset) {
+            (Some((line, column)), _) => write!(f, "{separator}line {line}, column {column}"),
+            (None, Some(offset)) => write!(f, "{separator}offset {offset:#x}"),
+            (None, None) => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -104,6 +113,8 @@ impl fmt::Display for Place {
 pub struct Finding {
     /// Which rule.
     pub rule: &'static Rule,
+    /// How bad it is: as the rule says, unless the user has asked for another verdict.
+    pub severity: Severity,
     /// The finding in the field's words, with the actual numbers.
     pub message: String,
     /// Where.
@@ -117,7 +128,7 @@ pub struct Finding {
 impl Rule {
     /// A finding of this rule.
     pub fn at(&'static self, place: Place, message: impl Into<String>) -> Finding {
-        Finding { rule: self, message: message.into(), place, related: Vec::new(), hint: None }
+        Finding { rule: self, severity: self.severity, message: message.into(), place, related: Vec::new(), hint: None }
     }
 }
 
@@ -138,7 +149,7 @@ impl Finding {
 
     /// Whether the program cannot be trusted to run.
     pub fn is_error(&self) -> bool {
-        self.rule.severity == Severity::Error
+        self.severity == Severity::Error
     }
 }
 

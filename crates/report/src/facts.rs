@@ -54,7 +54,11 @@ mod tests {
     fn names_are_entries_and_lists_arrays() {
         let leaf = |name: &str, n| Node { name: name.into(), value: Some(Value::Integer(n)), ..Node::default() };
         let group = |name: &str, children| Node { name: name.into(), children, ..Node::default() };
-        let facts = [leaf("cycles", 12), group("traffic", vec![leaf("bytes", 7)]), group("cores", vec![group("", vec![leaf("core", 0)]), group("", vec![leaf("core", 1)])])];
+        let facts = [
+            leaf("cycles", 12),
+            group("traffic", vec![leaf("bytes", 7)]),
+            group("cores", vec![group("", vec![leaf("core", 0)]), group("", vec![leaf("core", 1)])]),
+        ];
         let json = serde_json::to_string(&Facts(&facts)).expect("plain values");
         assert_eq!(json, r#"{"cycles":12,"traffic":{"bytes":7},"cores":[{"core":0},{"core":1}]}"#);
     }

@@ -10,6 +10,7 @@ mod hexdump;
 mod protobuf;
 mod statistics;
 mod style;
+mod text;
 mod uses;
 
 pub mod deadlock;
@@ -18,6 +19,7 @@ pub mod findings;
 pub mod info;
 pub mod list;
 pub mod perfetto;
+pub mod sarif;
 pub mod summary;
 
 #[cfg(test)]

@@ -416,7 +416,16 @@ mod tests {
     #[test]
     fn a_program_without_tasks_divides_by_nothing() {
         let (program, timeline) = (Program::default(), Timeline::default());
-        let run = Run { file: "empty", program: &program, timeline: &timeline, outputs: vec![], facts: vec![], seed: None, notes: vec![], wall_ms: 0.0 };
+        let run = Run {
+            file: "empty",
+            program: &program,
+            timeline: &timeline,
+            outputs: vec![],
+            facts: vec![],
+            seed: None,
+            notes: vec![],
+            wall_ms: 0.0,
+        };
         insta::assert_snapshot!(run.text(Paint::PLAIN));
     }
 }

@@ -1,9 +1,9 @@
 //! Schedules of the Gemini family.
 
+use super::Weights;
 use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::{Exit, Failure};
 use crate::files;
-use super::Weights;
 use crate::npy;
 use chipless_gemini::{Arrays, Data, Dialect, Machine, Network, WeightData, replay};
 use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
@@ -49,7 +49,7 @@ impl Document for Opened<'_, '_> {
         self.findings.get_or_init(|| self.document.findings(network.as_ref(), *batch, limits))
     }
 
-    fn convert(&self) -> Result<String, Failure> {
+    fn convert(&self) -> Result<String, Vec<Finding>> {
         Ok(self.document.schedule.clone().convert(self.lowering.network.as_ref()).write())
     }
 
@@ -120,7 +120,10 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
             None => Ok(Vec::new()),
         };
         let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
-            return Err(Failure::unusable(directory.display(), format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none")));
+            return Err(Failure::unusable(
+                directory.display(),
+                format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none"),
+            ));
         };
         all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
     }

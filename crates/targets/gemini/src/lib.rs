@@ -4,7 +4,6 @@
 //! core which box of which layer it computes when ([`schedule::Workload`]), what its buffers hold at that moment, and what moves
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
-
 pub mod bytes;
 mod convert;
 mod document;

@@ -82,7 +82,17 @@ fn all_the_way(text: &str, network: &Network) {
 fn wrong_numbers_anywhere() {
     let plans = [
         Plan { columns: 2, tiles: 2, size: 6, channels: 8, batch: 1, ..Plan::default() },
-        Plan { columns: 2, through_dram: true, weights_through_l2: true, relative: true, size: 6, channels: 8, batch: 2, cut: 1, ..Plan::default() },
+        Plan {
+            columns: 2,
+            through_dram: true,
+            weights_through_l2: true,
+            relative: true,
+            size: 6,
+            channels: 8,
+            batch: 2,
+            cut: 1,
+            ..Plan::default()
+        },
     ];
     for (index, plan) in plans.iter().enumerate() {
         let limits = Limits::default();

@@ -39,7 +39,12 @@ pub static MORE_FINDINGS: Rule = Rule {
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [reading::ALL, schedule::ALL, memory::ALL].into_iter().flatten().copied().chain([&MORE_FINDINGS, &crate::lower::NOT_LOWERED, &crate::lower::DATA, &crate::replay::TRACE])
+    [reading::ALL, schedule::ALL, memory::ALL].into_iter().flatten().copied().chain([
+        &MORE_FINDINGS,
+        &crate::lower::NOT_LOWERED,
+        &crate::lower::DATA,
+        &crate::replay::TRACE,
+    ])
 }
 
 #[cfg(test)]
@@ -50,7 +55,10 @@ mod tests {
     fn codes_are_unique_and_kebab_case() {
         let mut codes: Vec<&str> = all().map(|r| r.code).collect();
         for code in &codes {
-            assert!(code.starts_with("gemini-") && code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{code}");
+            assert!(
+                code.starts_with("gemini-") && code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+                "{code}"
+            );
         }
         let count = codes.len();
         codes.sort_unstable();
