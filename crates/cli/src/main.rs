@@ -48,8 +48,13 @@ enum Command {
     Explain(commands::explain::Arguments),
     Run(commands::run::Arguments),
     List(commands::list::Arguments),
+    Format(commands::format::Arguments),
+    Map(commands::map::Arguments),
     Unpack(commands::pack::UnpackArguments),
     Pack(commands::pack::PackArguments),
+    Convert(commands::convert::Arguments),
+    Drive(commands::drive::Arguments),
+    Iospec(commands::iospec::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -70,8 +75,13 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments, started),
         Command::List(arguments) => commands::list::run(&arguments),
+        Command::Format(arguments) => commands::format::run(&arguments),
+        Command::Map(arguments) => commands::map::run(&arguments),
         Command::Unpack(arguments) => commands::pack::unpack(&arguments),
         Command::Pack(arguments) => commands::pack::pack(&arguments),
+        Command::Convert(arguments) => commands::convert::run(&arguments),
+        Command::Drive(arguments) => commands::drive::run(&arguments),
+        Command::Iospec(arguments) => commands::iospec::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

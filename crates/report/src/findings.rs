@@ -94,7 +94,14 @@ impl Checked<'_> {
 
     fn place(&self, out: &mut String, paint: Paint, severity: Severity, arrow: &str, place: &Place, role: Option<&str>) {
         let _ = write!(out, "  {} {}", paint.frame(arrow), self.path);
-        let text = place.to_string();
+        // As compilers say it: editors and scripts find the place.
+        let text = match place.position {
+            Some((line, column)) => {
+                let _ = write!(out, ":{line}:{column}");
+                Place { position: None, offset: None, ..place.clone() }.to_string()
+            }
+            None => place.to_string(),
+        };
         if !text.is_empty() {
             let _ = write!(out, ": {}", clean(&text));
         }

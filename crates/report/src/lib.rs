@@ -5,6 +5,7 @@
 //! [`serde::Serialize`]; their field docs are the contract, and fields are added but never change their meaning.
 
 mod bars;
+mod facts;
 mod hexdump;
 mod protobuf;
 mod statistics;
@@ -24,5 +25,6 @@ pub mod summary;
 #[cfg(test)]
 mod example;
 
+pub use facts::Facts;
 pub use statistics::Statistics;
 pub use style::Paint;

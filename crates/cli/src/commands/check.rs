@@ -1,5 +1,6 @@
 //! `chipless check`
 
+use super::drive::Rules;
 use super::unknown;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// Whether this runtime would take the file: the name of a known one, or its mask of feature bits (neuron).
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
+    /// Whose rules an IOSpec is judged by (spu).
+    #[arg(long, value_enum, value_name = "RULES")]
+    rules: Option<Rules>,
     #[command(flatten)]
     policy: PolicyOptions,
     #[command(flatten)]
@@ -103,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
-        let file = check(path, &lowering, &policy, arguments.runtime.as_deref())?;
+        let file = check(path, &lowering, &policy, arguments)?;
         exit = exit.max(file.exit);
         match arguments.format {
             Format::Human => {
@@ -122,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str>) -> Result<Finished, Failure> {
+fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Arguments) -> Result<Finished, Failure> {
     let mut file = Finished {
         path: path.display().to_string(),
         target: None,
@@ -138,11 +142,13 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, runtime: Option<&str
             return Ok(file);
         }
     };
-    match Target::recognize(&bytes) {
+    let (rules, runtime) = (arguments.rules.map(Rules::set), arguments.runtime.as_deref());
+    match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
-            let source = Source { bytes: &bytes };
-            match target.with_document(source, lowering.limits(), |document| check_program(document, lowering, runtime)) {
+            let name = file.path.clone();
+            let source = Source { path: &name, bytes: &bytes, rules };
+            match target.with_document(source, lowering, |document| check_program(document, lowering, runtime)) {
                 Ok(checked) => {
                     file.findings = checked?;
                     policy.apply(&mut file.findings);

@@ -1,22 +1,26 @@
 //! `chipless run`
 
+mod contract;
 mod inputs;
 mod outputs;
 mod progress;
+mod steps;
 
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
 use crate::policy::{Policy, PolicyOptions};
-use crate::targets::{Lowering, LoweringOptions};
+use crate::targets::{Data, Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
 use chipless_report::{deadlock, perfetto};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
+use contract::Contract;
 use outputs::Dumps;
 use progress::Progress;
+use steps::Steps;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -31,6 +35,9 @@ pub(crate) struct Arguments {
     /// Data of an input, by the name that `info` gives it; once for each input. Inputs without get random data.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
+    /// Keep to the contract of this IOSpec: its inputs must be given, latched ones are 0 without.
+    #[arg(long, value_name = "SPEC.yaml", conflicts_with = "timing_only")]
+    iospec: Option<PathBuf>,
     /// Seed of the random data.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -80,10 +87,12 @@ Examples:
   chipless run model.blob --dump 'dpu0[3]'          what one task wrote, byte by byte
   chipless run model.blob --json | jq .latency_ns
   chipless run model.blob --order random:7          another legal order: the same outputs
+  chipless run plan.json --iospec iospec.yaml --input x=steps.npy --output-dir out
 
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
 as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less
-than a byte have a byte for each element.
+than a byte have a byte for each element. An input of an FQIR plan may have one dimension more: a row for each step, state
+carried from step to step.
 
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the
 longest waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`,
@@ -93,10 +102,11 @@ Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
+    let lowering = arguments.lowering.load()?.with_data(data);
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(lowering.limits(), |document| {
+    opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
             let mut findings = document.findings().to_vec();
             policy.apply(&mut findings);
@@ -169,7 +179,20 @@ impl Session<'_, '_> {
                 format_args!("expected buffers of at most {} bytes together, found {} ({hint})", too_large.limit, too_large.bytes),
             )
         })?;
-        let random = inputs::fill(&self.opened.path, self.program, &given, seed, &mut storage)?;
+        let contract = self.arguments.iospec.as_deref().map(|path| Contract::open(path, self.program)).transpose()?;
+        let mut zeros = contract.as_ref().map_or_else(|| Ok(Vec::new()), |contract| contract.zeros(self.program, &given))?;
+        let steps = Steps::of(self.program, &given)?;
+        // Rows come step by step.
+        zeros.extend((0..self.program.interface.inputs.len()).filter(|port| steps.as_ref().is_some_and(|s| s.has(*port))));
+        let random = inputs::fill(&self.opened.path, self.program, &given, &zeros, seed, &mut storage)?;
+        if let Some(contract) = &contract {
+            for port in &self.program.interface.inputs {
+                contract.in_range(port, storage.bytes(port.buffer))?;
+            }
+        }
+        if let Some(steps) = steps {
+            return self.execute_steps(&steps, &mut storage, contract.as_ref(), &random);
+        }
         let mut progress = Progress::new(self.program.tasks.len());
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
             progress.tick();
@@ -199,6 +222,28 @@ impl Session<'_, '_> {
         notes.extend(self.unproven());
         notes.extend(self.notes());
         self.summarise(&timeline, written, (!random.is_empty()).then_some(seed), notes)
+    }
+
+    /// Many steps. The timeline is that of one.
+    fn execute_steps(&self, steps: &Steps<'_>, storage: &mut Storage<'_>, contract: Option<&Contract>, random: &[String]) -> Result<Exit, Failure> {
+        let directory = self.arguments.output_dir.as_deref();
+        if let Some(directory) = directory {
+            files::make_directory(directory)?;
+        }
+        let paths = steps.run(&self.opened.path, self.program, storage, contract, directory)?;
+        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        self.trace(&timeline)?;
+        end.map_err(|stop| self.stopped(&timeline, &stop))?;
+        let mut written = outputs::write(&self.opened.path, self.program, storage, None, &mut files::Names::default())?;
+        for (output, path) in written.iter_mut().zip(paths) {
+            output.path = Some(path.display().to_string());
+        }
+        let mut notes = vec![format!("{} steps; times are those of one, outputs shown are those of the last", steps.count)];
+        if !random.is_empty() {
+            notes.push(format!("random data, the same for every step (seed {}) for {}", self.arguments.seed, random.join(", ")));
+        }
+        notes.extend(self.notes());
+        self.summarise(&timeline, written, (!random.is_empty()).then_some(self.arguments.seed), notes)
     }
 
     fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {
@@ -256,7 +301,7 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, notes, wall_ms };
+        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, facts: Vec::new(), notes, wall_ms };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

@@ -1,12 +1,16 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
+mod dsa;
+mod gemini;
 mod neuron;
 mod npu;
+pub(crate) mod spu;
 
 use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_spu::iospec::RuleSet;
 use clap::Args;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -16,30 +20,44 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
+    Gemini,
+    Dsa,
+    Spu,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of \
+                                       Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR \
+                                       plan (JSON) or a .femto container";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
-        if chipless_npu::recognize(bytes) {
-            return Some(Target::Npu);
-        }
-        chipless_neuron::recognize(bytes).then_some(Target::Neuron)
+        type Recognize = fn(&[u8]) -> bool;
+        let known: [(Target, Recognize); 5] = [
+            (Target::Npu, chipless_npu::recognize),
+            (Target::Neuron, chipless_neuron::recognize),
+            (Target::Gemini, |bytes| chipless_gemini::FileKind::of(bytes).is_some()),
+            (Target::Spu, chipless_spu::recognize),
+            (Target::Dsa, |bytes| chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)),
+        ];
+        known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Gemini => "gemini",
+            Target::Spu => "spu",
+            Target::Dsa => "dsa",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all())
+        let machines = chipless_npu::rules().chain(chipless_neuron::rules::all());
+        machines.chain(chipless_gemini::rules::all()).chain(chipless_spu::rules()).chain(chipless_dsa::rules())
     }
 
     /// The parts that findings are about and that are packed into the file, so that places in them count from their own start.
@@ -47,8 +65,8 @@ impl Target {
         let places = findings.iter().flat_map(|f| std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place)));
         let names: BTreeSet<&str> = places.map(|place| &*place.part).collect();
         match self {
-            Target::Npu => Parts::new(),
             Target::Neuron => neuron::parts(source, limits, &names),
+            _ => Parts::new(),
         }
     }
 
@@ -56,14 +74,17 @@ impl Target {
     pub(crate) fn with_document<T>(
         self,
         source: Source<'_>,
-        limits: &Limits,
+        lowering: &Lowering,
         then: impl FnOnce(&dyn Document) -> T,
     ) -> Result<T, Vec<Finding>> {
         let (mut then, mut done) = (Some(then), None);
         let mut once = |document: &dyn Document| done = then.take().map(|then| then(document));
         match self {
             Target::Npu => npu::read(source, &mut once)?,
-            Target::Neuron => neuron::read(source, limits, &mut once)?,
+            Target::Neuron => neuron::read(source, &lowering.limits, &mut once)?,
+            Target::Gemini => gemini::read(source, lowering, &mut once)?,
+            Target::Dsa => dsa::read(source, &lowering.limits, &mut once)?,
+            Target::Spu => spu::read(source, &lowering.limits, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
@@ -72,7 +93,11 @@ impl Target {
 /// A file as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'f> {
+    /// As the user named it.
+    pub(crate) path: &'f str,
     pub(crate) bytes: &'f [u8],
+    /// Whose rules an IOSpec is read by, where the user says.
+    pub(crate) rules: Option<RuleSet>,
 }
 
 /// Names and bytes of parts that are packed into a file.
@@ -94,9 +119,19 @@ pub(crate) trait Document {
     /// What was found while reading.
     fn findings(&self) -> &[Finding];
 
+    /// Whether the document is all that the file says; otherwise findings say what is missing, and only `check` goes on.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
     /// The memory that a load takes; `None` for targets whose files do not say.
     fn memory(&self) -> Option<Node> {
         None
+    }
+
+    /// The file in the present form of its format; no findings mean that the format has one form only.
+    fn convert(&self) -> Result<String, Vec<Finding>> {
+        Err(Vec::new())
     }
 
     /// Why a runtime would refuse the file.
@@ -135,16 +170,39 @@ pub(crate) struct LoweringOptions {
     /// A table of vendor kernels (npu).
     #[arg(long, value_name = "FILE.toml")]
     kernel_table: Option<PathBuf>,
+    /// A mapping of the graph onto its fabric, whose time the program then takes (dsa).
+    #[arg(long = "map", value_name = "FILE.json")]
+    mapping: Option<PathBuf>,
+    /// The network from which a schedule was made: its front-end file (gemini).
+    #[arg(long, value_name = "FILE.json")]
+    network: Option<PathBuf>,
+    /// The batch of a schedule, instead of what its file name says (gemini).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }
 
 /// What the options of the command line amount to.
+#[derive(Default)]
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
+    mapping: Option<PathBuf>,
+    network: Option<chipless_gemini::Network>,
+    batch: Option<u32>,
     limits: Limits,
+    data: Data,
+}
+
+/// The data of a run, for targets whose programs are as long as their inputs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Data {
+    /// `NAME=FILE.npy`.
+    pub(crate) arrays: Vec<String>,
+    /// Of the random data for inputs without an array.
+    pub(crate) seed: u64,
 }
 
 impl LoweringOptions {
@@ -161,7 +219,12 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, limits: self.limits()? })
+        let limits = self.limits()?;
+        let network = match &self.network {
+            Some(path) => Some(gemini::network(path, &limits)?),
+            None => None,
+        };
+        Ok(Lowering { machine, kernels, network, batch: self.batch, mapping: self.mapping.clone(), limits, data: Data::default() })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -182,6 +245,11 @@ impl LoweringOptions {
 }
 
 impl Lowering {
+    /// The same for a run with these data.
+    pub(crate) fn with_data(self, data: Data) -> Lowering {
+        Lowering { data, ..self }
+    }
+
     pub(crate) fn limits(&self) -> &Limits {
         &self.limits
     }
