@@ -233,6 +233,17 @@ pub(super) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]
     }
 }
 
+/// One element.
+pub(super) fn at(bytes: &[u8], element: Element, index: usize) -> i64 {
+    match element {
+        Element::I8 => i64::from(bytes[index] as i8),
+        Element::I16 => i64::from(i16::from_le_bytes(bytes.as_chunks::<2>().0[index])),
+        Element::I32 => i64::from(i32::from_le_bytes(bytes.as_chunks::<4>().0[index])),
+        Element::I64 => i64::from_le_bytes(bytes.as_chunks::<8>().0[index]),
+        Element::F64 => f64::from_le_bytes(bytes.as_chunks::<8>().0[index]) as i64,
+    }
+}
+
 /// Puts consecutive elements.
 pub(super) fn store(bytes: &mut [u8], element: Element, start: usize, values: &[i64]) {
     let size = element.bytes() as usize;
@@ -256,16 +267,16 @@ pub(super) fn load_all(storage: &Storage<'_>, tensor: &Tensor) -> Vec<i64> {
 /// `x` shifted left, or right with the sign where `by` is negative, as numpy does it for any distance.
 pub(super) fn shift(x: i64, by: i32) -> i64 {
     match by {
-        0..64 => x << by,
+        0..64 => x.wrapping_shl(by as u32),
         64.. => 0,
-        -63..0 => x >> -by,
+        -63..0 => x.wrapping_shr(by.unsigned_abs()),
         _ => x >> 63,
     }
 }
 
 /// [`shift`], rounding half up where bits are dropped and `rounded` asks for it.
 pub(super) fn rounded_shift(x: i64, by: i32, rounded: bool) -> i64 {
-    let half = if rounded && (-63..0).contains(&by) { 1i64 << (-by - 1) } else { 0 };
+    let half = if rounded && (-63..0).contains(&by) { 1i64.wrapping_shl(by.unsigned_abs() - 1) } else { 0 };
     shift(x.wrapping_add(half), by)
 }
 
