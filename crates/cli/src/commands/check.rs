@@ -127,8 +127,8 @@ fn check(path: &Path, lowering: &Lowering, arguments: &Arguments) -> Result<Fini
     match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
-            let checked =
-                target.with_document(Source { bytes: &bytes, rules }, lowering.limits(), |document| check_program(document, lowering, runtime));
+            let checked = target
+                .with_document(Source { bytes: &bytes, rules }, lowering.limits(), |document| check_program(document, lowering, runtime));
             (file.findings, file.exit) = match checked {
                 Ok(checked) => checked?,
                 Err(findings) => (findings, Exit::Unusable),

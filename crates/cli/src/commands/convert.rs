@@ -30,7 +30,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let opened = Opened::open(&arguments.file)?;
     let converted = opened.with_document(&Limits::default(), |document| {
         document.convert().map_err(|findings| match findings.as_slice() {
-            [] => Failure::unusable(&opened.path, "expected an IOSpec or a .femto container to convert, found a file that has no other form"),
+            [] => {
+                Failure::unusable(&opened.path, "expected an IOSpec or a .femto container to convert, found a file that has no other form")
+            }
             findings => opened.refuse("cannot be converted", findings, Exit::Unusable),
         })
     })?;

@@ -165,8 +165,9 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         converted = chipless_spu::yaml::write(&femto.iospec());
         &converted
     } else {
-        std::str::from_utf8(&bytes)
-            .map_err(|e| Failure::unusable(&name, format_args!("expected text in UTF-8, found other bytes at offset {}", e.valid_up_to())))?
+        std::str::from_utf8(&bytes).map_err(|e| {
+            Failure::unusable(&name, format_args!("expected text in UTF-8, found other bytes at offset {}", e.valid_up_to()))
+        })?
     };
     let document = Document::read(text, rules).map_err(|findings| refuse(text.as_bytes(), &findings))?;
     let findings = iospec::lint(&document, rules);

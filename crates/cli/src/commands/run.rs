@@ -19,10 +19,10 @@ use clap::Args;
 use contract::Contract;
 use outputs::Dumps;
 use progress::Progress;
-use steps::Steps;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
+use steps::Steps;
 
 /// Execute a program and time it.
 #[derive(Args, Debug)]
@@ -198,7 +198,13 @@ impl Session<'_, '_> {
     }
 
     /// Many steps. The timeline is that of one.
-    fn execute_steps(&self, steps: &Steps<'_>, storage: &mut Storage<'_>, contract: Option<&Contract>, random: &[String]) -> Result<Exit, Failure> {
+    fn execute_steps(
+        &self,
+        steps: &Steps<'_>,
+        storage: &mut Storage<'_>,
+        contract: Option<&Contract>,
+        random: &[String],
+    ) -> Result<Exit, Failure> {
         let directory = self.arguments.output_dir.as_deref();
         if let Some(directory) = directory {
             files::make_directory(directory)?;

@@ -81,16 +81,57 @@ fn wrong_plans_are_refused_with_their_pointer() {
     let machine = Machine::parse(MACHINE).expect("sound");
     for (nodes, parameters, code, pointer, said) in [
         (r#"{"op_name": "relu", "inputs": {"x": "nope"}, "outputs": ["y"]}"#, "", "fqir-name", "/subgraphs/ARITH/nodes/0/inputs/x", "nope"),
-        (r#"{"op_name": "conditional", "inputs": {"condition": "x"}, "outputs": ["y"]}"#, "", "fqir-operation", "/subgraphs/ARITH/nodes/0", "conditional"),
+        (
+            r#"{"op_name": "conditional", "inputs": {"condition": "x"}, "outputs": ["y"]}"#,
+            "",
+            "fqir-operation",
+            "/subgraphs/ARITH/nodes/0",
+            "conditional",
+        ),
         (r#"{"op_name": "lstm", "inputs": {"x": "x"}, "outputs": ["y"]}"#, "", "fqir-operation", "/subgraphs/ARITH/nodes/0", "lstm"),
-        (r#"{"op_name": "shift", "inputs": {"x": "x"}, "outputs": ["y"], "constants": {"shamt": 1}}"#, "", "fqir-constant", "/subgraphs/ARITH/nodes/0", "bw"),
-        (r#"{"op_name": "reshape", "inputs": {"x": "x"}, "outputs": ["y"], "constants": {"shape": [3]}}"#, "", "fqir-shape", "/subgraphs/ARITH/nodes/0", "4"),
-        (r#"{"op_name": "matmul", "inputs": {"x": "x", "y": "w"}, "outputs": ["y"], "constants": {"shamt_bwred": 0, "bw_out": 16}}"#,
-            r#"{"name": "w", "dtype": "int8", "shape": [3, 2], "value": {"shape": [3, 2], "data": [[1, 2], [3, 4], [5, 6]]}}"#, "fqir-shape", "/subgraphs/ARITH/nodes/0", "3×2"),
-        ("", r#"{"name": "w", "dtype": "int8", "shape": [2], "value": {"shape": [2], "data": [1, [2]]}}"#, "fqir-json", "/subgraphs/ARITH/parameters/0/value/data", "equal depth"),
-        ("", r#"{"name": "w", "dtype": "int8", "shape": [2], "value": {"shape": [3], "data": [1, 2]}}"#, "fqir-json", "/subgraphs/ARITH/parameters/0/value", "shape"),
+        (
+            r#"{"op_name": "shift", "inputs": {"x": "x"}, "outputs": ["y"], "constants": {"shamt": 1}}"#,
+            "",
+            "fqir-constant",
+            "/subgraphs/ARITH/nodes/0",
+            "bw",
+        ),
+        (
+            r#"{"op_name": "reshape", "inputs": {"x": "x"}, "outputs": ["y"], "constants": {"shape": [3]}}"#,
+            "",
+            "fqir-shape",
+            "/subgraphs/ARITH/nodes/0",
+            "4",
+        ),
+        (
+            r#"{"op_name": "matmul", "inputs": {"x": "x", "y": "w"}, "outputs": ["y"], "constants": {"shamt_bwred": 0, "bw_out": 16}}"#,
+            r#"{"name": "w", "dtype": "int8", "shape": [3, 2], "value": {"shape": [3, 2], "data": [[1, 2], [3, 4], [5, 6]]}}"#,
+            "fqir-shape",
+            "/subgraphs/ARITH/nodes/0",
+            "3×2",
+        ),
+        (
+            "",
+            r#"{"name": "w", "dtype": "int8", "shape": [2], "value": {"shape": [2], "data": [1, [2]]}}"#,
+            "fqir-json",
+            "/subgraphs/ARITH/parameters/0/value/data",
+            "equal depth",
+        ),
+        (
+            "",
+            r#"{"name": "w", "dtype": "int8", "shape": [2], "value": {"shape": [3], "data": [1, 2]}}"#,
+            "fqir-json",
+            "/subgraphs/ARITH/parameters/0/value",
+            "shape",
+        ),
         (r#"{"op_name": 3}"#, "", "fqir-json", "/subgraphs/ARITH/nodes/0/op_name", "string"),
-        (r#"{"op_name": "copy", "inputs": {"x": "x", "x": "x"}, "outputs": ["y"]}"#, "", "fqir-json", "/subgraphs/ARITH/nodes/0/inputs", "twice"),
+        (
+            r#"{"op_name": "copy", "inputs": {"x": "x", "x": "x"}, "outputs": ["y"]}"#,
+            "",
+            "fqir-json",
+            "/subgraphs/ARITH/nodes/0/inputs",
+            "twice",
+        ),
     ] {
         let text = plan(nodes, parameters);
         let error = match Plan::read(text.as_bytes(), &Limits::default()) {
@@ -107,7 +148,10 @@ fn wrong_plans_are_refused_with_their_pointer() {
 fn greedy_plans_are_bounded() {
     let machine = Machine::parse(MACHINE).expect("sound");
     for (node, shape) in [("zeros", "[4000000000]"), ("constant", "[65536, 65536]"), ("zeros", "[9223372036854775807, 2]")] {
-        let text = plan(&format!(r#"{{"op_name": "{node}", "inputs": {{}}, "outputs": ["y"], "constants": {{"shape": {shape}, "value": 1}}}}"#), "");
+        let text = plan(
+            &format!(r#"{{"op_name": "{node}", "inputs": {{}}, "outputs": ["y"], "constants": {{"shape": {shape}, "value": 1}}}}"#),
+            "",
+        );
         let plan = Plan::read(text.as_bytes(), &Limits::default()).expect("well formed");
         assert!(lower(&plan, &machine, &Limits::default()).is_err(), "{shape}");
     }

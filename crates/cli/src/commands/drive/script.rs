@@ -50,14 +50,16 @@ impl Reader<'_> {
     pub(super) fn steps(&self, text: &str, then: &mut dyn FnMut(Step) -> Result<(), Failure>) -> Result<(), Failure> {
         let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let first = lines().next().map(|(_, line)| line).unwrap_or_default();
-        let alone = first.trim_start().starts_with('{') && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
+        let alone =
+            first.trim_start().starts_with('{') && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
         if alone {
             for (number, line) in lines() {
                 then(self.line(line, number + 1)?)?;
             }
             return Ok(());
         }
-        let tree = yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| Failure::unusable(&self.name, format_args!("{span}: {message}")))?;
+        let tree =
+            yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| Failure::unusable(&self.name, format_args!("{span}: {message}")))?;
         let root = tree.root.unwrap_or(Node { value: Value::Null, span: yaml::Span::default() });
         let Value::List(steps) = root.get("steps").unwrap_or(&root).value.clone() else {
             return Err(self.wrong(&root, "a list of steps, or {steps: [...]}"));

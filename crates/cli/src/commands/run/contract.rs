@@ -51,11 +51,15 @@ impl Contract {
             };
             let elements: u128 = port.shape.iter().map(|n| u128::from(*n)).product();
             if vector.length as i128 != elements as i128 {
-                return Err(self.says(format_args!("expected {elements} elements of \"{name}\" as the program has them, found {}", vector.length)));
+                return Err(
+                    self.says(format_args!("expected {elements} elements of \"{name}\" as the program has them, found {}", vector.length))
+                );
             }
             let bits = port.element.bits();
             if vector.precision != bits as i64 && vector.element() != port.element {
-                return Err(self.says(format_args!("expected {bits} bits of \"{name}\" as the program has them, found {}", vector.precision)));
+                return Err(
+                    self.says(format_args!("expected {bits} bits of \"{name}\" as the program has them, found {}", vector.precision))
+                );
             }
         }
         Ok(())
@@ -70,7 +74,9 @@ impl Contract {
             let latched = self.vector(name).is_some_and(|v| self.document.is_latched(&v.key));
             if !latched {
                 let sequence = self.document.sequences.iter().find(|s| !s.is_latched()).map_or("", |s| &*s.name);
-                let text = format_args!("kSpuSequenceError: expected \"{name}\", which {sequence} takes before its outputs come (--input {name}=FILE.npy)");
+                let text = format_args!(
+                    "kSpuSequenceError: expected \"{name}\", which {sequence} takes before its outputs come (--input {name}=FILE.npy)"
+                );
                 return Err(self.says(text));
             }
             zeros.push(port);

@@ -136,7 +136,9 @@ impl Action {
     pub(super) fn words(&self) -> u64 {
         match self {
             Action::Elementwise(elementwise) => elementwise.words(),
-            Action::Lookup { x, out, .. } | Action::Quantize { x, out, .. } | Action::Dequantize { x, out, .. } => x.words().max(out.words()),
+            Action::Lookup { x, out, .. } | Action::Quantize { x, out, .. } | Action::Dequantize { x, out, .. } => {
+                x.words().max(out.words())
+            }
             Action::Matrix(matrix) => matrix.words(),
             Action::Gmac(gmac) => gmac.words(),
             Action::Convolve(convolve) => convolve.words(),
@@ -144,7 +146,8 @@ impl Action {
             Action::Fill { out, .. } => out.words(),
             Action::Sum { outer, inner, .. } => (outer.count() * inner.count() * outer.element.bytes()).div_ceil(8),
             Action::Loop(Loop { iterations, body, before, slices, concatenated, carried, after }) => {
-                let each = |moves: &[(Move, u64, bool)]| moves.iter().map(|(m, ..)| Action::Move(m.clone()).words()).fold(0, u64::saturating_add);
+                let each =
+                    |moves: &[(Move, u64, bool)]| moves.iter().map(|(m, ..)| Action::Move(m.clone()).words()).fold(0, u64::saturating_add);
                 let once = total(body).saturating_add(total(carried)).saturating_add(each(slices)).saturating_add(each(concatenated));
                 once.saturating_mul(*iterations).saturating_add(total(before)).saturating_add(total(after))
             }
@@ -256,7 +259,8 @@ fn lookup(storage: &mut Storage<'_>, x: &Tensor, table: &Tensor, out: &Tensor, b
             let address = saturate(shift(*value, by), bits).wrapping_sub(first);
             let entry = u64::try_from(address).ok().filter(|entry| *entry < entries);
             let Some(entry) = entry else {
-                let message = format!("expected an address of a table of {entries} entries from {first} on, found {}", address.wrapping_add(first));
+                let message =
+                    format!("expected an address of a table of {entries} entries from {first} on, found {}", address.wrapping_add(first));
                 return Err(Fault::program(message));
             };
             *value = at(storage.bytes(table.buffer), table.element, entry as usize);

@@ -90,9 +90,13 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let mut program = Program { target: "spu", ..Program::default() };
         let mut memory = |name: String, size, kind| program.memories.push(Memory { name, size, kind });
         let mut data: Vec<Room> = (0..machine.core.count.min(64))
-            .map(|core| Room { memory: memory(format!("core{core}.data"), machine.data_bytes(), MemoryKind::Scratchpad), left: machine.data_bytes() })
+            .map(|core| Room {
+                memory: memory(format!("core{core}.data"), machine.data_bytes(), MemoryKind::Scratchpad),
+                left: machine.data_bytes(),
+            })
             .collect();
-        let tables = Room { memory: memory("core0.tables".into(), machine.table_bytes(), MemoryKind::Scratchpad), left: machine.table_bytes() };
+        let tables =
+            Room { memory: memory("core0.tables".into(), machine.table_bytes(), MemoryKind::Scratchpad), left: machine.table_bytes() };
         data.push(Room { memory: memory("beyond".into(), u64::MAX, MemoryKind::Dram), left: u64::MAX });
         let precisions = known.clone();
         Lowering {
@@ -126,10 +130,13 @@ impl<'p, 'l> Lowering<'p, 'l> {
             let pointer = || format!("{}/inputs/{index}", step.pointer);
             let bits = declared_bits(&declared.dtype).unwrap_or(16);
             let shape = self.shape(&declared.shape).map_err(|m| Box::new(rules::SHAPE.at(Place::file().in_part(pointer()), m)))?;
-            let tensor = self.create(&declared.name, shape, (bits, bits), is_real(&declared.dtype)).map_err(|m| error_at(&rules::LIMIT, pointer(), m))?;
+            let tensor = self
+                .create(&declared.name, shape, (bits, bits), is_real(&declared.dtype))
+                .map_err(|m| error_at(&rules::LIMIT, pointer(), m))?;
             self.names.insert(&declared.name, tensor.clone());
             inputs.push(tensor.bits);
-            let port = Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
+            let port =
+                Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
             self.program.interface.inputs.push(port);
         }
         self.role = Role::Scratch;
@@ -138,7 +145,11 @@ impl<'p, 'l> Lowering<'p, 'l> {
         for (index, declared) in step.outputs.iter().enumerate() {
             let pointer = format!("{}/outputs/{index}", step.pointer);
             let Some(tensor) = self.names.get(&*declared.name).cloned() else {
-                return Err(error_at(&rules::NAME, pointer, format!("expected a node that gives the output `{}`, found none", declared.name)));
+                return Err(error_at(
+                    &rules::NAME,
+                    pointer,
+                    format!("expected a node that gives the output `{}`, found none", declared.name),
+                ));
             };
             if tensor.shape[..] != declared.shape[..] {
                 let message = format!("expected `{}` of shape {:?}, found {:?}", declared.name, declared.shape, &tensor.shape[..]);
@@ -149,12 +160,14 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 buffer.role = Role::Output;
             }
             outputs.push(declared_bits(&declared.dtype).unwrap_or(tensor.bits).max(tensor.bits));
-            let port = Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
+            let port =
+                Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
             self.program.interface.outputs.push(port);
         }
         for (name, tensor) in state {
             if self.names.get(name).is_some_and(|now| now.buffer != tensor.buffer) {
-                let message = format!("expected the state `{name}` to keep its shape {:?}, found a step that changes it", &tensor.shape[..]);
+                let message =
+                    format!("expected the state `{name}` to keep its shape {:?}, found a step that changes it", &tensor.shape[..]);
                 return Err(error_at(&rules::SHAPE, step.pointer.clone(), message));
             }
         }
@@ -172,7 +185,9 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if self.trial {
             return Ok(());
         }
-        let too_large = |e: chipless_model::TooLarge| error_at(&rules::LIMIT, init.pointer.clone(), format!("{} bytes exceed the limit memory_bytes = {}", e.bytes, e.limit));
+        let too_large = |e: chipless_model::TooLarge| {
+            error_at(&rules::LIMIT, init.pointer.clone(), format!("{} bytes exceed the limit memory_bytes = {}", e.bytes, e.limit))
+        };
         let mut storage = Storage::new(&self.program, self.limits).map_err(too_large)?;
         for action in &kernels {
             action.execute(&mut storage).map_err(|fault| error_at(&rules::CONSTANT, init.pointer.clone(), fault.message))?;
@@ -321,7 +336,12 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 return Ok(tensor);
             }
             if role == Role::State || self.nested > 0 {
-                let message = format!("expected `{name}` to keep its shape {:?} and role ({}), found {:?}", &tensor.shape[..], role.name(), &shape[..]);
+                let message = format!(
+                    "expected `{name}` to keep its shape {:?} and role ({}), found {:?}",
+                    &tensor.shape[..],
+                    role.name(),
+                    &shape[..]
+                );
                 return Err(at_node(&rules::SHAPE, node, message));
             }
         }

@@ -3,8 +3,8 @@
 use super::rules;
 use chipless_model::{Finding, Limits, Place, Rule};
 use indexmap::IndexMap;
-use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
 
@@ -169,9 +169,8 @@ impl<'a> Plan<'a> {
             let message = format!("{} bytes of JSON exceed the limit json_bytes = {}", bytes.len(), limits.json_bytes);
             return Err(Box::new(rules::LIMIT.at(Place::file(), message)));
         }
-        let text = std::str::from_utf8(bytes).map_err(|e| {
-            Box::new(rules::JSON.at(Place::bytes(e.valid_up_to() as u64, 1), "expected UTF-8 text, found other bytes"))
-        })?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| Box::new(rules::JSON.at(Place::bytes(e.valid_up_to() as u64, 1), "expected UTF-8 text, found other bytes")))?;
         let reader = Reader { text };
         Ok(Plan { text, main: reader.graph(text, String::new(), 0)? })
     }
@@ -308,7 +307,10 @@ impl<'de> Deserialize<'de> for Array {
         // Of empty arrays the lists do not tell the inner dimensions.
         let empty = stored.shape.contains(&0) && nested.is_empty();
         if nested.shape != stored.shape && !empty {
-            return Err(de::Error::custom(format_args!("expected data of shape {:?}, found lists of shape {:?}", stored.shape, nested.shape)));
+            return Err(de::Error::custom(format_args!(
+                "expected data of shape {:?}, found lists of shape {:?}",
+                stored.shape, nested.shape
+            )));
         }
         Ok(Array { shape: stored.shape, numbers: nested.numbers })
     }

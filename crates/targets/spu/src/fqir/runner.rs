@@ -48,14 +48,25 @@ impl<'p> Runner<'p> {
             let by = |name: &str| ports.iter().position(|p| p.name == name);
             let Some(index) = by(&vector.varname).or_else(|| by(&vector.key)) else {
                 let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
-                return Err(format!("expected an {} of the program ({}), found `{}`", vector.side.name(), names.join(", "), vector.varname));
+                return Err(format!(
+                    "expected an {} of the program ({}), found `{}`",
+                    vector.side.name(),
+                    names.join(", "),
+                    vector.varname
+                ));
             };
             let (elements, precision) = (ports[index].shape.iter().product::<u64>(), bits[index]);
             if u64::try_from(vector.length) != Ok(elements) {
-                return Err(format!("expected {elements} elements of `{}` as the program has them, found {}", vector.varname, vector.length));
+                return Err(format!(
+                    "expected {elements} elements of `{}` as the program has them, found {}",
+                    vector.varname, vector.length
+                ));
             }
             if vector.precision != i64::from(precision) {
-                return Err(format!("expected {precision} bits of `{}` as the program has them, found {}", vector.varname, vector.precision));
+                return Err(format!(
+                    "expected {precision} bits of `{}` as the program has them, found {}",
+                    vector.varname, vector.precision
+                ));
             }
             Ok(index)
         };
@@ -107,7 +118,10 @@ impl<'p> Runner<'p> {
                 .filter(|s| !(needs.is_empty() && keeps_state) || *s == first)
                 .collect();
             if takers.is_empty() {
-                return Err(format!("expected each node to depend on the inputs of one sequence, found {}, which needs several", program.task_name(task)));
+                return Err(format!(
+                    "expected each node to depend on the inputs of one sequence, found {}, which needs several",
+                    program.task_name(task)
+                ));
             }
             takers.into_iter().for_each(|s| self.parts[s].push(task));
         }

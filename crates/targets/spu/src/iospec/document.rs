@@ -174,7 +174,9 @@ impl Vector {
     /// Fields that the driver needs and that are missing.
     pub fn missing_address(&self) -> Vec<&'static str> {
         let fields: &[(&'static str, Option<i64>)] = match self.side {
-            Side::Input => &[("core_id", self.core_id), ("pc", self.pc), ("length_64b_words", self.words), ("padded_length", self.padded_length)],
+            Side::Input => {
+                &[("core_id", self.core_id), ("pc", self.pc), ("length_64b_words", self.words), ("padded_length", self.padded_length)]
+            }
             Side::Output => &[("mailbox_id", self.mailbox_id), ("length_64b_words", self.words), ("padded_length", self.padded_length)],
         };
         fields.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect()
@@ -187,7 +189,8 @@ impl Document {
     /// # Errors
     /// Everything found, at least one of it an error: what cannot be read, or what the rule set refuses on reading.
     pub fn read(text: &str, rules: RuleSet) -> Result<Document, Vec<Finding>> {
-        let tree = yaml::read(text, Budget::default()).map_err(|(span, message)| vec![rules::SYNTAX.under(rules).at(span.place(), message)])?;
+        let tree =
+            yaml::read(text, Budget::default()).map_err(|(span, message)| vec![rules::SYNTAX.under(rules).at(span.place(), message)])?;
         let root = tree.root.unwrap_or(Node { value: Value::Null, span: Span::default() });
         let mut reader = Reader { rules, findings: Vec::new() };
         for (key, first, again) in tree.duplicates {
@@ -196,7 +199,11 @@ impl Document {
         }
         if flat::looks_flat(&root) {
             let first = root.span.place();
-            reader.say(&rules::FLAT, first, "expected the sections inputs, outputs and sequences, found objects of the flat dialect side by side");
+            reader.say(
+                &rules::FLAT,
+                first,
+                "expected the sections inputs, outputs and sequences, found objects of the flat dialect side by side",
+            );
             return Err(reader.findings);
         }
         let mut document = Document { root, inputs: Vec::new(), outputs: Vec::new(), sequences: Vec::new(), findings: Vec::new() };
@@ -484,7 +491,9 @@ impl Reader {
                 self.wrong_type(node, key, field, "a list of names");
                 None
             }
-            (SequenceKind::Complex, Value::Map(entries)) => entries.iter().map(|(item, count)| self.counted(item, count, key, field)).collect(),
+            (SequenceKind::Complex, Value::Map(entries)) => {
+                entries.iter().map(|(item, count)| self.counted(item, count, key, field)).collect()
+            }
             (SequenceKind::Complex, _) => {
                 self.wrong_type(node, key, field, "a mapping from names to counts");
                 None
@@ -525,7 +534,8 @@ impl Reader {
         for vector in document.inputs.iter().filter(|v| !outputs.contains_key(&*v.key)).chain(&document.outputs) {
             match seen.get(&*vector.varname) {
                 Some(first) => {
-                    let message = format!("expected each varname once, found `{}` for `{}` and `{}`", vector.varname, first.key, vector.key);
+                    let message =
+                        format!("expected each varname once, found `{}` for `{}` and `{}`", vector.varname, first.key, vector.key);
                     let place = vector.span_of("varname").place();
                     let finding = rules::DUPLICATE_NAME.under(self.rules).at(place, message);
                     self.findings.push(finding.with(first.span_of("varname").place(), "first here"));

@@ -137,10 +137,18 @@ impl Femto {
             return Err(wrong(0, 5, "header", "expected the magic f3mt0, found another one".to_owned()));
         }
         if bytes.number(5, 1, "header")? != 1 {
-            return Err(wrong(5, 1, "header", "expected little-endian numbers (1), found another mark; big-endian is not supported".to_owned()));
+            return Err(wrong(
+                5,
+                1,
+                "header",
+                "expected little-endian numbers (1), found another mark; big-endian is not supported".to_owned(),
+            ));
         }
         let section = |size: usize, bytes_of_size: usize, offset: usize, bytes_of_offset: usize| {
-            Ok::<_, Finding>((bytes.number(size, bytes_of_size, "header")? as usize, bytes.number(offset, bytes_of_offset, "header")? as usize))
+            Ok::<_, Finding>((
+                bytes.number(size, bytes_of_size, "header")? as usize,
+                bytes.number(offset, bytes_of_offset, "header")? as usize,
+            ))
         };
         let (model_size, model) = section(78, 2, 80, 2)?;
         let (chip_size, chip) = section(82, 2, 84, 2)?;
@@ -200,7 +208,12 @@ impl Femto {
             (Yaml::from(&*format!("sequence_{number}")), Yaml::map(fields))
         };
         let sequences = crate::yaml::Value::Map(self.sequences.iter().enumerate().map(sequence).collect());
-        Yaml::map([("inputs", of(false)), ("outputs", of(true)), ("simple_sequences", sequences.into()), ("complex_sequences", Yaml::map([]))])
+        Yaml::map([
+            ("inputs", of(false)),
+            ("outputs", of(true)),
+            ("simple_sequences", sequences.into()),
+            ("complex_sequences", Yaml::map([])),
+        ])
     }
 
     /// The file at a glance.
@@ -270,7 +283,10 @@ impl Femto {
                 VectorKind::Output => ("output", "mailbox"),
                 VectorKind::Parameter => ("latched input", "pc"),
             };
-            let text = format!("{kind}, {} (padded {}) elements of {} bits, core {}, {address} {}", v.length, v.padded_length, v.precision, v.core, v.address);
+            let text = format!(
+                "{kind}, {} (padded {}) elements of {} bits, core {}, {address} {}",
+                v.length, v.padded_length, v.precision, v.core, v.address
+            );
             leaf(v.id.to_string(), text)
         });
         let ids = |ids: &[u8]| ids.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
@@ -281,7 +297,12 @@ impl Femto {
                 let state = ["off", "disabled", "sleeping", "in transition", "on", "by state machine"].get(usize::from(b.state));
                 leaf(format!("bank {:#04x}", b.uid), state.copied().unwrap_or("unknown").to_owned())
             });
-            Node { name: format!("core {}", core.id), value: Some(Value::Text(status.to_owned())), children: banks.collect(), ..Node::default() }
+            Node {
+                name: format!("core {}", core.id),
+                value: Some(Value::Text(status.to_owned())),
+                children: banks.collect(),
+                ..Node::default()
+            }
         });
         let tree = |name: &str, children: Vec<Node>| Node { name: name.to_owned(), children, ..Node::default() };
         tree("femto", vec![tree("vectors", vectors.collect()), tree("sequences", sequences.collect()), tree("cores", cores.collect())])
@@ -348,7 +369,11 @@ fn cores(chip: &Part<'_>) -> Result<Vec<Core>, Finding> {
             let at = at + banks_at + n * 2;
             Ok::<_, Finding>(Bank { uid: chip.number(at, 1)? as u8, state: chip.number(at + 1, 1)? as u8 })
         };
-        cores.push(Core { id: chip.number(at, 1)? as u8, status: chip.number(at + 1, 1)? as u8, banks: (0..banks).map(bank).collect::<Result<_, _>>()? });
+        cores.push(Core {
+            id: chip.number(at, 1)? as u8,
+            status: chip.number(at + 1, 1)? as u8,
+            banks: (0..banks).map(bank).collect::<Result<_, _>>()?,
+        });
     }
     Ok(cores)
 }

@@ -7,12 +7,8 @@ use crate::yaml::{self, Budget, Node, Span, Value};
 use chipless_model::{Finding, Place};
 
 /// Types of the objects of a flat document, and the sections that they belong to.
-const TYPES: [(&str, &str); 4] = [
-    ("input", "inputs"),
-    ("output", "outputs"),
-    ("simple_sequence", "simple_sequences"),
-    ("complex_sequence", "complex_sequences"),
-];
+const TYPES: [(&str, &str); 4] =
+    [("input", "inputs"), ("output", "outputs"), ("simple_sequence", "simple_sequences"), ("complex_sequence", "complex_sequences")];
 
 fn section_of(object: &Node) -> Option<&'static str> {
     let kind = object.get("type")?.value.text()?;
@@ -22,7 +18,8 @@ fn section_of(object: &Node) -> Option<&'static str> {
 /// Whether a tree is a mapping of such objects, and not of sections.
 pub(super) fn looks_flat(root: &Node) -> bool {
     let Value::Map(entries) = &root.value else { return false };
-    let sectioned = entries.iter().any(|(key, value)| key.value.text().is_some_and(|k| SECTIONS.contains(&k)) && section_of(value).is_none());
+    let sectioned =
+        entries.iter().any(|(key, value)| key.value.text().is_some_and(|k| SECTIONS.contains(&k)) && section_of(value).is_none());
     !sectioned && !entries.is_empty() && entries.iter().all(|(_, value)| section_of(value).is_some())
 }
 

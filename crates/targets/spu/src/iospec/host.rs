@@ -21,12 +21,18 @@ pub fn host_code(document: &Document) -> String {
             _ => "int32_t",
         };
         let role = vector.side.name();
-        let _ = writeln!(out, "{element} {identifier}[{padded}]; /* {role} {}: {} elements{scale} */", text_as_comment(&vector.varname), vector.length);
+        let _ = writeln!(
+            out,
+            "{element} {identifier}[{padded}]; /* {role} {}: {} elements{scale} */",
+            text_as_comment(&vector.varname),
+            vector.length
+        );
     }
     let numbered = || document.simple_sequences().enumerate();
     out.push('\n');
     for (id, sequence) in numbered().filter(|(_, s)| s.is_latched()) {
-        let _ = writeln!(out, "/* {}: latched. 0 until written; before the start or whenever it changes: */", text_as_comment(&sequence.name));
+        let _ =
+            writeln!(out, "/* {}: latched. 0 until written; before the start or whenever it changes: */", text_as_comment(&sequence.name));
         write_call(&mut out, document, id, sequence, "");
     }
     let _ = writeln!(out, "\nfor (;;) {{");

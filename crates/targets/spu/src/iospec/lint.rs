@@ -76,7 +76,8 @@ impl<'d> Linter<'d> {
                     let message = format!("expected an input in `{}`, found the output `{}`", sequence.name, member.key);
                     self.say(&rules::OUTPUT_AS_INPUT, member.span, message);
                 } else if !inputs.contains_key(&*member.key) && !names.contains_key(&*member.key) {
-                    let message = format!("expected a defined input in `{}`, found `{}`: the sequence never fires", sequence.name, member.key);
+                    let message =
+                        format!("expected a defined input in `{}`, found `{}`: the sequence never fires", sequence.name, member.key);
                     self.say(&rules::UNDEFINED_NAME, member.span, message);
                 }
                 if let Some(first) = own.insert(&member.key, member.span) {
@@ -104,18 +105,27 @@ impl<'d> Linter<'d> {
             }
             let order: Vec<usize> = sequence.outputs.iter().filter_map(|m| outputs.get(&*m.key).copied()).collect();
             if order.windows(2).any(|pair| pair[0] > pair[1]) {
-                let wanted: Vec<&str> = document.outputs.iter().map(|v| &*v.key).filter(|k| sequence.outputs.iter().any(|m| m.key == *k)).collect();
+                let wanted: Vec<&str> =
+                    document.outputs.iter().map(|v| &*v.key).filter(|k| sequence.outputs.iter().any(|m| m.key == *k)).collect();
                 let found: Vec<&str> = sequence.outputs.iter().map(|m| &*m.key).collect();
                 let span = sequence.outputs.first().map_or(sequence.span, |m| m.span);
-                let message =
-                    format!("expected outputs of `{}` in the order of the section ({}), found {}", sequence.name, wanted.join(", "), found.join(", "));
+                let message = format!(
+                    "expected outputs of `{}` in the order of the section ({}), found {}",
+                    sequence.name,
+                    wanted.join(", "),
+                    found.join(", ")
+                );
                 self.say(&rules::OUTPUT_ORDER, span, message);
             }
         }
         for vector in document.vectors() {
             let known = if vector.side == Side::Input { &used } else { &produced };
             if !known.contains_key(&*vector.key) {
-                self.say(&rules::UNUSED, vector.span, format!("expected the {} `{}` in a sequence, found it in none", vector.side.name(), vector.key));
+                self.say(
+                    &rules::UNUSED,
+                    vector.span,
+                    format!("expected the {} `{}` in a sequence, found it in none", vector.side.name(), vector.key),
+                );
             }
         }
     }
@@ -139,7 +149,8 @@ impl<'d> Linter<'d> {
         if let (Some(stated), Some(words)) = (vector.words, words)
             && stated != words
         {
-            let message = format!("expected {words} words of 64 bits for {padded} elements of {} bits in `{name}`, found {stated}", vector.precision);
+            let message =
+                format!("expected {words} words of 64 bits for {padded} elements of {} bits in `{name}`, found {stated}", vector.precision);
             self.say(&rules::WORDS, vector.span_of("length_64b_words"), message);
         }
     }
@@ -150,14 +161,22 @@ impl<'d> Linter<'d> {
             self.say(&rules::CORE_RANGE, vector.span_of("core_id"), format!("expected core 0 to {} for `{name}`, found {core}", CORES - 1));
         }
         if let Some(pc) = vector.pc.filter(|pc| !(0..INSTRUCTIONS).contains(pc)) {
-            self.say(&rules::PC_RANGE, vector.span_of("pc"), format!("expected a counter of 0 to {} for `{name}`, found {pc}", INSTRUCTIONS - 1));
+            self.say(
+                &rules::PC_RANGE,
+                vector.span_of("pc"),
+                format!("expected a counter of 0 to {} for `{name}`, found {pc}", INSTRUCTIONS - 1),
+            );
         }
         let (wrong, right) = match vector.side {
             Side::Input => (vector.mailbox_id.map(|_| "mailbox_id"), "core_id and pc"),
             Side::Output => (vector.pc.map(|_| "pc"), "mailbox_id"),
         };
         if let Some(field) = wrong {
-            self.say(&rules::WRONG_SIDE, vector.span_of(field), format!("expected {right} for the {} `{name}`, found {field}", vector.side.name()));
+            self.say(
+                &rules::WRONG_SIDE,
+                vector.span_of(field),
+                format!("expected {right} for the {} `{name}`, found {field}", vector.side.name()),
+            );
         }
         if self.document.stage() == Stage::Mixed {
             let missing = vector.missing_address();
@@ -216,11 +235,20 @@ impl<'d> Linter<'d> {
         let document = self.document;
         let with_outputs: Vec<&Sequence> = document.sequences.iter().filter(|s| !s.is_latched()).collect();
         if let [first, second, ..] = with_outputs[..] {
-            let message = format!("expected one sequence with outputs for the firmware, found {} (`{}`, `{}`)", with_outputs.len(), first.name, second.name);
+            let message = format!(
+                "expected one sequence with outputs for the firmware, found {} (`{}`, `{}`)",
+                with_outputs.len(),
+                first.name,
+                second.name
+            );
             self.say_two(&rules::FIRMWARE_MULTIPLE, second.span, first.span, message);
         }
         for sequence in document.sequences.iter().filter(|s| s.kind == SequenceKind::Complex) {
-            self.say(&rules::FIRMWARE_COMPLEX, sequence.span, format!("expected simple sequences for the firmware, found the complex `{}`", sequence.name));
+            self.say(
+                &rules::FIRMWARE_COMPLEX,
+                sequence.span,
+                format!("expected simple sequences for the firmware, found the complex `{}`", sequence.name),
+            );
         }
         let references: usize = document.simple_sequences().map(|s| s.inputs.len() + s.outputs.len()).sum();
         if references > 255 {

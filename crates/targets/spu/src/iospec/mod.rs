@@ -25,7 +25,7 @@ pub use info::{info, raw};
 pub use interface::of_interface;
 pub use lint::lint;
 pub use quantize::{dequantize, quantize};
-pub use session::{Act, Reading, Session, Sent, Violation};
+pub use session::{Act, Reading, Sent, Session, Violation};
 
 use std::fmt;
 

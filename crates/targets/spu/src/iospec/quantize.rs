@@ -15,7 +15,8 @@ fn quantization(vector: &Vector) -> Result<super::Quantization, Violation> {
 /// No scale, a precision that makes no sense, or a value that is no number.
 pub fn quantize(vector: &Vector, values: &[f64]) -> Result<Vec<i64>, Violation> {
     let q = quantization(vector)?;
-    let range = vector.range().ok_or_else(|| Violation::value(format!("expected a precision of 1 to 63 bits, found {}", vector.precision)))?;
+    let range =
+        vector.range().ok_or_else(|| Violation::value(format!("expected a precision of 1 to 63 bits, found {}", vector.precision)))?;
     let (low, high) = (*range.start() as f64, *range.end() as f64);
     let one = |(at, value): (usize, &f64)| {
         if value.is_nan() {

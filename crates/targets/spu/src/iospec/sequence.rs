@@ -253,7 +253,8 @@ impl Turns {
             }
             if let Some(unread) = turn.outputs.iter().find(|o| o.ready()) {
                 let output = &document.outputs[unread.output].key;
-                let message = format!("expected {output} of {} to be read before the sequence fires again", document.sequences[number].name);
+                let message =
+                    format!("expected {output} of {} to be read before the sequence fires again", document.sequences[number].name);
                 return Err(Violation::sequence(message).expecting([format!("read {output}")]));
             }
             (turn.turn, turn.triggered) = (0, 0);
@@ -344,7 +345,17 @@ impl Counters {
         let inputs = inputs.into_iter().map(|node| (!is_output[node]).then_some(node)).collect();
         let mut order: Vec<usize> = (0..outputs.len()).collect();
         order.sort_by_key(|output| outputs[*output]);
-        Counters { counts: vec![0.0; numbers.len()], successors, predecessors, numbers, inputs, outputs, is_output, sequence: of_node, order }
+        Counters {
+            counts: vec![0.0; numbers.len()],
+            successors,
+            predecessors,
+            numbers,
+            inputs,
+            outputs,
+            is_output,
+            sequence: of_node,
+            order,
+        }
     }
 
     fn send(&mut self, document: &Document, input: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {

@@ -383,7 +383,10 @@ impl<'d> Session<'d> {
         let found = self.document.outputs.iter().position(|v| v.mailbox_id == Some(mailbox));
         let output = found.ok_or_else(|| Violation::name(format!("expected the mailbox of an output, found {mailbox}")))?;
         if !self.contract.read_output(output) {
-            return Err(Violation::sequence(format!("expected a result in mailbox {mailbox} ({}), found none", self.document.outputs[output].key)));
+            return Err(Violation::sequence(format!(
+                "expected a result in mailbox {mailbox} ({}), found none",
+                self.document.outputs[output].key
+            )));
         }
         self.reading(&[output])
     }

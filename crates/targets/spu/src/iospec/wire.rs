@@ -136,7 +136,11 @@ pub fn decode(document: &Document, side: Side, mut words: &[u64]) -> Result<Vec<
         let mut values = unpack(payload, vector.precision).map_err(|v| v.of(&vector.key))?;
         let length = usize::try_from(vector.length).unwrap_or_default();
         if values.len() < length {
-            return Err(Violation::wire(format!("expected {length} elements of `{}`, found {} in {stated} words", vector.key, values.len())));
+            return Err(Violation::wire(format!(
+                "expected {length} elements of `{}`, found {} in {stated} words",
+                vector.key,
+                values.len()
+            )));
         }
         values.truncate(length);
         found.push((index, values));

@@ -143,9 +143,10 @@ struct Builder {
 
 impl Builder {
     fn spend(&mut self, nodes: u64, span: Span) -> Result<(), Error> {
-        self.left = self.left.checked_sub(nodes).ok_or_else(|| {
-            (span, format!("expected at most {} values, aliases counted each time, found more", self.budget.nodes))
-        })?;
+        self.left = self
+            .left
+            .checked_sub(nodes)
+            .ok_or_else(|| (span, format!("expected at most {} values, aliases counted each time, found more", self.budget.nodes)))?;
         Ok(())
     }
 

@@ -94,7 +94,10 @@ fn quoted(out: &mut String, text: &str) {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            c if (c as u32) < 0x20 || (0x7f..0xa0).contains(&(c as u32)) || matches!(c as u32, 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff) => {
+            c if (c as u32) < 0x20
+                || (0x7f..0xa0).contains(&(c as u32))
+                || matches!(c as u32, 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff) =>
+            {
                 let _ = write!(out, "\\u{:04x}", c as u32);
             }
             c => out.push(c),

@@ -27,15 +27,35 @@ pub(in crate::fqir) enum Operand {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fqir) enum Function {
     /// Both aligned by a shift, added or subtracted, shifted, clipped.
-    Add { align_x: i32, align_y: i32, shift: i32, bits: u8, rounded: bool, subtract: bool },
+    Add {
+        align_x: i32,
+        align_y: i32,
+        shift: i32,
+        bits: u8,
+        rounded: bool,
+        subtract: bool,
+    },
     /// Multiplied, shifted, clipped.
-    Multiply { shift: i32, bits: u8, rounded: bool },
+    Multiply {
+        shift: i32,
+        bits: u8,
+        rounded: bool,
+    },
     /// Multiplied and shifted, not clipped.
-    MultiplyWide { shift: i32, rounded: bool },
+    MultiplyWide {
+        shift: i32,
+        rounded: bool,
+    },
     /// Negated and clipped.
-    Negate { bits: u8 },
+    Negate {
+        bits: u8,
+    },
     /// Shifted and clipped.
-    Shift { shift: i32, bits: u8, rounded: bool },
+    Shift {
+        shift: i32,
+        bits: u8,
+        rounded: bool,
+    },
     /// The larger one.
     Maximum,
     /// The smaller one.
@@ -139,7 +159,9 @@ impl Function {
                     each(x, y, |x, y| finish(shift(x, align_x).wrapping_add(shift(y, align_y))));
                 }
             }
-            Function::Multiply { shift: by, bits, rounded } => each(x, y, |x, y| saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits)),
+            Function::Multiply { shift: by, bits, rounded } => {
+                each(x, y, |x, y| saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits))
+            }
             Function::MultiplyWide { shift: by, rounded } => each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded)),
             Function::Negate { bits } => each(x, y, |x, _| saturate(x.wrapping_neg(), bits)),
             Function::Shift { shift: by, bits, rounded } => each(x, y, |x, _| saturate(rounded_shift(x, by, rounded), bits)),

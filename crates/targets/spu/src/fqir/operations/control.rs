@@ -59,7 +59,8 @@ impl<'p> At<'p, '_, '_> {
     /// The input of a body: a tensor of its own, since the body may assign to it.
     fn body_input(&mut self, callee: &'p Graph, index: usize, like: &Tensor, shape: Shape) -> Result<Tensor, Error> {
         let Some(declared) = callee.inputs.get(index) else {
-            let message = format!("expected at least {} inputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.inputs.len());
+            let message =
+                format!("expected at least {} inputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.inputs.len());
             return Err(at_node(&rules::SHAPE, self.node, message));
         };
         self.lowering.define(self.node, &declared.name, shape, stored(like), false)
@@ -67,7 +68,8 @@ impl<'p> At<'p, '_, '_> {
 
     fn body_output(&self, callee: &Graph, index: usize) -> Result<Tensor, Error> {
         let Some(declared) = callee.outputs.get(index) else {
-            let message = format!("expected at least {} outputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.outputs.len());
+            let message =
+                format!("expected at least {} outputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.outputs.len());
             return Err(at_node(&rules::SHAPE, self.node, message));
         };
         result(self.lowering, self.node, callee, &declared.name)
@@ -88,20 +90,30 @@ impl<'p> At<'p, '_, '_> {
             ["n_recurse", "n_sliced", "n_scope", "n_concat", "n_final"].map(|name| self.count(name, 0));
         let (recursed, sliced, scope, concatenated, finals) = (recursed?, sliced?, scope?, concatenated?, finals?);
         let ports = self.node.inputs.len() as u64;
-        if recursed.saturating_add(sliced).saturating_add(scope) > ports || concatenated.saturating_add(finals) > self.node.outputs.len() as u64 {
+        if recursed.saturating_add(sliced).saturating_add(scope) > ports
+            || concatenated.saturating_add(finals) > self.node.outputs.len() as u64
+        {
             return Err(self.wrong_constant(format!(
                 "expected a loop of {ports} inputs and {} outputs, found constants for {recursed} recursed, {sliced} sliced, {scope} scope, {concatenated} concatenated and {finals} final ones",
                 self.node.outputs.len()
             )));
         }
         self.only_outputs((concatenated + finals) as usize)?;
-        let mut looped =
-            Loop { iterations, before: Vec::new(), slices: Vec::new(), body: Vec::new(), concatenated: Vec::new(), carried: Vec::new(), after: Vec::new() };
+        let mut looped = Loop {
+            iterations,
+            before: Vec::new(),
+            slices: Vec::new(),
+            body: Vec::new(),
+            concatenated: Vec::new(),
+            carried: Vec::new(),
+            after: Vec::new(),
+        };
         self.lowering.nested += 1;
         let outer = self.lowering.iterations;
         self.lowering.iterations = outer.saturating_mul(iterations);
         let mut inputs = Vec::new();
-        let (reversed, blocks) = (self.flags("reverse_sliced", sliced)?, if sliced > 0 { self.integers("block_size_sliced")? } else { Vec::new() });
+        let (reversed, blocks) =
+            (self.flags("reverse_sliced", sliced)?, if sliced > 0 { self.integers("block_size_sliced")? } else { Vec::new() });
         for index in 0..recursed {
             let from = self.input(&format!("x_recurse_{index}"))?;
             let to = self.body_input(callee, inputs.len(), &from, from.shape.clone())?;
@@ -188,7 +200,10 @@ impl<'p> At<'p, '_, '_> {
         let (period, phase) = (self.count("n", 1)?, self.integer("k")?);
         let (inputs, outputs) = (self.count("num_inputs", 0)?, self.count("num_outputs", 0)?);
         if inputs > self.node.inputs.len() as u64 || outputs != self.node.outputs.len() as u64 {
-            let message = format!("expected {} outputs of strided_subgraph and its inputs, found constants for {outputs} and {inputs}", self.node.outputs.len());
+            let message = format!(
+                "expected {} outputs of strided_subgraph and its inputs, found constants for {outputs} and {inputs}",
+                self.node.outputs.len()
+            );
             return Err(self.wrong_constant(message));
         }
         let mut body = Vec::new();

@@ -63,7 +63,8 @@ impl At<'_, '_, '_> {
                 let first = self.dimension("dim0", first, x.shape.len())?;
                 let second = self.dimension("dim1", second, x.shape.len())?;
                 if x.shape.len() != 2 || first == second {
-                    let message = format!("expected a matrix and its two dimensions in transpose, found {} and {first}, {second}", times(&x.shape));
+                    let message =
+                        format!("expected a matrix and its two dimensions in transpose, found {} and {first}, {second}", times(&x.shape));
                     return Err(self.wrong_shape(message));
                 }
                 let out = self.output_like(0, &x, smallvec![x.shape[1], x.shape[0]])?;
@@ -129,14 +130,20 @@ impl At<'_, '_, '_> {
 
     pub(super) fn join(&mut self, name: &str) -> Result<Vec<Action>, Error> {
         let parts = self.numbered("x")?;
-        let Some(first) = parts.first().cloned() else { return Err(self.wrong_shape(format!("expected inputs x0, x1, … of {name}, found none"))) };
+        let Some(first) = parts.first().cloned() else {
+            return Err(self.wrong_shape(format!("expected inputs x0, x1, … of {name}, found none")));
+        };
         let bits = parts.iter().map(stored).fold((0, 0), larger);
         let stacked = name == "stack";
         let dimensions = first.shape.len() + usize::from(stacked);
         let d = self.dimension("dim", self.integer("dim")?, dimensions)?;
         let without = |t: &Tensor| t.shape.iter().enumerate().filter(|(at, _)| stacked || *at != d).map(|(_, n)| *n).collect::<Shape>();
         if let Some(other) = parts.iter().find(|t| t.shape.len() != first.shape.len() || without(t) != without(&first)) {
-            return Err(self.wrong_shape(format!("expected equal shapes in {name}, found {} and {}", times(&first.shape), times(&other.shape))));
+            return Err(self.wrong_shape(format!(
+                "expected equal shapes in {name}, found {} and {}",
+                times(&first.shape),
+                times(&other.shape)
+            )));
         }
         let mut shape = first.shape.clone();
         if stacked {

@@ -93,7 +93,11 @@ impl At<'_, '_, '_> {
                     *common = *length;
                 } else if *length != 1 && *length != *common {
                     let shapes: Vec<String> = tensors.iter().map(|t| times(&t.shape)).collect();
-                    return Err(self.wrong_shape(format!("expected operands of {} of fitting shapes, found {}", self.name(), shapes.join(" and "))));
+                    return Err(self.wrong_shape(format!(
+                        "expected operands of {} of fitting shapes, found {}",
+                        self.name(),
+                        shapes.join(" and ")
+                    )));
                 }
             }
         }
@@ -126,7 +130,18 @@ impl At<'_, '_, '_> {
         self.only_outputs(1)?;
         let out = self.output(0, shape, (bits, bits))?;
         let count = |n: Option<u64>| n.unwrap_or(1) as usize;
-        Ok(Action::Matrix(Matrix { x, y, rows: count(rows), inner: inner as usize, columns: count(columns), bias, out, shift, bits, rounded }))
+        Ok(Action::Matrix(Matrix {
+            x,
+            y,
+            rows: count(rows),
+            inner: inner as usize,
+            columns: count(columns),
+            bias,
+            out,
+            shift,
+            bits,
+            rounded,
+        }))
     }
 
     /// How a bias goes along the result: a vector goes down the rows of a matrix.
@@ -158,8 +173,13 @@ impl At<'_, '_, '_> {
 
     pub(super) fn gmac(&mut self) -> Result<Action, Error> {
         let (xs, ys, immediate_xs) = (self.numbered("x_vv_")?, self.numbered("y_vv_")?, self.numbered("x_vi_")?);
-        let (shifts, immediate_shifts, immediates) = (self.integers("shamts_vv")?, self.integers("shamts_vi")?, self.integers("immediates_vi")?);
-        if xs.len() != ys.len() || xs.len() != shifts.len() || immediate_xs.len() != immediate_shifts.len() || immediate_xs.len() != immediates.len() {
+        let (shifts, immediate_shifts, immediates) =
+            (self.integers("shamts_vv")?, self.integers("shamts_vi")?, self.integers("immediates_vi")?);
+        if xs.len() != ys.len()
+            || xs.len() != shifts.len()
+            || immediate_xs.len() != immediate_shifts.len()
+            || immediate_xs.len() != immediates.len()
+        {
             let message = format!(
                 "expected as many shifts and factors as products, found {} and {} vectors with {} shifts, {} vectors with {} immediates and {} shifts",
                 xs.len(),
@@ -243,7 +263,8 @@ impl At<'_, '_, '_> {
         let reach = (kernel.1 - 1).saturating_mul(dilation.1);
         let positions = bands.saturating_add(padding.saturating_mul(2)).checked_sub(reach + 1).map_or(0, |room| room / stride + 1);
         if positions == 0 {
-            return Err(self.wrong_shape(format!("expected a kernel that fits {bands} bands with padding {padding}, found a reach of {}", reach + 1)));
+            return Err(self
+                .wrong_shape(format!("expected a kernel that fits {bands} bands with padding {padding}, found a reach of {}", reach + 1)));
         }
         let (shift, bits) = (self.shift_of("shamt_bwred")?, self.bits_of("bw")?);
         let bias = match bias {
@@ -283,7 +304,8 @@ impl At<'_, '_, '_> {
         let bits = larger(stored(tensor), stored(with));
         let kept = self.lowering.define(self.node, name, tensor.shape.clone(), bits, false)?;
         if kept.buffer != tensor.buffer {
-            return self.unsupported(&format!("{} with a {port} that is an input or a parameter is not supported: it must be state", self.name()));
+            return self
+                .unsupported(&format!("{} with a {port} that is an input or a parameter is not supported: it must be state", self.name()));
         }
         Ok(kept)
     }
