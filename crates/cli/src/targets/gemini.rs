@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::npy;
 use chipless_gemini::{Arrays, Data, Dialect, Machine, Network, WeightData, replay};
+use chipless_kernels::cast::decode_f64;
 use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
 use chipless_sim::Timeline;
 use std::cell::OnceCell;
@@ -115,7 +116,7 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
         let array = |path: Option<PathBuf>| match path {
             Some(path) => {
                 let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
-                npy::numbers(&bytes).map_err(|error| Failure::unusable(path.display(), error))
+                numbers(&bytes).map_err(|error| Failure::unusable(path.display(), error))
             }
             None => Ok(Vec::new()),
         };
@@ -128,6 +129,15 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
         all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
     }
     Ok(all)
+}
+
+/// The numbers of an array of any type and shape.
+fn numbers(file: &[u8]) -> Result<Vec<f64>, String> {
+    let (element, shape) = npy::describe(file)?;
+    let bytes = npy::read(file, element, &shape)?;
+    let mut numbers = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
+    decode_f64(element, &bytes, &mut numbers).map_err(|error| error.to_string())?;
+    Ok(numbers)
 }
 
 /// Reads a trace.
