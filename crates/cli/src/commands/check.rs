@@ -122,8 +122,8 @@ fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Fini
     match Target::recognize(&bytes) {
         Some(target) => {
             file.target = Some(target);
-            let checked =
-                target.with_document(Source { path: &file.path, bytes: &bytes }, lowering, |document| check_program(document, lowering, runtime));
+            let checked = target
+                .with_document(Source { path: &file.path, bytes: &bytes }, lowering, |document| check_program(document, lowering, runtime));
             (file.findings, file.exit) = match checked {
                 Ok(checked) => checked?,
                 Err(findings) => (findings, Exit::Unusable),

@@ -230,7 +230,16 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, facts: self.document.facts(self.lowering, self.program, timeline)?, seed, notes, wall_ms };
+        let run = Run {
+            file: &self.opened.path,
+            program: self.program,
+            timeline,
+            outputs,
+            facts: self.document.facts(self.lowering, self.program, timeline)?,
+            seed,
+            notes,
+            wall_ms,
+        };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

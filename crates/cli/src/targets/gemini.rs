@@ -156,7 +156,10 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
             None => Ok(Vec::new()),
         };
         let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
-            return Err(Failure::unusable(directory.display(), format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none")));
+            return Err(Failure::unusable(
+                directory.display(),
+                format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none"),
+            ));
         };
         all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
     }

@@ -23,7 +23,8 @@ pub(crate) enum Target {
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a schedule (JSON) of Gemini, SET or IR-tiling";
+    pub(crate) const EXPECTED: &str =
+        "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a schedule (JSON) of Gemini, SET or IR-tiling";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {

@@ -118,7 +118,8 @@ impl Schedule {
                 if let Some((bounds, bytes)) = weight.transfers.first().and_then(|id| boxes.get(id)) {
                     let part = Bounds { lower: weight.bounds.lower, upper: weight.bounds.upper };
                     let share = bytes / bounds.shape()[1].max(1) * part.shape()[1];
-                    weight.bounds = Bounds { lower: with_channels(bounds.lower, part.lower[1]), upper: with_channels(bounds.upper, part.upper[1]) };
+                    weight.bounds =
+                        Bounds { lower: with_channels(bounds.lower, part.lower[1]), upper: with_channels(bounds.upper, part.upper[1]) };
                     weight.size = Some(share);
                 }
             }
@@ -236,7 +237,8 @@ fn place(core: &mut Core, addressed: bool) -> u64 {
                 *numbers.entry(key).or_insert(next)
             })
             .collect();
-        let mut spans: BTreeMap<u32, (u64, u64)> = resident.iter().filter(|(id, _)| ids.contains(id)).map(|(id, span)| (*id, *span)).collect();
+        let mut spans: BTreeMap<u32, (u64, u64)> =
+            resident.iter().filter(|(id, _)| ids.contains(id)).map(|(id, span)| (*id, *span)).collect();
         for (tensor, id) in workload.buffer.iter_mut().zip(ids) {
             tensor.tensor_id = Some(id);
             tensor.newly_added = (tensor.kind != TensorKind::Ofmap).then(|| !resident.contains_key(&id));

@@ -105,7 +105,8 @@ fn interface(schedule: &Schedule) -> (Vec<TensorInfo>, Vec<TensorInfo>) {
     for (_, workload) in schedule.workloads() {
         for piece in &workload.ofmaps {
             if stored.contains(&piece.transfer) && !again.contains(&piece.transfer) {
-                let bits = if workload.ofmap_size.is_some_and(|size| size >= workload.bounds.elements().saturating_mul(2)) { 16 } else { 8 };
+                let bits =
+                    if workload.ofmap_size.is_some_and(|size| size >= workload.bounds.elements().saturating_mul(2)) { 16 } else { 8 };
                 let bits = if schedule.dialect == Dialect::Spec { bits } else { 8 };
                 let (bounds, _) = outputs.entry(workload.layer).or_insert((workload.bounds, bits));
                 bounds.upper = std::array::from_fn(|d| bounds.upper[d].max(workload.bounds.upper[d]));

@@ -5,8 +5,8 @@ use crate::read::{Error, text};
 use crate::rules::reading as rules;
 use chipless_model::{Limits, Place};
 use indexmap::IndexMap;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 

@@ -146,7 +146,8 @@ impl Operation {
         if !usable.contains(&output) {
             return Err(what(&format!("outputs of type {output} are not supported")));
         }
-        let kind = if weights { convolution(layer, operands[0].element, &element)? } else { Kind::Vector(vector(layer).map_err(|e| what(&e))?) };
+        let kind =
+            if weights { convolution(layer, operands[0].element, &element)? } else { Kind::Vector(vector(layer).map_err(|e| what(&e))?) };
         let [kernel, stride] = [layer.kernel_size.or(layer.pool_size), layer.stride].map(|v| v.unwrap_or([1, 1]));
         let padding = layer.padding.unwrap_or_default();
         if kernel.iter().chain(&stride).any(|v| *v == 0 || *v > MOST) || padding.iter().any(|p| *p > MOST) {

@@ -125,16 +125,28 @@ impl Map {
             let address = self.height / 4 * part;
             let _ = writeln!(svg, r#"<text x="{}" y="{:.1}" text-anchor="end">{address:#x}</text>"#, left - 6.0, y(address) + 4.0);
             let at = Time(self.end.0 / 4 * part);
-            let _ = writeln!(svg, r#"<text x="{:.1}" y="{}" text-anchor="middle">{}</text>"#, x(at), above + HEIGHT + 16.0, self.cycles / 4 * part);
+            let _ = writeln!(
+                svg,
+                r#"<text x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
+                x(at),
+                above + HEIGHT + 16.0,
+                self.cycles / 4 * part
+            );
         }
-        let _ = writeln!(svg, r#"<text x="{left}" y="{}">cycles; weights blue, inputs green, results on their way out orange</text>"#, above + HEIGHT + 36.0);
+        let _ = writeln!(
+            svg,
+            r#"<text x="{left}" y="{}">cycles; weights blue, inputs green, results on their way out orange</text>"#,
+            above + HEIGHT + 36.0
+        );
         svg.push_str("</svg>\n");
         svg
     }
 
     fn text(&self, title: &str) -> String {
         let mut cells = vec![[' '; COLUMNS]; LINES];
-        let scale = |value: u64, whole: u64, count: usize| (u128::from(value) * count as u128 / u128::from(whole.max(1))).min(count as u128) as usize;
+        let scale = |value: u64, whole: u64, count: usize| {
+            (u128::from(value) * count as u128 / u128::from(whole.max(1))).min(count as u128) as usize
+        };
         for tensor in &self.tensors {
             let from = scale(tensor.start.0, self.end.0, COLUMNS).min(COLUMNS - 1);
             let to = scale(tensor.end.0, self.end.0, COLUMNS).clamp(from + 1, COLUMNS);
@@ -151,7 +163,13 @@ impl Map {
             let _ = writeln!(text, "{address:>10x} │{}", cells.iter().collect::<String>().trim_end());
         }
         let _ = writeln!(text, "{:>10} └{}", "", "─".repeat(COLUMNS));
-        let _ = writeln!(text, "{:>10}  0{:>width$} cycles; w weights, i inputs, o results on their way out", "", self.cycles, width = COLUMNS - 1);
+        let _ = writeln!(
+            text,
+            "{:>10}  0{:>width$} cycles; w weights, i inputs, o results on their way out",
+            "",
+            self.cycles,
+            width = COLUMNS - 1
+        );
         text
     }
 }
@@ -165,7 +183,13 @@ fn colour(kind: TensorKind) -> &'static str {
 }
 
 fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
-    let title = format!("Mesh of {} x {} cores: {} byte-hops, busiest link {} bytes", mesh.columns, mesh.rows, traffic.byte_hops(), traffic.busiest());
+    let title = format!(
+        "Mesh of {} x {} cores: {} byte-hops, busiest link {} bytes",
+        mesh.columns,
+        mesh.rows,
+        traffic.byte_hops(),
+        traffic.busiest()
+    );
     let pitch = 120.0;
     let mut svg = head(f64::from(mesh.columns) * pitch + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
     let centre = |(x, y): (u32, u32)| (20.0 + (f64::from(x) + 0.5) * pitch, 50.0 + (f64::from(y) + 0.5) * pitch);
@@ -216,16 +240,14 @@ fn head(width: f64, height: f64, title: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control())
-        .fold(String::with_capacity(text.len()), |mut out, c| {
-            match c {
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '&' => out.push_str("&amp;"),
-                '"' => out.push_str("&quot;"),
-                _ => out.push(c),
-            }
-            out
-        })
+    text.chars().filter(|c| !c.is_control()).fold(String::with_capacity(text.len()), |mut out, c| {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+        out
+    })
 }

@@ -17,7 +17,13 @@ pub(crate) fn place(text: &str, offset: usize) -> Place {
 pub(crate) fn places(text: &str, mut offsets: Vec<usize>) -> HashMap<usize, Place> {
     offsets.sort_unstable();
     offsets.dedup();
-    let mut walk = Walk { reader: Reader::new(text, 0), path: String::new(), left: offsets.into_iter().peekable(), line: (0, 1, 0), found: HashMap::new() };
+    let mut walk = Walk {
+        reader: Reader::new(text, 0),
+        path: String::new(),
+        left: offsets.into_iter().peekable(),
+        line: (0, 1, 0),
+        found: HashMap::new(),
+    };
     // Stops at the last offset, which is no fault.
     let _ = walk.value(0);
     walk.found

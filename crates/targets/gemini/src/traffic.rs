@@ -75,8 +75,8 @@ impl Mesh {
 
     /// The links of a route, along the row and then along the column.
     fn route(&self, (x0, y0): Position, (x, y): Position) -> impl Iterator<Item = usize> + '_ {
-        let row = (x0.min(x)..x0.max(x))
-            .map(move |column| if x > x0 { self.link((column, y0), 0) } else { self.link((column + 1, y0), 1) });
+        let row =
+            (x0.min(x)..x0.max(x)).map(move |column| if x > x0 { self.link((column, y0), 0) } else { self.link((column + 1, y0), 1) });
         let column = (y0.min(y)..y0.max(y)).map(move |row| if y > y0 { self.link((x, row), 2) } else { self.link((x, row + 1), 3) });
         row.chain(column)
     }

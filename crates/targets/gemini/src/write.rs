@@ -1,6 +1,9 @@
 //! Writes a schedule in the spec's dialect.
 
-use crate::schedule::{At, Bounds, Destination, DramIn, DramOut, Peer, PeTile, Schedule, Tensor, TensorKind, Tile, Unknown, WeightSource, WeightTensor, Workload};
+use crate::schedule::{
+    At, Bounds, Destination, DramIn, DramOut, PeTile, Peer, Schedule, Tensor, TensorKind, Tile, Unknown, WeightSource, WeightTensor,
+    Workload,
+};
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
 

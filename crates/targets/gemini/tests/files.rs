@@ -153,7 +153,9 @@ const FAULTS: &[Fault] = &[
     }),
     ("gemini-ifmap-missing", |s| with(s, any)["buffer"] = json!([])),
     ("gemini-tile-cover", |s| with(s, any)["tile_info"] = json!({})),
-    ("gemini-tile", |s| with(s, |w| w["tile_info"]["tile_num_0"]["loop_order"].is_string())["tile_info"]["tile_num_0"]["loop_order"] = json!("KNHZ")),
+    ("gemini-tile", |s| {
+        with(s, |w| w["tile_info"]["tile_num_0"]["loop_order"].is_string())["tile_info"]["tile_num_0"]["loop_order"] = json!("KNHZ")
+    }),
 ];
 
 #[test]

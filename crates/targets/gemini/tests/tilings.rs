@@ -69,8 +69,10 @@ fn the_way_through_memory_makes_no_difference() {
 
 #[test]
 fn every_layer_that_reaches_dram_is_an_output() {
-    let names: Vec<String> =
-        outputs(&Plan { through_dram: true, columns: 2, ..Plan::default() }, WeightData::Seeded(1)).into_iter().map(|(name, _)| name).collect();
+    let names: Vec<String> = outputs(&Plan { through_dram: true, columns: 2, ..Plan::default() }, WeightData::Seeded(1))
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     assert_eq!(names, ["Add_3", "Conv_0", "Conv_2", "Conv_last", "MaxPool_1"]);
 }
 
@@ -82,7 +84,10 @@ fn a_convolution_is_what_its_definition_says() {
     let mut arrays = HashMap::new();
     for (name, k, c, taps) in [("Conv_0", k, c, 9), ("Conv_2", k, k, 1), ("Conv_last", k + 8, k, 9)] {
         let weight = (0..k * c * taps).map(|i| f64::from((i * 37 % 255) as u8 as i8)).collect();
-        arrays.insert(name.to_owned(), Arrays { weight, k: (0..k).map(|i| 1.0 + i as f64 / 64.0).collect(), b: (0..k).map(|i| i as f64 * 5.0 - 30.0).collect() });
+        arrays.insert(
+            name.to_owned(),
+            Arrays { weight, k: (0..k).map(|i| 1.0 + i as f64 / 64.0).collect(), b: (0..k).map(|i| i as f64 * 5.0 - 30.0).collect() },
+        );
     }
     let found = outputs(&plan, WeightData::Given(&arrays));
     let found = &found.iter().find(|(name, _)| name == "Conv_0").expect("an output").1;

@@ -8,8 +8,8 @@ use super::{Assembly, Instruction, Unit};
 use crate::machine::Machine;
 use crate::{bytes, schedule::Bounds};
 use chipless_model::{
-    Access, Action, Condition, Demand, Fault, Kernel, Location, Piece, Program, Queue, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId,
-    SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Demand, Fault, Kernel, Location, Piece, Program, Queue, Resource, ResourceId, Signal, Span, Storage, Sync,
+    SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -46,7 +46,8 @@ struct State {
 impl Assembly {
     /// The program of a core. Times are those of the trace; without one they are estimated from tiles and bytes.
     pub fn lower(&self, machine: &Machine) -> Program<'static> {
-        let mut program = Program { target: "gemini", name: if self.is_trace() { "trace" } else { "assembly" }.to_owned(), ..Program::default() };
+        let mut program =
+            Program { target: "gemini", name: if self.is_trace() { "trace" } else { "assembly" }.to_owned(), ..Program::default() };
         let part = program.parts.push("assembly".to_owned());
         let rate = machine.dram_rate(1);
         let dram = program.resources.push(Resource { name: "DRAM".to_owned(), capacity: rate, per_transfer: rate });
@@ -165,7 +166,9 @@ fn dram_bytes(instruction: &Instruction) -> u64 {
         // The width of activations is set by lda_cfg; 8 bits are the least.
         "lda_mov" | "sta_mov" => shape("Tile").map_or(0, |tile| bytes::feature_map(&bounds(&tile), 8, 8)),
         "ldw_mov" => shape("Wsize").map_or(0, |w| weights(w)),
-        "lw_mov" if instruction.parameters.get("SS").and_then(super::Literal::integer) == Some(1) => shape("Wsize").map_or(0, |w| weights(w)),
+        "lw_mov" if instruction.parameters.get("SS").and_then(super::Literal::integer) == Some(1) => {
+            shape("Wsize").map_or(0, |w| weights(w))
+        }
         _ => 0,
     }
 }

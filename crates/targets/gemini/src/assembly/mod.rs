@@ -215,7 +215,11 @@ impl Assembly {
         unbalanced
             .map(|((from, to), (given, taken, line))| {
                 let rule = if taken > given { &rules::TOKEN_MISSING } else { &rules::TOKEN_LEFT };
-                let message = format!("expected as many tokens taken as given from {} to {}, found {given} given and {taken} taken", from.name(), to.name());
+                let message = format!(
+                    "expected as many tokens taken as given from {} to {}, found {given} given and {taken} taken",
+                    from.name(),
+                    to.name()
+                );
                 rule.at(Place::file().at(format!("line {line}")), message)
             })
             .collect()

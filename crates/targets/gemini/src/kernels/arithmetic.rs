@@ -111,7 +111,8 @@ fn assemble<T: Copy + Default>(
         found += common.elements();
     }
     if found < bounds.elements() {
-        let message = format!("needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2", bounds.elements());
+        let message =
+            format!("needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2", bounds.elements());
         return Err(Fault::program(message));
     }
     Ok(elements)

@@ -19,14 +19,19 @@ pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
         (None, None, None) => return,
     };
     if u64::from(cut) > batch {
-        findings.report(&rules::BATCH_CUT, At(0), || format!("expected top_batch_cut of at most {batch}, the batch of {source}, found {cut}"));
+        findings
+            .report(&rules::BATCH_CUT, At(0), || format!("expected top_batch_cut of at most {batch}, the batch of {source}, found {cut}"));
     } else if batch % u64::from(cut) != 0 {
-        findings.report(&rules::BATCH_UNEVEN, At(0), || format!("expected top_batch_cut to divide {batch}, the batch of {source}, found {cut}"));
+        findings.report(&rules::BATCH_UNEVEN, At(0), || {
+            format!("expected top_batch_cut to divide {batch}, the batch of {source}, found {cut}")
+        });
     }
     if let Some(made) = made
         && made > batch
     {
         let at = lint.schedule.workloads().find(|(_, w)| u64::from(w.bounds.upper[0]) + 1 > batch).map_or(At(0), |(_, w)| w.at);
-        findings.report(&rules::BATCH_CUT, at, || format!("expected workloads within the batch of {batch}, that of {source}, found image {}", made - 1));
+        findings.report(&rules::BATCH_CUT, at, || {
+            format!("expected workloads within the batch of {batch}, that of {source}, found image {}", made - 1)
+        });
     }
 }

@@ -85,12 +85,15 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_box() -> impl Strategy<Value = Bounds> {
-        proptest::array::uniform4((0u32..4, 0u32..4)).prop_map(|c| Bounds { lower: c.map(|(a, b)| a.min(b)), upper: c.map(|(a, b)| a.max(b)) })
+        proptest::array::uniform4((0u32..4, 0u32..4))
+            .prop_map(|c| Bounds { lower: c.map(|(a, b)| a.min(b)), upper: c.map(|(a, b)| a.max(b)) })
     }
 
     fn cells(b: &Bounds) -> impl Iterator<Item = [u32; 4]> + use<> {
         let b = *b;
-        (0..256u32).map(|i| [i & 3, i >> 2 & 3, i >> 4 & 3, i >> 6]).filter(move |c| (0..4).all(|d| b.lower[d] <= c[d] && c[d] <= b.upper[d]))
+        (0..256u32)
+            .map(|i| [i & 3, i >> 2 & 3, i >> 4 & 3, i >> 6])
+            .filter(move |c| (0..4).all(|d| b.lower[d] <= c[d] && c[d] <= b.upper[d]))
     }
 
     proptest! {

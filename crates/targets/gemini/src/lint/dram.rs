@@ -13,9 +13,12 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     for entry in &lint.schedule.dram_in {
         for id in entry.related.iter().flatten() {
             match outs.get(id) {
-                None => findings.report(&rules::RELATED, entry.at, || format!("expected related_ofmap to name an `out` entry, found {id}, which is none")),
+                None => findings.report(&rules::RELATED, entry.at, || {
+                    format!("expected related_ofmap to name an `out` entry, found {id}, which is none")
+                }),
                 Some(out) if !out.related.iter().flatten().any(|back| *back == entry.transfer) => {
-                    let message = || format!("expected transfer {id} to name transfer {} in related_ifmap, found it does not", entry.transfer);
+                    let message =
+                        || format!("expected transfer {id} to name transfer {} in related_ifmap, found it does not", entry.transfer);
                     findings.report_with(&rules::RELATED_ONE_SIDED, entry.at, message, Some((out.at, "the read")));
                 }
                 Some(_) => {}
@@ -132,7 +135,9 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
     let mut places: Vec<(u32, Access, At)> = Vec::with_capacity(total);
     let mut known: HashSet<(u32, Access)> = HashSet::with_capacity(total);
     let mut place = |order: Option<u32>, access: Access, at: At, findings: &mut Findings| match order {
-        None => findings.report(&rules::QUEUE, at, || "expected tensor_order of a tensor that crosses the edge to DRAM, found none".to_owned()),
+        None => {
+            findings.report(&rules::QUEUE, at, || "expected tensor_order of a tensor that crosses the edge to DRAM, found none".to_owned())
+        }
         Some(order) => {
             if known.insert((order, access)) {
                 places.push((order, access, at));
@@ -175,7 +180,8 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
                 Access::Load(id) => format!("the load of transfer {id}"),
                 Access::Store(id) => format!("the store of transfer {id}"),
             };
-            let message = || format!("expected a place in the DRAM queue for each transfer, found {} for both {} and {}", a.0, name(a.1), name(b.1));
+            let message =
+                || format!("expected a place in the DRAM queue for each transfer, found {} for both {} and {}", a.0, name(a.1), name(b.1));
             findings.report_with(&rules::QUEUE, b.2, message, Some((a.2, "the other transfer")));
         }
     }

@@ -35,7 +35,8 @@ impl Index {
                 readers.extend(read_by(workload).map(|transfer| (transfer, position)));
             }
         }
-        let mut stores: Vec<(u32, u32)> = schedule.dram_in.iter().enumerate().map(|(index, entry)| (entry.transfer, index as u32)).collect();
+        let mut stores: Vec<(u32, u32)> =
+            schedule.dram_in.iter().enumerate().map(|(index, entry)| (entry.transfer, index as u32)).collect();
         makers.sort_unstable();
         readers.sort_unstable();
         readers.dedup();

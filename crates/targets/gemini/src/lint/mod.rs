@@ -151,7 +151,8 @@ impl Findings {
 
     /// The findings, with the places of all of them found in one pass over the text.
     fn done(self, text: &str) -> Vec<Finding> {
-        let offsets: Vec<usize> = self.kept.iter().flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)]).flatten().map(|at| at.0 as usize).collect();
+        let offsets: Vec<usize> =
+            self.kept.iter().flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)]).flatten().map(|at| at.0 as usize).collect();
         let places = place::places(text, offsets);
         let place = |at: At| places.get(&(at.0 as usize)).cloned().unwrap_or_default();
         let mut findings: Vec<Finding> = self

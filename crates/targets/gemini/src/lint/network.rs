@@ -58,7 +58,9 @@ fn one(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findin
     let matrix = is_matrix(layer);
     if (unit == LayerType::Pe) != matrix {
         let want = if matrix { "pe" } else { "vp or dt" };
-        findings.report(&rules::LAYER_UNIT, workload.at, || format!("expected {want} for the operation {}, found {}", layer.operation, unit.name()));
+        findings.report(&rules::LAYER_UNIT, workload.at, || {
+            format!("expected {want} for the operation {}, found {}", layer.operation, unit.name())
+        });
     }
     if matrix && let Some(weight) = workload.weight.as_ref().filter(|w| !w.from_ofmap && lint.spec) {
         let shape = layer.input_shape.get(1).map(Vec::as_slice).unwrap_or_default();
@@ -119,7 +121,9 @@ fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
         let Some(shape) = layer.input_shape.get(if elementwise { index } else { 0 }) else { continue };
         let Some(all) = whole(shape) else { continue };
         if !all.contains(&ifmap.bounds) {
-            findings.report(&rules::LAYER_INPUT, ifmap.at, || format!("expected a box inside the layer's input, {all}, found {}", ifmap.bounds));
+            findings.report(&rules::LAYER_INPUT, ifmap.at, || {
+                format!("expected a box inside the layer's input, {all}, found {}", ifmap.bounds)
+            });
             continue;
         }
         let needed = if let (true, Some([rows, columns]), [_, _, height, width]) = (windowed, kernel, shape.as_slice()) {
@@ -138,7 +142,12 @@ fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
         for (d, (first, last)) in [2, 3].into_iter().zip(needed) {
             if u64::from(ifmap.bounds.lower[d]) > first || u64::from(ifmap.bounds.upper[d]) < last {
                 let what = if d == 2 { "rows" } else { "columns" };
-                let message = || format!("expected {what} {first} to {last}, which the output needs, found {} to {}", ifmap.bounds.lower[d], ifmap.bounds.upper[d]);
+                let message = || {
+                    format!(
+                        "expected {what} {first} to {last}, which the output needs, found {} to {}",
+                        ifmap.bounds.lower[d], ifmap.bounds.upper[d]
+                    )
+                };
                 findings.report(&rules::LAYER_INPUT, ifmap.at, message);
             }
         }

@@ -25,7 +25,10 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             names.push(format!("{} more", circle.nodes.len() - NAMED));
         }
         let stuck = circle.stuck;
-        format!("expected an order of all work, found that each of these must come before the next and the last before the first: {}; {stuck} workloads never start", names.join(", "))
+        format!(
+            "expected an order of all work, found that each of these must come before the next and the last before the first: {}; {stuck} workloads never start",
+            names.join(", ")
+        )
     };
     let place = |n: u32| graph.place(lint, n);
     findings.report_with(&DEADLOCK, place(head), message, rest.first().map(|n| (place(*n), "the next in the circle")));

@@ -14,7 +14,9 @@ fn ancestor(workload: &Workload, findings: &mut Findings) {
     let plain = |bounds: &Bounds, size: Option<u64>, what: &str, at: At, findings: &mut Findings| {
         let want = bounds.elements();
         if let Some(found) = size.filter(|found| *found != want) {
-            findings.report(&rules::SIZE, at, || format!("expected {} bits of {what} of shape {:?}, found {}", want * 8, bounds.shape(), found * 8));
+            findings.report(&rules::SIZE, at, || {
+                format!("expected {} bits of {what} of shape {:?}, found {}", want * 8, bounds.shape(), found * 8)
+            });
         }
     };
     plain(&workload.bounds, workload.ofmap_size, "the ofmap", workload.at, findings);
@@ -32,7 +34,8 @@ fn ancestor(workload: &Workload, findings: &mut Findings) {
 
 fn spec(workload: &Workload, findings: &mut Findings) {
     // The type of the output is not said, only its size: it must be that of 8 or of 16 bits.
-    let fits = |bounds: &Bounds, size: u64| [8, 16].into_iter().find(|bits| bytes::feature_map(bounds, bytes::usual_align(*bits), *bits) == size);
+    let fits =
+        |bounds: &Bounds, size: u64| [8, 16].into_iter().find(|bits| bytes::feature_map(bounds, bytes::usual_align(*bits), *bits) == size);
     let width = workload.ofmap_size.and_then(|size| fits(&workload.bounds, size));
     if let (None, Some(size)) = (width, workload.ofmap_size) {
         let [one, two] = [8, 16].map(|bits| bytes::feature_map(&workload.bounds, bytes::usual_align(bits), bits));
@@ -86,7 +89,12 @@ fn feature_map(bounds: &Bounds, align: Option<u16>, bitwidth: Option<u8>, size: 
     }
     let want = bytes::feature_map(bounds, align, bits);
     if want != size {
-        let message = || format!("expected {want} bytes for {what} of shape {:?}, {bits} bits, channels aligned to {align}, found {size}", bounds.shape());
+        let message = || {
+            format!(
+                "expected {want} bytes for {what} of shape {:?}, {bits} bits, channels aligned to {align}, found {size}",
+                bounds.shape()
+            )
+        };
         findings.report(&rules::SIZE, at, message);
     }
 }

@@ -27,7 +27,13 @@ pub(super) fn check_core(core: &Core, findings: &mut Findings) {
             let Some(id) = tensor.tensor_id else { continue };
             let Some((seen, old)) = last.insert(id, (index, tensor)) else { continue };
             if seen + 1 < index {
-                let message = || format!("expected tensor {id} in every snapshot up to workload {}, found it missing from workload {} on", workload.id, core.workloads.get(seen + 1).map_or(0, |w| w.id));
+                let message = || {
+                    format!(
+                        "expected tensor {id} in every snapshot up to workload {}, found it missing from workload {} on",
+                        workload.id,
+                        core.workloads.get(seen + 1).map_or(0, |w| w.id)
+                    )
+                };
                 findings.report_with(&rules::BACK, tensor.at, message, Some((old.at, "where it was last")));
             }
         }
@@ -45,7 +51,9 @@ fn regions(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     }
     let end = lint.schedule.buffer_size.unwrap_or(u64::MAX);
     for [first, last] in ring.iter().filter(|[first, last]| first >= last || *last > end) {
-        findings.report(&rules::RING, workload.at, || format!("expected a region inside the {end} bytes of the buffer, found [{first}, {last})"));
+        findings.report(&rules::RING, workload.at, || {
+            format!("expected a region inside the {end} bytes of the buffer, found [{first}, {last})")
+        });
     }
     let mut sorted: Vec<[u64; 2]> = ring.to_vec();
     sorted.sort_unstable();
@@ -84,7 +92,8 @@ fn addresses(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
             spans.push((first, last, index));
         }
         if high > end {
-            findings.report(&rules::L2_BOUNDS, tensor.at, || format!("expected an end of at most {end}, the size of the buffer, found {last}"));
+            findings
+                .report(&rules::L2_BOUNDS, tensor.at, || format!("expected an end of at most {end}, the size of the buffer, found {last}"));
         }
     }
     spans.retain(|(first, last, _)| first < last);
@@ -138,7 +147,11 @@ fn residents(lint: Lint<'_>, workload: &Workload, before: Option<&Workload>, fin
             } else if old.size != tensor.size {
                 changed("size", old.size.to_string(), tensor.size.to_string());
             } else if old.transfers != tensor.transfers || old.bounds != tensor.bounds || old.kind != tensor.kind {
-                changed("contents", format!("{} {:?}", old.bounds, &old.transfers[..]), format!("{} {:?}", tensor.bounds, &tensor.transfers[..]));
+                changed(
+                    "contents",
+                    format!("{} {:?}", old.bounds, &old.transfers[..]),
+                    format!("{} {:?}", tensor.bounds, &tensor.transfers[..]),
+                );
             }
         }
         late(lint, workload, tensor, findings);
@@ -157,7 +170,12 @@ fn late(lint: Lint<'_>, workload: &Workload, tensor: &Tensor, findings: &mut Fin
         // Both are in one list exactly if the workload is found there.
         let here = core.position(workload.id).and_then(|i| core.workloads.get(i)).is_some_and(|w| w.at == workload.at);
         if here && maker.id < workload.id {
-            let message = || format!("expected the tensor in the snapshots from workload {} on, which makes transfer {}, found it new in workload {}", maker.id, source.transfer, workload.id);
+            let message = || {
+                format!(
+                    "expected the tensor in the snapshots from workload {} on, which makes transfer {}, found it new in workload {}",
+                    maker.id, source.transfer, workload.id
+                )
+            };
             findings.report_with(&rules::LATE, tensor.at, message, Some((maker.at, "where it is made")));
         }
     }
@@ -183,7 +201,12 @@ fn inputs(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
         for &id in &ifmap.transfers {
             match holding(id) {
                 None => {
-                    let message = || format!("expected a tensor with transfer {id} in the snapshot of workload {}, which reads it, found none", workload.id);
+                    let message = || {
+                        format!(
+                            "expected a tensor with transfer {id} in the snapshot of workload {}, which reads it, found none",
+                            workload.id
+                        )
+                    };
                     findings.report(&schedule_rules::IFMAP_TENSOR, ifmap.at, message);
                 }
                 Some(tensor) if lint.spec && !same_frame(tensor, ifmap) => {
@@ -191,7 +214,12 @@ fn inputs(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
                     findings.report_with(&schedule_rules::IFMAP_TENSOR, ifmap.at, message, Some((tensor.at, "the tensor")));
                 }
                 Some(tensor) if lint.spec && (tensor.bitwidth, tensor.align) != (ifmap.bitwidth, ifmap.align) => {
-                    let message = || format!("expected the bit width and alignment of the tensor, {:?} and {:?}, found {:?} and {:?}", tensor.bitwidth, tensor.align, ifmap.bitwidth, ifmap.align);
+                    let message = || {
+                        format!(
+                            "expected the bit width and alignment of the tensor, {:?} and {:?}, found {:?} and {:?}",
+                            tensor.bitwidth, tensor.align, ifmap.bitwidth, ifmap.align
+                        )
+                    };
                     findings.report_with(&schedule_rules::IFMAP_TENSOR, ifmap.at, message, Some((tensor.at, "the tensor")));
                 }
                 Some(_) => {}

@@ -22,7 +22,8 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     let outside = |core: u32| u64::from(core) >= cores;
     let mut report = |core: u32, at: At| {
         if cores > 0 && outside(core) {
-            findings.report(&rules::CORE, at, || format!("expected a core of the {columns} x {rows} mesh, 0 to {}, found {core}", cores - 1));
+            findings
+                .report(&rules::CORE, at, || format!("expected a core of the {columns} x {rows} mesh, 0 to {}, found {core}", cores - 1));
         }
     };
     for core in &schedule.cores {

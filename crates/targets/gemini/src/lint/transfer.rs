@@ -21,7 +21,9 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         }
         let stored = !lint.index.stores(transfer).is_empty();
         if lint.index.readers(transfer).is_empty() && !stored {
-            findings.report(&rules::NO_READER, place(lint, first), || format!("expected a workload that reads transfer {transfer}, found none"));
+            findings.report(&rules::NO_READER, place(lint, first), || {
+                format!("expected a workload that reads transfer {transfer}, found none")
+            });
         }
     }
     for entry in &lint.schedule.dram_out {
@@ -48,7 +50,8 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             Maker::Dram(_) => None,
         });
         let Some((core, workload, Some(piece))) = maker else {
-            findings.report(&IN_SOURCE, entry.at, || format!("expected an ofmap that sends transfer {} to DRAM, found none", entry.transfer));
+            findings
+                .report(&IN_SOURCE, entry.at, || format!("expected an ofmap that sends transfer {} to DRAM, found none", entry.transfer));
             continue;
         };
         if !piece.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_))) {
@@ -57,9 +60,11 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         }
         if core != entry.core {
             let (named, made) = (lint.schedule.file_core(entry.core), lint.schedule.file_core(core));
-            findings.report(&IN_SOURCE, entry.at, || format!("expected core {made}, which makes transfer {}, found {named}", entry.transfer));
+            findings
+                .report(&IN_SOURCE, entry.at, || format!("expected core {made}, which makes transfer {}, found {named}", entry.transfer));
         } else if workload.id != entry.workload {
-            let message = || format!("expected workload {}, which makes transfer {}, found {}", workload.id, entry.transfer, entry.workload);
+            let message =
+                || format!("expected workload {}, which makes transfer {}, found {}", workload.id, entry.transfer, entry.workload);
             findings.report(&rules::DESTINATION, entry.at, message);
         }
         if let Some(named) = entry.layer.filter(|named| *named != workload.layer) {
@@ -68,10 +73,13 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             findings.report(&rules::SOURCE_LAYER, entry.at, message);
         }
         if entry.bounds.shape() != piece.bounds.shape() {
-            let message = || format!("expected a box of the shape {:?}, that of the ofmap, found {:?}", piece.bounds.shape(), entry.bounds.shape());
+            let message =
+                || format!("expected a box of the shape {:?}, that of the ofmap, found {:?}", piece.bounds.shape(), entry.bounds.shape());
             findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
         } else if lint.spec && !workload.bounds.contains(&entry.bounds) {
-            findings.report(&IN_SOURCE, entry.at, || format!("expected a box inside that of the workload, {}, found {}", workload.bounds, entry.bounds));
+            findings.report(&IN_SOURCE, entry.at, || {
+                format!("expected a box inside that of the workload, {}, found {}", workload.bounds, entry.bounds)
+            });
         }
     }
 }
@@ -79,7 +87,9 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
 fn place(lint: Lint<'_>, maker: Maker) -> At {
     match maker {
         Maker::Dram(index) => lint.schedule.dram_out.get(index as usize).map_or(At(0), |entry| entry.at),
-        Maker::Workload(position, piece) => at(lint.schedule, position).and_then(|(_, w)| w.ofmaps.get(piece as usize)).map_or(At(0), |p| p.at),
+        Maker::Workload(position, piece) => {
+            at(lint.schedule, position).and_then(|(_, w)| w.ofmaps.get(piece as usize)).map_or(At(0), |p| p.at)
+        }
     }
 }
 
@@ -94,11 +104,14 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
         let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload) else { continue };
         let file_core = schedule.file_core(core);
         let Some(found) = schedule.core(core).and_then(|c| c.workloads.get(c.position(workload)?)) else {
-            findings.report(&rules::NO_DESTINATION, piece, || format!("expected workload {workload} on core {file_core}, found no such workload"));
+            findings.report(&rules::NO_DESTINATION, piece, || {
+                format!("expected workload {workload} on core {file_core}, found no such workload")
+            });
             continue;
         };
         if let Some(named) = destination.layer.filter(|named| lint.spec && *named != found.layer) {
-            let message = || format!("expected the layer {} of workload {workload}, found {}", schedule.name(found.layer), schedule.name(named));
+            let message =
+                || format!("expected the layer {} of workload {workload}, found {}", schedule.name(found.layer), schedule.name(named));
             findings.report_with(&rules::DESTINATION, piece, message, Some((found.at, "the destination")));
         }
         if !reader(core, workload) {
@@ -111,7 +124,8 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
         // Weights that stay are used by later workloads, too.
         let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && (weight || d.workload == Some(workload.id)));
         if !named {
-            let message = || format!("expected {} among the destinations of transfer {transfer}, found it is not", lint.label(core, workload));
+            let message =
+                || format!("expected {} among the destinations of transfer {transfer}, found it is not", lint.label(core, workload));
             findings.report_with(&rules::DESTINATION, piece, message, Some((workload.at, "the reader")));
         }
     }
@@ -121,7 +135,13 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
 fn stored(lint: Lint<'_>, core: &Core, workload: &Workload, piece: &Ofmap, findings: &mut Findings) {
     let to_dram = piece.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_)));
     if to_dram && lint.index.stores(piece.transfer).is_empty() {
-        let message = || format!("expected an `in` entry of transfer {}, which {} sends to DRAM, found none", piece.transfer, lint.label(core.id, workload));
+        let message = || {
+            format!(
+                "expected an `in` entry of transfer {}, which {} sends to DRAM, found none",
+                piece.transfer,
+                lint.label(core.id, workload)
+            )
+        };
         findings.report(&IN_SOURCE, piece.at, message);
     }
 }
@@ -162,7 +182,12 @@ fn results(core: &Core, workload: &Workload, findings: &mut Findings) {
         let held = workload.buffer.iter().any(|tensor| tensor.transfers.contains(&piece.transfer));
         let staged = workload.buffer.iter().any(|t| t.kind == TensorKind::Ofmap && t.layer.is_none_or(|layer| layer == workload.layer));
         if (stays && !held) || (leaves && !staged && !held) {
-            let message = || format!("expected a tensor for transfer {} in the snapshot of workload {}, which makes it, found none", piece.transfer, workload.id);
+            let message = || {
+                format!(
+                    "expected a tensor for transfer {} in the snapshot of workload {}, which makes it, found none",
+                    piece.transfer, workload.id
+                )
+            };
             findings.report(&rules::NO_SPACE, piece.at, message);
         }
     }
@@ -230,15 +255,17 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
     }
     let (bounds, size, layer) = match maker {
         Maker::Dram(index) => schedule.dram_out.get(index as usize).map(|entry| (entry.bounds, Some(entry.size), None)),
-        Maker::Workload(position, piece) => {
-            at(schedule, position).and_then(|(_, w)| Some((w, w.ofmaps.get(piece as usize)?))).map(|(w, p)| (p.bounds, p.size, Some(w.layer)))
-        }
+        Maker::Workload(position, piece) => at(schedule, position)
+            .and_then(|(_, w)| Some((w, w.ofmaps.get(piece as usize)?)))
+            .map(|(w, p)| (p.bounds, p.size, Some(w.layer))),
     }
     .unwrap_or_default();
     if let (Some(made), Some(named)) = (layer, source.layer)
         && made != named
     {
-        let message = || format!("expected the layer {}, which makes transfer {}, found {}", schedule.name(made), source.transfer, schedule.name(named));
+        let message = || {
+            format!("expected the layer {}, which makes transfer {}, found {}", schedule.name(made), source.transfer, schedule.name(named))
+        };
         findings.report(&rules::SOURCE_LAYER, tensor.at, message);
     }
     if let (Some(sent), Some(named)) = (size, source.size)

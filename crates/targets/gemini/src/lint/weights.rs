@@ -46,7 +46,9 @@ fn used(workload: &Workload, findings: &mut Findings) {
     let in_bank = |id: &u32| workload.weight_buffer.iter().flatten().any(|entry| entry.transfers.contains(id));
     let in_l2 = |id: &u32| workload.buffer.iter().any(|tensor| tensor.transfers.contains(id));
     if let Some(id) = weight.transfers.iter().find(|id| !in_bank(id) && !in_l2(id)) {
-        let message = || format!("expected transfer {id} in the weight buffer or in L2 of workload {}, which uses it, found it in neither", workload.id);
+        let message = || {
+            format!("expected transfer {id} in the weight buffer or in L2 of workload {}, which uses it, found it in neither", workload.id)
+        };
         findings.report(&schedule_rules::WEIGHT_MISSING, weight.at, message);
     }
     if weight.from_ofmap {
@@ -54,7 +56,8 @@ fn used(workload: &Workload, findings: &mut Findings) {
     }
     let (channels, made) = ((weight.bounds.lower[1], weight.bounds.upper[1]), (workload.bounds.lower[1], workload.bounds.upper[1]));
     if channels != made {
-        let message = || format!("expected output channels {} to {}, those of the workload, found {} to {}", made.0, made.1, channels.0, channels.1);
+        let message =
+            || format!("expected output channels {} to {}, those of the workload, found {} to {}", made.0, made.1, channels.0, channels.1);
         findings.report(&schedule_rules::WEIGHT_BOX, weight.at, message);
     }
     let inputs = weight.bounds.shape()[2];
@@ -62,7 +65,8 @@ fn used(workload: &Workload, findings: &mut Findings) {
         && inputs > 0
         && ifmap.bounds.shape()[1] % inputs != 0
     {
-        let message = || format!("expected {} input channels, those of the ifmap, or an even part of them, found {inputs}", ifmap.bounds.shape()[1]);
+        let message =
+            || format!("expected {} input channels, those of the ifmap, or an even part of them, found {inputs}", ifmap.bounds.shape()[1]);
         findings.report(&schedule_rules::WEIGHT_BOX, weight.at, message);
     }
     for tensor in workload.buffer.iter().filter(|t| t.kind == TensorKind::Weight) {
@@ -105,7 +109,8 @@ fn one(lint: Lint<'_>, workload: &Workload, entry: &WeightTensor, findings: &mut
     let parts: &[u64] = if entry.source == WeightSource::Dram { &PARTS[..1] } else { &PARTS };
     if !parts.iter().any(|part| want.is_multiple_of(*part) && want / part == entry.size) {
         let or_part = if parts.len() > 1 { " or a half, a quarter or an eighth of it" } else { "" };
-        let message = || format!("expected {want} bytes in each bank for weights of shape {:?}{or_part}, found {}", whole.shape(), entry.size);
+        let message =
+            || format!("expected {want} bytes in each bank for weights of shape {:?}{or_part}, found {}", whole.shape(), entry.size);
         findings.report(&rules::WL_SIZE, entry.at, message);
     }
 }

@@ -55,10 +55,8 @@ impl<'p> Builder<'p> {
         let NewTask { queue, waits, gives, demands, fixed, at, label } = task;
         let index = self.counts[queue];
         self.counts[queue] += 1;
-        let waits = Span::push(
-            &mut program.waits,
-            waits.iter().map(|sync| Wait { sync: *sync, condition: chipless_model::Condition::AtLeast(1) }),
-        );
+        let waits =
+            Span::push(&mut program.waits, waits.iter().map(|sync| Wait { sync: *sync, condition: chipless_model::Condition::AtLeast(1) }));
         let signals = Span::push(&mut program.signals, gives.map(|sync| Signal::on_completion(Action::Add(sync, 1))));
         let demands = Span::push(&mut program.demands, demands.iter().copied());
         let kernel = program.kernels.push(Box::new(kernel));

@@ -9,8 +9,8 @@ use super::frames::Frames;
 use super::plan::{Plan, Sink};
 use super::residents::Residents;
 use crate::kernels::moves::DramBox;
-use crate::network::Network;
 use crate::names::Name;
+use crate::network::Network;
 use crate::schedule::{Bounds, Dialect};
 use chipless_model::{BufferId, ElementType, Memory, MemoryId, MemoryKind, Port, Role};
 use std::collections::HashMap;
@@ -110,13 +110,7 @@ impl Dram {
     }
 
     /// Weights are constants where their bytes are known; otherwise the host puts them there before the run.
-    fn weights(
-        &mut self,
-        plan: &Plan<'_>,
-        memory: MemoryId,
-        weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>,
-        builder: &mut Builder<'_>,
-    ) {
+    fn weights(&mut self, plan: &Plan<'_>, memory: MemoryId, weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>, builder: &mut Builder<'_>) {
         let mut buffers: HashMap<u32, BufferId> = HashMap::new();
         for (load, place) in plan.loads.iter().zip(&mut self.loads) {
             let out = &plan.schedule.dram_out[load.out as usize];
@@ -147,8 +141,7 @@ fn by_layer(
 ) -> Dram {
     let schedule = plan.schedule;
     let mut maps = Maps { maps: HashMap::new(), order: Vec::new(), network };
-    let written: HashMap<u32, Name> =
-        schedule.dram_in.iter().filter_map(|stored| Some((stored.transfer, stored.layer?))).collect();
+    let written: HashMap<u32, Name> = schedule.dram_in.iter().filter_map(|stored| Some((stored.transfer, stored.layer?))).collect();
     let mut stores = Vec::with_capacity(plan.stores.len());
     for store in &plan.stores {
         let workload = plan.workload(store.workload).2;

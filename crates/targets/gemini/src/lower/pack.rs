@@ -89,7 +89,10 @@ pub(crate) fn pack(out: &DramOut, layer: &str, operation: &Operation, arrays: &A
     let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
     let bytes = taps * padded * size + PARAMETERS;
     if first + count > total || bytes.saturating_mul(count) as u64 != out.size {
-        let message = format!("transfer {} has {} bytes of weights, layer `{layer}` has {bytes} for each of its {total} output channels", out.transfer, out.size);
+        let message = format!(
+            "transfer {} has {} bytes of weights, layer `{layer}` has {bytes} for each of its {total} output channels",
+            out.transfer, out.size
+        );
         return Err(message);
     }
     let mut packed = vec![0; bytes * count];

@@ -118,7 +118,11 @@ impl<'s> Residents<'s> {
                     };
                     self.all.push(resident);
                     let number = self.all.len() - 1;
-                    let ring = workload.ring.iter().flatten().find(|[start, end]| (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0))));
+                    let ring = workload
+                        .ring
+                        .iter()
+                        .flatten()
+                        .find(|[start, end]| (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0))));
                     let (buffer, base) = match (l2, tensor.address) {
                         (Some(l2), Some(address)) => (l2, u64::from(address)),
                         _ => {

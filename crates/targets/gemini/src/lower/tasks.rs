@@ -171,7 +171,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         // Loads of the weight buffer wait for the workload before the first snapshot with the entry.
         for core in 0..plan.schedule.cores.len() {
             for index in plan.first_of_core[core]..plan.first_of_core[core + 1] {
-                awaited[plan.number(Node::Workload(index)) as usize] |= self.machine.core.weight_banks > 0 && unit(plan.workload(index).2) != 2;
+                awaited[plan.number(Node::Workload(index)) as usize] |=
+                    self.machine.core.weight_banks > 0 && unit(plan.workload(index).2) != 2;
             }
         }
         let cores = self.queues.len();
@@ -195,7 +196,15 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let at = plan.schedule.cores[core].at.0;
             if overhead.begin > 0.0 {
                 let gives = self.name(Node::Begin(core as u32), || format!("core{} begun", plan.schedule.cores[core].id));
-                let task = NewTask { queue: self.queues[core].control, waits: &[], gives, demands: &[], fixed: self.machine.cycles(overhead.begin), at, label: None };
+                let task = NewTask {
+                    queue: self.queues[core].control,
+                    waits: &[],
+                    gives,
+                    demands: &[],
+                    fixed: self.machine.cycles(overhead.begin),
+                    at,
+                    label: None,
+                };
                 self.builder.task(task, Control("begin"))?;
             }
             for index in plan.first_of_core[core]..plan.first_of_core[core + 1] {
@@ -228,7 +237,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 let queue = self.queues[core as usize].control;
                 let waits = self.waits(Node::End(core), queue);
                 let at = plan.schedule.cores[core as usize].at.0;
-                let task = NewTask { queue, waits: &waits, gives: None, demands: &[], fixed: self.machine.cycles(overhead.end), at, label: None };
+                let task =
+                    NewTask { queue, waits: &waits, gives: None, demands: &[], fixed: self.machine.cycles(overhead.end), at, label: None };
                 self.builder.task(task, Control("end"))?;
             }
         }
@@ -305,7 +315,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let mut gives: SmallVec<[SyncId; 2]> = SmallVec::new();
             gives.extend(tile_tokens.get(&tile).copied());
             if tile == last {
-                gives.extend(self.name(Node::Workload(index), || format!("core{} workload {} done", plan.schedule.cores[core].id, workload.id)));
+                gives.extend(
+                    self.name(Node::Workload(index), || format!("core{} workload {} done", plan.schedule.cores[core].id, workload.id)),
+                );
             }
             let kernel = Tile {
                 unit: UNITS[unit],
@@ -431,16 +443,25 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 }
                 if !self.is_exact {
                     let parts = resident.tensor.transfers.iter().filter(|t| ifmap.transfers.contains(t));
-                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| Input { operand: 0, bounds: resident.tensor.bounds, region }));
+                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| Input {
+                        operand: 0,
+                        bounds: resident.tensor.bounds,
+                        region,
+                    }));
                     continue;
                 }
                 let frame = resident.tensor.bounds;
                 // In split batches tensors count images from 0, tiles from the first of the network.
                 let shift = match wanted {
-                    Some(b) if b.lower[0] < frame.lower[0] || b.upper[0] > frame.upper[0] => workload.bounds.lower[0].saturating_sub(frame.lower[0]),
+                    Some(b) if b.lower[0] < frame.lower[0] || b.upper[0] > frame.upper[0] => {
+                        workload.bounds.lower[0].saturating_sub(frame.lower[0])
+                    }
                     _ => 0,
                 };
-                let moved = |b: Bounds| Bounds { lower: [b.lower[0].saturating_sub(shift), b.lower[1], b.lower[2], b.lower[3]], upper: [b.upper[0].saturating_sub(shift), b.upper[1], b.upper[2], b.upper[3]] };
+                let moved = |b: Bounds| Bounds {
+                    lower: [b.lower[0].saturating_sub(shift), b.lower[1], b.lower[2], b.lower[3]],
+                    upper: [b.upper[0].saturating_sub(shift), b.upper[1], b.upper[2], b.upper[3]],
+                };
                 let inside = wanted.and_then(|b| frame.intersection(&moved(b))).unwrap_or(frame);
                 if let Some(region) = resident.layout.region(&inside) {
                     let bounds = inside.moved_by([shift, 0, 0, 0]);
@@ -463,9 +484,13 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let mut targets = Targets { piece, to: SmallVec::new() };
         if ofmap.destinations.iter().any(|d| d.peer == Peer::Core(own)) {
             let sinks = self.plan.sinks.get(&ofmap.transfer).into_iter().flatten();
-            let resident = sinks.filter_map(|s| if let Sink::Resident(r) = s { Some(&self.residents.all[*r as usize]) } else { None }).find(|r| r.core == core);
+            let resident = sinks
+                .filter_map(|s| if let Sink::Resident(r) = s { Some(&self.residents.all[*r as usize]) } else { None })
+                .find(|r| r.core == core);
             match resident {
-                Some(resident) if self.is_exact => targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower)),
+                Some(resident) if self.is_exact => {
+                    targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower))
+                }
                 Some(resident) => targets.to.extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
                 None => {}
             }
@@ -518,7 +543,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         if !self.is_exact {
             return (piece, Some(stream(&layout)));
         }
-        let bounds = Bounds { lower, upper: std::array::from_fn(|d| lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))) };
+        let bounds =
+            Bounds { lower, upper: std::array::from_fn(|d| lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))) };
         (piece, layout.region(&bounds))
     }
 
@@ -564,12 +590,19 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 Sink::Resident(r) => {
                     let resident = &self.residents.all[*r as usize];
                     bytes = bytes.max(out.size);
-                    let region = if self.is_exact { arrival(resident, out.transfer, count, channel) } else { resident.own_region(out.transfer) };
+                    let region =
+                        if self.is_exact { arrival(resident, out.transfer, count, channel) } else { resident.own_region(out.transfer) };
                     (resident.core, region)
                 }
                 Sink::Held(h) => {
                     let held = &self.residents.held[*h as usize];
-                    let region = weights::entry(self.residents.weight_buffers[held.core], self.machine.core.weight_banks, held.tensor, count, channel);
+                    let region = weights::entry(
+                        self.residents.weight_buffers[held.core],
+                        self.machine.core.weight_banks,
+                        held.tensor,
+                        count,
+                        channel,
+                    );
                     bytes = bytes.max(region.as_ref().map_or(out.size, Region::bytes));
                     (held.core, region)
                 }
@@ -580,16 +613,27 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         }
         cores.sort_unstable();
         cores.dedup();
-        let demands = self.demands(bytes.max(if load.sinks.is_empty() { out.size } else { 0 }), |add| self.mesh.load(&cores, out.size, out.groups, add));
+        let demands = self
+            .demands(bytes.max(if load.sinks.is_empty() { out.size } else { 0 }), |add| self.mesh.load(&cores, out.size, out.groups, add));
         let mut waits = self.waits(Node::Load(index), queue);
         waits.extend(self.after_tile.get(&index).copied());
         let gives = self.name(Node::Load(index), || format!("transfer {} arrived", out.transfer));
         let fixed = self.machine.cycles(self.machine.overhead.load);
-        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed, at: out.at.0, label: Some(format!("transfer {}", out.transfer).into()) };
+        let task = NewTask {
+            queue,
+            waits: &waits,
+            gives,
+            demands: &demands,
+            fixed,
+            at: out.at.0,
+            label: Some(format!("transfer {}", out.transfer).into()),
+        };
         match &self.dram.loads[index as usize] {
             Place::Box(from) if exact => {
                 let elements = from.bounds.elements() * from.element;
-                let fits = to.iter().all(|r| r.count.iter().map(|c| u64::from(*c)).product::<u64>() * out.bounds.shape()[1] * from.element == elements);
+                let fits = to
+                    .iter()
+                    .all(|r| r.count.iter().map(|c| u64::from(*c)).product::<u64>() * out.bounds.shape()[1] * from.element == elements);
                 if fits {
                     self.builder.task(task, LoadMap { from: from.clone(), to })?;
                 } else {
@@ -639,7 +683,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             }
             (place, from) => {
                 let to = match place {
-                    Place::Box(to) => SmallVec::from_elem(Region::contiguous(to.buffer, 0, to.shape.iter().product::<u64>() * to.element), 1),
+                    Place::Box(to) => {
+                        SmallVec::from_elem(Region::contiguous(to.buffer, 0, to.shape.iter().product::<u64>() * to.element), 1)
+                    }
                     Place::Whole(buffers) => buffers.iter().map(|(buffer, bytes)| Region::contiguous(*buffer, 0, *bytes)).collect(),
                 };
                 self.builder.task(task, Copy { operation: "store", from: from.into_iter().collect(), to, executable: false })?;

@@ -53,7 +53,14 @@ pub(crate) fn in_l2(layout: &Layout, first: u64, count: u64, channel: u64) -> Op
 
 impl Weights {
     /// The weights of a workload, given the first and last output channel of each tile.
-    pub(crate) fn of(workload: &Workload, index: u32, tiles: &[[u32; 2]], residents: &Residents<'_>, core: usize, banks: u32) -> Option<Weights> {
+    pub(crate) fn of(
+        workload: &Workload,
+        index: u32,
+        tiles: &[[u32; 2]],
+        residents: &Residents<'_>,
+        core: usize,
+        banks: u32,
+    ) -> Option<Weights> {
         let weight = workload.weight.as_ref()?;
         let brings = |transfers: &[u32]| transfers.iter().any(|t| weight.transfers.contains(t));
         let snapshot = residents.of(index as usize).iter().map(|r| &residents.all[*r as usize]);
@@ -88,7 +95,8 @@ impl Weights {
         let room = held.tensor.size.saturating_mul(banks) / stride;
         let all_fit = room >= count;
         if held.tensor.source == WeightSource::Dram || all_fit {
-            let tiles = tiles.iter().map(|t| within(*t)).map(|(low, n)| if low + n <= room { at(low, n) } else { None }).collect::<Vec<_>>();
+            let tiles =
+                tiles.iter().map(|t| within(*t)).map(|(low, n)| if low + n <= room { at(low, n) } else { None }).collect::<Vec<_>>();
             let last = tiles.len().saturating_sub(1);
             let whole = || Some(Move { from: from_l2((0, count))?, to: at(0, count)?, tiles: [0, last] });
             let moves = if held.tensor.source == WeightSource::Dram { None } else { whole() };
@@ -108,7 +116,12 @@ impl Weights {
         if slots == 0 {
             return Some(Weights { tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(), ..nowhere });
         }
-        let mut placed = Weights { tiles: Vec::with_capacity(tiles.len()), moves: Vec::with_capacity(chunks.len()), first: held.first, slots: slots as usize };
+        let mut placed = Weights {
+            tiles: Vec::with_capacity(tiles.len()),
+            moves: Vec::with_capacity(chunks.len()),
+            first: held.first,
+            slots: slots as usize,
+        };
         for (j, (range, span)) in chunks.into_iter().enumerate() {
             let to = at(j as u64 % slots * slot, range.1);
             placed.tiles.extend((span[0]..=span[1]).map(|_| to.clone()));

@@ -147,7 +147,11 @@ impl Outline {
     }
 
     fn no_second(&self, reader: &Reader<'_>, there: bool) -> Result<()> {
-        if there { reader.fault_at(reader.offset(), FaultKind::Duplicate, "expected each key once, found it a second time") } else { Ok(()) }
+        if there {
+            reader.fault_at(reader.offset(), FaultKind::Duplicate, "expected each key once, found it a second time")
+        } else {
+            Ok(())
+        }
     }
 
     /// `DRAM` of IR-tiling: groups, some of them null.
@@ -201,9 +205,11 @@ impl Outline {
     /// The pieces of work, in the order of the file's lists.
     pub(super) fn pieces(&self) -> Vec<Piece> {
         let dram = self.dram.iter().map(|&(group, span)| Piece { core: None, group, span });
-        let cores = self.cores.iter().enumerate().flat_map(|(index, core)| {
-            core.runs.iter().map(move |&span| Piece { core: Some(index), group: None, span })
-        });
+        let cores = self
+            .cores
+            .iter()
+            .enumerate()
+            .flat_map(|(index, core)| core.runs.iter().map(move |&span| Piece { core: Some(index), group: None, span }));
         dram.chain(cores).collect()
     }
 

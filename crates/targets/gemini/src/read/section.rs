@@ -27,7 +27,8 @@ impl Context {
         let reader = Reader::new(text, 0);
         let tiling = outline.has_dram_groups || outline.has_metadata;
         if tiling && outline.has_plain_dram {
-            let message = "expected one dialect, found the key \"-1\" of the spec's and SET's beside the keys DRAM or metadata of IR-tiling";
+            let message =
+                "expected one dialect, found the key \"-1\" of the spec's and SET's beside the keys DRAM or metadata of IR-tiling";
             return reader.fault_at(0, FaultKind::Dialect, message);
         }
         let dialect = if tiling {
@@ -119,7 +120,11 @@ impl<'a> Section<'a> {
         self.reader.peek();
         let (own, other) = if self.context.spec() { ("the spec's", "SET and IR-tiling") } else { (self.context.dialect.name(), "spec") };
         let at = self.reader.offset();
-        self.reader.fault_at(at, FaultKind::Dialect, format!("expected `{instead}` in {own} dialect, found `{key}`, which is of the dialect {other}"))
+        self.reader.fault_at(
+            at,
+            FaultKind::Dialect,
+            format!("expected `{instead}` in {own} dialect, found `{key}`, which is of the dialect {other}"),
+        )
     }
 
     /// The value of a key that must be there.

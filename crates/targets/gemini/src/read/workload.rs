@@ -4,7 +4,8 @@ use super::section::{PeerKeys, Section};
 use crate::json::{FaultKind, Reader, Result};
 use crate::names::Name;
 use crate::schedule::{
-    At, Bounds, Core, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile, Weight, WeightSource, WeightTensor, Workload,
+    At, Bounds, Core, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile, Weight, WeightSource, WeightTensor,
+    Workload,
 };
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -96,7 +97,8 @@ impl Section<'_> {
                 key @ ("wl0_buffer" | "wl1_buffer") => {
                     self.once(weight_buffer.is_some())?;
                     self.names.intern(key);
-                    weight_buffer = Some(if self.reader.null()? { None } else { Some(self.entries(Self::weight_tensor)?.into_boxed_slice()) });
+                    weight_buffer =
+                        Some(if self.reader.null()? { None } else { Some(self.entries(Self::weight_tensor)?.into_boxed_slice()) });
                 }
                 "workload" => self.reader.put(&mut bounds, |reader| {
                     let mut corners = [[0; 4]; 2];
@@ -110,7 +112,11 @@ impl Section<'_> {
                         count += 1;
                     }
                     if count != 2 {
-                        return reader.fault_at(list.at, FaultKind::Value, format!("expected the lower and the upper corner, found {count} lists"));
+                        return reader.fault_at(
+                            list.at,
+                            FaultKind::Value,
+                            format!("expected the lower and the upper corner, found {count} lists"),
+                        );
                     }
                     Ok(Bounds { lower: corners[0], upper: corners[1] })
                 })?,
@@ -338,13 +344,7 @@ impl Section<'_> {
                 // The ancestors count lower and upper in the layer that made it, and say here where that lies in the tensor.
                 (bounds.lower[1], bounds.upper[1]) = (first, last);
             }
-            sources.push(Source {
-                peer: self.peer(&keys, at)?,
-                layer,
-                bounds,
-                size,
-                transfer: self.need(transfer, "transfer_id", at)?,
-            });
+            sources.push(Source { peer: self.peer(&keys, at)?, layer, bounds, size, transfer: self.need(transfer, "transfer_id", at)? });
         }
         Ok(sources)
     }

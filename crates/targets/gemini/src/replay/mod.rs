@@ -48,10 +48,7 @@ pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timel
     let pj = |name: &str, value: f64| leaf(name, Value::Number(value));
     vec![
         count("latency_cycles", cycles(timeline.end)),
-        group(
-            "stalls",
-            stalls.by_reason().map(|(reason, time)| count(reason, cycles(time))).into(),
-        ),
+        group("stalls", stalls.by_reason().map(|(reason, time)| count(reason, cycles(time))).into()),
         group(
             "traffic",
             vec![

@@ -39,6 +39,7 @@ pub fn occupancy(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline) -> 
 /// Mean over time.
 pub(super) fn mean(levels: &[Level]) -> u64 {
     let time: u128 = levels.iter().map(|l| u128::from((l.end - l.start).0)).sum();
-    let area: u128 = levels.iter().map(|l| u128::from((l.end - l.start).0).saturating_mul(u128::from(l.bytes))).fold(0, u128::saturating_add);
+    let area: u128 =
+        levels.iter().map(|l| u128::from((l.end - l.start).0).saturating_mul(u128::from(l.bytes))).fold(0, u128::saturating_add);
     u64::try_from(area.checked_div(time).unwrap_or(0)).unwrap_or(u64::MAX)
 }

@@ -40,9 +40,21 @@ impl Trace {
         let mut trace = Trace::default();
         let mut lines = 0;
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let wrong = |what: &str| Box::new(TRACE.at(Place::file().at(format!("line {}", number + 1)), format!("expected {what}, found {:?}", line.chars().take(60).collect::<String>())));
-            let operation = line.strip_prefix('[').and_then(|rest| rest.split_once(',')).map(|(op, _)| op.trim()).ok_or_else(|| wrong("an instruction"))?;
-            let times = after(line, "'time':").and_then(|rest| rest.trim_start().strip_prefix('[')).and_then(|rest| rest.split_once(']')).map(|(times, _)| times);
+            let wrong = |what: &str| {
+                Box::new(TRACE.at(
+                    Place::file().at(format!("line {}", number + 1)),
+                    format!("expected {what}, found {:?}", line.chars().take(60).collect::<String>()),
+                ))
+            };
+            let operation = line
+                .strip_prefix('[')
+                .and_then(|rest| rest.split_once(','))
+                .map(|(op, _)| op.trim())
+                .ok_or_else(|| wrong("an instruction"))?;
+            let times = after(line, "'time':")
+                .and_then(|rest| rest.trim_start().strip_prefix('['))
+                .and_then(|rest| rest.split_once(']'))
+                .map(|(times, _)| times);
             let (start, end) = times
                 .and_then(|times| times.split_once(','))
                 .and_then(|(start, end)| Some((start.trim().parse::<u64>().ok()?, end.trim().parse::<u64>().ok()?)))
@@ -81,7 +93,13 @@ mod tests {
                     [ct_ed, {'wkl': 3}, {'inst_idx': 4, 'time': [60, 90]}, {}]\n";
         let trace = Trace::read(text).expect("sound");
         assert_eq!(trace, Trace { end: 90, spans: HashMap::from([(3, Span { start: 21, end: 60 })]) });
-        for broken in ["", "pe_conv\n", "[pe_conv, {'wkl': 1}, {'time': [5]}]\n", "[pe_conv, {'wkl': x}, {'time': [5, 6]}]\n", "[pe_conv, {}, {'time': [7, 6]}]\n"] {
+        for broken in [
+            "",
+            "pe_conv\n",
+            "[pe_conv, {'wkl': 1}, {'time': [5]}]\n",
+            "[pe_conv, {'wkl': x}, {'time': [5, 6]}]\n",
+            "[pe_conv, {}, {'time': [7, 6]}]\n",
+        ] {
             assert!(Trace::read(broken).is_err(), "{broken:?}");
         }
     }

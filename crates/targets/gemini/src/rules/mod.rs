@@ -52,7 +52,10 @@ mod tests {
     fn codes_are_unique_and_kebab_case() {
         let mut codes: Vec<&str> = all().map(|r| r.code).collect();
         for code in &codes {
-            assert!(code.starts_with("gemini-") && code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{code}");
+            assert!(
+                code.starts_with("gemini-") && code.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
+                "{code}"
+            );
         }
         let count = codes.len();
         codes.sort_unstable();

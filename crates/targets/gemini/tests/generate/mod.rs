@@ -84,7 +84,16 @@ impl Layer {
 
 fn layers(plan: &Plan) -> Vec<Layer> {
     let full = [plan.batch, plan.channels, plan.size, plan.size];
-    let layer = |name: String, operation, kernel: u32, stride, reads, input, shape| Layer { name, operation, kernel, stride, pad: kernel / 2, reads, shape, input };
+    let layer = |name: String, operation, kernel: u32, stride, reads, input, shape| Layer {
+        name,
+        operation,
+        kernel,
+        stride,
+        pad: kernel / 2,
+        reads,
+        shape,
+        input,
+    };
     let mut all = vec![layer("Conv_0".into(), "conv2d", 3, 1, vec![None], [plan.batch, 3, plan.size, plan.size], full)];
     for _ in 0..plan.blocks {
         let n = all.len();
@@ -171,7 +180,10 @@ pub(crate) fn network(plan: &Plan) -> Value {
         }
         object.insert("input_dtype".into(), json!(vec!["int8"; previous.len()]));
         object.insert("input_shape".into(), json!(shapes));
-        object.insert("input_batchdim".into(), json!(shapes.iter().enumerate().map(|(i, _)| if i < layer.reads.len() { 0 } else { -1 }).collect::<Vec<i32>>()));
+        object.insert(
+            "input_batchdim".into(),
+            json!(shapes.iter().enumerate().map(|(i, _)| if i < layer.reads.len() { 0 } else { -1 }).collect::<Vec<i32>>()),
+        );
         object.insert("previous_layer".into(), json!(previous));
         network.insert(layer.name.clone(), value);
     }
@@ -266,7 +278,10 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
                     order = Some(work.order());
                     let related: Vec<u32> = read.map_or(vec![], |r| {
                         let stored = work.dram_in.iter().filter(|i| i["layer_name"] == all[r].name.as_str());
-                        stored.filter(|i| common(box_of(i), needed).is_some()).filter_map(|i| Some(i["transfer_id"].as_u64()? as u32)).collect()
+                        stored
+                            .filter(|i| common(box_of(i), needed).is_some())
+                            .filter_map(|i| Some(i["transfer_id"].as_u64()? as u32))
+                            .collect()
                     });
                     for stored in &mut work.dram_in {
                         if related.iter().any(|r| stored["transfer_id"] == *r) {
@@ -280,7 +295,15 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
                 } else if let Some(r) = read {
                     for (maker, made) in parts[*r].iter().enumerate() {
                         let Some(piece) = made.and_then(|made| common(made, needed)) else { continue };
-                        let id = send(plan, &mut work, (*r, all[*r].name.as_str()), (maker, position(*r, maker)), made.expect("made"), piece, (core, here));
+                        let id = send(
+                            plan,
+                            &mut work,
+                            (*r, all[*r].name.as_str()),
+                            (maker, position(*r, maker)),
+                            made.expect("made"),
+                            piece,
+                            (core, here),
+                        );
                         sources.push(json!({"core_id": maker, "layer_name": name(*read), "lower": piece.0, "upper": piece.1, "size": bytes(piece), "transfer_id": id, "type": "core"}));
                         ids.push(id);
                     }
@@ -334,7 +357,8 @@ fn weights(plan: &Plan, work: &mut Work, index: usize, layer: &Layer, parts: &[O
             let first = here.saturating_sub(1);
             let held = count.div_ceil(64) * channel.next_multiple_of(32);
             let address = if index % 2 == 0 { 0 } else { 8192 };
-            let mut entry = json!({"address": address, "align": 8, "bitwidth": 8, "layer_name": layer.name, "size": held, "transfer_id": [id]});
+            let mut entry =
+                json!({"address": address, "align": 8, "bitwidth": 8, "layer_name": layer.name, "size": held, "transfer_id": [id]});
             if plan.weights_through_l2 {
                 entry["source"] = json!("CORE");
                 entry["tensor_order"] = Value::Null;
@@ -369,7 +393,8 @@ fn send(
     let id = work.transfer();
     piece(plan, work, (maker, layer), made, part, id, json!([destination]));
     if core != maker {
-        let entry = json!({"type": "ofmap", "layer_name": layer_name, "lower": part.0, "upper": part.1, "start_send": true, "tensor_order": null});
+        let entry =
+            json!({"type": "ofmap", "layer_name": layer_name, "lower": part.0, "upper": part.1, "start_send": true, "tensor_order": null});
         work.tensor(maker, made_at, made_at, bytes(part), entry);
     }
     id
@@ -388,8 +413,11 @@ fn allocate(tensors: &mut [Tensor], cores: usize) {
         let own: Vec<usize> = (0..tensors.len()).filter(|t| tensors[*t].core == core).collect();
         for index in own {
             let overlaps = |other: &Tensor| other.first <= tensors[index].last && tensors[index].first <= other.last;
-            let mut taken: Vec<(u64, u64)> =
-                placed.iter().filter(|o| overlaps(&tensors[**o])).map(|o| (tensors[*o].address, tensors[*o].address + tensors[*o].size)).collect();
+            let mut taken: Vec<(u64, u64)> = placed
+                .iter()
+                .filter(|o| overlaps(&tensors[**o]))
+                .map(|o| (tensors[*o].address, tensors[*o].address + tensors[*o].size))
+                .collect();
             taken.sort_unstable();
             let mut address = 0;
             for (start, end) in taken {
