@@ -1,11 +1,9 @@
 //! Schedules of the Gemini family.
 
-use super::Weights;
-use super::{Consumer, Document, Lowering, Reader, Source};
+use super::{Consumer, Document, Lowering, Reader, Source, Weights};
 use crate::failure::{Exit, Failure};
-use crate::files;
-use crate::npy;
-use chipless_gemini::{Arrays, Data, Dialect, Machine, Network, WeightData, replay};
+use crate::{files, npy};
+use chipless_gemini::{Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
 use chipless_kernels::cast::decode_f64;
 use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
 use chipless_sim::Timeline;
@@ -23,6 +21,13 @@ struct Opened<'f, 'o> {
 }
 
 pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) -> Result<(), Vec<Finding>> {
+    if FileKind::of(source.bytes) == Some(FileKind::Assembly) {
+        let bytes = chipless_gemini::unzip(source.bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
+        let assembly = Assembly::read(&bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
+        let findings = assembly.findings();
+        then(&OpenedAssembly { assembly, findings });
+        return Ok(());
+    }
     let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
     then(&Opened { document, lowering, findings: OnceCell::new(), tiles: OnceCell::new() });
     Ok(())
@@ -85,6 +90,37 @@ impl Document for Opened<'_, '_> {
             }
             Err(finding) => Err(vec![*finding]),
         })
+    }
+}
+
+/// Assembly of a core, or a trace.
+struct OpenedAssembly {
+    assembly: Assembly,
+    findings: Vec<Finding>,
+}
+
+impl Document for OpenedAssembly {
+    fn info(&self) -> Info {
+        self.assembly.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.assembly.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+        let given = lowering.machine(Machine::parse)?;
+        let Some(machine) = given.or_else(|| Machine::named("spec")) else { return Ok(Err(Vec::new())) };
+        let mut notes = Vec::new();
+        if !self.assembly.is_trace() {
+            notes.push("assembly has no times: compute instructions are estimated from their tiles".to_owned());
+        }
+        then(&self.assembly.lower(&machine), notes);
+        Ok(Ok(()))
     }
 }
 

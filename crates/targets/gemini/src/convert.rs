@@ -154,7 +154,9 @@ impl Schedule {
                 _ => tensor.sources.iter().find(|source| matches!(source.peer, Peer::Dram(_))).map(|source| source.transfer),
             };
             let of_workload: Vec<Option<u32>> = workload.buffer.iter().map(key).collect();
-            of_workload.iter().flatten().for_each(|id| drop(visit(*id)));
+            of_workload.iter().flatten().for_each(|id| {
+                visit(*id);
+            });
             keys.push(of_workload);
         }
         let count = places.len() as u32;

@@ -1,5 +1,6 @@
 //! A file of this target, as it is opened.
 
+use crate::assembly::Assembly;
 use crate::filename::NameFacts;
 use crate::lint::{Given, lint};
 use crate::network::Network;
@@ -33,6 +34,8 @@ pub enum FileKind {
     Schedule,
     /// A front-end file.
     Network,
+    /// Assembly of a core, or a trace.
+    Assembly,
 }
 
 impl FileKind {
@@ -46,6 +49,9 @@ impl FileKind {
         } else {
             &bytes[..bytes.len().min(LOOKED_AT)]
         };
+        if Assembly::recognize(start) {
+            return Some(FileKind::Assembly);
+        }
         let start = String::from_utf8_lossy(start);
         let keys = place::top_keys(start.strip_prefix('\u{feff}').unwrap_or(&start));
         let schedule = |(key, first): &(String, u8)| {

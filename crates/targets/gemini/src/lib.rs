@@ -4,6 +4,7 @@
 //! core which box of which layer it computes when ([`schedule::Workload`]), what its buffers hold at that moment, and what moves
 //! between cores and DRAM. Several schedulers of one family write it, each in its own dialect; all are read into one type.
 
+pub mod assembly;
 pub mod bytes;
 mod convert;
 mod document;
@@ -28,6 +29,7 @@ pub mod traffic;
 mod unzip;
 mod write;
 
+pub use assembly::Assembly;
 pub use document::{Document, FileKind};
 pub use filename::NameFacts;
 pub use lint::{Given, lint};

@@ -1,5 +1,6 @@
 //! What can be wrong with a file of this target: one rule for each kind of finding, with its own code.
 
+pub mod assembly;
 pub mod memory;
 pub mod reading;
 pub mod schedule;
@@ -39,12 +40,8 @@ pub static MORE_FINDINGS: Rule = Rule {
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [reading::ALL, schedule::ALL, memory::ALL].into_iter().flatten().copied().chain([
-        &MORE_FINDINGS,
-        &crate::lower::NOT_LOWERED,
-        &crate::lower::DATA,
-        &crate::replay::TRACE,
-    ])
+    let others: [&'static Rule; 4] = [&MORE_FINDINGS, &crate::lower::NOT_LOWERED, &crate::lower::DATA, &crate::replay::TRACE];
+    [reading::ALL, schedule::ALL, memory::ALL, assembly::ALL].into_iter().flatten().copied().chain(others)
 }
 
 #[cfg(test)]
