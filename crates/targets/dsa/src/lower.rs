@@ -11,7 +11,6 @@
 //! computed. Streams of one memory engine share its bytes in a cycle. A part in which data decide how far each stream is taken is computed
 //! in one piece, when all of its streams have come.
 
-use crate::document::Document;
 use crate::evaluate::{Evaluation, Part, Stop, parts, row_bytes};
 use crate::graph::{ArrayKind, Graph, NodeId, NodeKind, Port as GraphPort};
 use crate::inputs::{Input, Origin, unsigned};
@@ -40,7 +39,6 @@ pub fn lower<'a>(
     machine: &Machine,
     mapped: Option<Mapped>,
 ) -> Program<'a> {
-    let graph = &document.graph;
     let mut lowering = Lowering {
         graph,
         outcome,
