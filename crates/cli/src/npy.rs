@@ -4,7 +4,7 @@
 //! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
 //! `u1`, types of less than a byte unpacked, an element a byte.
 
-use chipless_kernels::cast::{decode_i16, encode_i64};
+use chipless_kernels::cast::{decode_f64, decode_i16, encode_i64};
 use chipless_model::{ElementType, Kind};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 use std::borrow::Cow;

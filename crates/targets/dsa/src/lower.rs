@@ -33,7 +33,7 @@ const MEMORY_BYTES: u64 = 1 << 40;
 
 /// Makes the program of a graph whose inputs are known and which was evaluated on them (or could not be: then a run says why).
 pub fn lower<'a>(
-    document: &'a Document<'_>,
+    graph: &'a Graph,
     inputs: &'a [Input<'a>],
     outcome: &'a Result<Evaluation, Stop>,
     machine: &Machine,
