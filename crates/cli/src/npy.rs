@@ -85,7 +85,7 @@ impl Numbers<'_> {
             wide[..b.len()].copy_from_slice(b);
             let value = u64::from_le_bytes(wide);
             match self.kind {
-                TypeChar::Float => self.real(b) as i64,
+                TypeChar::Float => real(b) as i64,
                 TypeChar::Int => (value << (64 - 8 * self.size)) as i64 >> (64 - 8 * self.size),
                 _ => i64::try_from(value).unwrap_or(i64::MAX),
             }
@@ -96,7 +96,7 @@ impl Numbers<'_> {
     pub(crate) fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
         let integers = self.is_integer();
         let whole = self.integers(start, if integers { count } else { 0 }).map(|v| v as f64);
-        whole.chain(self.elements(start, if integers { 0 } else { count }).map(|b| self.real(b)))
+        whole.chain(self.elements(start, if integers { 0 } else { count }).map(|b| real(b)))
     }
 
     fn elements(&self, start: usize, count: usize) -> std::slice::ChunksExact<'_, u8> {
@@ -104,12 +104,13 @@ impl Numbers<'_> {
         self.bytes.get(start * self.size..end).unwrap_or_default().chunks_exact(self.size)
     }
 
-    fn real(&self, bytes: &[u8]) -> f64 {
-        match *bytes {
-            [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
-            [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            _ => 0.0,
-        }
+}
+
+fn real(bytes: &[u8]) -> f64 {
+    match *bytes {
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0.0,
     }
 }
 

@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowered = fqir::lower(&plan, &spu::machine(&lowering)?, lowering.limits()).map_err(refused)?;
     let runner = Runner::new(&lowered, lowering.limits())
         .map_err(|e| Failure::unusable(&name, format_args!("expected buffers of at most {} bytes, found {}", e.limit, e.bytes)))?;
-    let session = session.with_program(runner).map_err(|violation| Failure::unusable(&arguments.spec.display(), violation))?;
+    let session = session.with_program(runner).map_err(|violation| Failure::unusable(arguments.spec.display(), violation))?;
     Driver::new(arguments, &document, session).run()
 }
 

@@ -28,7 +28,7 @@ pub fn recognize(bytes: &[u8]) -> bool {
     for statement in &file.statements {
         match &statement.kind {
             StatementKind::Port(port) if port.options.iter().all(|option| OPTIONS.contains(&option.key.text)) => {
-                (declared, good) = (true, good + 1)
+                (declared, good) = (true, good + 1);
             }
             StatementKind::Port(_) => bad += 1,
             StatementKind::Array(_) => (declared, good) = (true, good + 1),

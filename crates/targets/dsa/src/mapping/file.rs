@@ -50,7 +50,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, Error> {
     let mut mapping = Mapping::empty(graph);
-    mapping.name = root.get("Name").and_then(|name| name.value.as_str()).unwrap_or_default().to_owned();
+    root.get("Name").and_then(|name| name.value.as_str()).unwrap_or_default().clone_into(&mut mapping.name);
     let edges = root.need("Edges")?;
     let mut seen = vec![false; graph.edges.len()];
     for edge in edges.items()? {

@@ -298,7 +298,7 @@ impl<'p> Router<'p> {
                     if best.is_none_or(|(known, ..)| cost + off < known) {
                         best = Some((cost + off, element, depth));
                     }
-                    if !fabric.is_switch[element as usize] && !(depth == 0 && element == source.0) {
+                    if !(fabric.is_switch[element as usize] || depth == 0 && element == source.0) {
                         continue;
                     }
                 }

@@ -72,6 +72,7 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
         let (x, y) = place(layout.at[id]);
         let busy = !tenants[id].is_empty();
         let label = escape(&element.to_string());
+        #[expect(clippy::single_match_else, reason = "a shape for each kind")]
         match element.kind {
             ElementKind::Switch(_) => {
                 let _ = writeln!(

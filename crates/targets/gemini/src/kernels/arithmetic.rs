@@ -329,7 +329,7 @@ fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &St
     let (bounds, [above, left]) = needed(&tile.bounds, operation, &operation.operands[0], channels)?;
     let mut values = load(0, &bounds)?;
     if let Some(factor) = vector.factor {
-        for v in values.iter_mut() {
+        for v in &mut values {
             *v *= factor;
         }
     }

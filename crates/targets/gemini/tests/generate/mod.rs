@@ -3,6 +3,7 @@
 //! The network is `Conv_0` (3 x 3), `MaxPool_1` (3 x 3), `Conv_2` (1 x 1), `Add_3` (of `Conv_2` and `MaxPool_1`), and so on: blocks of
 //! pool, convolution and addition, then `Conv_last` (3 x 3, stride 2). All of it int8.
 #![allow(dead_code, reason = "each user takes a part")]
+#![allow(clippy::needless_pass_by_value, clippy::needless_range_loop, reason = "parts are used up where they are printed, core by core")]
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
