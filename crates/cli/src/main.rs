@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod files;
 mod npy;
+mod policy;
 mod random;
 mod suggest;
 mod targets;
@@ -47,6 +48,8 @@ enum Command {
     Explain(commands::explain::Arguments),
     Run(commands::run::Arguments),
     List(commands::list::Arguments),
+    Format(commands::format::Arguments),
+    Map(commands::map::Arguments),
     Unpack(commands::pack::UnpackArguments),
     Pack(commands::pack::PackArguments),
     Convert(commands::convert::Arguments),
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => commands::explain::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments, started),
         Command::List(arguments) => commands::list::run(&arguments),
+        Command::Format(arguments) => commands::format::run(&arguments),
+        Command::Map(arguments) => commands::map::run(&arguments),
         Command::Unpack(arguments) => commands::pack::unpack(&arguments),
         Command::Pack(arguments) => commands::pack::pack(&arguments),
         Command::Convert(arguments) => commands::convert::run(&arguments),

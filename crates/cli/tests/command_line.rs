@@ -42,7 +42,7 @@ fn changed(directory: &Path, at: usize, from: u8, to: u8) -> PathBuf {
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["", "info", "check", "explain", "run", "list", "unpack", "pack", "completions"] {
+    for command in ["", "info", "check", "explain", "run", "list", "format", "unpack", "pack", "completions"] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let help = done(&arguments);
         assert!(help.contains("Examples:") && help.contains("Exit status:"), "{command}");
@@ -62,7 +62,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
     for (arguments, said) in [
         (vec!["run", "absent.blob"], "absent.blob: cannot be read: No such file or directory (os error 2)\n".to_owned()),
         (vec!["info", "fixtures"], "fixtures: cannot be read: expected a file, found a directory\n".to_owned()),
-        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF) or an AWS NEFF (a header of 1024 bytes and a tarball), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
+        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a dataflow graph (DFG text), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),
         (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"\n".to_owned()),
         (vec!["run", CONV, "--input", "x=absent.npy"], "absent.npy: cannot be read: No such file or directory (os error 2)\n".to_owned()),
@@ -78,7 +78,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
         (vec!["run", CONV, "--dump", "dpu0"], format!("{CONV}: expected a task dpu0[0] to dpu0[1], found \"dpu0\"\n")),
         (
             vec!["check", CONV, "--limit", "task=1"],
-            "--limit: expected one of memory_bytes, tasks, inflated_bytes, inflate_ratio, entries, path_bytes, json_bytes, transfers, declarations, findings, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
+            "--limit: expected one of memory_bytes, tasks, inflated_bytes, inflate_ratio, entries, path_bytes, json_bytes, text_bytes, transfers, declarations, findings, found \"task\"; did you mean \"tasks\"?\n".to_owned(),
         ),
         (vec!["check", CONV, "--limit", "tasks=many"], "--limit: expected a whole number for tasks, found \"many\"\n".to_owned()),
         (
@@ -160,6 +160,29 @@ fn several_files_are_all_told() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &report["files"][0]["findings"][0]["code"]), (2, &Value::from("file-unreadable")));
     assert_eq!(report["files"][1], serde_json::json!({ "path": CONV, "target": "npu", "findings": [] }));
+}
+
+#[test]
+fn graphs_are_told_judged_and_formatted() {
+    let info = json(&["info", "--format", "json", "fixtures/dsa/axpy.dfg"]);
+    assert_eq!((&info["target"], &info["counts"]["edges"]), (&"dsa".into(), &23.into()));
+    let broken = "fixtures/dsa/broken/names.dfg";
+    let (code, out, err) = run(&["info", broken]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("broken/names.dfg:3:23") && err.contains("did you mean `alpha`?"), "{err}");
+    assert_eq!(run(&["check", broken]).0, 1);
+
+    let (given, canonical) = ("fixtures/dsa/specification.dfg", done(&["format", "fixtures/dsa/specification.dfg"]));
+    let (code, out, err) = run(&["format", "--check", given, "fixtures/dsa/axpy.dfg"]);
+    assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("copy.dfg");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(given), &copy).unwrap();
+    done(&["format", "--write", copy.to_str().unwrap()]);
+    assert_eq!(std::fs::read_to_string(&copy).unwrap(), canonical);
+    done(&["format", "--check", copy.to_str().unwrap()]);
+    assert_eq!(run(&["format", "fixtures/dsa/broken/lines.dfg"]).0, 2);
+    assert_eq!(run(&["format", CONV]).0, 2);
 }
 
 #[test]

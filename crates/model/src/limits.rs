@@ -17,9 +17,11 @@ pub struct Limits {
     pub path_bytes: u64,
     /// Bytes of one JSON document.
     pub json_bytes: u64,
+    /// Bytes of one program that is text.
+    pub text_bytes: u64,
     /// Static transfers of one program.
     pub transfers: u64,
-    /// Declarations of one program: variables, queue sets.
+    /// What one program declares: variables, queue sets, statements and values of a graph.
     pub declarations: u64,
     /// Findings kept for one file; the rest is counted.
     pub findings: u64,
@@ -35,8 +37,9 @@ impl Limits {
         ("entries", "members of an archive"),
         ("path_bytes", "bytes of the path of a member"),
         ("json_bytes", "bytes of one JSON document"),
+        ("text_bytes", "bytes of one program that is text"),
         ("transfers", "static transfers of one program"),
-        ("declarations", "variables and queue sets that one program declares"),
+        ("declarations", "what one program declares: variables, queue sets, values of a graph"),
         ("findings", "findings kept for one file"),
     ];
 
@@ -50,6 +53,7 @@ impl Limits {
             "entries" => self.entries = value,
             "path_bytes" => self.path_bytes = value,
             "json_bytes" => self.json_bytes = value,
+            "text_bytes" => self.text_bytes = value,
             "transfers" => self.transfers = value,
             "declarations" => self.declarations = value,
             "findings" => self.findings = value,
@@ -69,6 +73,7 @@ impl Default for Limits {
             entries: 100_000,
             path_bytes: 1024,
             json_bytes: 256 << 20,
+            text_bytes: 64 << 20,
             transfers: 4_000_000,
             declarations: 1_000_000,
             findings: 256,

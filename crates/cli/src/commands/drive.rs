@@ -153,7 +153,7 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
     let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
     let refuse = |bytes: &[u8], findings: &[chipless_model::Finding]| {
         let errors: Vec<_> = findings.iter().filter(|f| f.is_error()).cloned().collect();
-        let text = Checked { path: &name, target: Some("spu"), bytes, findings: &errors }.text(terminal::err(), false);
+        let text = Checked { path: &name, target: Some("spu"), bytes, parts: &[], findings: &errors }.text(terminal::err(), false);
         Failure::Said(Exit::Unusable, format!("{name}: cannot be driven\n\n{}\n", text.trim_end()))
     };
     if fqir::recognize(&bytes) {

@@ -36,7 +36,7 @@ Exit status: 0 done, 2 the file cannot be read or holds no program.";
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let text = opened.with_document(lowering.limits(), |document| {
+    let text = opened.with_document(&lowering, |document| {
         let written = document.with_program(&lowering, |program, _| yaml::write(&iospec::of_interface(&program.interface)))?;
         written.map_err(|findings| opened.refuse_program(&findings))
     })?;

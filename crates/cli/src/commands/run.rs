@@ -9,12 +9,13 @@ mod steps;
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
-use crate::targets::{Lowering, LoweringOptions};
+use crate::policy::{Policy, PolicyOptions};
+use crate::targets::{Data, Document, Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
 use chipless_report::{deadlock, perfetto};
-use chipless_sim::{Functional, Outcome, Stop, Timeline, TimingOnly};
+use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use contract::Contract;
 use outputs::Dumps;
@@ -61,8 +62,22 @@ pub(crate) struct Arguments {
     /// Threads that compute; as many as there are processors without.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// The order in which tasks run, of those that the program allows: as the machine times them, or random. A verified program
+    /// gives the same outputs in all of them.
+    #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
+    order: Order,
+    #[command(flatten)]
+    policy: PolicyOptions,
     #[command(flatten)]
     lowering: LoweringOptions,
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let seed = || text.strip_prefix("random:")?.parse().ok();
+    match text {
+        "timed" => Ok(Order::Timed),
+        _ => seed().map(Order::Random).ok_or_else(|| "expected `timed`, or `random:` and a whole number".to_owned()),
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -71,6 +86,7 @@ Examples:
   chipless run model.blob --timing-only --trace model.pftrace
   chipless run model.blob --dump 'dpu0[3]'          what one task wrote, byte by byte
   chipless run model.blob --json | jq .latency_ns
+  chipless run model.blob --order random:7          another legal order: the same outputs
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy --output-dir out
 
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
@@ -86,11 +102,18 @@ Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
+    let mut lowering = arguments.lowering.load()?.with_data(data);
+    if !arguments.timing_only {
+        lowering.seed_weights(arguments.seed);
+    }
+    let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(lowering.limits(), |document| {
+    opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
-            Session { arguments, opened: &opened, findings: document.findings(), program, notes, started }.run(&lowering)
+            let mut findings = document.findings().to_vec();
+            policy.apply(&mut findings);
+            Session { arguments, opened: &opened, document, lowering: &lowering, policy: &policy, findings, program, notes, started }.run()
         };
         document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
     })
@@ -100,8 +123,11 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
+    document: &'s dyn Document,
+    lowering: &'s Lowering,
     /// What was found while reading.
-    findings: &'s [Finding],
+    findings: Vec<Finding>,
+    policy: &'s Policy,
     program: &'s Program<'p>,
     /// What should be known of the numbers.
     notes: Vec<String>,
@@ -109,17 +135,22 @@ struct Session<'s, 'p> {
 }
 
 impl Session<'_, '_> {
-    fn run(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn run(&self) -> Result<Exit, Failure> {
         if !self.arguments.no_verify {
             self.verify()?;
         }
-        if self.arguments.timing_only { self.keep_time() } else { self.execute(lowering) }
+        if self.arguments.timing_only { self.keep_time() } else { self.execute() }
     }
 
     /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
     fn verify(&self) -> Result<(), Failure> {
-        let mut errors: Vec<Finding> = self.findings.iter().filter(|f| f.is_error()).cloned().collect();
-        errors.extend(chipless_verify::verify(self.program).err().unwrap_or_default().into_iter().filter(Finding::is_error));
+        let mut errors = match chipless_verify::verify(self.program) {
+            Ok(verified) => verified.warnings().to_vec(),
+            Err(findings) => findings,
+        };
+        self.policy.apply(&mut errors);
+        errors.splice(0..0, self.findings.iter().cloned());
+        errors.retain(Finding::is_error);
         if errors.is_empty() {
             return Ok(());
         }
@@ -138,7 +169,7 @@ impl Session<'_, '_> {
         self.summarise(&timeline, Vec::new(), None, self.notes())
     }
 
-    fn execute(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn execute(&self) -> Result<Exit, Failure> {
         let Arguments { seed, threads, .. } = *self.arguments;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
@@ -146,7 +177,7 @@ impl Session<'_, '_> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
             pool.map_err(|error| Failure::unusable("--threads", error))?;
         }
-        let mut storage = Storage::new(self.program, lowering.limits()).map_err(|too_large| {
+        let mut storage = Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
             let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
             Failure::unusable(
                 &self.opened.path,
@@ -172,7 +203,8 @@ impl Session<'_, '_> {
             progress.tick();
             dumps.observe(self.program, task, storage);
         };
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut Functional::new(&mut storage).observed_by(&mut observe));
+        let Outcome { timeline, end } =
+            chipless_sim::run_in(self.program, self.arguments.order, &mut Functional::new(&mut storage).observed_by(&mut observe));
         progress.clear();
         self.trace(&timeline)?;
         let mut names = files::Names::default();
@@ -246,10 +278,13 @@ impl Session<'_, '_> {
 
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
-        let warnings = self.findings.len();
+        let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
+        }
+        if let Order::Random(seed) = self.arguments.order {
+            notes.push(format!("tasks ran in a random order (seed {seed}): the times mean nothing"));
         }
         if self.arguments.no_verify {
             notes.push("not verified (--no-verify)".to_owned());
@@ -277,7 +312,8 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, notes, wall_ms };
+        let facts = self.document.facts(self.lowering, self.program, timeline)?;
+        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, facts, seed, notes, wall_ms };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

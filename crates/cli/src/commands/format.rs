@@ -1,0 +1,73 @@
+//! `chipless format`
+
+use super::Opened;
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::targets::Target;
+use crate::terminal;
+use chipless_model::Limits;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Writes a dataflow graph (DFG) in its canonical form.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// DFGs; one, unless with --check or --write.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Only says which files are not in that form.
+    #[arg(long)]
+    check: bool,
+    /// Replaces the files that are not in that form.
+    #[arg(long, short, conflicts_with = "check")]
+    write: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless format kernel.dfg                        prints the canonical form
+  chipless format --check *.dfg                     for continuous integration
+  chipless format --write *.dfg
+
+Older forms of the language become the modern one; comments stay. The graph is the same.
+
+Exit status: 0 done, 1 with --check a file is not in the canonical form, 2 a file cannot be read.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if arguments.files.len() > 1 && !arguments.check && !arguments.write {
+        return Err(Failure::unusable("format", "expected one file, or --check or --write with several"));
+    }
+    let mut exit = Exit::Done;
+    for path in &arguments.files {
+        match one(path, arguments) {
+            Ok(status) => exit = exit.max(status),
+            Err(Failure::Said(status, text)) => {
+                terminal::complain(&text);
+                exit = exit.max(status);
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(exit)
+}
+
+fn one(path: &Path, arguments: &Arguments) -> Result<Exit, Failure> {
+    let opened = Opened::open(path)?;
+    if opened.target != Target::Dsa {
+        let found = opened.target.name();
+        return Err(Failure::unusable(&opened.path, format_args!("expected a dataflow graph (DFG), found a program of target {found}")));
+    }
+    let document = chipless_dsa::Document::read(&opened.bytes, &Limits::default());
+    let Some(text) = document.format() else {
+        return Err(opened.refuse("cannot be formatted", &document.findings, Exit::Unusable));
+    };
+    let canonical = text.as_bytes() == &*opened.bytes;
+    match (arguments.check, arguments.write) {
+        (true, _) if canonical => Ok(Exit::Done),
+        (true, _) => Err(Failure::wrong(&opened.path, "not in the canonical form; `chipless format --write` changes it")),
+        (_, true) if canonical => Ok(Exit::Done),
+        (_, true) => files::write(path, &[text.as_bytes()]).map(|()| Exit::Done),
+        _ => terminal::print(&text).map(|()| Exit::Done),
+    }
+}

@@ -1,0 +1,310 @@
+//! `chipless map`
+
+use super::Opened;
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::targets::Target;
+use crate::terminal;
+use chipless_dsa::adg::Adg;
+use chipless_dsa::graph::Graph;
+use chipless_dsa::judge::{Verdict, judge};
+use chipless_dsa::mapping::{self, Mapping, Objective, Options, Progress, bits};
+use chipless_dsa::performance::{Estimate, Model, estimate};
+use chipless_dsa::pictures;
+use chipless_model::{Finding, Limits};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Places and routes a dataflow graph on a spatial accelerator, or judges a mapping.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The dataflow graph (DFG).
+    #[arg(value_name = "FILE.dfg")]
+    file: PathBuf,
+    /// The accelerator's architecture graph.
+    #[arg(long, value_name = "FILE.json")]
+    adg: PathBuf,
+    /// Judges this mapping instead of making one: the scheduler's `sched_adg.json`, or a header of configuration words.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "jobs", "time_limit", "objective"])]
+    check: Option<PathBuf>,
+    /// Seed of the random choices; the same seed gives the same mapping.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Threads; the mapping does not depend on them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// Seconds after which the best mapping so far has to do.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    time_limit: f64,
+    /// What counts once a mapping is legal and without mismatch.
+    #[arg(long, value_enum, default_value_t)]
+    objective: Goal,
+    /// How long to look for something better, as a multiple of what is usual.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    effort: u32,
+    /// Formulas of the performance estimate: the scheduler's own, or with its oddities mended.
+    #[arg(long, value_enum, default_value_t)]
+    model: Formulas,
+    /// Writes the mapping in the layout of the scheduler's `sched_adg.json`.
+    #[arg(long, short, value_name = "FILE.json")]
+    output: Option<PathBuf>,
+    /// Writes the configuration words as a header; with --model peer as the scheduler encodes them.
+    #[arg(long, value_name = "FILE.bits.h")]
+    bits: Option<PathBuf>,
+    /// Draws the mapping over the fabric.
+    #[arg(long, value_name = "FILE.svg")]
+    svg: Option<PathBuf>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Goal {
+    /// Nothing more: the first will do.
+    Legal,
+    /// A short initiation interval.
+    Interval,
+    /// Few cycles from the first input to the last output.
+    #[default]
+    Latency,
+    /// Few links.
+    Links,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Formulas {
+    Peer,
+    #[default]
+    Chipless,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Format {
+    /// For people.
+    #[default]
+    Human,
+    /// One object.
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless map kernel.dfg --adg mesh.json                      where everything goes
+  chipless map kernel.dfg --adg mesh.json -o mapping.json --svg mapping.svg
+  chipless map kernel.dfg --adg mesh.json --check mapping.json is this mapping legal?
+  chipless map kernel.dfg --adg mesh.json --bits kernel.dfg.bits.h
+
+JSON has `mapped`, `legal`, `latency`, `mismatch`, `initiation_interval`, `links`, `latency_bound`, `trials`, `seconds`,
+`performance`, and where there is something to explain `reason` and `proved`; with --check `legal`, `latency`,
+`mismatch`, `overprovision`, `performance`, `faults` and `reason`.
+
+Exit status: 0 mapped and legal, 1 no mapping (the reason says why) or an illegal one, 2 a file cannot be used.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let limits = Limits::default();
+    let opened = Opened::open(&arguments.file)?;
+    if opened.target != Target::Dsa || chipless_dsa::adg::recognize(&opened.bytes) {
+        return Err(Failure::unusable(&opened.path, "expected a dataflow graph (DFG)"));
+    }
+    let document = chipless_dsa::Document::read(&opened.bytes, &limits);
+    if !document.is_complete() {
+        return Err(opened.refuse("cannot be read", &document.findings, Exit::Unusable));
+    }
+    let adg = read_adg(&arguments.adg, &limits)?;
+    let graph = &document.graph;
+    match &arguments.check {
+        Some(path) => check(arguments, graph, &adg, path, &limits),
+        None => map(arguments, graph, &adg),
+    }
+}
+
+fn read_adg(path: &Path, limits: &Limits) -> Result<Adg, Failure> {
+    let name = path.display().to_string();
+    let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
+    let (adg, findings) = Adg::read(&bytes, limits).map_err(|finding| Failure::unusable(&name, finding))?;
+    match findings.iter().find(|finding| finding.is_error()) {
+        Some(error) => Err(Failure::unusable(&name, error)),
+        None => Ok(adg),
+    }
+}
+
+fn check(arguments: &Arguments, graph: &Graph, adg: &Adg, path: &Path, limits: &Limits) -> Result<Exit, Failure> {
+    let name = path.display().to_string();
+    let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
+    let is_words = bytes.starts_with(b"#pragma") || bytes.starts_with(b"//") || bytes.starts_with(b"#define");
+    let mapping = if is_words {
+        let text = std::str::from_utf8(&bytes).map_err(|error| Failure::unusable(&name, error))?;
+        bits::read(text, graph, adg).map_err(|error| Failure::unusable(&name, error))?
+    } else {
+        mapping::read(&bytes, graph, adg, limits).map_err(|finding: Box<Finding>| Failure::unusable(&name, finding))?
+    };
+    let verdict = judge(graph, adg, &mapping);
+    let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
+    write_files(arguments, graph, adg, &mapping, &estimate)?;
+    match arguments.format {
+        Format::Json => {
+            let mut value = json!({
+                "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
+                "overprovision": verdict.overprovision, "performance": performance(&estimate), "faults": verdict.faults,
+            });
+            if let Some(reason) = verdict.reason() {
+                value["reason"] = json!(reason);
+            }
+            terminal::print_json(&value)?;
+        }
+        Format::Human => {
+            let mut text = if verdict.is_legal() { "legal\n".to_owned() } else { format!("not legal: {} faults\n", verdict.faults.len()) };
+            for fault in &verdict.faults {
+                text.push_str(&format!("  {fault}\n"));
+            }
+            text.push_str(&figures(&verdict, &estimate));
+            terminal::print(&text)?;
+        }
+    }
+    Ok(if verdict.is_legal() { Exit::Done } else { Exit::Wrong })
+}
+
+fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure> {
+    if !arguments.time_limit.is_finite() || arguments.time_limit < 0.0 {
+        return Err(Failure::unusable("--time-limit", format_args!("expected seconds, found {}", arguments.time_limit)));
+    }
+    let options = Options {
+        seed: arguments.seed,
+        jobs: arguments.jobs.max(1),
+        time_limit: Duration::try_from_secs_f64(arguments.time_limit.min(1e9)).unwrap_or(Duration::MAX),
+        objective: match arguments.objective {
+            Goal::Legal => Objective::Legal,
+            Goal::Interval => Objective::Interval,
+            Goal::Latency => Objective::Latency,
+            Goal::Links => Objective::Links,
+        },
+        effort: arguments.effort,
+    };
+    let watched = std::io::stderr().is_terminal();
+    let started = Instant::now();
+    let outcome = mapping::map(graph, adg, &options, &mut |progress: Progress| {
+        if watched {
+            let found = progress.latency.map_or_else(|| "nothing legal yet".to_owned(), |latency| format!("latency {latency}"));
+            terminal::complain(&format!("\r\x1b[K{} trials, {found}", progress.trials));
+        }
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    if watched {
+        terminal::complain("\r\x1b[K");
+    }
+    let Some(mut mapping) = outcome.mapping else {
+        let reason = outcome.reason.unwrap_or_else(|| "no mapping was found".to_owned());
+        match arguments.format {
+            Format::Json => terminal::print_json(&json!({
+                "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
+            }))?,
+            Format::Human => {
+                let certain = if outcome.proved { "cannot be mapped" } else { "was not mapped" };
+                terminal::print(&format!("{certain}: {reason}\n"))?;
+            }
+        }
+        return Ok(Exit::Wrong);
+    };
+    mapping.name = arguments.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // The mapper's word is not taken for it.
+    let verdict = judge(graph, adg, &mapping);
+    let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
+    write_files(arguments, graph, adg, &mapping, &estimate)?;
+    let reason =
+        verdict.reason().map(|fault| format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")).or(outcome.reason);
+    match arguments.format {
+        Format::Json => {
+            let mut value = json!({
+                "mapped": true, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
+                "initiation_interval": outcome.initiation_interval, "links": outcome.links, "latency_bound": outcome.latency_bound,
+                "trials": outcome.trials, "seconds": seconds, "performance": performance(&estimate),
+            });
+            if let Some(reason) = reason {
+                value["reason"] = json!(reason);
+            }
+            terminal::print_json(&value)?;
+        }
+        Format::Human => {
+            let mut text = pictures::text(adg, Some(pictures::Mapped { graph, mapping: &mapping }));
+            text.push('\n');
+            text.push_str(&figures(&verdict, &estimate));
+            let (links, trials) = (outcome.links, outcome.trials);
+            text.push_str(&format!(
+                "initiation interval {}, {links} links, {trials} trials, {seconds:.3} s\n",
+                outcome.initiation_interval
+            ));
+            text.push_str(&format!("no mapping has a latency below {}\n", outcome.latency_bound));
+            if let Some(reason) = reason {
+                text.push_str(&format!("{reason}\n"));
+            }
+            terminal::print(&text)?;
+        }
+    }
+    Ok(if verdict.is_legal() { Exit::Done } else { Exit::Wrong })
+}
+
+impl From<Formulas> for Model {
+    fn from(formulas: Formulas) -> Model {
+        match formulas {
+            Formulas::Peer => Model::Peer,
+            Formulas::Chipless => Model::Chipless,
+        }
+    }
+}
+
+fn performance(estimate: &Estimate) -> Value {
+    let groups: Vec<Value> = estimate
+        .groups
+        .iter()
+        .map(|group| {
+            json!({
+                "recurrence": group.recurrence, "mismatch": group.mismatch, "throughput": group.throughput,
+                "firings_per_cycle": group.firings_per_cycle,
+            })
+        })
+        .collect();
+    json!({
+        "operations_per_cycle": estimate.operations_per_cycle, "scratchpad": estimate.scratchpad, "l2": estimate.l2,
+        "dram": estimate.dram, "groups": groups,
+    })
+}
+
+fn figures(verdict: &Verdict, estimate: &Estimate) -> String {
+    let (operations, scratchpad, l2, dram) = (estimate.operations_per_cycle, estimate.scratchpad, estimate.l2, estimate.dram);
+    format!(
+        "latency {} cycles, mismatch {}, overprovision {}\n\
+         estimated {operations:.2} operations a cycle (scratchpad {scratchpad:.3}, L2 {l2:.3}, DRAM {dram:.3} of the full rate)\n",
+        verdict.latency, verdict.mismatch, verdict.overprovision
+    )
+}
+
+fn write_files(arguments: &Arguments, graph: &Graph, adg: &Adg, mapping: &Mapping, estimate: &Estimate) -> Result<(), Failure> {
+    if let Some(path) = &arguments.output {
+        let figures = [
+            ("Performance", estimate.operations_per_cycle),
+            ("SPM Performance", estimate.scratchpad),
+            ("L2 Performance", estimate.l2),
+            ("DRAM Performance", estimate.dram),
+        ];
+        let value = mapping::write(mapping, graph, adg, &figures);
+        let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::unusable(path.display(), error))?;
+        files::write(path, &[text.as_bytes(), b"\n"])?;
+    }
+    if let Some(path) = &arguments.bits {
+        let name: String = arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let encoding = if arguments.model == Formulas::Peer { bits::Encoding::Scheduler } else { bits::Encoding::Hardware };
+        let text = bits::write(mapping, graph, adg, &name, encoding).map_err(|error| Failure::wrong(path.display(), error))?;
+        files::write(path, &[text.as_bytes()])?;
+    }
+    if let Some(path) = &arguments.svg {
+        let drawn = pictures::svg(adg, Some(pictures::Mapped { graph, mapping }));
+        files::write(path, &[drawn.as_bytes()])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,261 @@
+//! Reading the generator's JSON.
+
+use super::json::{Cursor, Error};
+use super::{
+    Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind, ProcessingElement, Switch, System, VectorPort, lint,
+    older, rules,
+};
+use chipless_model::{Finding, Limits, Place};
+use index_vec::IndexVec;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// Elements of one graph; the largest real fabrics have some hundreds.
+pub(super) const MOST_ELEMENTS: usize = 65_536;
+/// Links of one graph.
+pub(super) const MOST_LINKS: usize = 1 << 20;
+/// Bytes of a file: a parsed document takes many times that in memory.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Whether a file looks like an architecture graph, by what stands near its beginning.
+pub fn recognize(bytes: &[u8]) -> bool {
+    if looks_like_text_model(bytes) {
+        return true;
+    }
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return false;
+    }
+    let has = |word: &str| memchr::memmem::find(bytes, word.as_bytes()).is_some();
+    has("\"DSAGenNodes\"") || (has("\"links\"") && has("\"nodes\"") && has("\"nodeType\""))
+}
+
+/// Whether a file is the text form of 2016 to 2020.
+pub fn looks_like_text_model(bytes: &[u8]) -> bool {
+    let start = &bytes[..bytes.len().min(1 << 16)];
+    ["[fu-model]", "[switch-model]", "[sub-model]"].iter().filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some()).count()
+        >= 2
+}
+
+impl Adg {
+    /// Reads a file, and says what is wrong with it besides.
+    ///
+    /// # Errors
+    /// The first thing that keeps the file from being read.
+    pub fn read(bytes: &[u8], limits: &Limits) -> Result<(Adg, Vec<Finding>), Box<Finding>> {
+        if looks_like_text_model(bytes) {
+            let message = "this is the text form of 2016 to 2020 (.sbmodel), which leaves the links between the elements to its tool";
+            return Err(Box::new(rules::UNSUPPORTED.at(Place::file(), message)));
+        }
+        let most = limits.json_bytes.min(MOST_BYTES);
+        if bytes.len() as u64 > most {
+            let message = format!("{} bytes of JSON exceed the limit json_bytes = {most}", bytes.len());
+            return Err(Box::new(rules::LIMIT.at(Place::file(), message)));
+        }
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+            let text = error.to_string();
+            let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
+            let place = Place::file().at(format!("line {}, column {}", error.line(), error.column()));
+            Box::new(rules::SYNTAX.at(place, message.to_owned()))
+        })?;
+        let root = Cursor::root(&value);
+        let mut findings = Vec::new();
+        let adg = if root.get("DSAGenNodes").is_some() {
+            generator(&root, &mut findings)?
+        } else if root.get("nodes").is_some() && root.get("links").is_some() {
+            older::read(&root, &mut findings)?
+        } else {
+            return Err(root.error(&rules::UNSUPPORTED, "expected DSAGenNodes and DSAGenEdges, or nodes and links, found neither"));
+        };
+        lint(&adg, &mut findings);
+        findings.truncate(usize::try_from(limits.findings).unwrap_or(usize::MAX));
+        Ok((adg, findings))
+    }
+}
+
+fn generator(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Error> {
+    let nodes = root.need("DSAGenNodes")?;
+    let mut form = Form::Generator;
+    let mut elements = Builder::default();
+    for (key, node) in nodes.members()? {
+        let dotted = key.rsplit_once('.');
+        let Some((kind, number)) = dotted.or_else(|| key.rsplit_once('_')) else {
+            return Err(node.error(&rules::ELEMENT, format!("expected a name like Switch.3, found \"{key}\"")));
+        };
+        if dotted.is_none() {
+            form = Form::GeneratorUnderscore;
+        }
+        let Ok(number) = number.parse::<u32>() else {
+            return Err(node.error(&rules::ELEMENT, format!("expected a number behind the kind, found \"{key}\"")));
+        };
+        let element = read_element(kind, number, &node)?;
+        elements.add(key.to_owned(), kind, element, &node)?;
+    }
+    let edges = root.need("DSAGenEdges")?;
+    for edge in edges.items()? {
+        let end = |kind: &'static str, number: &'static str, index: &'static str| {
+            let kind = edge.need(kind)?.text()?;
+            let number = edge.need(number)?.number()?;
+            Ok::<_, Error>((elements.named(kind, number), format!("{kind}.{number}"), edge.number_or(index, 0)?))
+        };
+        let (source, source_name, source_index) = end("SourceNodeType", "SourceNodeId", "SourceIndex")?;
+        let (sink, sink_name, sink_index) = end("SinkNodeType", "SinkNodeId", "SinkIndex")?;
+        match (source, sink) {
+            (Some(source), Some(sink)) => elements.link(source, source_index, sink, sink_index, &edge)?,
+            (source, _) => {
+                let missing = if source.is_none() { source_name } else { sink_name };
+                return Err(edge.error(&rules::DANGLING, format!("the link names {missing}, which is not among the elements")));
+            }
+        }
+    }
+    let system = match root.get("SystemParameters") {
+        None => None,
+        Some(system) => Some(System {
+            cores: system.number_or("NumberOfCores", 1)?.max(1),
+            banks: system.number_or("NumberOfBanks", 1)?.max(1),
+            bus_width: system.number_or("SystemBusWidth", 64)?,
+        }),
+    };
+    Ok(elements.finish(form, system, findings))
+}
+
+/// The section of a node that the generator names like `dsagen2.comp.config.CompKeys$CompNode$`.
+fn section<'a>(node: &'a Cursor<'a>, name: &str) -> Result<Cursor<'a>, Error> {
+    let found = node.members()?.find(|(key, _)| key.split('$').nth(1).unwrap_or(key) == name);
+    found.map(|(_, section)| section).ok_or_else(|| node.error(&rules::MISSING, format!("expected a section {name}, found none")))
+}
+
+fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, Error> {
+    let (mut width, mut granularity, mut place) = (0, 0, None);
+    let kind = match kind {
+        "ProcessingElement" | "Switch" => {
+            let body = section(node, "CompNode")?;
+            width = body.need("compBits")?.number()?;
+            granularity = body.number_or("compUnitBits", width)?;
+            place = body.get("comment").and_then(|comment| row_and_column(comment.value.as_str()?));
+            let buffer = section(node, "OutputBuffer")?;
+            let depth = buffer.number_or("outputBufferDepth", 0)?;
+            let fixed = buffer.flag_or("staticOutputBuffer", false)?;
+            if kind == "Switch" {
+                ElementKind::Switch(Switch { output_buffer_depth: depth, static_output_buffer: fixed })
+            } else {
+                ElementKind::ProcessingElement(processing(node, depth, fixed)?)
+            }
+        }
+        "InputVectorPort" | "OutputVectorPort" => {
+            let body = section(node, if kind == "InputVectorPort" { "IVPNode" } else { "OVPNode" })?;
+            let port = VectorPort {
+                implementation: body.number_or("vpImpl", 0)?,
+                stated: body.flag_or("vpStated", false)?,
+                depth: body.number_or("depthByte", 0)?,
+            };
+            if kind == "InputVectorPort" { ElementKind::InputPort(port) } else { ElementKind::OutputPort(port) }
+        }
+        _ => {
+            let Some(kind) = MemoryKind::ALL.into_iter().find(|known| known.name() == kind) else {
+                return Err(node.error(&rules::ELEMENT, format!("expected a kind of element, found \"{kind}\"")));
+            };
+            let body = section(node, "MemNode")?;
+            ElementKind::Memory(Memory {
+                kind,
+                read_width: body.number_or("readWidth", 0)?,
+                write_width: body.number_or("writeWidth", 0)?,
+                unit_bits: body.number_or("memUnitBits", 8)?,
+                capacity: body.large_or("capacity", 0)?,
+            })
+        }
+    };
+    Ok(Element { number, kind, width, granularity, place, inputs: Vec::new(), outputs: Vec::new() })
+}
+
+fn processing(node: &Cursor<'_>, output_buffer_depth: u32, static_output_buffer: bool) -> Result<ProcessingElement, Error> {
+    let body = section(node, "DsaOperations")?;
+    let control = section(node, "MetaControl").ok();
+    let registers = section(node, "RegFile").ok();
+    let of_control = |key: &str, missing: bool| control.as_ref().map_or(Ok(missing), |control| control.flag_or(key, missing));
+    let operations = body.need("OperationDataTypeSet")?;
+    Ok(ProcessingElement {
+        operations: operations.items()?.map(|name| name.text().map(str::to_owned)).collect::<Result<_, _>>()?,
+        instruction_slots: body.number_or("instSlotSize", 1)?.max(1),
+        delay_depth: body.number_or("maxFifoDepth", 0)?,
+        dynamic: body.flag_or("isDynamic", true)?,
+        static_output_buffer,
+        output_buffer_depth,
+        registers: registers.as_ref().map_or(Ok(0), |registers| registers.number_or("numReg", 0))?,
+        control_entries: control.as_ref().map_or(Ok(0), |control| control.number_or("sizeLUT", 0))?,
+        input_control: of_control("inputLSBCtrl", false)?,
+        output_control: of_control("outputLSBCtrl", false)?,
+    })
+}
+
+/// `row5_col3`, as the generator comments its meshes.
+fn row_and_column(comment: &str) -> Option<(u32, u32)> {
+    let (row, column) = comment.strip_prefix("row")?.split_once("_col")?;
+    Some((row.parse().ok()?, column.parse().ok()?))
+}
+
+/// Collects elements and links, then puts them in order.
+#[derive(Default)]
+pub(super) struct Builder {
+    elements: Vec<(String, Element)>,
+    numbers: HashMap<(String, u32), usize>,
+    /// Source, its index, sink, its index.
+    links: Vec<(usize, u32, usize, u32)>,
+}
+
+impl Builder {
+    pub(super) fn add(&mut self, key: String, kind: &str, element: Element, at: &Cursor<'_>) -> Result<usize, Error> {
+        if self.elements.len() == MOST_ELEMENTS {
+            return Err(at.error(&rules::LIMIT, format!("more than {MOST_ELEMENTS} elements")));
+        }
+        let number = self.elements.len();
+        if self.numbers.insert((kind.to_owned(), element.number), number).is_some() {
+            return Err(at.error(&rules::ELEMENT, format!("{element} is there twice")));
+        }
+        self.elements.push((key, element));
+        Ok(number)
+    }
+
+    pub(super) fn named(&self, kind: &str, number: u32) -> Option<usize> {
+        self.numbers.get(&(kind.to_owned(), number)).copied()
+    }
+
+    pub(super) fn link(&mut self, source: usize, source_index: u32, sink: usize, sink_index: u32, at: &Cursor<'_>) -> Result<(), Error> {
+        if self.links.len() == MOST_LINKS {
+            return Err(at.error(&rules::LIMIT, format!("more than {MOST_LINKS} links")));
+        }
+        self.links.push((source, source_index, sink, sink_index));
+        Ok(())
+    }
+
+    pub(super) fn finish(self, form: Form, system: Option<System>, findings: &mut Vec<Finding>) -> Adg {
+        let mut order: Vec<usize> = (0..self.elements.len()).collect();
+        order.sort_by(|a, b| self.elements[*a].0.cmp(&self.elements[*b].0));
+        let mut rank = vec![ElementId::new(0); order.len()];
+        for (position, old) in order.iter().enumerate() {
+            rank[*old] = ElementId::new(position);
+        }
+        let mut sorted: Vec<Option<Element>> = self.elements.into_iter().map(|(_, element)| Some(element)).collect();
+        let mut elements: IndexVec<ElementId, Element> = order.iter().filter_map(|old| sorted[*old].take()).collect();
+        let links: IndexVec<LinkId, Link> =
+            self.links.iter().map(|(source, _, sink, _)| Link { source: rank[*source], sink: rank[*sink] }).collect();
+        for (id, link) in links.iter_enumerated() {
+            elements[link.source].outputs.push(id);
+            elements[link.sink].inputs.push(id);
+        }
+        let index = |id: LinkId, outgoing: bool| if outgoing { self.links[id.index()].1 } else { self.links[id.index()].3 };
+        for element in &mut elements {
+            element.outputs.sort_by_key(|id| index(*id, true));
+            element.inputs.sort_by_key(|id| index(*id, false));
+            for (side, ids, outgoing) in [("outputs", &element.outputs, true), ("inputs", &element.inputs, false)] {
+                if let Some((position, id)) = ids.iter().enumerate().find(|(position, id)| index(**id, outgoing) as usize != *position) {
+                    let message = format!(
+                        "the {side} of {element} are not numbered from 0 without gaps: {} at position {position}",
+                        index(*id, outgoing)
+                    );
+                    findings.push(rules::INDEX.at(Place::file().at(element.to_string()), message));
+                }
+            }
+        }
+        Adg { form, elements, links, system }
+    }
+}

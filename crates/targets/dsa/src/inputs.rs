@@ -1,0 +1,171 @@
+//! What enters the input ports of a run: what the host gives, and what is made where it gives nothing.
+
+use crate::evaluate::{Evaluation, Settings, Stop, Stream, evaluate, row_bytes};
+use crate::graph::{ArrayKind, Graph, NodeId, NodeKind};
+use chipless_model::{ElementType, Limits};
+use std::borrow::Cow;
+
+/// Rows of a stream where no stream was given.
+pub const DEFAULT_ROWS: u64 = 256;
+
+/// Where the rows of a port come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The host gives them, or random ones in their place.
+    Host,
+    /// A generate engine: 0, 1, 2 and so on, element by element.
+    Generated,
+    /// Zeros, to begin a recurrence with.
+    Zeros,
+}
+
+/// The stream of an input port.
+#[derive(Clone, Debug)]
+pub struct Input<'a> {
+    /// The port.
+    pub node: NodeId,
+    /// Its name.
+    pub name: &'a str,
+    /// Type of its elements: that of the array that was given, unsigned integers otherwise.
+    pub element: ElementType,
+    /// Shape of the array: loops, then lanes.
+    pub shape: Vec<u64>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// Its rows.
+    pub stream: Stream<'a>,
+}
+
+/// An array that the host gives for an input port.
+#[derive(Clone, Debug)]
+pub struct Given<'a> {
+    /// Name of the port.
+    pub name: String,
+    /// Type of its elements; as wide as the port.
+    pub element: ElementType,
+    /// Its shape: (rows, lanes) or (outer, inner, lanes); without lanes where there is one.
+    pub shape: Vec<u64>,
+    /// Its elements, row by row.
+    pub bytes: Cow<'a, [u8]>,
+}
+
+/// Makes the streams of all input ports, in the order of [`Graph::inputs`]. Where the host gives none, `random` fills an array of unsigned
+/// integers; its second argument counts the arrays of the host.
+///
+/// # Errors
+/// An array that does not fit its port, or for which there is no port: what was expected and what was found.
+pub fn inputs<'a>(
+    graph: &'a Graph,
+    given: &'a [Given<'a>],
+    random: &mut dyn FnMut(ElementType, usize, &mut [u8]),
+    limits: &Limits,
+) -> Result<Vec<Input<'a>>, String> {
+    for array in given {
+        if !graph.inputs().any(|(_, node, _)| node.name == array.name) {
+            let names: Vec<&str> = graph.inputs().map(|(_, node, _)| &*node.name).collect();
+            return Err(format!("expected the name of an input ({}), found \"{}\"", names.join(", "), array.name));
+        }
+    }
+    // Streams without an array have the loops of the first one that has.
+    let mut loops_of_given = None;
+    let mut found = Vec::new();
+    for (node, body, port) in graph.inputs() {
+        let array = given.iter().find(|array| array.name == body.name);
+        let loops = match array {
+            Some(array) => Some(loops(array, port.width, u64::from(port.lanes))?),
+            None => None,
+        };
+        if loops_of_given.is_none() {
+            loops_of_given.clone_from(&loops);
+        }
+        found.push((node, body, port, array, loops));
+    }
+    let stated = graph.inputs().any(|(.., port)| port.stated);
+    let default = loops_of_given.unwrap_or_else(|| if stated { vec![16, DEFAULT_ROWS / 16] } else { vec![DEFAULT_ROWS] });
+    let mut budget = limits.memory_bytes;
+    let mut hosts = 0;
+    let mut streams = Vec::new();
+    for (node, body, port, array, loops) in found {
+        let kind = port.array.and_then(|array| match &graph.nodes[array].kind {
+            NodeKind::Array(array) => Some(array.kind),
+            _ => None,
+        });
+        let origin = match (array, kind) {
+            (None, Some(ArrayKind::Generate)) => Origin::Generated,
+            (None, Some(ArrayKind::Recurrence)) => Origin::Zeros,
+            _ => Origin::Host,
+        };
+        let bytes_of_row = row_bytes(port);
+        let loops = loops.unwrap_or_else(|| match origin {
+            // A recurrence begins with as many rows as are in flight, as the compiler says; one at least.
+            Origin::Zeros => vec![((port.pragmas.conc / bytes_of_row as f64) as u64).clamp(1, DEFAULT_ROWS)],
+            _ => default.clone(),
+        });
+        let element = array.map_or(unsigned(port.width), |array| array.element);
+        let bytes = match array {
+            Some(array) => Cow::Borrowed(&*array.bytes),
+            None => {
+                let size = loops.iter().fold(bytes_of_row as u64, |size, count| size.saturating_mul(*count));
+                budget =
+                    budget.checked_sub(size).ok_or_else(|| format!("input {} takes {size} bytes (--limit memory_bytes)", body.name))?;
+                let mut bytes = vec![0; size as usize];
+                match origin {
+                    Origin::Host => random(element, hosts, &mut bytes),
+                    Origin::Generated => {
+                        let size = port.width as usize / 8;
+                        for (index, element) in (0u64..).zip(bytes.chunks_exact_mut(size)) {
+                            element.copy_from_slice(&index.to_le_bytes()[..size]);
+                        }
+                    }
+                    Origin::Zeros => {}
+                }
+                Cow::Owned(bytes)
+            }
+        };
+        hosts += usize::from(origin == Origin::Host);
+        let shape = array.map_or_else(|| loops.iter().copied().chain([u64::from(port.lanes)]).collect(), |array| array.shape.clone());
+        streams.push(Input { node, name: &body.name, element, shape, origin, stream: Stream { loops, bytes } });
+    }
+    Ok(streams)
+}
+
+/// The loops that the rows of an array form.
+fn loops(array: &Given<'_>, width: u32, lanes: u64) -> Result<Vec<u64>, String> {
+    let Given { name, element, shape, .. } = array;
+    let wrong = || {
+        let form = if lanes == 1 {
+            "(rows), (rows, 1) or (outer, inner, 1)".to_owned()
+        } else {
+            format!("(rows, {lanes}) or (outer, inner, {lanes})")
+        };
+        format!("input {name}: expected elements of {width} bits in the shape {form}, found {element} {shape:?}")
+    };
+    if element.bits() != u64::from(width) {
+        return Err(wrong());
+    }
+    match &**shape {
+        [rows] if lanes == 1 => Ok(vec![*rows]),
+        [loops @ .., last] if *last == lanes && !loops.is_empty() => Ok(loops.to_vec()),
+        _ => Err(wrong()),
+    }
+}
+
+/// Unsigned integers of the width of a port.
+pub(crate) const fn unsigned(width: u32) -> ElementType {
+    match width {
+        8 => ElementType::UInt8,
+        16 => ElementType::UInt16,
+        32 => ElementType::UInt32,
+        _ => ElementType::UInt64,
+    }
+}
+
+/// Evaluates a graph on these inputs.
+///
+/// # Errors
+/// See [`evaluate`].
+pub fn compute(graph: &Graph, inputs: &[Input<'_>], settings: Settings, limits: &Limits) -> Result<Evaluation, Stop> {
+    let streams: Vec<Stream<'_>> =
+        inputs.iter().map(|input| Stream { loops: input.stream.loops.clone(), bytes: Cow::Borrowed(&*input.stream.bytes) }).collect();
+    evaluate(graph, &streams, settings, limits)
+}

@@ -1,0 +1,36 @@
+//! Dataflow graphs for spatial accelerators: the DFG text of DSAGEN and `OverGen`, and of the tools before them.
+//!
+//! [`Document::read`] takes a text to its tree of statements ([`syntax`]) and resolves the names to the [`Graph`] that everything else
+//! works on.
+
+pub mod adg;
+mod document;
+pub mod evaluate;
+pub mod graph;
+mod info;
+mod inputs;
+pub mod judge;
+mod kernels;
+mod lint;
+mod lower;
+mod machine;
+pub mod mapping;
+pub mod operations;
+pub mod performance;
+pub mod pictures;
+mod recognize;
+mod resolve;
+mod rules;
+pub mod syntax;
+mod timing;
+
+pub use document::Document;
+pub use graph::Graph;
+pub use info::{info, raw};
+pub use inputs::{DEFAULT_ROWS, Given, Input, Origin, compute, inputs};
+pub use lint::lint;
+pub use lower::lower;
+pub use machine::Machine;
+pub use recognize::recognize;
+pub use rules::all as rules;
+pub use timing::Mapped;

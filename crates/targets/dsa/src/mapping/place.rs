@@ -1,0 +1,592 @@
+//! Placement: annealing over the places of vertices and over the links that the lanes of ports take.
+//!
+//! The cost is what the distances promise: latency first, then links beyond the shortest way that late operands need because the delay
+//! buffers are too shallow, then the number of links.
+
+use super::fabric::{FAR, Fabric};
+use super::feasible::{Candidates, nets_of};
+use super::kernel::{Kernel, Place};
+use fastrand::Rng;
+
+/// A lane of a port: which wires end or begin there.
+#[derive(Clone, Debug)]
+pub(super) struct Pin {
+    pub(super) vertex: usize,
+    pub(super) wires: Vec<usize>,
+    /// Lane, in order; the state has none.
+    lane: Option<u32>,
+    width: u32,
+    /// Its width among those of all pins.
+    class: usize,
+}
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(super) struct Placement {
+    /// For each vertex the number of its candidate.
+    pub(super) spot: Vec<u32>,
+    /// For each pin its position on the port, among those of [`Placer::position`].
+    pub(super) position: Vec<u32>,
+}
+
+/// What does not change while placing.
+pub(super) struct Placer<'k> {
+    pub(super) kernel: &'k Kernel,
+    pub(super) fabric: &'k Fabric<'k>,
+    pub(super) candidates: &'k Candidates,
+    pub(super) pins: Vec<Pin>,
+    pins_of: Vec<Vec<usize>>,
+    /// The pin at the sink of each wire.
+    sink_pin: Vec<u32>,
+    /// Distances from processing elements, as [`Fabric::hops_out`], but around where both ends are the same.
+    around: Vec<u16>,
+    slot_first: Vec<u32>,
+    slot_room: Vec<u16>,
+    /// Cycles that operands can wait at each element.
+    depth: Vec<i32>,
+    granularity: Vec<u32>,
+    /// For each width of a pin and each port: links and slots that such a pin can take.
+    spots: Vec<Vec<Vec<(u32, u32)>>>,
+    /// Wires in the order of their sinks, and where those of each vertex are.
+    timed: Vec<TimedWire>,
+    into: Vec<std::ops::Range<usize>>,
+    /// For each vertex its outgoing wires, as numbers in `timed`.
+    out_of: Vec<Vec<u32>>,
+    /// Vertices that move together: those of a temporal group that are connected.
+    cluster: Vec<Vec<usize>>,
+    cluster_of: Vec<usize>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// A wire as the cost looks at it, in one place of memory.
+#[derive(Clone, Copy, Debug)]
+struct TimedWire {
+    wire: u32,
+    source: u32,
+    sink: u32,
+    source_pin: u32,
+    sink_pin: u32,
+    /// Latency of the source.
+    latency: i32,
+    timed: bool,
+    /// Whether both ends can be on one element without a link between them.
+    together: bool,
+}
+
+/// Weights of the cost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weights {
+    pub(super) latency: f64,
+    pub(super) excess: f64,
+    pub(super) length: f64,
+}
+
+/// Scratch space of the cost.
+#[derive(Default)]
+struct Scratch {
+    /// The element of each vertex.
+    element: Vec<u32>,
+    /// For each pin the element at the inner end of its link.
+    inner: Vec<u32>,
+    length: Vec<i32>,
+    start: Vec<i32>,
+    count: Vec<u16>,
+}
+
+impl<'k> Placer<'k> {
+    pub(super) fn new(kernel: &'k Kernel, fabric: &'k Fabric<'k>, candidates: &'k Candidates) -> Placer<'k> {
+        let mut pins: Vec<Pin> = Vec::new();
+        let mut source_pin = vec![NONE; kernel.wires.len()];
+        let mut sink_pin = vec![NONE; kernel.wires.len()];
+        let mut pins_of = vec![Vec::new(); kernel.vertices.len()];
+        for (vertex, body) in kernel.vertices.iter().enumerate() {
+            if body.place == Place::Input {
+                for (_, net) in nets_of(kernel, vertex) {
+                    let lane = (!net.state).then(|| if body.temporal { 0 } else { net.value - u32::from(body.stated) });
+                    for wire in &net.wires {
+                        source_pin[*wire] = pins.len() as u32;
+                    }
+                    pins_of[vertex].push(pins.len());
+                    pins.push(Pin { vertex, wires: net.wires.clone(), lane, width: net.width.max(1), class: 0 });
+                }
+            } else if body.place == Place::Output {
+                let mut of_net: Vec<(usize, usize)> = Vec::new();
+                for wire in &body.inputs {
+                    let wire_ = &kernel.wires[*wire];
+                    let state = wire_.operand >= body.lanes;
+                    let lane = (!state).then_some(if body.temporal { 0 } else { wire_.operand });
+                    // Lanes of one value can share a link, unless they must lie in order.
+                    let key = if state { usize::MAX } else { wire_.net };
+                    let known = of_net.iter().find(|(net, _)| *net == key).map(|(_, pin)| *pin);
+                    let pin = known.unwrap_or_else(|| {
+                        pins_of[vertex].push(pins.len());
+                        pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width.max(1), class: 0 });
+                        of_net.push((key, pins.len() - 1));
+                        pins.len() - 1
+                    });
+                    pins[pin].wires.push(*wire);
+                    sink_pin[*wire] = pin as u32;
+                }
+            }
+        }
+        let size = fabric.size();
+        let mut around = vec![FAR; size * size];
+        for &unit in &fabric.units {
+            for to in 0..size as u32 {
+                let ways = fabric.outputs[unit as usize].iter().map(|link| fabric.hops(fabric.links[*link as usize].sink, to) + 1);
+                around[unit as usize * size + to as usize] = ways.min().unwrap_or(FAR).min(FAR);
+            }
+        }
+        let (mut slot_first, mut slot_room, mut first) = (Vec::new(), Vec::new(), 0);
+        for element in &fabric.adg.elements {
+            slot_first.push(first);
+            let shared = element.processing().filter(|unit| unit.is_shared()).map(|unit| unit.instruction_slots);
+            for _ in 0..element.slots() {
+                slot_room.push(shared.unwrap_or(1).min(u32::from(u16::MAX)) as u16);
+                first += 1;
+            }
+        }
+        let (cluster, cluster_of) = clusters(kernel);
+        let mut widths: Vec<u32> = pins.iter().map(|pin| pin.width).collect();
+        widths.sort_unstable();
+        widths.dedup();
+        for pin in &mut pins {
+            pin.class = widths.binary_search(&pin.width).unwrap_or(0);
+        }
+        let spots = widths.iter().map(|width| spots(fabric, *width)).collect();
+        let mut timed = Vec::with_capacity(kernel.wires.len());
+        let mut into = vec![0..0; kernel.vertices.len()];
+        let mut out_of = vec![Vec::new(); kernel.vertices.len()];
+        for &vertex in &kernel.order {
+            let first = timed.len();
+            for &wire in &kernel.vertices[vertex].inputs {
+                let body = &kernel.wires[wire];
+                out_of[body.source].push(timed.len() as u32);
+                timed.push(TimedWire {
+                    wire: wire as u32,
+                    source: body.source as u32,
+                    sink: vertex as u32,
+                    source_pin: source_pin[wire],
+                    sink_pin: sink_pin[wire],
+                    latency: kernel.vertices[body.source].latency,
+                    timed: body.timed,
+                    together: sink_pin[wire] != NONE || cluster_of[body.source] == cluster_of[vertex],
+                });
+            }
+            into[vertex] = first..timed.len();
+        }
+        let depth = (0..size as u32).map(|element| fabric.delay_depth(element)).collect();
+        let granularity = fabric.adg.elements.iter().map(|element| element.granularity.max(1)).collect();
+        Placer {
+            kernel,
+            fabric,
+            candidates,
+            pins,
+            pins_of,
+            sink_pin,
+            around,
+            slot_first,
+            slot_room,
+            depth,
+            granularity,
+            spots,
+            timed,
+            into,
+            out_of,
+            cluster,
+            cluster_of,
+        }
+    }
+
+    /// Element and slot of a vertex.
+    pub(super) fn at(&self, placement: &Placement, vertex: usize) -> (u32, u32) {
+        self.candidates.of[vertex].get(placement.spot[vertex] as usize).copied().unwrap_or_default()
+    }
+
+    /// Positions of a pin on a port: how many there are.
+    fn positions(&self, pin: &Pin, port: u32) -> u32 {
+        if pin.lane.is_none() { 1 } else { self.spots[pin.class][port as usize].len() as u32 }
+    }
+
+    /// Link and slot of a pin.
+    pub(super) fn position(&self, placement: &Placement, pin: usize) -> (u32, u32) {
+        let body = &self.pins[pin];
+        let (port, _) = self.at(placement, body.vertex);
+        if body.lane.is_none() {
+            let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
+            let links = if outgoing { &self.fabric.outputs[port as usize] } else { &self.fabric.inputs[port as usize] };
+            return (links.first().copied().unwrap_or(0), 0);
+        }
+        self.spots[body.class][port as usize].get(placement.position[pin] as usize).copied().unwrap_or_default()
+    }
+
+    fn is_ordered(&self, port: u32) -> bool {
+        self.fabric.adg.elements[crate::adg::ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered)
+    }
+
+    pub(super) fn sink_pin(&self, wire: usize) -> Option<usize> {
+        (self.sink_pin[wire] != NONE).then_some(self.sink_pin[wire] as usize)
+    }
+
+    /// Looks up where everything is.
+    fn locate(&self, placement: &Placement, scratch: &mut Scratch) {
+        scratch.element.clear();
+        scratch.element.extend((0..self.kernel.vertices.len()).map(|vertex| self.at(placement, vertex).0));
+        scratch.inner.clear();
+        scratch.inner.extend(self.pins.iter().enumerate().map(|(pin, body)| {
+            let link = self.fabric.links[self.position(placement, pin).0 as usize];
+            if self.kernel.vertices[body.vertex].place == Place::Input { link.sink } else { link.source }
+        }));
+    }
+
+    /// Links of the shortest way of a wire.
+    #[inline]
+    fn length(&self, scratch: &Scratch, wire: &TimedWire) -> i32 {
+        let (to, last) = match wire.sink_pin {
+            NONE => (scratch.element[wire.sink as usize], 0),
+            pin => (scratch.inner[pin as usize], 1),
+        };
+        let hops = match wire.source_pin {
+            NONE => match scratch.element[wire.source as usize] {
+                from if from == to && wire.together => 0,
+                from => self.around[from as usize * self.fabric.size() + to as usize],
+            },
+            pin => self.fabric.hops(scratch.inner[pin as usize], to) + 1,
+        };
+        i32::from(hops) + last
+    }
+
+    /// A placement in which every vertex has a place of its own, at random.
+    pub(super) fn random(&self, rng: &mut Rng) -> Placement {
+        let count = self.kernel.vertices.len();
+        let mut placement = Placement { spot: vec![0; count], position: vec![0; self.pins.len()] };
+        let mut holder: std::collections::HashMap<(u32, u32), Vec<usize>> = std::collections::HashMap::new();
+        let mut order: Vec<usize> = (0..self.cluster.len()).collect();
+        rng.shuffle(&mut order);
+        // Those with the fewest places first.
+        order.sort_by_key(|cluster| self.candidates.of[self.cluster[*cluster][0]].len());
+        for cluster in order {
+            let members = &self.cluster[cluster];
+            let lead = members[0];
+            let mut seen = std::collections::HashSet::new();
+            if !self.augment(cluster, &mut holder, &mut placement, &mut seen, rng, 0) {
+                placement.spot[lead] = rng.u32(..self.candidates.of[lead].len().max(1) as u32);
+            }
+        }
+        for cluster in &self.cluster {
+            self.follow(&mut placement, cluster[0]);
+        }
+        for vertex in 0..count {
+            self.spread(&mut placement, vertex, rng);
+        }
+        placement
+    }
+
+    fn augment(
+        &self,
+        cluster: usize,
+        holder: &mut std::collections::HashMap<(u32, u32), Vec<usize>>,
+        placement: &mut Placement,
+        seen: &mut std::collections::HashSet<(u32, u32)>,
+        rng: &mut Rng,
+        depth: u32,
+    ) -> bool {
+        let lead = self.cluster[cluster][0];
+        let candidates = &self.candidates.of[lead];
+        let offset = rng.usize(..candidates.len().max(1));
+        for step in 0..candidates.len() {
+            let number = (step + offset) % candidates.len();
+            let spot = candidates[number];
+            if !seen.insert(spot) {
+                continue;
+            }
+            let room = usize::from(self.slot_room[(self.slot_first[spot.0 as usize] + spot.1) as usize]);
+            let held = holder.entry(spot).or_default().clone();
+            let taken: usize = held.iter().map(|other| self.cluster[*other].len()).sum();
+            let free = taken + self.cluster[cluster].len() <= room;
+            let moved = free
+                || depth < 64 && held.len() == 1 && {
+                    let moved = self.augment(held[0], holder, placement, seen, rng, depth + 1);
+                    if moved {
+                        holder.entry(spot).or_default().retain(|other| *other != held[0]);
+                    }
+                    moved
+                };
+            if moved {
+                holder.entry(spot).or_default().push(cluster);
+                placement.spot[lead] = number as u32;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The rest of a cluster goes where its first vertex went.
+    fn follow(&self, placement: &mut Placement, vertex: usize) {
+        let members = &self.cluster[self.cluster_of[vertex]];
+        let spot = self.at(placement, vertex);
+        for member in members {
+            if let Some(number) = self.candidates.of[*member].iter().position(|other| *other == spot) {
+                placement.spot[*member] = number as u32;
+            }
+        }
+    }
+
+    /// Gives the pins of a port positions of their own.
+    fn spread(&self, placement: &mut Placement, vertex: usize, rng: &mut Rng) {
+        let port = self.at(placement, vertex).0;
+        let Some(first) = self.pins_of[vertex].iter().find(|pin| self.pins[**pin].lane.is_some()) else { return };
+        let count = self.positions(&self.pins[*first], port);
+        let mut free: Vec<u32> = (0..count).collect();
+        if !self.is_ordered(port) {
+            rng.shuffle(&mut free);
+        }
+        let ordered = self.is_ordered(port);
+        for (index, pin) in self.pins_of[vertex].iter().filter(|pin| self.pins[**pin].lane.is_some()).enumerate() {
+            let wanted = if ordered { self.pins[*pin].lane.unwrap_or(0) as usize } else { index };
+            placement.position[*pin] = free.get(wanted).copied().unwrap_or(0);
+        }
+    }
+
+    /// Times as the distances promise them: start of each vertex, links that each wire should have.
+    fn estimate(&self, placement: &Placement, scratch: &mut Scratch) -> (i32, i32, i32) {
+        self.locate(placement, scratch);
+        let mut start = std::mem::take(&mut scratch.start);
+        let mut length = std::mem::take(&mut scratch.length);
+        start.clear();
+        start.resize(self.kernel.vertices.len(), 0);
+        length.clear();
+        let (mut latency, mut total) = (0, 0);
+        for &vertex in &self.kernel.order {
+            let mut at = 0;
+            for wire in &self.timed[self.into[vertex].clone()] {
+                let links = self.length(scratch, wire);
+                length.push(links);
+                total += links;
+                if wire.timed {
+                    at = at.max(start[wire.source as usize] + wire.latency + links - 1);
+                }
+            }
+            start[vertex] = at;
+            latency = latency.max(at + self.kernel.vertices[vertex].latency);
+        }
+        // Vertices wait for their consumers as far as their own operands can be delayed.
+        let depth = |vertex: u32| self.depth[scratch.element[vertex as usize] as usize];
+        let mut excess = 0;
+        for &vertex in self.kernel.order.iter().rev() {
+            let body = &self.kernel.vertices[vertex];
+            let (mut wanted, mut slack) = (0, i32::MAX);
+            let mut over = 0;
+            for number in &self.out_of[vertex] {
+                let wire = &self.timed[*number as usize];
+                if wire.timed {
+                    let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                    let late = wait - depth(wire.sink);
+                    slack = slack.min(wait);
+                    wanted = wanted.max(late);
+                    over += late.max(0);
+                }
+            }
+            excess += over;
+            if wanted > 0 && body.place == Place::Unit {
+                let own = depth(vertex as u32);
+                let arrivals = self.into[vertex].clone().filter(|number| self.timed[*number].timed).map(|number| {
+                    let wire = &self.timed[number];
+                    start[wire.source as usize] + wire.latency + length[number] - 1
+                });
+                let room = arrivals.map(|arrival| own - (start[vertex] - arrival)).min().unwrap_or(i32::MAX);
+                let push = wanted.min(slack).min(room.max(0));
+                start[vertex] += push;
+                // What it waits itself, its wires need not.
+                for number in &self.out_of[vertex] {
+                    let wire = &self.timed[*number as usize];
+                    if wire.timed {
+                        let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                        let late = wait - depth(wire.sink);
+                        excess -= (late + push).max(0) - late.max(0);
+                    }
+                }
+            }
+        }
+        scratch.start = start;
+        scratch.length = length;
+        (latency, excess, total)
+    }
+
+    fn cost(&self, placement: &Placement, weights: &Weights, scratch: &mut Scratch) -> f64 {
+        let (latency, excess, total) = self.estimate(placement, scratch);
+        scratch.count.clear();
+        scratch.count.resize(self.slot_room.len(), 0);
+        let mut overlap = 0;
+        for (vertex, body) in self.kernel.vertices.iter().enumerate() {
+            let (element, slot) = self.at(placement, vertex);
+            let dedicated = body.place == Place::Unit && !body.temporal;
+            let parts = if dedicated { body.width.div_ceil(self.granularity[element as usize]).max(1) } else { 1 };
+            for part in slot..slot + parts {
+                let index = (self.slot_first[element as usize] + part) as usize;
+                if let (Some(count), Some(room)) = (scratch.count.get_mut(index), self.slot_room.get(index)) {
+                    *count += 1;
+                    overlap += i32::from(*count > *room);
+                }
+            }
+        }
+        f64::from(latency) * weights.latency
+            + f64::from(excess) * weights.excess
+            + f64::from(total) * weights.length
+            + f64::from(overlap) * 1000.0
+    }
+
+    /// Lengths that the wires should have, from the least to the most, and the latency that they promise.
+    pub(super) fn windows(&self, placement: &Placement) -> (Vec<(i32, i32)>, i32) {
+        let mut scratch = Scratch::default();
+        let (latency, _, _) = self.estimate(placement, &mut scratch);
+        let mut windows = vec![(0, 0); self.kernel.wires.len()];
+        for (wire, length) in self.timed.iter().zip(&scratch.length) {
+            windows[wire.wire as usize] = if wire.timed {
+                let most = scratch.start[wire.sink as usize] - scratch.start[wire.source as usize] - wire.latency + 1;
+                let most = most.max(*length);
+                ((most - self.depth[scratch.element[wire.sink as usize] as usize]).max(*length), most)
+            } else {
+                (*length, length + 64)
+            };
+        }
+        (windows, latency)
+    }
+
+    /// Anneals a placement.
+    pub(super) fn anneal(&self, placement: &mut Placement, weights: &Weights, moves: u32, heat: (f64, f64), rng: &mut Rng) -> f64 {
+        let mut scratch = Scratch::default();
+        let mut cost = self.cost(placement, weights, &mut scratch);
+        let mut best = (cost, placement.clone());
+        let cooling = (heat.1 / heat.0).powf(1.0 / f64::from(moves.max(1)));
+        let mut temperature = heat.0;
+        let mut undo: Vec<(bool, usize, u32)> = Vec::new();
+        let holder = |placement: &Placement, spot: (u32, u32)| -> Option<usize> {
+            (0..self.cluster.len()).find(|cluster| self.at(placement, self.cluster[*cluster][0]) == spot)
+        };
+        for _ in 0..moves {
+            temperature *= cooling;
+            undo.clear();
+            let things = self.cluster.len() + self.pins.len();
+            let thing = rng.usize(..things.max(1));
+            if thing < self.cluster.len() {
+                let lead = self.cluster[thing][0];
+                let candidates = &self.candidates.of[lead];
+                if candidates.len() < 2 {
+                    continue;
+                }
+                let number = rng.u32(..candidates.len() as u32);
+                if number == placement.spot[lead] {
+                    continue;
+                }
+                let (old, new) = (self.at(placement, lead), candidates[number as usize]);
+                let other = holder(placement, new).filter(|_| self.slot_room[(self.slot_first[new.0 as usize] + new.1) as usize] == 1);
+                if let Some(other) = other {
+                    let other_lead = self.cluster[other][0];
+                    let Some(back) = self.candidates.of[other_lead].iter().position(|spot| *spot == old) else { continue };
+                    self.relocate(placement, other, back as u32, rng, &mut undo);
+                }
+                self.relocate(placement, thing, number, rng, &mut undo);
+            } else {
+                let pin = thing - self.cluster.len();
+                let body = &self.pins[pin];
+                let port = self.at(placement, body.vertex).0;
+                let count = self.positions(body, port);
+                if body.lane.is_none() || count < 2 || self.is_ordered(port) {
+                    continue;
+                }
+                let position = rng.u32(..count);
+                let old = placement.position[pin];
+                let lanes = &self.pins_of[body.vertex];
+                if let Some(other) = lanes.iter().find(|other| self.pins[**other].lane.is_some() && placement.position[**other] == position)
+                {
+                    undo.push((false, *other, position));
+                    placement.position[*other] = old;
+                }
+                undo.push((false, pin, old));
+                placement.position[pin] = position;
+            }
+            let new_cost = self.cost(placement, weights, &mut scratch);
+            if new_cost <= cost || rng.f64() < ((cost - new_cost) / temperature).exp() {
+                cost = new_cost;
+                if cost < best.0 {
+                    best.0 = cost;
+                    best.1.spot.clone_from(&placement.spot);
+                    best.1.position.clone_from(&placement.position);
+                }
+            } else {
+                for (is_vertex, index, value) in undo.drain(..).rev() {
+                    if is_vertex {
+                        placement.spot[index] = value;
+                    } else {
+                        placement.position[index] = value;
+                    }
+                }
+            }
+        }
+        *placement = best.1;
+        best.0
+    }
+
+    fn relocate(&self, placement: &mut Placement, cluster: usize, number: u32, rng: &mut Rng, undo: &mut Vec<(bool, usize, u32)>) {
+        for &member in &self.cluster[cluster] {
+            undo.push((true, member, placement.spot[member]));
+            for &pin in &self.pins_of[member] {
+                undo.push((false, pin, placement.position[pin]));
+            }
+        }
+        let lead = self.cluster[cluster][0];
+        placement.spot[lead] = number;
+        self.follow(placement, lead);
+        // Ports differ in their links: positions that the new port does not have, or orders that it does not allow, are made anew.
+        for &member in &self.cluster[cluster] {
+            let port = self.at(placement, member).0;
+            let fits = self.pins_of[member]
+                .iter()
+                .all(|pin| self.pins[*pin].lane.is_none() || placement.position[*pin] < self.positions(&self.pins[*pin], port));
+            if !self.pins_of[member].is_empty() && (!fits || self.is_ordered(port)) {
+                self.spread(placement, member, rng);
+            }
+        }
+    }
+}
+
+/// For each port: the links and slots that a pin of a width can take, in order.
+fn spots(fabric: &Fabric<'_>, width: u32) -> Vec<Vec<(u32, u32)>> {
+    let mut of = vec![Vec::new(); fabric.size()];
+    let inputs = fabric.input_ports.iter().map(|port| (*port, true));
+    for (port, outgoing) in inputs.chain(fabric.output_ports.iter().map(|port| (*port, false))) {
+        for &link in fabric.data_links(port, outgoing) {
+            let (parts, slots) = (fabric.slots_for(link, width), fabric.links[link as usize].slots);
+            of[port as usize].extend((0..slots).step_by(parts as usize).filter(|slot| slot + parts <= slots).map(|slot| (link, slot)));
+        }
+    }
+    of
+}
+
+/// Connected instructions of a temporal group have one element; everything else is a cluster of its own.
+fn clusters(kernel: &Kernel) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let mut of: Vec<usize> = (0..kernel.vertices.len()).collect();
+    let unit = |vertex: usize| kernel.vertices[vertex].temporal && kernel.vertices[vertex].place == Place::Unit;
+    // The instructions of one temporal group share one element: no link between elements can be shared in time.
+    for vertex in 0..kernel.vertices.len() {
+        if unit(vertex) {
+            let group = kernel.vertices[vertex].group;
+            if let Some(first) = (0..vertex).find(|other| unit(*other) && kernel.vertices[*other].group == group) {
+                of[vertex] = of[first];
+            }
+        }
+    }
+    let mut clusters: Vec<Vec<usize>> = Vec::new();
+    let mut number = vec![usize::MAX; kernel.vertices.len()];
+    for vertex in 0..kernel.vertices.len() {
+        if number[of[vertex]] == usize::MAX {
+            number[of[vertex]] = clusters.len();
+            clusters.push(Vec::new());
+        }
+        clusters[number[of[vertex]]].push(vertex);
+    }
+    let cluster_of = of.iter().map(|first| number[*first]).collect();
+    (clusters, cluster_of)
+}
