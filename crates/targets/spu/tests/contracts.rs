@@ -161,11 +161,11 @@ fn findings_have_line_and_column() {
         ("pc: 0", "pc: 4096", "iospec-pc", 11),
         ("pc: 12", "pc: 0", "iospec-pc-clash", 21),
         ("\"scale\": 0.000244140625", "\"scale\": 0.0003", "iospec-scale", 9),
-        ("latch\": true", "latch\": false", "iospec-latched-hint", 23),
+        ("latch\": true", "latch\": false", "iospec-latched-hint", 22),
         ("length: 60", "length: 60.0", "iospec-field-type", 5),
         ("length: 60", "length: 99999999999999999999999999999999999999999", "iospec-yaml", 5),
         ("    length: 60\n", "    length: 60\n    length: 61\n", "iospec-duplicate-key", 6),
-        ("[\"B\"]", "[\"Bee\"]", "iospec-undefined-name", 40),
+        ("[\"B\"]", "[\"Bee\"]", "iospec-undefined-name", 39),
         ("inputs:", "imputs:", "iospec-section", 1),
         ("inputs:", "---\na: 1\n---\ninputs:", "iospec-yaml", 3),
     ] {
