@@ -96,14 +96,13 @@ impl Numbers<'_> {
     pub(crate) fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
         let integers = self.is_integer();
         let whole = self.integers(start, if integers { count } else { 0 }).map(|v| v as f64);
-        whole.chain(self.elements(start, if integers { 0 } else { count }).map(|b| real(b)))
+        whole.chain(self.elements(start, if integers { 0 } else { count }).map(real))
     }
 
     fn elements(&self, start: usize, count: usize) -> std::slice::ChunksExact<'_, u8> {
         let end = (start + count) * self.size;
         self.bytes.get(start * self.size..end).unwrap_or_default().chunks_exact(self.size)
     }
-
 }
 
 fn real(bytes: &[u8]) -> f64 {

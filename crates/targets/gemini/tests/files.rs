@@ -102,7 +102,7 @@ fn errors_say_pointer_line_and_column() {
 type Fault = (&'static str, fn(&mut Value));
 
 /// The first workload of core 0 that has the keys.
-fn with<'v>(schedule: &'v mut Value, has: impl Fn(&Value) -> bool) -> &'v mut Value {
+fn with(schedule: &mut Value, has: impl Fn(&Value) -> bool) -> &mut Value {
     let list = schedule["0"].as_array_mut().expect("a list");
     list.iter_mut().find(|workload| has(workload)).expect("such a workload")
 }
@@ -155,7 +155,7 @@ const FAULTS: &[Fault] = &[
     ("gemini-ifmap-missing", |s| with(s, each)["buffer"] = json!([])),
     ("gemini-tile-cover", |s| with(s, each)["tile_info"] = json!({})),
     ("gemini-tile", |s| {
-        with(s, |w| w["tile_info"]["tile_num_0"]["loop_order"].is_string())["tile_info"]["tile_num_0"]["loop_order"] = json!("KNHZ")
+        with(s, |w| w["tile_info"]["tile_num_0"]["loop_order"].is_string())["tile_info"]["tile_num_0"]["loop_order"] = json!("KNHZ");
     }),
 ];
 
@@ -224,7 +224,7 @@ proptest! {
 
     #[test]
     fn what_is_written_reads_the_same(columns in 1u32..3, rows in 1u32..3, blocks in 1u32..3, tiles in 1u32..4) {
-        let plan = Plan { columns, rows, blocks, tiles, ..Plan::default() };
+        let plan = Plan { columns, rows, tiles, blocks, ..Plan::default() };
         let text = generate::schedule(&plan).to_string();
         let schedule = Schedule::read(&text).expect("a schedule");
         let written = schedule.write();
