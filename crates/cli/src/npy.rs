@@ -4,7 +4,7 @@
 //! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
 //! `u1`, types of less than a byte unpacked, an element a byte.
 
-use chipless_kernels::cast::{decode_i16, encode_i64};
+use chipless_kernels::cast::{decode_f64, decode_i16, encode_i64};
 use chipless_model::{ElementType, Kind};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 use std::borrow::Cow;
@@ -180,6 +180,15 @@ pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) ->
         .write_header_only()
         .map_err(|error| error.to_string())?;
     Ok((header, if element.bits() < 8 { Cow::Owned(unpack(element, shape, bytes)?) } else { Cow::Borrowed(bytes) }))
+}
+
+/// The numbers of an array of any plain type and shape, row by row. The error is what to say after the file's name.
+pub(crate) fn reals(file: &[u8]) -> Result<Vec<f64>, String> {
+    let (element, shape) = describe(file)?;
+    let bytes = read(file, element, &shape)?;
+    let mut reals = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
+    decode_f64(element, &bytes, &mut reals).map_err(|error| error.to_string())?;
+    Ok(reals)
 }
 
 fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// SplitMix64.
+/// `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -52,7 +52,9 @@ fn mutate(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
 
 fn smoke(corpus: &[Vec<u8>], mutants: usize, body: fn(&[u8])) {
     let mut random = Random(7);
-    corpus.iter().for_each(|bytes| body(bytes));
+    for bytes in corpus {
+        body(bytes);
+    }
     for _ in 0..mutants {
         let seed = &corpus[random.below(corpus.len())];
         body(&mutate(&mut random, seed));

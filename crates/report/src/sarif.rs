@@ -97,6 +97,7 @@ struct Outcome {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "names of the standard")]
 struct Location {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<usize>,

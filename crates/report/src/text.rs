@@ -209,7 +209,21 @@ mod tests {
             .at(Place::bytes(at, 1).at("inputs[0]"), "expected a depth of at most 8, found 9")
             .with(Place::line(2, 11), "the buffer")
             .with(Place::file().in_part("tile.toml"), "its tile has 8");
-        insta::assert_snapshot!(texts.picture(&finding, "make it smaller", Paint::PLAIN).expect("a picture"), @"");
+        insta::assert_snapshot!(texts.picture(&finding, "make it smaller", Paint::PLAIN).expect("a picture"), @r"
+        error[depth-beyond-tile]: expected a depth of at most 8, found 9
+         --> a.yaml:3:12
+          |
+        3 |     depth: 9
+          |            ^ inputs[0]
+          |
+         ::: a.yaml:2:11
+          |
+        2 |   - name: größe
+          |           ----- the buffer
+          |
+          = note: tile.toml: its tile has 8
+          = help: make it smaller
+        ");
     }
 
     #[test]
@@ -217,7 +231,13 @@ mod tests {
         let parts = [("def.json".to_owned(), b"{\n  \"queues\": 99\n}".to_vec())];
         let checked = Checked { path: "a.neff", target: None, bytes: &[0, 1], parts: &parts, findings: &[] };
         let finding = DEPTH.at(Place { position: Some((2, 13)), ..Place::file() }.in_part("def.json").at("/queues"), "too many");
-        insta::assert_snapshot!(Texts::new(&checked).picture(&finding, "", Paint::PLAIN).expect("a picture"), @"");
+        insta::assert_snapshot!(Texts::new(&checked).picture(&finding, "", Paint::PLAIN).expect("a picture"), @r#"
+        error[depth-beyond-tile]: too many
+         --> a.neff:def.json:2:13
+          |
+        2 |   "queues": 99
+          |             ^^ /queues
+        "#);
     }
 
     #[test]

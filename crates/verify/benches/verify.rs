@@ -91,7 +91,12 @@ fn pipeline(tasks: u64) -> Program<'static> {
 
 fn main() {
     let files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    if files.is_empty() { synthetic() } else { files.iter().for_each(|file| blob(file)) }
+    if files.is_empty() {
+        return synthetic();
+    }
+    for file in &files {
+        blob(file);
+    }
 }
 
 /// The best of several verifications of a blob.

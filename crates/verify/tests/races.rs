@@ -103,10 +103,9 @@ proptest! {
         for (i, d) in drafts.iter().enumerate() {
             let queue = (0..i).rev().find(|j| drafts[*j].queue == d.queue);
             for j in queue.into_iter().chain(d.after.and_then(|back| i.checked_sub(back))) {
+                let further = before[j].clone();
                 before[i][j] = true;
-                for k in 0..n {
-                    before[i][k] |= before[j][k];
-                }
+                before[i].iter_mut().zip(further).for_each(|(before, further)| *before |= further);
             }
         }
         let conflict = |a: usize, b: usize| {

@@ -1,10 +1,11 @@
 //! Schedules of the Gemini family.
 
-use super::{Consumer, Document, Lowering, Reader, Source, Weights};
+use super::Weights;
+use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::{Exit, Failure};
-use crate::{files, npy};
+use crate::files;
+use crate::npy;
 use chipless_gemini::{Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
-use chipless_kernels::cast::decode_f64;
 use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
 use chipless_sim::Timeline;
 use std::cell::OnceCell;
@@ -93,6 +94,58 @@ impl Document for Opened<'_, '_> {
     }
 }
 
+impl Opened<'_, '_> {
+    /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
+    fn machine(&self, lowering: &Lowering) -> Result<Option<Machine>, Failure> {
+        let given = lowering.machine(Machine::parse)?;
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        Ok(given.or_else(|| {
+            let mut machine = Machine::named(if is_spec { "spec" } else { "set" })?;
+            if let Some(gibibytes) = self.document.name.dram_bandwidth.filter(|_| is_spec) {
+                machine.dram.bytes_per_second = f64::from(gibibytes) * f64::from(1 << 30);
+            }
+            Some(machine)
+        }))
+    }
+}
+
+/// Reads the arrays of a network: for each layer with weights the files that the front-end file names, or `LAYER_weight.npy`,
+/// `LAYER_k.npy` and `LAYER_b.npy`.
+pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<String, Arrays>, Failure> {
+    let mut all = HashMap::new();
+    for (name, layer) in network.scheduled().filter(|(_, l)| matches!(l.operation.as_str(), "conv2d" | "conv2d_group" | "dense")) {
+        let file = |roles: &[&str], role: &str| {
+            let named = roles.iter().find_map(|role| layer.file_list.get(*role));
+            let candidates = [named.map(|n| directory.join(n)), Some(directory.join(format!("{name}_{role}.npy")))];
+            candidates.into_iter().flatten().find(|path| path.is_file())
+        };
+        let array = |path: Option<PathBuf>| match path {
+            Some(path) => {
+                let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
+                npy::reals(&bytes).map_err(|error| Failure::unusable(path.display(), error))
+            }
+            None => Ok(Vec::new()),
+        };
+        let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
+            return Err(Failure::unusable(
+                directory.display(),
+                format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none"),
+            ));
+        };
+        all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
+    }
+    Ok(all)
+}
+
+/// Reads a trace.
+pub(super) fn trace(path: &Path) -> Result<replay::Trace, Failure> {
+    let bytes = files::open(path).map_err(|error| Failure::unusable(path.display(), error))?;
+    let limits = Limits::default();
+    let assembly = chipless_gemini::unzip(&bytes, &limits).and_then(|bytes| Assembly::read(&bytes, &limits));
+    let assembly = assembly.map_err(|finding| Failure::unusable(path.display(), finding))?;
+    assembly.trace().ok_or_else(|| Failure::unusable(path.display(), "expected a trace, found assembly without times"))
+}
+
 /// Assembly of a core, or a trace.
 struct OpenedAssembly {
     assembly: Assembly,
@@ -122,66 +175,4 @@ impl Document for OpenedAssembly {
         then(&self.assembly.lower(&machine), notes);
         Ok(Ok(()))
     }
-}
-
-impl Opened<'_, '_> {
-    /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
-    fn machine(&self, lowering: &Lowering) -> Result<Option<Machine>, Failure> {
-        let given = lowering.machine(Machine::parse)?;
-        let is_spec = self.document.schedule.dialect == Dialect::Spec;
-        Ok(given.or_else(|| {
-            let mut machine = Machine::named(if is_spec { "spec" } else { "set" })?;
-            if let Some(gibibytes) = self.document.name.dram_bandwidth.filter(|_| is_spec) {
-                machine.dram.bytes_per_second = f64::from(gibibytes) * f64::from(1 << 30);
-            }
-            Some(machine)
-        }))
-    }
-}
-
-/// Reads the arrays of a network: for each layer with weights the files that the front-end file names, or `LAYER_weight.npy`,
-/// `LAYER_k.npy` and `LAYER_b.npy`.
-pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<String, Arrays>, Failure> {
-    let mut all = HashMap::new();
-    for (name, layer) in network.scheduled().filter(|(_, l)| matches!(l.operation.as_str(), "conv2d" | "conv2d_group" | "dense")) {
-        let file = |roles: &[&str], role: &str| {
-            let named = roles.iter().find_map(|role| layer.file_list.get(*role));
-            let candidates = [named.map(|n| directory.join(n)), Some(directory.join(format!("{name}_{role}.npy")))];
-            candidates.into_iter().flatten().find(|path| path.is_file())
-        };
-        let array = |path: Option<PathBuf>| match path {
-            Some(path) => {
-                let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
-                numbers(&bytes).map_err(|error| Failure::unusable(path.display(), error))
-            }
-            None => Ok(Vec::new()),
-        };
-        let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
-            return Err(Failure::unusable(
-                directory.display(),
-                format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none"),
-            ));
-        };
-        all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
-    }
-    Ok(all)
-}
-
-/// The numbers of an array of any type and shape.
-fn numbers(file: &[u8]) -> Result<Vec<f64>, String> {
-    let (element, shape) = npy::describe(file)?;
-    let bytes = npy::read(file, element, &shape)?;
-    let mut numbers = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
-    decode_f64(element, &bytes, &mut numbers).map_err(|error| error.to_string())?;
-    Ok(numbers)
-}
-
-/// Reads a trace.
-pub(super) fn trace(path: &Path) -> Result<replay::Trace, Failure> {
-    let bytes = files::open(path).map_err(|error| Failure::unusable(path.display(), error))?;
-    let text = chipless_gemini::unzip(&bytes, &Limits::default()).map_err(|finding| *finding).and_then(|bytes| {
-        let text = String::from_utf8_lossy(&bytes);
-        replay::Trace::read(&text).map_err(|finding| *finding)
-    });
-    text.map_err(|finding| Failure::Said(Exit::Unusable, format!("{}: {finding}\n", path.display())))
 }

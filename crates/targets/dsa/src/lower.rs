@@ -222,7 +222,9 @@ impl<'a> Lowering<'a, '_> {
         let (reads, writes): (Vec<_>, Vec<_>) = channels.into_iter().partition(|(id, _)| is_input(id));
         let mut arrived = Vec::new();
         for (id, channel) in &reads {
-            arrived.push(self.stream(*id, channel, chunks, None));
+            let sync = self.sync(format!("arrived {}", channel.name));
+            self.stream(*id, channel, chunks, Side::Before(sync));
+            arrived.push(sync);
         }
         let computed = self.sync(format!("computed {number}"));
         let queue = self.queue(format!("fabric.{number}"));
@@ -245,29 +247,28 @@ impl<'a> Lowering<'a, '_> {
         }
         self.release(queue, first);
         for (id, channel) in &writes {
-            self.stream(*id, channel, chunks, Some(computed));
+            self.stream(*id, channel, chunks, Side::Behind(computed));
         }
     }
 
-    /// The tasks of a stream, one for each chunk: out of memory, or, behind a computation, into it. Returns what counts the chunks.
-    fn stream(&mut self, node: NodeId, channel: &Channel<'a>, chunks: u64, behind: Option<SyncId>) -> SyncId {
-        let verb = if behind.is_none() { "read" } else { "write" };
-        let name = format!("{verb} {}{}", channel.name, channel.suffix);
-        let done = self.sync(name.clone());
-        let queue = self.queue(name);
-        let resource = self.resource(channel.array, behind.is_none());
+    /// The tasks of a stream, one for each chunk.
+    fn stream(&mut self, node: NodeId, channel: &Channel<'a>, chunks: u64, side: Side) {
+        let (verb, from, to) = match side {
+            Side::Before(_) => ("read", channel.memory, channel.port),
+            Side::Behind(_) => ("write", channel.port, channel.memory),
+        };
+        let queue = self.queue(format!("{verb} {}{}", channel.name, channel.suffix));
+        let resource = self.resource(channel.array, matches!(side, Side::Before(_)));
         let first = self.program.tasks.next_idx();
         for chunk in 0..chunks {
             let (offset, size) = share(channel, chunk, chunks);
-            let (from, to) = if behind.is_none() { (channel.memory, channel.port) } else { (channel.port, channel.memory) };
             let kernel = Move { operation: verb, port: channel.name, from, to, offset, size };
             // Flags are how the run knows what counts; no hardware moves them.
             let demand = channel.suffix.is_empty().then_some(Demand { resource, bytes: size });
-            let step = Step { waits: behind.as_slice(), from: chunk + 1, signals: &[done], demand, cycles: 0.0 };
+            let step = Step { waits: side.waits(), from: chunk + 1, signals: side.signals(), demand, cycles: 0.0 };
             self.task(queue, chunk, node, Box::new(kernel), step);
         }
         self.release(queue, first);
-        done
     }
 
     /// Why a part cannot be computed.
@@ -286,6 +287,30 @@ impl<'a> Lowering<'a, '_> {
                 // A part that runs dry halfway has given what there was; one that gives nothing at all hangs.
                 (nothing && !waiting.is_empty()).then(|| Fault::program(format!("nothing comes out: {}", waiting.join("; "))))
             }
+        }
+    }
+}
+
+/// On which side of the fabric a stream is, and what counts its chunks.
+enum Side {
+    /// It brings rows to a port and counts them.
+    Before(SyncId),
+    /// It takes rows that were computed and counted.
+    Behind(SyncId),
+}
+
+impl Side {
+    fn waits(&self) -> &[SyncId] {
+        match self {
+            Side::Before(_) => &[],
+            Side::Behind(sync) => std::slice::from_ref(sync),
+        }
+    }
+
+    fn signals(&self) -> &[SyncId] {
+        match self {
+            Side::Before(sync) => std::slice::from_ref(sync),
+            Side::Behind(_) => &[],
         }
     }
 }

@@ -120,3 +120,19 @@ impl Layers {
         finding
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_fit_their_registers() {
+        let place = Place::file();
+        assert_eq!(barrier(255, 255, &place), None);
+        let finding = barrier(3, 256, &place).expect("a finding");
+        assert_eq!(
+            (finding.rule.code, finding.message.as_str()),
+            ("npu-barrier-count", "expects 256 consumers; the register holds at most 255")
+        );
+    }
+}

@@ -124,8 +124,10 @@ fn kind(node: &Cursor<'_>, written: &str, width: u32) -> Result<ElementKind, Err
             }
         }
         _ => {
-            return Err(node
-                .error(&rules::ELEMENT, format!("expected switch, processing element, function unit or vector port, found \"{written}\"")));
+            return Err(node.error(
+                &rules::ELEMENT,
+                format!("expected switch, processing element, function unit or vector port, found \"{written}\""),
+            ));
         }
     })
 }

@@ -183,7 +183,9 @@ pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], settings: Settings, limits
     };
     let mut budget = limits.memory_bytes;
     for part in plan.parts() {
-        if settings.strategy == Strategy::Automatic && part.is_regular(inputs) {
+        let regular = part.is_regular(inputs);
+        evaluation.parts.push(Part { nodes: part.units.iter().map(|unit| unit.node).collect(), regular });
+        if settings.strategy == Strategy::Automatic && regular {
             block::run(&plan, &part, inputs, &mut evaluation, &mut budget)
         } else {
             token::run(&plan, &part, inputs, &mut evaluation, &mut budget, limits)

@@ -133,7 +133,7 @@ impl Trial {
 /// Trials of a round.
 const ROUND: u64 = 2;
 /// Work without a better mapping after which a search ends, in moves times what a move looks at: a small graph gets more trials.
-const PATIENCE: u64 = 700_000;
+const PATIENCE: u64 = 400_000;
 /// Rounds without a legal mapping after which a search gives up.
 const DESPAIR: u32 = 60;
 
@@ -218,7 +218,7 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
 
 /// Moves of a trial that begins anew.
 fn moves(placer: &Placer<'_>) -> u32 {
-    (100 * (placer.kernel.vertices.len() + placer.pins.len()) as u32).min(60_000)
+    (60 * (placer.kernel.vertices.len() + placer.pins.len()) as u32).min(60_000)
 }
 
 /// One trial: place, route, mend the timing.

@@ -106,7 +106,7 @@ fn lanewise(name: &str, operands: usize) -> Option<Meaning> {
         "Mul8x8" | "SMul8x8" => binary!(|a, b| zip(a, b, u8::wrapping_mul)),
         "Mul16x4" | "SMul16x4" => binary!(|a, b| zip(a, b, u16::wrapping_mul)),
         "Mul32x2" | "SMul32x2" => binary!(|a, b| zip(a, b, u32::wrapping_mul)),
-        "Div16x4" | "Div_I16x4" => binary!(|a, b| zip(a, b, |a: u16, b: u16| a.checked_div(b).unwrap_or(a))),
+        "Div16x4" => binary!(|a, b| zip(a, b, |a: u16, b: u16| a.checked_div(b).unwrap_or(a))),
         "Mod16x4" => binary!(|a, b| zip(a, b, |a: u16, b: u16| a.checked_rem(b).unwrap_or(0))),
         "Abs8x8" => unary!(|a| map(a, i8::wrapping_abs)),
         "Abs16x4" => unary!(|a| map(a, i16::wrapping_abs)),

@@ -11,9 +11,10 @@ mod lower;
 pub use literal::Literal;
 
 use crate::read::{Error, text};
+use crate::replay::{Span, Trace};
 use crate::rules::assembly as rules;
 use chipless_model::{Finding, Info, Limits, Node, Place, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A unit of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -166,6 +167,18 @@ impl Assembly {
     /// The end of the last instruction of a trace.
     pub fn end(&self) -> Option<u64> {
         self.instructions.iter().filter_map(|i| i.time).map(|[_, end]| end).max()
+    }
+
+    /// When each workload computes, and the end of it all; `None` for assembly without times.
+    pub fn trace(&self) -> Option<Trace> {
+        let mut spans: HashMap<u32, Span> = HashMap::new();
+        for instruction in self.instructions.iter().filter(|i| matches!(i.unit, Unit::Pe | Unit::Vp) && !i.is_configuration()) {
+            let (Some([start, end]), Some(Ok(workload))) = (instruction.time, instruction.workload.map(u32::try_from)) else { continue };
+            let span = spans.entry(workload).or_insert(Span { start, end });
+            span.start = span.start.min(start);
+            span.end = span.end.max(end);
+        }
+        Some(Trace { end: self.end().filter(|_| self.is_trace())?, spans })
     }
 
     /// The file at a glance.

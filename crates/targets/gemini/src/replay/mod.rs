@@ -8,7 +8,7 @@ mod trace;
 pub use compare::compare;
 pub use occupancy::{Level, occupancy};
 pub use stalls::{Stalls, stalls};
-pub use trace::{Span, TRACE, Trace};
+pub use trace::{Span, Trace};
 
 use crate::energy::Energy;
 use crate::machine::Machine;

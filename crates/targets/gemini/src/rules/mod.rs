@@ -40,8 +40,11 @@ pub static MORE_FINDINGS: Rule = Rule {
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    let others: [&'static Rule; 4] = [&MORE_FINDINGS, &crate::lower::NOT_LOWERED, &crate::lower::DATA, &crate::replay::TRACE];
-    [reading::ALL, schedule::ALL, memory::ALL, assembly::ALL].into_iter().flatten().copied().chain(others)
+    [reading::ALL, schedule::ALL, memory::ALL, assembly::ALL].into_iter().flatten().copied().chain([
+        &MORE_FINDINGS,
+        &crate::lower::NOT_LOWERED,
+        &crate::lower::DATA,
+    ])
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ pub(super) use elementwise::{Elementwise, Function, Operand, Relation};
 pub(super) use gmac::Gmac;
 pub(super) use matrix::{Bias, Matrix};
 
-use super::tensor::{Move, Region, Tensor, load, load_all, saturate, shift, store};
+use super::tensor::{Move, Region, Tensor, at, load, load_all, saturate, shift, store};
 use chipless_model::{Access, BufferId, Direction, Fault, Kernel, Storage};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -263,9 +263,7 @@ fn lookup(storage: &mut Storage<'_>, x: &Tensor, table: &Tensor, out: &Tensor, b
                     format!("expected an address of a table of {entries} entries from {first} on, found {}", address.wrapping_add(first));
                 return Err(Fault::program(message));
             };
-            let mut found = [0];
-            load(storage.bytes(table.buffer), table.element, entry as usize, &mut found);
-            *value = found[0];
+            *value = at(storage.bytes(table.buffer), table.element, entry as usize);
         }
         store(storage.bytes_mut(out.buffer), out.element, start, block);
     }
@@ -279,9 +277,7 @@ fn sum(storage: &mut Storage<'_>, outer: &Region, inner: &Region, out: &Tensor, 
     for start in starts {
         let mut total = 0i64;
         each_element(&inner.shifted(start), |offset| {
-            let mut value = [0];
-            load(storage.bytes(inner.buffer), inner.element, offset as usize, &mut value);
-            total = total.wrapping_add(value[0]);
+            total = total.wrapping_add(at(storage.bytes(inner.buffer), inner.element, offset as usize));
         });
         sums.push(saturate(shift(total, by), bits));
     }

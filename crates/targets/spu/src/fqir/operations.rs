@@ -302,3 +302,14 @@ fn shown(value: &serde_json::Value) -> String {
 fn times(shape: &[u64]) -> String {
     if shape.is_empty() { "()".to_owned() } else { shape.iter().map(u64::to_string).collect::<Vec<_>>().join("×") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::OPERATIONS;
+
+    #[test]
+    fn the_registry_has_58_operations_of_which_52_can_be_executed() {
+        assert!(OPERATIONS.is_sorted() && OPERATIONS.len() == 58);
+        assert_eq!(OPERATIONS.iter().filter(|(_, executed)| *executed).count(), 52);
+    }
+}

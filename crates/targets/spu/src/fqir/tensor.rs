@@ -221,6 +221,7 @@ fn move_run(storage: &mut Storage<'_>, from: &Region, source: u64, to: &Region, 
 }
 
 /// Takes consecutive elements, from element `start` on.
+#[inline]
 pub(super) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]) {
     let size = element.bytes() as usize;
     let bytes = &bytes[start * size..(start + out.len()) * size];
@@ -233,7 +234,20 @@ pub(super) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]
     }
 }
 
+/// One element.
+#[inline]
+pub(super) fn at(bytes: &[u8], element: Element, index: usize) -> i64 {
+    match element {
+        Element::I8 => i64::from(bytes[index] as i8),
+        Element::I16 => i64::from(i16::from_le_bytes(bytes.as_chunks::<2>().0[index])),
+        Element::I32 => i64::from(i32::from_le_bytes(bytes.as_chunks::<4>().0[index])),
+        Element::I64 => i64::from_le_bytes(bytes.as_chunks::<8>().0[index]),
+        Element::F64 => f64::from_le_bytes(bytes.as_chunks::<8>().0[index]) as i64,
+    }
+}
+
 /// Puts consecutive elements.
+#[inline]
 pub(super) fn store(bytes: &mut [u8], element: Element, start: usize, values: &[i64]) {
     let size = element.bytes() as usize;
     let bytes = &mut bytes[start * size..(start + values.len()) * size];
@@ -254,22 +268,25 @@ pub(super) fn load_all(storage: &Storage<'_>, tensor: &Tensor) -> Vec<i64> {
 }
 
 /// `x` shifted left, or right with the sign where `by` is negative, as numpy does it for any distance.
+#[inline]
 pub(super) fn shift(x: i64, by: i32) -> i64 {
     match by {
-        0..64 => x << by,
+        0..64 => x.wrapping_shl(by as u32),
         64.. => 0,
-        -63..0 => x >> -by,
+        -63..0 => x.wrapping_shr(by.unsigned_abs()),
         _ => x >> 63,
     }
 }
 
 /// [`shift`], rounding half up where bits are dropped and `rounded` asks for it.
+#[inline]
 pub(super) fn rounded_shift(x: i64, by: i32, rounded: bool) -> i64 {
-    let half = if rounded && (-63..0).contains(&by) { 1i64 << (-by - 1) } else { 0 };
+    let half = if rounded && (-63..0).contains(&by) { 1i64.wrapping_shl(by.unsigned_abs() - 1) } else { 0 };
     shift(x.wrapping_add(half), by)
 }
 
 /// Clips to a signed number of bits.
+#[inline]
 pub(super) fn saturate(x: i64, bits: u8) -> i64 {
     if bits >= 64 {
         return x;

@@ -1,7 +1,8 @@
 //! `matmul` and `addmm`: integer matrix products, exact in 64 bits.
 //!
 //! The common case is a vector of 16-bit activations by a matrix of 8-bit weights. Products are then summed in 32 bits
-//! for as many rows as cannot overflow, and those sums in 64 bits: the result is the same, and vector units like it.
+//! for as many rows as cannot overflow, and those sums in 64 bits: the result is the same, and vector units like it. The
+//! additions are wrapping ones, since checks for an overflow that cannot happen would keep them off vector units.
 
 use crate::fqir::tensor::{BLOCK, Element, Tensor, load, load_all, rounded_shift, saturate, store};
 use chipless_model::{Access, Direction, Storage};
@@ -71,9 +72,9 @@ impl Matrix {
                         let x = *x as i16;
                         let at = (number * 256 + k) * self.columns + start;
                         let weights = &bytes[at..at + part.len()];
-                        part.iter_mut().zip(weights).for_each(|(s, w)| *s += i32::from(x) * i32::from(*w as i8));
+                        part.iter_mut().zip(weights).for_each(|(s, w)| *s = s.wrapping_add(i32::from(x).wrapping_mul(i32::from(*w as i8))));
                     }
-                    sums.iter_mut().zip(part).for_each(|(s, p)| *s += i64::from(*p));
+                    sums.iter_mut().zip(part).for_each(|(s, p)| *s = s.wrapping_add(i64::from(*p)));
                 }
             }
             (Element::I16, true) => {
@@ -81,7 +82,9 @@ impl Matrix {
                     let x = *x as i16;
                     let at = (k * self.columns + start) * 2;
                     let weights = bytes[at..at + sums.len() * 2].as_chunks::<2>().0;
-                    sums.iter_mut().zip(weights).for_each(|(s, w)| *s += i64::from(i32::from(x) * i32::from(i16::from_le_bytes(*w))));
+                    sums.iter_mut().zip(weights).for_each(|(s, w)| {
+                        *s = s.wrapping_add(i64::from(i32::from(x).wrapping_mul(i32::from(i16::from_le_bytes(*w)))));
+                    });
                 }
             }
             _ => {
