@@ -161,7 +161,7 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
     }
     let converted;
     let text = if Femto::recognize(&bytes) {
-        let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, &[finding]))?;
+        let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, &[*finding]))?;
         converted = chipless_spu::yaml::write(&femto.iospec());
         &converted
     } else {

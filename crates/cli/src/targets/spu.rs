@@ -8,7 +8,7 @@ use chipless_spu::iospec::{self, Femto, RuleSet};
 
 pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Result<(), Vec<Finding>> {
     if Femto::recognize(source.bytes) {
-        then(&Container(Femto::read(source.bytes).map_err(|finding| vec![finding])?));
+        then(&Container(Femto::read(source.bytes).map_err(|finding| vec![*finding])?));
         return Ok(());
     }
     if fqir::recognize(source.bytes) {

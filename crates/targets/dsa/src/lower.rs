@@ -11,7 +11,6 @@
 //! computed. Streams of one memory engine share its bytes in a cycle. A part in which data decide how far each stream is taken is computed
 //! in one piece, when all of its streams have come.
 
-use crate::document::Document;
 use crate::evaluate::{Evaluation, Part, Stop, parts, row_bytes};
 use crate::graph::{ArrayKind, Graph, NodeId, NodeKind, Port as GraphPort};
 use crate::inputs::{Input, Origin, unsigned};
@@ -34,13 +33,12 @@ const MEMORY_BYTES: u64 = 1 << 40;
 
 /// Makes the program of a graph whose inputs are known and which was evaluated on them (or could not be: then a run says why).
 pub fn lower<'a>(
-    document: &'a Document<'_>,
+    graph: &'a Graph,
     inputs: &'a [Input<'a>],
     outcome: &'a Result<Evaluation, Stop>,
     machine: &Machine,
     mapped: Option<Mapped>,
 ) -> Program<'a> {
-    let graph = &document.graph;
     let mut lowering = Lowering {
         graph,
         outcome,

@@ -159,7 +159,7 @@ fn findings_have_line_and_column() {
         ("varname: \"B\"", "varname: on", "iospec-field-type", 4),
         ("core_id: 0", "core_id: 2", "iospec-core", 10),
         ("pc: 0", "pc: 4096", "iospec-pc", 11),
-        ("pc: 12", "pc: 0", "iospec-pc-clash", 22),
+        ("pc: 12", "pc: 0", "iospec-pc-clash", 21),
         ("\"scale\": 0.000244140625", "\"scale\": 0.0003", "iospec-scale", 9),
         ("latch\": true", "latch\": false", "iospec-latched-hint", 23),
         ("length: 60", "length: 60.0", "iospec-field-type", 5),
@@ -225,7 +225,7 @@ fn anchors_are_read_and_bombs_are_not() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-        bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+        bomb += &format!("a{level}: &a{level} [{inner}]\n");
     }
     let findings = Document::read(&bomb, RuleSet::Spec).expect_err("too much");
     assert!(findings[0].message.contains("aliases") && findings[0].place.position.is_some(), "{findings:?}");

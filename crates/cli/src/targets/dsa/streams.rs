@@ -36,7 +36,7 @@ pub(super) fn lower(document: &Document<'_>, lowering: &Lowering, then: Consumer
     let settings = Settings { slices_as_ranges: document.slices_by_width(), ..Settings::default() };
     let outcome = chipless_dsa::compute(graph, &inputs, settings, lowering.limits());
     let notes = notes(document, &inputs, &outcome, mapped);
-    then(&chipless_dsa::lower(document, &inputs, &outcome, &machine, mapped), notes);
+    then(&chipless_dsa::lower(graph, &inputs, &outcome, &machine, mapped), notes);
     Ok(())
 }
 

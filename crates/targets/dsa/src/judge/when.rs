@@ -75,11 +75,11 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
         delays(graph, &timed, &order, &start, &mut verdict.delays);
     }
     arrivals(graph, &timed, &order, &latency, &takes_part, verdict);
-    if let Some(claim) = mapping.claim.filter(|_| stated) {
-        if (claim.latency, claim.mismatch) != (verdict.latency, verdict.mismatch) {
-            let (a, b, c, d) = (claim.latency, claim.mismatch, verdict.latency, verdict.mismatch);
-            verdict.faults.push(format!("with its delays the mapping claims latency {a} and mismatch {b}, but has {c} and {d}"));
-        }
+    if let Some(claim) = mapping.claim.filter(|_| stated)
+        && (claim.latency, claim.mismatch) != (verdict.latency, verdict.mismatch)
+    {
+        let (a, b, c, d) = (claim.latency, claim.mismatch, verdict.latency, verdict.mismatch);
+        verdict.faults.push(format!("with its delays the mapping claims latency {a} and mismatch {b}, but has {c} and {d}"));
     }
 }
 

@@ -191,11 +191,11 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: 
                 Role::State => {}
             }
         }
-        if let Some(edge) = graph.edges.iter_enumerated().find(|(_, edge)| edge.source == node).map(|(id, _)| id) {
-            if let Some(hop) = mapping.edges[edge].links.first() {
-                let output = position(&element.outputs, hop.link) as u64;
-                told.output = output + u64::from(encoding == Encoding::Hardware);
-            }
+        if let Some(edge) = graph.edges.iter_enumerated().find(|(_, edge)| edge.source == node).map(|(id, _)| id)
+            && let Some(hop) = mapping.edges[edge].links.first()
+        {
+            let output = position(&element.outputs, hop.link) as u64;
+            told.output = output + u64::from(encoding == Encoding::Hardware);
         }
         if let Some(register) = body.values.iter().flat_map(|value| &value.registers).next() {
             told.register = u64::from(*register) + 1;

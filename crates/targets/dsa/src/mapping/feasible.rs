@@ -284,10 +284,10 @@ fn matching(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>, of: &[Vec<(u32,
         };
         while let Some(&taker) = from.get(&spot) {
             let previous = holders.iter().find(|(_, held)| held.contains(&taker)).map(|(spot, _)| *spot);
-            if let Some(previous) = previous {
-                if let Some(held) = holders.get_mut(&previous) {
-                    held.retain(|other| *other != taker);
-                }
+            if let Some(previous) = previous
+                && let Some(held) = holders.get_mut(&previous)
+            {
+                held.retain(|other| *other != taker);
             }
             holders.entry(spot).or_default().push(taker);
             match previous {
@@ -331,6 +331,6 @@ pub(super) fn latency_bound(kernel: &Kernel, fabric: &Fabric<'_>, candidates: &C
 }
 
 /// Nets in groups by the port that they leave.
-pub(super) fn nets_of<'k>(kernel: &'k Kernel, vertex: usize) -> impl Iterator<Item = (usize, &'k Net)> {
+pub(super) fn nets_of(kernel: &Kernel, vertex: usize) -> impl Iterator<Item = (usize, &Net)> {
     kernel.nets.iter().enumerate().filter(move |(_, net)| net.source == vertex)
 }

@@ -63,11 +63,11 @@ fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, E
             return Err(number.error(&rules::TWICE, format!("edge {} is mapped twice", id.index())));
         }
         for (key, expected) in [("SourceId", known.source), ("SinkId", known.sink)] {
-            if let Some(end) = edge.get(key) {
-                if end.number()? as usize != expected.index() {
-                    let message = format!("edge {} has the {key} {} in the graph, found {}", id.index(), expected.index(), end.number()?);
-                    return Err(end.error(&rules::UNKNOWN, message));
-                }
+            if let Some(end) = edge.get(key)
+                && end.number()? as usize != expected.index()
+            {
+                let message = format!("edge {} has the {key} {} in the graph, found {}", id.index(), expected.index(), end.number()?);
+                return Err(end.error(&rules::UNKNOWN, message));
             }
         }
         let mut route = Route::default();
@@ -118,12 +118,11 @@ fn hop(link: &Cursor<'_>, adg: &Adg) -> Result<Hop, Error> {
         }
         None => between.first().copied(),
     };
-    match chosen {
-        Some(link) => Ok(Hop { link, bit }),
-        None => {
-            let (from, to) = (&adg.elements[source], &adg.elements[sink]);
-            Err(link.error(&rules::UNKNOWN, format!("the fabric has no such link from {from} to {to}")))
-        }
+    if let Some(link) = chosen {
+        Ok(Hop { link, bit })
+    } else {
+        let (from, to) = (&adg.elements[source], &adg.elements[sink]);
+        Err(link.error(&rules::UNKNOWN, format!("the fabric has no such link from {from} to {to}")))
     }
 }
 
@@ -189,7 +188,7 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, figures: &[(&str, f64)
         .iter_enumerated()
         .map(|(id, edge)| {
             let route = &mapping.edges[id];
-            let links: Vec<Value> = route.links.iter().map(|hop| link(hop, adg)).collect();
+            let links: Vec<Value> = route.links.iter().map(|hop| link(*hop, adg)).collect();
             let mut value = json!({
                 "EdgeId": id.index(),
                 "ValueNode": edge.source.index(),
@@ -217,7 +216,7 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, figures: &[(&str, f64)
     file
 }
 
-fn link(hop: &Hop, adg: &Adg) -> Value {
+fn link(hop: Hop, adg: &Adg) -> Value {
     let (source, sink) = (adg.source(hop.link), adg.sink(hop.link));
     let index = source.outputs.iter().position(|id| *id == hop.link).unwrap_or(0);
     json!({

@@ -323,10 +323,10 @@ impl<'p> Router<'p> {
                         if next == sink.0 && last.is_none() && slot * granularity != self.last_bit(wire, granularity) {
                             continue;
                         }
-                        if let Some(price) = self.price(link, slot, parts, net) {
-                            if cheapest.is_none_or(|(known, _)| price < known) {
-                                cheapest = Some((price, slot));
-                            }
+                        if let Some(price) = self.price(link, slot, parts, net)
+                            && cheapest.is_none_or(|(known, _)| price < known)
+                        {
+                            cheapest = Some((price, slot));
                         }
                     }
                     let Some((price, slot)) = cheapest else { continue };

@@ -46,7 +46,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { seed: 0, jobs: 1, time_limit: Duration::from_secs(60), objective: Objective::default(), effort: 1 }
+        Options { seed: 0, jobs: 1, time_limit: Duration::from_mins(1), objective: Objective::default(), effort: 1 }
     }
 }
 

@@ -95,7 +95,7 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
                     x - 32.0,
                     y - 17.0
                 );
-                let short = short(&element.kind.name().to_owned(), element.number);
+                let short = short(element.kind.name(), element.number);
                 let first = tenants[id].first();
                 let lines = match first {
                     None => vec![short],

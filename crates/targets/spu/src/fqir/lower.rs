@@ -11,8 +11,8 @@ use super::rules;
 use super::tensor::{Element, Shape, Tensor, store};
 use crate::fqir::plan;
 use chipless_model::{
-    Buffer, BufferId, Finding, Interface, Limits, Location, Memory, MemoryId, MemoryKind, Piece, Place, Port, Program, Queue, Role, Rule,
-    Span, Storage, Task, TaskId,
+    Buffer, BufferId, Finding, Limits, Location, Memory, MemoryId, MemoryKind, Piece, Place, Port, Program, Queue, Role, Rule, Span,
+    Storage, Task, TaskId,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ pub fn lower<'p>(plan: &'p Plan<'p>, machine: &Machine, limits: &Limits) -> Resu
     }
     let mut lowering = Lowering::new(machine, limits, known, false);
     let bits = lowering.plan(plan)?;
-    lowering.finish(plan, bits)
+    Ok(lowering.finish(plan, bits))
 }
 
 /// Where tensors of each kind go.
@@ -164,12 +164,10 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
             self.program.interface.outputs.push(port);
         }
-        for (name, tensor) in state {
-            if self.names.get(name).is_some_and(|now| now.buffer != tensor.buffer) {
-                let message =
-                    format!("expected the state `{name}` to keep its shape {:?}, found a step that changes it", &tensor.shape[..]);
-                return Err(error_at(&rules::SHAPE, step.pointer.clone(), message));
-            }
+        let changed = state.iter().filter(|(name, tensor)| self.names.get(*name).is_some_and(|now| now.buffer != tensor.buffer));
+        if let Some((name, tensor)) = changed.min_by_key(|(name, _)| **name) {
+            let message = format!("expected the state `{name}` to keep its shape {:?}, found a step that changes it", &tensor.shape[..]);
+            return Err(error_at(&rules::SHAPE, step.pointer.clone(), message));
         }
         Ok((inputs, outputs))
     }
@@ -326,26 +324,22 @@ impl<'p, 'l> Lowering<'p, 'l> {
 
     /// The tensor that a node defines under a name. A name keeps its place as long as its shape stays; inputs and
     /// parameters get another one, since they start anew with each step.
-    pub(super) fn define(&mut self, node: &'p Node, name: &'p str, shape: Shape, bits: (u8, u8), real: bool) -> Result<Tensor, Error> {
+    pub(super) fn define(&mut self, node: &'p Node, name: &'p str, shape: &[u64], bits: (u8, u8), real: bool) -> Result<Tensor, Error> {
         if let Some(tensor) = self.names.get(name).cloned() {
             let role = self.program.buffers[tensor.buffer].role;
-            let same = tensor.shape == shape && (tensor.element == Element::F64) == real;
+            let same = tensor.shape[..] == *shape && (tensor.element == Element::F64) == real;
             if same && matches!(role, Role::State | Role::Scratch | Role::Output) {
                 let known = self.precisions.get(name).copied().unwrap_or_default();
                 self.precisions.insert(name, (bits.0.max(known.0), bits.1.max(known.1)));
                 return Ok(tensor);
             }
             if role == Role::State || self.nested > 0 {
-                let message = format!(
-                    "expected `{name}` to keep its shape {:?} and role ({}), found {:?}",
-                    &tensor.shape[..],
-                    role.name(),
-                    &shape[..]
-                );
+                let message =
+                    format!("expected `{name}` to keep its shape {:?} and role ({}), found {:?}", &tensor.shape[..], role.name(), shape);
                 return Err(at_node(&rules::SHAPE, node, message));
             }
         }
-        let shape = self.shape(&shape).map_err(|m| at_node(&rules::SHAPE, node, m))?;
+        let shape = self.shape(shape).map_err(|m| at_node(&rules::SHAPE, node, m))?;
         let tensor = self.create(name, shape, bits, real).map_err(|m| at_node(&rules::LIMIT, node, m))?;
         self.names.insert(name, tensor.clone());
         Ok(tensor)
@@ -415,7 +409,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if outputs.is_empty() { inputs.join(" ") } else { format!("{} → {}", inputs.join(" "), outputs.join(" ")) }
     }
 
-    fn finish(mut self, plan: &'p Plan<'p>, bits: (Vec<u8>, Vec<u8>)) -> Result<Lowered<'p>, Error> {
+    fn finish(mut self, plan: &'p Plan<'p>, bits: (Vec<u8>, Vec<u8>)) -> Lowered<'p> {
         self.program.name.clone_from(&plan.main.name);
         let count = self.program.tasks.len() as u32;
         let queue = self.program.queues.push(Queue { name: "core0".into(), servers: 1 });
@@ -433,8 +427,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let notes = vec![
             "Times are estimates: no cycle data of this chip is public. A node takes issue_cycles and a cycle for each 64-bit word of its longest operand (machine.toml); nodes run one after the other on one core.".to_owned(),
         ];
-        let _: &Interface = &self.program.interface;
-        Ok(Lowered { program: self.program, notes, findings, bits })
+        Lowered { program: self.program, notes, findings, bits }
     }
 }
 

@@ -8,7 +8,7 @@ use super::actions::Action;
 use super::lower::Lowering;
 use super::plan::{Error, Graph, Node, at_node};
 use super::rules;
-use super::tensor::{Move, Shape, Tensor};
+use super::tensor::{Move, Tensor};
 
 pub(super) use control::{call_inputs, call_outputs};
 
@@ -188,7 +188,7 @@ impl<'p> At<'p, '_, '_> {
     }
 
     /// The tensor of an output: precision, and bits of the type that stores it.
-    fn output(&mut self, index: usize, shape: Shape, bits: (u8, u8)) -> Result<Tensor, Error> {
+    fn output(&mut self, index: usize, shape: &[u64], bits: (u8, u8)) -> Result<Tensor, Error> {
         let Some(name) = self.node.outputs.get(index) else {
             return Err(at_node(
                 &rules::NAME,

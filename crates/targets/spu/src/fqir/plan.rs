@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     fn parse<T: Deserialize<'a>>(&self, part: &'a str, pointer: &str) -> Result<T, Error> {
         let mut deserializer = serde_json::Deserializer::from_str(part);
         let quick = T::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
-        quick.or_else(|error| {
+        quick.map_err(|error| {
             // Slower, and knows where: only after a failure.
             let mut again = serde_json::Deserializer::from_str(part);
             let found = serde_path_to_error::deserialize::<_, T>(&mut again);
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
                 Err(located) => (pointer_of(located.path()), located.into_inner()),
                 Ok(_) => (String::new(), error),
             };
-            Err(self.error(part, &format!("{pointer}{inner}"), &error))
+            self.error(part, &format!("{pointer}{inner}"), &error)
         })
     }
 
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         let within = offset_of(part, error.line(), error.column());
         let offset = start + within as u64;
         let before = &self.text.as_bytes()[..(offset as usize).min(self.text.len())];
-        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let line = before.split(|b| *b == b'\n').count();
         let column = before.len() - before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1) + 1;
         let said = error.to_string();
         let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);

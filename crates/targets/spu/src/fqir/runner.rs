@@ -123,7 +123,9 @@ impl<'p> Runner<'p> {
                     program.task_name(task)
                 ));
             }
-            takers.into_iter().for_each(|s| self.parts[s].push(task));
+            for sequence in takers {
+                self.parts[sequence].push(task);
+            }
         }
         Ok(())
     }

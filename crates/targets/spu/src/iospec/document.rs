@@ -4,7 +4,7 @@ use super::rules::{self, Law};
 use super::{RuleSet, flat};
 use crate::yaml::{self, Budget, Node, Span, Value};
 use chipless_model::{ElementType, Finding};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Sections of a document.
 pub(super) const SECTIONS: [&str; 4] = ["inputs", "outputs", "simple_sequences", "complex_sequences"];
@@ -235,6 +235,11 @@ impl Document {
         !self.sequences.iter().any(|s| !s.is_latched() && s.inputs.iter().any(|m| m.key == key))
     }
 
+    /// Keys of the inputs that are not latched.
+    pub(super) fn unlatched(&self) -> HashSet<&str> {
+        self.sequences.iter().filter(|s| !s.is_latched()).flat_map(|s| &s.inputs).map(|m| &*m.key).collect()
+    }
+
     /// Keys to positions of inputs.
     pub(super) fn input_index(&self) -> HashMap<&str, usize> {
         self.inputs.iter().enumerate().map(|(i, v)| (&*v.key, i)).collect()
@@ -354,18 +359,17 @@ impl Reader {
     fn integer(&mut self, object: &Node, key: &Node, field: &str) -> Option<i64> {
         let node = self.required(object, key, "vector", field)?;
         match node.value {
-            Value::Integer(value) => match i64::try_from(value) {
-                Ok(small) => {
-                    if small < 0 || (field == "precision" && small == 0) {
+            Value::Integer(value) => {
+                let small = i64::try_from(value).ok();
+                match small {
+                    None => self.wrong_type(node, key, field, "an integer of 64 bits"),
+                    Some(small) if small < 0 || (field == "precision" && small == 0) => {
                         self.unchecked(node, key, field, "a positive integer");
                     }
-                    Some(small)
+                    Some(_) => {}
                 }
-                Err(_) => {
-                    self.wrong_type(node, key, field, "an integer of 64 bits");
-                    None
-                }
-            },
+                small
+            }
             Value::Bool(value) => {
                 self.unchecked(node, key, field, "an integer");
                 Some(i64::from(value))

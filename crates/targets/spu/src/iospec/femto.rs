@@ -85,7 +85,7 @@ pub struct Femto {
     /// Vectors in the order of the file.
     pub vectors: Vec<FemtoVector>,
     /// Inputs and outputs of each sequence, by vector number.
-    pub sequences: Vec<(Vec<u8>, Vec<u8>)>,
+    pub sequences: Vec<FemtoSequence>,
     /// Cores.
     pub cores: Vec<Core>,
     /// Pages of memory contents.
@@ -94,30 +94,36 @@ pub struct Femto {
     pub size: u64,
 }
 
+/// Inputs and outputs of a sequence, by vector number.
+pub type FemtoSequence = (Vec<u8>, Vec<u8>);
+
+/// Why a container cannot be read.
+type Error = Box<Finding>;
+
 /// Bytes at an offset, or where they are missing.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
-    fn take(&self, offset: usize, size: usize, what: &str) -> Result<&'a [u8], Finding> {
+    fn take(&self, offset: usize, size: usize, what: &str) -> Result<&'a [u8], Error> {
         offset.checked_add(size).and_then(|end| self.0.get(offset..end)).ok_or_else(|| {
             let message = format!("expected {size} bytes of {what} at {offset:#x}, found a file of {} bytes", self.0.len());
-            rules::FEMTO.under(RuleSet::Spec).at(Place::bytes(offset as u64, size as u64).in_part(what.to_owned()), message)
+            Box::new(rules::FEMTO.under(RuleSet::Spec).at(Place::bytes(offset as u64, size as u64).in_part(what.to_owned()), message))
         })
     }
 
-    fn number(&self, offset: usize, size: usize, what: &str) -> Result<u64, Finding> {
+    fn number(&self, offset: usize, size: usize, what: &str) -> Result<u64, Error> {
         Ok(self.take(offset, size, what)?.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
     }
 
-    fn text(&self, offset: usize, size: usize, what: &str) -> Result<String, Finding> {
+    fn text(&self, offset: usize, size: usize, what: &str) -> Result<String, Error> {
         let bytes = self.take(offset, size, what)?;
         let end = bytes.iter().position(|b| matches!(b, 0 | 0xff)).unwrap_or(size);
         Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 }
 
-fn wrong(offset: usize, size: usize, part: &'static str, message: String) -> Finding {
-    rules::FEMTO.under(RuleSet::Spec).at(Place::bytes(offset as u64, size as u64).in_part(part), message)
+fn wrong(offset: usize, size: usize, part: &'static str, message: String) -> Error {
+    Box::new(rules::FEMTO.under(RuleSet::Spec).at(Place::bytes(offset as u64, size as u64).in_part(part), message))
 }
 
 impl Femto {
@@ -130,7 +136,7 @@ impl Femto {
     ///
     /// # Errors
     /// Which part is missing, or makes no sense.
-    pub fn read(data: &[u8]) -> Result<Femto, Finding> {
+    pub fn read(data: &[u8]) -> Result<Femto, Error> {
         let bytes = Bytes(data);
         bytes.take(0, HEADER_BYTES, "header")?;
         if !Femto::recognize(data) {
@@ -145,7 +151,7 @@ impl Femto {
             ));
         }
         let section = |size: usize, bytes_of_size: usize, offset: usize, bytes_of_offset: usize| {
-            Ok::<_, Finding>((
+            Ok::<_, Error>((
                 bytes.number(size, bytes_of_size, "header")? as usize,
                 bytes.number(offset, bytes_of_offset, "header")? as usize,
             ))
@@ -316,16 +322,16 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn number(&self, offset: usize, size: usize) -> Result<u64, Finding> {
+    fn number(&self, offset: usize, size: usize) -> Result<u64, Error> {
         self.bytes.number(offset, size, self.name)
     }
 
-    fn list(&self, offset: usize, count: usize) -> Result<Vec<u8>, Finding> {
+    fn list(&self, offset: usize, count: usize) -> Result<Vec<u8>, Error> {
         Ok(self.bytes.take(offset, count, self.name)?.to_vec())
     }
 }
 
-fn vectors(model: &Part<'_>) -> Result<Vec<FemtoVector>, Finding> {
+fn vectors(model: &Part<'_>) -> Result<Vec<FemtoVector>, Error> {
     let (count, start) = (model.number(4, 2)? as usize, model.number(6, 2)? as usize);
     let one = |index: usize| {
         let at = start + index * VECTOR_BYTES;
@@ -348,7 +354,7 @@ fn vectors(model: &Part<'_>) -> Result<Vec<FemtoVector>, Finding> {
     (0..count).map(one).collect()
 }
 
-fn sequences(model: &Part<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Finding> {
+fn sequences(model: &Part<'_>) -> Result<Vec<FemtoSequence>, Error> {
     let (count, table) = (model.number(8, 2)? as usize, model.number(10, 2)? as usize);
     let one = |index: usize| {
         let at = model.number(table + index * 4 + 2, 2)? as usize;
@@ -359,7 +365,7 @@ fn sequences(model: &Part<'_>) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Finding> {
     (0..count).map(one).collect()
 }
 
-fn cores(chip: &Part<'_>) -> Result<Vec<Core>, Finding> {
+fn cores(chip: &Part<'_>) -> Result<Vec<Core>, Error> {
     let (count, table) = (chip.number(4, 1)? as usize, chip.number(5, 1)? as usize);
     let mut cores = Vec::new();
     for index in 0..count {
@@ -367,7 +373,7 @@ fn cores(chip: &Part<'_>) -> Result<Vec<Core>, Finding> {
         let (banks, banks_at) = (chip.number(at + 2, 1)? as usize, chip.number(at + 3, 1)? as usize);
         let bank = |n: usize| {
             let at = at + banks_at + n * 2;
-            Ok::<_, Finding>(Bank { uid: chip.number(at, 1)? as u8, state: chip.number(at + 1, 1)? as u8 })
+            Ok::<_, Error>(Bank { uid: chip.number(at, 1)? as u8, state: chip.number(at + 1, 1)? as u8 })
         };
         cores.push(Core {
             id: chip.number(at, 1)? as u8,

@@ -14,11 +14,13 @@ pub fn info(document: &Document) -> Info {
     };
     let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
     let complex = document.sequences.iter().filter(|s| s.kind == SequenceKind::Complex).count();
-    let latched: Vec<&str> = document.inputs.iter().filter(|v| document.is_latched(&v.key)).map(|v| &*v.varname).collect();
+    let unlatched = document.unlatched();
+    let latched: Vec<&str> = document.inputs.iter().filter(|v| !unlatched.contains(&*v.key)).map(|v| &*v.varname).collect();
     let mut facts = vec![text("stage", document.stage().name().to_owned())];
     for (id, sequence) in document.sequences.iter().enumerate() {
         let members = |members: &[super::Member]| {
-            let one = |m: &super::Member| if m.count == 1.0 { m.key.clone() } else { format!("{} × {}", m.key, m.count) };
+            let one =
+                |m: &super::Member| if (m.count - 1.0).abs() < f64::EPSILON { m.key.clone() } else { format!("{} × {}", m.key, m.count) };
             members.iter().map(one).collect::<Vec<_>>().join(", ")
         };
         let name = match sequence.kind {

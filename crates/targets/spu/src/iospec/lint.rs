@@ -5,7 +5,7 @@ use super::rules::{self, Law};
 use super::{RuleSet, document::Stage};
 use crate::yaml::Span;
 use chipless_model::Finding;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Words of an instruction memory: program counters are below.
 const INSTRUCTIONS: i64 = 4096;
@@ -16,7 +16,8 @@ const PENCIL: i64 = 8;
 
 /// Everything that was found in a document: on reading, and by the rules about names, sequences and addresses.
 pub fn lint(document: &Document, rules: RuleSet) -> Vec<Finding> {
-    let mut linter = Linter { document, rules, findings: document.findings.clone() };
+    let mut linter =
+        Linter { document, rules, findings: document.findings.clone(), stage: document.stage(), unlatched: document.unlatched() };
     linter.names();
     linter.sequences();
     for vector in document.vectors() {
@@ -34,9 +35,11 @@ struct Linter<'d> {
     document: &'d Document,
     rules: RuleSet,
     findings: Vec<Finding>,
+    stage: Stage,
+    unlatched: HashSet<&'d str>,
 }
 
-impl<'d> Linter<'d> {
+impl Linter<'_> {
     fn say(&mut self, law: &'static Law, span: Span, message: impl Into<String>) {
         self.findings.push(law.under(self.rules).at(span.place(), message));
     }
@@ -66,6 +69,7 @@ impl<'d> Linter<'d> {
         let document = self.document;
         let (inputs, outputs) = (document.input_index(), document.output_index());
         let names: HashMap<&str, &Sequence> = document.sequences.iter().map(|s| (&*s.name, s)).collect();
+        let fed: HashSet<&str> = document.sequences.iter().flat_map(|s| &s.outputs).map(|m| &*m.key).collect();
         let mut used: HashMap<&str, Span> = HashMap::new();
         let mut produced: HashMap<&str, Span> = HashMap::new();
         for sequence in &document.sequences {
@@ -95,8 +99,7 @@ impl<'d> Linter<'d> {
                     self.say_two(&rules::PRODUCED_TWICE, member.span, first, message);
                 }
             }
-            let fed = document.sequences.iter().any(|s| s.outputs.iter().any(|m| m.key == sequence.name));
-            if sequence.inputs.is_empty() && !fed {
+            if sequence.inputs.is_empty() && !fed.contains(&*sequence.name) {
                 self.say(&rules::NEVER_FIRES, sequence.span, format!("expected inputs of `{}`, found none: it never fires", sequence.name));
             }
             if let Some(odd) = sequence.inputs.iter().find(|m| m.count < 1.0 || m.count.fract() != 0.0) {
@@ -132,7 +135,7 @@ impl<'d> Linter<'d> {
 
     fn lengths(&mut self, vector: &Vector) {
         let name = &vector.key;
-        if !matches!(vector.precision, 8 | 16) && !(vector.precision == 24 && self.document.stage() == Stage::User) {
+        if !(matches!(vector.precision, 8 | 16) || vector.precision == 24 && self.stage == Stage::User) {
             let message = format!("expected a precision of 8 or 16 bits for `{name}`, found {}", vector.precision);
             self.say(&rules::PRECISION, vector.span_of("precision"), message);
         }
@@ -178,7 +181,7 @@ impl<'d> Linter<'d> {
                 format!("expected {right} for the {} `{name}`, found {field}", vector.side.name()),
             );
         }
-        if self.document.stage() == Stage::Mixed {
+        if self.stage == Stage::Mixed {
             let missing = vector.missing_address();
             if !missing.is_empty() {
                 let message = format!("expected {} for the {} `{name}`, found none", missing.join(", "), vector.side.name());
@@ -200,7 +203,7 @@ impl<'d> Linter<'d> {
     fn hint(&mut self, vector: &Vector) {
         let Some((key, hinted)) = vector.hint else { return };
         let span = vector.fields.get("comments").and_then(|c| c.get(key)).map_or(vector.span, |node| node.span);
-        let latched = vector.side == Side::Input && self.document.is_latched(&vector.key);
+        let latched = vector.side == Side::Input && !self.unlatched.contains(&*vector.key);
         if hinted != latched {
             let says = if latched { "no sequence with outputs takes it" } else { "a sequence with outputs takes it" };
             self.say(&rules::HINT, span, format!("expected {key}: {latched} for `{}` ({says}), found {hinted}", vector.key));

@@ -18,7 +18,7 @@ mod session;
 pub mod wire;
 
 pub use document::{Document, Member, Quantization, Sequence, SequenceKind, Side, Stage, Vector};
-pub use femto::{Bank, Core, Femto, FemtoVector, VectorKind};
+pub use femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
 pub use flat::convert;
 pub use host::{host_code, text_as_comment};
 pub use info::{info, raw};

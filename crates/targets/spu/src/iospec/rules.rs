@@ -98,7 +98,7 @@ laws! {
     HINT_KEY Note Note "iospec-latched-key" "the hint is called `latched`, tools read `latch`"
         "The text of the format calls it latched; the compiler writes and the femtofile exporter reads latch, and takes a vector without it for an ordinary input."
         "" "IOSpec format; femtodriver 2.6";
-    WORDS Warning Warning "iospec-words" "length_64b_words is not what padded length and precision give"
+    WORDS Warning Warning "iospec-words" "the number of words is not what padded length and precision give"
         "Words are padded_length × precision / 64, rounded up. The driver refuses to send a vector whose packed words differ."
         "" "IOSpec format; femtodriver 2.6";
     PADDING Warning Warning "iospec-padding" "the padded length is less than the length, or not a multiple of 8"

@@ -130,8 +130,8 @@ struct Turns {
 struct Turn {
     /// What it takes: input and how often.
     takes: Vec<(usize, u64)>,
-    /// Which of them has its turn.
-    turn: usize,
+    /// Which of them comes next.
+    next: usize,
     /// How often that came.
     came: u64,
     /// Firings of other sequences that it waits for, and those that came.
@@ -155,7 +155,7 @@ impl Waiting {
 
 impl Turn {
     fn complete(&self) -> bool {
-        self.turn == self.takes.len() && self.triggered >= self.needs
+        self.next == self.takes.len() && self.triggered >= self.needs
     }
 }
 
@@ -168,7 +168,7 @@ impl Turns {
         let mut start: Vec<Turn> = Vec::with_capacity(document.sequences.len());
         let count = |member: &Member| (member.count.max(1.0) as u64).min(u64::from(u32::MAX));
         for (number, sequence) in document.sequences.iter().enumerate() {
-            let mut turn = Turn { takes: Vec::new(), turn: 0, came: 0, needs: 0, triggered: 0, outputs: Vec::new() };
+            let mut turn = Turn { takes: Vec::new(), next: 0, came: 0, needs: 0, triggered: 0, outputs: Vec::new() };
             for member in &sequence.inputs {
                 if let Some(input) = inputs.get(&*member.key) {
                     if takers[*input].last() != Some(&number) {
@@ -217,7 +217,7 @@ impl Turns {
                 let message = format!("expected {} of {name} to be read first, came {came}", unread.join(", "));
                 return Err(Violation::sequence(message).expecting(unread.iter().map(|o| format!("read {o}"))));
             }
-            match turn.takes.get(turn.turn) {
+            match turn.takes.get(turn.next) {
                 Some((expected, _)) if *expected == input => {}
                 Some((expected, _)) => {
                     let expected = &document.inputs[*expected].key;
@@ -234,8 +234,8 @@ impl Turns {
             let number = self.takers[input][index];
             let turn = &mut self.state[number];
             turn.came += 1;
-            if turn.takes.get(turn.turn).is_some_and(|(_, often)| turn.came >= *often) {
-                turn.turn += 1;
+            if turn.takes.get(turn.next).is_some_and(|(_, often)| turn.came >= *often) {
+                turn.next += 1;
                 turn.came = 0;
             }
             self.fire(document, number, fired)?;
@@ -257,7 +257,7 @@ impl Turns {
                     format!("expected {output} of {} to be read before the sequence fires again", document.sequences[number].name);
                 return Err(Violation::sequence(message).expecting([format!("read {output}")]));
             }
-            (turn.turn, turn.triggered) = (0, 0);
+            (turn.next, turn.triggered) = (0, 0);
             turn.outputs.iter_mut().for_each(|o| o.pending += 1);
             fired.push(number);
             for other in &self.next[number] {
@@ -314,12 +314,10 @@ impl Counters {
         let inputs: Vec<usize> = document.inputs.iter().map(|v| node(&*v.key)).collect();
         let outputs: Vec<usize> = document.outputs.iter().map(|v| node(&*v.key)).collect();
         let (mut edges, mut numbers): (indexmap::IndexMap<(usize, usize), usize>, Vec<f64>) = Default::default();
-        let mut edge = |from, to, number| match edges.get(&(from, to)) {
-            Some(index) => numbers[*index] = number,
-            None => {
-                edges.insert((from, to), numbers.len());
-                numbers.push(number);
-            }
+        let mut edge = |from, to, number| {
+            let index = *edges.entry((from, to)).or_insert(numbers.len());
+            numbers.resize(numbers.len().max(index + 1), number);
+            numbers[index] = number;
         };
         let mut sequences = Vec::new();
         for (number, sequence) in document.sequences.iter().enumerate() {
@@ -334,9 +332,13 @@ impl Counters {
         }
         let count = names.len();
         let mut is_output = vec![false; count];
-        outputs.iter().for_each(|node| is_output[*node] = true);
+        for node in &outputs {
+            is_output[*node] = true;
+        }
         let mut of_node = vec![None; count];
-        sequences.into_iter().for_each(|(node, number)| of_node[node] = Some(number));
+        for (node, number) in sequences {
+            of_node[node] = Some(number);
+        }
         let (mut successors, mut predecessors) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         for ((from, to), index) in edges {
             successors[from].push((to, index));

@@ -127,6 +127,7 @@ pub struct Session<'d> {
 impl<'d> Session<'d> {
     /// A session without a program: order only.
     pub fn new(document: &'d Document, rules: RuleSet) -> Session<'d> {
+        let unlatched = document.unlatched();
         Session {
             document,
             rules,
@@ -134,7 +135,7 @@ impl<'d> Session<'d> {
             program: None,
             with_wire: false,
             given: vec![Vec::new(); document.inputs.len()],
-            latched: document.inputs.iter().map(|v| document.is_latched(&v.key)).collect(),
+            latched: document.inputs.iter().map(|v| !unlatched.contains(&*v.key)).collect(),
             produced: vec![None; document.outputs.len()],
         }
     }

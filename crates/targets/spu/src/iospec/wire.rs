@@ -34,7 +34,7 @@ pub fn pack(values: &[i64], precision: i64, padded: i64) -> Result<Vec<u64>, Vio
         return Err(Violation::value(format!("expected at most {padded} elements, found {}", values.len())));
     }
     let per_word = 64 / bits as usize;
-    if padded % per_word != 0 {
+    if !padded.is_multiple_of(per_word) {
         return Err(Violation::value(format!("expected a padded length of whole words ({per_word} elements), found {padded}")));
     }
     let limit = 1i64 << (bits - 1);

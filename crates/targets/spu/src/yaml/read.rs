@@ -94,9 +94,9 @@ fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Val
     };
     match tag.core_suffix() {
         Some("str") => Ok(Value::Text(text.to_owned())),
-        Some("int") => scalar::integer(text).ok_or_else(|| mismatch("int"))?.map(Value::Integer).ok_or_else(huge),
+        Some("int") => scalar::integer(text).ok_or_else(|| mismatch("int"))?.map(Value::Integer).map_err(|Unresolved::Huge| huge()),
         Some("float") => {
-            let whole = || scalar::integer(text).flatten().map(|v| v as f64);
+            let whole = || scalar::integer(text).and_then(Result::ok).map(|v| v as f64);
             scalar::float(text).or_else(whole).map(Value::Float).ok_or_else(|| mismatch("float"))
         }
         Some(name @ ("bool" | "null")) => match resolved()? {
@@ -219,17 +219,12 @@ impl Builder {
                 Some(key) => {
                     // Keys are equal when they are written equally: 1 and "1" differ.
                     let name = format!("{:?}", key.value);
-                    match open.keys.get(&name) {
-                        Some(index) => {
-                            if let Some(first) = entries.get_mut(*index) {
-                                self.duplicates.push((key.label(), first.0.span, key.span));
-                                *first = (key, node);
-                            }
-                        }
-                        None => {
-                            open.keys.insert(name, entries.len());
-                            entries.push((key, node));
-                        }
+                    if let Some(first) = open.keys.get(&name).and_then(|index| entries.get_mut(*index)) {
+                        self.duplicates.push((key.label(), first.0.span, key.span));
+                        *first = (key, node);
+                    } else {
+                        open.keys.insert(name, entries.len());
+                        entries.push((key, node));
                     }
                 }
             },

@@ -20,23 +20,24 @@ pub(super) fn resolve(text: &str) -> Result<Value, Unresolved> {
         return Ok(Value::Text(text.to_owned()));
     }
     if let Some(value) = integer(text) {
-        return value.map(Value::Integer).ok_or(Unresolved::Huge);
+        return value.map(Value::Integer);
     }
     Ok(float(text).map_or_else(|| Value::Text(text.to_owned()), Value::Float))
 }
 
-/// `None` where the text is no integer; `Some(None)` where it is too large a one.
-pub(super) fn integer(text: &str) -> Option<Option<i128>> {
+/// An integer, or that it is too large a one; `None` where the text is none.
+pub(super) fn integer(text: &str) -> Option<Result<i128, Unresolved>> {
     let (negative, body) = match text.strip_prefix('-') {
         Some(body) => (true, body),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let digits = |body: &str, radix: u32| {
         let of_radix = body.bytes().all(|b| b == b'_' || (b as char).is_digit(radix));
-        (of_radix && body.bytes().any(|b| b != b'_')).then(|| i128::from_str_radix(&body.replace('_', ""), radix).ok())
+        (of_radix && body.bytes().any(|b| b != b'_'))
+            .then(|| i128::from_str_radix(&body.replace('_', ""), radix).map_err(|_| Unresolved::Huge))
     };
     let value = if body == "0" {
-        Some(0)
+        Ok(0)
     } else if let Some(binary) = body.strip_prefix("0b") {
         digits(binary, 2)?
     } else if let Some(hexadecimal) = body.strip_prefix("0x") {
@@ -50,17 +51,18 @@ pub(super) fn integer(text: &str) -> Option<Option<i128>> {
     } else {
         digits(body, 10)?
     };
-    Some(value.and_then(|v| if negative { v.checked_neg() } else { Some(v) }))
+    // From digits alone, so its negative fits.
+    Some(value.map(|v| if negative { -v } else { v }))
 }
 
-fn base_60(body: &str) -> Option<Option<i128>> {
+fn base_60(body: &str) -> Option<Result<i128, Unresolved>> {
     let mut parts = body.split(':');
     let first = parts.next().filter(|p| p.bytes().all(|b| b.is_ascii_digit() || b == b'_'))?;
-    let mut value = first.replace('_', "").parse::<i128>().ok();
+    let mut value = first.replace('_', "").parse::<i128>().map_err(|_| Unresolved::Huge);
     for part in parts {
         let small = (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         let digit = part.parse::<i128>().ok().filter(|d| small && *d < 60)?;
-        value = value.and_then(|v| v.checked_mul(60)?.checked_add(digit));
+        value = value.and_then(|v| v.checked_mul(60).and_then(|v| v.checked_add(digit)).ok_or(Unresolved::Huge));
     }
     Some(value)
 }

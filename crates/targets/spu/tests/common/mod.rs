@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The fixtures with a plan, a contract and the numbers of their steps.
+#[allow(dead_code, reason = "not every test file has a use for it")]
 pub(crate) const FIXTURES: [&str; 5] = ["addition", "latched", "dense", "recurrent", "operations"];
 
 /// A file of a fixture.

@@ -160,7 +160,7 @@ impl Function {
                 }
             }
             Function::Multiply { shift: by, bits, rounded } => {
-                each(x, y, |x, y| saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits))
+                each(x, y, |x, y| saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits));
             }
             Function::MultiplyWide { shift: by, rounded } => each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded)),
             Function::Negate { bits } => each(x, y, |x, _| saturate(x.wrapping_neg(), bits)),

@@ -29,7 +29,9 @@ impl Gmac {
             let mut before = None;
             for (left, right, by) in &self.products {
                 if let Some(before) = before.filter(|before| before != by) {
-                    sum.iter_mut().for_each(|s| *s = shift(*s, i32::saturating_sub(before, *by)));
+                    for s in &mut *sum {
+                        *s = shift(*s, i32::saturating_sub(before, *by));
+                    }
                 }
                 before = Some(*by);
                 left.take(storage, start, x);
@@ -37,7 +39,9 @@ impl Gmac {
                 sum.iter_mut().zip(x.iter().zip(&*y)).for_each(|(s, (x, y))| *s = s.wrapping_add(x.wrapping_mul(*y)));
             }
             let last = before.unwrap_or(0);
-            sum.iter_mut().for_each(|s| *s = saturate(shift(shift(shift(*s, last), -self.cleared), self.cleared), total_bits));
+            for s in &mut *sum {
+                *s = saturate(shift(shift(shift(*s, last), -self.cleared), self.cleared), total_bits);
+            }
             let mut low = 0;
             for (index, (out, bits)) in self.out.iter().enumerate() {
                 let is_last = index + 1 == self.out.len();

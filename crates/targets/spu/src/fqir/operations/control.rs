@@ -6,7 +6,7 @@ use crate::fqir::actions::{Action, Loop, Strided};
 use crate::fqir::lower::Lowering;
 use crate::fqir::plan::{Error, Graph, Node, at_node};
 use crate::fqir::rules;
-use crate::fqir::tensor::{Element, Move, Shape, Tensor};
+use crate::fqir::tensor::{Element, Move, Tensor};
 use chipless_model::BufferId;
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ pub(in crate::fqir) fn call_inputs<'p>(lowering: &mut Lowering<'p, '_>, node: &'
         let Some(from) = lowering.lookup(name).cloned() else {
             return Err(at_node(&rules::NAME, node, format!("expected a tensor `{name}`, found none of that name")));
         };
-        let to = lowering.define(node, &declared.name, from.shape.clone(), stored(&from), from.element == Element::F64)?;
+        let to = lowering.define(node, &declared.name, &from.shape, stored(&from), from.element == Element::F64)?;
         moves.push(whole(&from, &to));
     }
     Ok(moves)
@@ -33,7 +33,7 @@ pub(in crate::fqir) fn call_outputs<'p>(lowering: &mut Lowering<'p, '_>, node: &
     let mut moves = Vec::new();
     for (declared, name) in callee.outputs.iter().zip(&node.outputs).filter(|(declared, name)| declared.name != **name) {
         let from = result(lowering, node, callee, &declared.name)?;
-        let to = lowering.define(node, name, from.shape.clone(), stored(&from), from.element == Element::F64)?;
+        let to = lowering.define(node, name, &from.shape, stored(&from), from.element == Element::F64)?;
         moves.push(whole(&from, &to));
     }
     Ok(moves)
@@ -57,7 +57,7 @@ impl<'p> At<'p, '_, '_> {
     }
 
     /// The input of a body: a tensor of its own, since the body may assign to it.
-    fn body_input(&mut self, callee: &'p Graph, index: usize, like: &Tensor, shape: Shape) -> Result<Tensor, Error> {
+    fn body_input(&mut self, callee: &'p Graph, index: usize, like: &Tensor, shape: &[u64]) -> Result<Tensor, Error> {
         let Some(declared) = callee.inputs.get(index) else {
             let message =
                 format!("expected at least {} inputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.inputs.len());
@@ -116,7 +116,7 @@ impl<'p> At<'p, '_, '_> {
             (self.flags("reverse_sliced", sliced)?, if sliced > 0 { self.integers("block_size_sliced")? } else { Vec::new() });
         for index in 0..recursed {
             let from = self.input(&format!("x_recurse_{index}"))?;
-            let to = self.body_input(callee, inputs.len(), &from, from.shape.clone())?;
+            let to = self.body_input(callee, inputs.len(), &from, &from.shape)?;
             looped.before.push(whole(&from, &to));
             inputs.push(to);
         }
@@ -130,14 +130,14 @@ impl<'p> At<'p, '_, '_> {
             };
             let mut shape = from.shape.clone();
             shape[0] = block;
-            let to = self.body_input(callee, inputs.len(), &from, shape)?;
+            let to = self.body_input(callee, inputs.len(), &from, &shape)?;
             let step = block * from.stride(0);
             looped.slices.push((Move { from: from.slice(0, 0, block), to: to.region() }, step, reversed[index as usize]));
             inputs.push(to);
         }
         for index in 0..scope {
             let from = self.input(&format!("x_scope_{index}"))?;
-            let to = self.body_input(callee, inputs.len(), &from, from.shape.clone())?;
+            let to = self.body_input(callee, inputs.len(), &from, &from.shape)?;
             looped.before.push(whole(&from, &to));
             inputs.push(to);
         }
@@ -153,12 +153,12 @@ impl<'p> At<'p, '_, '_> {
             };
             let mut shape = part.shape.clone();
             shape[0] = first.saturating_mul(iterations);
-            let out = self.output(index, shape, stored(&part))?;
+            let out = self.output(index, &shape, stored(&part))?;
             looped.concatenated.push((Move { from: part.region(), to: out.slice(0, 0, first) }, part.count(), reversed));
         }
         for index in 0..finals as usize {
             let last = self.body_output(callee, (recursed + concatenated) as usize + index)?;
-            let out = self.output(concatenated as usize + index, last.shape.clone(), stored(&last))?;
+            let out = self.output(concatenated as usize + index, &last.shape, stored(&last))?;
             looped.after.push(whole(&last, &out));
         }
         Ok(Action::Loop(looped))
@@ -175,7 +175,7 @@ impl<'p> At<'p, '_, '_> {
             }
             // The input must hold what comes back.
             if let Some(declared) = callee.inputs.get(index) {
-                self.lowering.define(self.node, &declared.name, input.shape.clone(), stored(&result), false)?;
+                self.lowering.define(self.node, &declared.name, &input.shape, stored(&result), false)?;
             }
             results.push(result);
         }
@@ -211,7 +211,7 @@ impl<'p> At<'p, '_, '_> {
         self.lowering.nested += 1;
         for index in 0..inputs as usize {
             let from = self.input(&format!("input_{index}"))?;
-            let to = self.body_input(callee, index, &from, from.shape.clone())?;
+            let to = self.body_input(callee, index, &from, &from.shape)?;
             body.push(whole(&from, &to));
         }
         body.extend(self.lowering.body(callee)?);
@@ -227,14 +227,13 @@ impl<'p> At<'p, '_, '_> {
                 return Err(self.wrong_shape(message));
             }
             let bits = super::numeric::larger(stored(result), stored(&default));
-            let out = self.output(index, result.shape.clone(), bits)?;
+            let out = self.output(index, &result.shape, bits)?;
             body.push(whole(result, &out));
             otherwise.push(whole(&default, &out));
         }
         let name = &self.node.inputs["counter"];
-        let shape = counter.shape.clone();
         let bits = crate::fqir::lower::precision_of(period as i64);
-        let kept = self.lowering.define(self.node, name, shape, (bits, bits), false)?;
+        let kept = self.lowering.define(self.node, name, &counter.shape, (bits, bits), false)?;
         if kept.buffer != counter.buffer {
             return self.unsupported("strided_subgraph with a counter that is an input or a parameter is not supported: it must be state");
         }

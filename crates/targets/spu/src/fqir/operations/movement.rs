@@ -5,7 +5,6 @@ use super::{At, times};
 use crate::fqir::actions::Action;
 use crate::fqir::plan::Error;
 use crate::fqir::tensor::{Element, Move, Shape, Tensor};
-use smallvec::smallvec;
 
 fn moved(from: crate::fqir::tensor::Region, to: crate::fqir::tensor::Region) -> Action {
     Action::Move(Move { from, to })
@@ -15,16 +14,16 @@ impl At<'_, '_, '_> {
     pub(super) fn copy(&mut self, name: &str) -> Result<Action, Error> {
         let x = self.any_input("x")?;
         if name == "copy" {
-            let out = self.output_like(0, &x, x.shape.clone())?;
+            let out = self.output_like(0, &x, &x.shape)?;
             return Ok(moved(x.region(), out.region()));
         }
         // `y` names what the value goes to; what it held does not matter.
         let Some(target) = self.node.inputs.get("y") else { return Err(self.wrong_shape("expected an input `y` of assign, found none")) };
-        let out = self.lowering.define(self.node, target, x.shape.clone(), stored(&x), x.element == Element::F64)?;
+        let out = self.lowering.define(self.node, target, &x.shape, stored(&x), x.element == Element::F64)?;
         Ok(moved(x.region(), out.region()))
     }
 
-    fn output_like(&mut self, index: usize, like: &Tensor, shape: Shape) -> Result<Tensor, Error> {
+    fn output_like(&mut self, index: usize, like: &Tensor, shape: &[u64]) -> Result<Tensor, Error> {
         if like.element == Element::F64 {
             return self.unsupported(&format!("{} of reals is not supported", self.name()));
         }
@@ -38,7 +37,7 @@ impl At<'_, '_, '_> {
             "reshape" => {
                 let wanted = self.integers("shape")?;
                 let shape = self.reshaped(&x, &wanted)?;
-                let out = self.output_like(0, &x, shape)?;
+                let out = self.output_like(0, &x, &shape)?;
                 Ok(moved(x.region(), out.region()))
             }
             "squeeze" => {
@@ -51,11 +50,11 @@ impl At<'_, '_, '_> {
                         shape.remove(d);
                     }
                 }
-                let out = self.output_like(0, &x, shape)?;
+                let out = self.output_like(0, &x, &shape)?;
                 Ok(moved(x.region(), out.region()))
             }
             _ if x.shape.len() < 2 => {
-                let out = self.output_like(0, &x, x.shape.clone())?;
+                let out = self.output_like(0, &x, &x.shape)?;
                 Ok(moved(x.region(), out.region()))
             }
             _ => {
@@ -67,7 +66,7 @@ impl At<'_, '_, '_> {
                         format!("expected a matrix and its two dimensions in transpose, found {} and {first}, {second}", times(&x.shape));
                     return Err(self.wrong_shape(message));
                 }
-                let out = self.output_like(0, &x, smallvec![x.shape[1], x.shape[0]])?;
+                let out = self.output_like(0, &x, &[x.shape[1], x.shape[0]])?;
                 let mut from = x.strided();
                 from.loops.swap(0, 1);
                 Ok(moved(from, out.region()))
@@ -81,7 +80,7 @@ impl At<'_, '_, '_> {
         let open = wanted.iter().filter(|n| **n == -1).count();
         let rest = match (known, open) {
             (Some(known), 0) if known == x.count() => Some(1),
-            (Some(known), 1) if known > 0 && x.count() % known == 0 => Some(x.count() / known),
+            (Some(known), 1) if known > 0 && x.count().is_multiple_of(known) => Some(x.count() / known),
             _ => None,
         };
         let Some(rest) = rest else {
@@ -117,11 +116,10 @@ impl At<'_, '_, '_> {
         self.only_outputs(lengths.len())?;
         let mut from = 0;
         let mut actions = Vec::new();
-        for index in 0..self.node.outputs.len() {
-            let length = lengths[index];
+        for (index, length) in lengths.into_iter().enumerate().take(self.node.outputs.len()) {
             let mut shape = x.shape.clone();
             shape[dimension] = length;
-            let out = self.output_like(index, &x, shape)?;
+            let out = self.output_like(index, &x, &shape)?;
             actions.push(moved(x.slice(dimension, from, length), out.region()));
             from += length;
         }
@@ -153,7 +151,7 @@ impl At<'_, '_, '_> {
         }
         let shape = self.lowering.shape(&shape).map_err(|m| self.wrong_shape(m))?;
         self.only_outputs(1)?;
-        let out = self.output(0, shape, bits)?;
+        let out = self.output(0, &shape, bits)?;
         let mut at = 0;
         let mut actions = Vec::new();
         for part in &parts {
@@ -167,7 +165,7 @@ impl At<'_, '_, '_> {
     pub(super) fn unfold(&mut self) -> Result<Vec<Action>, Error> {
         let (x, buffer) = (self.input("x")?, self.input("buffer")?);
         let (frame, dilation) = (x.count(), self.count("dilation", 1)?);
-        if x.shape.len() != 1 || buffer.shape.len() != 1 || frame == 0 || buffer.count() % frame != 0 {
+        if x.shape.len() != 1 || buffer.shape.len() != 1 || frame == 0 || !buffer.count().is_multiple_of(frame) {
             let message = format!("expected a buffer of whole frames of {}, found {}", times(&x.shape), times(&buffer.shape));
             return Err(self.wrong_shape(message));
         }
@@ -175,7 +173,7 @@ impl At<'_, '_, '_> {
         let taken: Vec<u64> = (0..=before).step_by(dilation as usize).collect();
         let bits = larger(stored(&x), stored(&buffer));
         self.only_outputs(1)?;
-        let out = self.output(0, smallvec![taken.len() as u64 * frame], bits)?;
+        let out = self.output(0, &[taken.len() as u64 * frame], bits)?;
         let buffer = self.state("buffer", &buffer, &x)?;
         let frame_of = |number: u64| if number < before { buffer.slice(0, number * frame, frame) } else { x.region() };
         let mut actions: Vec<Action> =

@@ -73,7 +73,7 @@ impl At<'_, '_, '_> {
             Second::Tensor(y) => self.broadcast_shape(&[&x, y])?,
             Second::Immediate(_) => x.shape.clone(),
         };
-        let out = self.output(0, shape, bits)?;
+        let out = self.output(0, &shape, bits)?;
         let y = match &second {
             Second::Tensor(y) => broadcast(y, &out.shape),
             Second::Immediate(value) => Operand::Immediate(*value),
@@ -128,7 +128,7 @@ impl At<'_, '_, '_> {
         let (shift, bits, rounded) = (self.shift_of("shamt_bwred")?, self.bits_of("bw_out")?, self.flag("rounded")?);
         let bias = if with_bias { Some(self.bias(&shape)?) } else { None };
         self.only_outputs(1)?;
-        let out = self.output(0, shape, (bits, bits))?;
+        let out = self.output(0, &shape, (bits, bits))?;
         let count = |n: Option<u64>| n.unwrap_or(1) as usize;
         Ok(Action::Matrix(Matrix {
             x,
@@ -221,7 +221,7 @@ impl At<'_, '_, '_> {
             let Some(bits) = u8::try_from(*bits).ok().filter(|bits| (2..=64).contains(bits) && total <= 64) else {
                 return Err(self.wrong_constant(format!("expected parts of 2 to 64 bits and 64 together, found {parts:?}")));
             };
-            out.push((self.output(index, shape.clone(), (bits, bits))?, bits));
+            out.push((self.output(index, &shape, (bits, bits))?, bits));
         }
         Ok(Action::Gmac(Gmac { products, cleared: cleared.clamp(0, 64) as i32, out }))
     }
@@ -272,7 +272,7 @@ impl At<'_, '_, '_> {
             None => None,
         };
         self.only_outputs(1)?;
-        let out = self.output(0, smallvec![(positions * outputs) as u64], (bits, bits))?;
+        let out = self.output(0, &[(positions * outputs) as u64], (bits, bits))?;
         // The buffer takes the new frame.
         let buffer = match buffer {
             Some(buffer) => Some(self.state("buffer", &buffer, &input)?),
@@ -302,7 +302,7 @@ impl At<'_, '_, '_> {
     pub(super) fn state(&mut self, port: &str, tensor: &Tensor, with: &Tensor) -> Result<Tensor, Error> {
         let name = &self.node.inputs[port];
         let bits = larger(stored(tensor), stored(with));
-        let kept = self.lowering.define(self.node, name, tensor.shape.clone(), bits, false)?;
+        let kept = self.lowering.define(self.node, name, &tensor.shape, bits, false)?;
         if kept.buffer != tensor.buffer {
             return self
                 .unsupported(&format!("{} with a {port} that is an input or a parameter is not supported: it must be state", self.name()));
@@ -317,7 +317,7 @@ impl At<'_, '_, '_> {
         }
         let (shift, bits, first) = (self.shift_of("shamt_address")?, self.bits_of("bw_address")?, self.integer("table_min")?);
         self.only_outputs(1)?;
-        let out = self.output(0, x.shape.clone(), stored(&table))?;
+        let out = self.output(0, &x.shape, stored(&table))?;
         Ok(Action::Lookup { x, table, out, shift, bits, first })
     }
 
@@ -335,9 +335,9 @@ impl At<'_, '_, '_> {
         let of = |wanted: bool| (0..x.shape.len()).filter(|d| reduced[*d] == wanted).map(|d| (x.shape[d], x.stride(d))).collect();
         let outer = Region { loops: of(false), ..x.region() };
         let inner = Region { loops: of(true), ..x.region() };
-        let shape = (0..x.shape.len()).filter(|d| keep || !reduced[*d]).map(|d| if reduced[d] { 1 } else { x.shape[d] }).collect();
+        let shape: Shape = (0..x.shape.len()).filter(|d| keep || !reduced[*d]).map(|d| if reduced[d] { 1 } else { x.shape[d] }).collect();
         self.only_outputs(1)?;
-        let out = self.output(0, shape, (bits, bits))?;
+        let out = self.output(0, &shape, (bits, bits))?;
         Ok(Action::Sum { outer, inner, out, shift, bits })
     }
 
@@ -345,7 +345,7 @@ impl At<'_, '_, '_> {
         let x = self.any_input("x")?;
         let (quanta, bits) = (self.shift_of("quanta")?, self.bits_of("bw")?);
         self.only_outputs(1)?;
-        let out = self.output(0, x.shape.clone(), (bits, bits))?;
+        let out = self.output(0, &x.shape, (bits, bits))?;
         Ok(Action::Quantize { x, out, quanta, bits })
     }
 
@@ -356,24 +356,23 @@ impl At<'_, '_, '_> {
         let Some(name) = self.node.outputs.first() else {
             return Err(self.wrong_shape("expected an output of dequantize, found none"));
         };
-        let out = self.lowering.define(self.node, name, x.shape.clone(), (64, 64), true)?;
+        let out = self.lowering.define(self.node, name, &x.shape, (64, 64), true)?;
         Ok(Action::Dequantize { x, out, quanta })
     }
 
     pub(super) fn fill(&mut self, name: &str) -> Result<Action, Error> {
-        let (shape, value) = match name {
-            "constant_like" => (self.input("x")?.shape, self.integer("imm")?),
-            _ => {
-                let lengths = self.integers("shape")?;
-                let lengths: Option<Vec<u64>> = lengths.iter().map(|n| u64::try_from(*n).ok()).collect();
-                let Some(lengths) = lengths else { return Err(self.wrong_constant("expected a shape of lengths from 0 on")) };
-                let shape = self.lowering.shape(&lengths).map_err(|m| self.wrong_shape(m))?;
-                (shape, if name == "zeros" { 0 } else { self.integer("value")? })
-            }
+        let (shape, value) = if name == "constant_like" {
+            (self.input("x")?.shape, self.integer("imm")?)
+        } else {
+            let lengths = self.integers("shape")?;
+            let lengths: Option<Vec<u64>> = lengths.iter().map(|n| u64::try_from(*n).ok()).collect();
+            let Some(lengths) = lengths else { return Err(self.wrong_constant("expected a shape of lengths from 0 on")) };
+            let shape = self.lowering.shape(&lengths).map_err(|m| self.wrong_shape(m))?;
+            (shape, if name == "zeros" { 0 } else { self.integer("value")? })
         };
         self.only_outputs(1)?;
         let bits = precision_of(value);
-        let out = self.output(0, shape, (bits, bits))?;
+        let out = self.output(0, &shape, (bits, bits))?;
         Ok(Action::Fill { out, value })
     }
 }
@@ -426,7 +425,7 @@ fn immediate_reach(wide: bool, immediate: i64, shift: i64) -> i64 {
     }
     let reach = |(immediate, shift): (i128, i64)| {
         let narrow = (-(1i128 << 15)..1 << 15).contains(&immediate);
-        if narrow { shift } else { shift + (-shift).min(12).max(8) }
+        if narrow { shift } else { shift + (-shift).clamp(8, 12) }
     };
     terms.into_iter().map(reach).max().unwrap_or(0)
 }
