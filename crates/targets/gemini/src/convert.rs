@@ -7,7 +7,7 @@
 use crate::names::Name;
 use crate::network::Network;
 use crate::schedule::{Bounds, Core, Dialect, Peer, Schedule, Tensor, TensorKind, Tile, TransferIds, Workload};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 /// Bytes of L2 of a core that the schedulers of this family take where the user does not say (1 MiB); also the step above.
 const BUFFER_STEP: u64 = 1 << 20;
@@ -114,14 +114,14 @@ impl Schedule {
             self.dram_out.iter().filter(|entry| entry.weight).map(|entry| (entry.transfer, (entry.bounds, entry.size))).collect();
         let names = &self.names;
         for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {
-            if let Some(weight) = workload.weight.as_mut().filter(|weight| !weight.from_ofmap)
-                && let Some((bounds, bytes)) = weight.transfers.first().and_then(|id| boxes.get(id))
-            {
-                let part = Bounds { lower: weight.bounds.lower, upper: weight.bounds.upper };
-                let share = bytes / bounds.shape()[1].max(1) * part.shape()[1];
-                weight.bounds =
-                    Bounds { lower: with_channels(bounds.lower, part.lower[1]), upper: with_channels(bounds.upper, part.upper[1]) };
-                weight.size = Some(share);
+            if let Some(weight) = workload.weight.as_mut().filter(|weight| !weight.from_ofmap) {
+                if let Some((bounds, bytes)) = weight.transfers.first().and_then(|id| boxes.get(id)) {
+                    let part = Bounds { lower: weight.bounds.lower, upper: weight.bounds.upper };
+                    let share = bytes / bounds.shape()[1].max(1) * part.shape()[1];
+                    weight.bounds =
+                        Bounds { lower: with_channels(bounds.lower, part.lower[1]), upper: with_channels(bounds.upper, part.upper[1]) };
+                    weight.size = Some(share);
+                }
             }
             for tensor in workload.buffer.iter_mut().filter(|tensor| tensor.kind == TensorKind::Weight) {
                 let bytes = tensor.sources.iter().filter_map(|source| source.size).fold(0, u64::saturating_add);
@@ -140,7 +140,7 @@ impl Schedule {
 
     /// Numbers tensors and the DRAM queue, in the order of first use over all cores.
     fn queue(&mut self, order: &[(usize, usize)]) {
-        let stored: HashSet<u32> = self.dram_in.iter().map(|entry| entry.transfer).collect();
+        let stored: HashMap<u32, ()> = self.dram_in.iter().map(|entry| (entry.transfer, ())).collect();
         let mut places: HashMap<u32, u32> = HashMap::new();
         let mut visit = |transfer: u32| {
             let next = places.len() as u32;
@@ -150,7 +150,7 @@ impl Schedule {
         for &(core, index) in order {
             let Some(workload) = self.cores.get(core).and_then(|core| core.workloads.get(index)) else { continue };
             let key = |tensor: &Tensor| match tensor.kind {
-                TensorKind::Ofmap => workload.ofmaps.iter().map(|piece| piece.transfer).find(|id| stored.contains(id)),
+                TensorKind::Ofmap => workload.ofmaps.iter().map(|piece| piece.transfer).find(|id| stored.contains_key(id)),
                 _ => tensor.sources.iter().find(|source| matches!(source.peer, Peer::Dram(_))).map(|source| source.transfer),
             };
             let of_workload: Vec<Option<u32>> = workload.buffer.iter().map(key).collect();

@@ -92,7 +92,6 @@ impl<'a> Reader<'a> {
 
     /// A fault at an offset.
     #[cold]
-    #[expect(clippy::unused_self, reason = "a fault is something that a reader finds")]
     pub(crate) fn fault_at<T>(&self, at: usize, kind: FaultKind, message: impl Into<String>) -> Result<T> {
         Err(Box::new(Fault { kind, at, message: message.into() }))
     }
@@ -401,11 +400,12 @@ impl<'a> Reader<'a> {
             // Writers in languages without integers give 3.0.
             text.parse::<f64>().ok().filter(|v| v.fract() == 0.0 && (0.0..=9e15).contains(v)).map(|v| v as u64)
         };
-        if let Some(value) = value.filter(|v| *v <= most) {
-            Ok(value)
-        } else {
-            let found: String = text.chars().take(QUOTED).collect();
-            self.fault_at(start, FaultKind::Value, format!("expected {what}, found {found}"))
+        match value.filter(|v| *v <= most) {
+            Some(value) => Ok(value),
+            None => {
+                let found: String = text.chars().take(QUOTED).collect();
+                self.fault_at(start, FaultKind::Value, format!("expected {what}, found {found}"))
+            }
         }
     }
 

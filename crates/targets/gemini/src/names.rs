@@ -32,7 +32,7 @@ impl Names {
 
     /// The name of this text, if there is one.
     pub fn find(&self, text: &str) -> Option<Name> {
-        self.0.get_index_of(text).map(Name::at)
+        self.0.get_index_of(text).map(|index| Name::at(index))
     }
 
     /// Text of a name of this table; empty for one of another.

@@ -117,7 +117,7 @@ impl Network {
             Box::new(rules::NETWORK.at(Place::file().at(item), message))
         };
         let network: Network = serde_path_to_error::deserialize(&mut reader).map_err(|traced| {
-            let pointer = traced.path().iter().fold(String::new(), |pointer, segment| pointer + "/" + &segment.to_string());
+            let pointer: String = traced.path().iter().map(|segment| format!("/{segment}")).collect();
             wrong(&pointer, traced.inner())
         })?;
         reader.end().map_err(|error| wrong("/", &error))?;

@@ -70,14 +70,11 @@ struct Map {
     cycles: u64,
 }
 
-/// What tells one resident from another: kind, tensor, address, box and transfer.
-type Resident = (TensorKind, Option<u32>, Option<u32>, [u32; 4], Option<u32>);
-
 impl Map {
     /// Tensors without addresses lie one upon another, in the order of their coming.
     fn of(schedule: &Schedule, core: &Core, ends: &[Time], end: Time, machine: &Machine) -> Map {
         let mut tensors: Vec<Block> = Vec::new();
-        let mut live: HashMap<Resident, usize> = HashMap::new();
+        let mut live: HashMap<(TensorKind, Option<u32>, Option<u32>, [u32; 4], Option<u32>), usize> = HashMap::new();
         let mut start = Time::ZERO;
         for (workload, end) in core.workloads.iter().zip(ends) {
             let mut next = HashMap::with_capacity(live.len());

@@ -554,11 +554,12 @@ impl Schedule {
 
     /// Number of a core in the file: the ancestors count two columns of DRAM ports with each row.
     pub fn file_core(&self, id: u32) -> u32 {
-        if self.dialect == Dialect::Spec {
-            id
-        } else {
-            let columns = self.mesh[0].max(1);
-            (id / columns).saturating_mul(columns.saturating_add(2)).saturating_add(id % columns + 1)
+        match self.dialect {
+            Dialect::Spec => id,
+            _ => {
+                let columns = self.mesh[0].max(1);
+                (id / columns).saturating_mul(columns.saturating_add(2)).saturating_add(id % columns + 1)
+            }
         }
     }
 

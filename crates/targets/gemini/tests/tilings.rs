@@ -16,8 +16,7 @@ fn outputs(plan: &Plan, weights: WeightData<'_>) -> Vec<(String, Vec<u8>)> {
     let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits).expect("a network");
     let data = Data { network: Some(&network), weights: Some(weights) };
     let given = chipless_gemini::Given { network: Some(&network), batch: None };
-    let errors: Vec<_> =
-        chipless_gemini::lint(&schedule, &text, given, &limits).into_iter().filter(chipless_model::Finding::is_error).collect();
+    let errors: Vec<_> = chipless_gemini::lint(&schedule, &text, given, &limits).into_iter().filter(|f| f.is_error()).collect();
     assert!(errors.is_empty(), "{plan:?}: {}", errors[0]);
     let machine = Machine::named("spec").expect("known");
     let lowered = lower(&schedule, &data, &machine, &limits).unwrap_or_else(|e| panic!("{plan:?}: {e}"));

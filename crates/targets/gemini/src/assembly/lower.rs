@@ -165,8 +165,10 @@ fn dram_bytes(instruction: &Instruction) -> u64 {
     match instruction.op.as_str() {
         // The width of activations is set by lda_cfg; 8 bits are the least.
         "lda_mov" | "sta_mov" => shape("Tile").map_or(0, |tile| bytes::feature_map(&bounds(&tile), 8, 8)),
-        "ldw_mov" => shape("Wsize").map_or(0, weights),
-        "lw_mov" if instruction.parameters.get("SS").and_then(super::Literal::integer) == Some(1) => shape("Wsize").map_or(0, weights),
+        "ldw_mov" => shape("Wsize").map_or(0, |w| weights(w)),
+        "lw_mov" if instruction.parameters.get("SS").and_then(super::Literal::integer) == Some(1) => {
+            shape("Wsize").map_or(0, |w| weights(w))
+        }
         _ => 0,
     }
 }

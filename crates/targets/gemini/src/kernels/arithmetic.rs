@@ -316,9 +316,7 @@ fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &St
         let mut failed = None;
         let decode = |bytes: &[u8], values: &mut [f64]| {
             if decode_f64(of.element, bytes, values).is_ok() {
-                for v in values.iter_mut() {
-                    *v = *v * scale + offset;
-                }
+                values.iter_mut().for_each(|v| *v = *v * scale + offset);
             }
         };
         if of.element.bits() < 8 || of.element.bits() > 32 {
@@ -329,9 +327,7 @@ fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &St
     let (bounds, [above, left]) = needed(&tile.bounds, operation, &operation.operands[0], channels)?;
     let mut values = load(0, &bounds)?;
     if let Some(factor) = vector.factor {
-        for v in values.iter_mut() {
-            *v *= factor;
-        }
+        values.iter_mut().for_each(|v| *v *= factor);
     }
     if let Some(over) = vector.window {
         let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);

@@ -10,7 +10,7 @@ pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
         return;
     }
     let made = lint.schedule.workloads().map(|(_, w)| u64::from(w.bounds.upper[0]) + 1).max();
-    let shapes = given.network.into_iter().flat_map(super::super::network::Network::scheduled);
+    let shapes = given.network.into_iter().flat_map(|network| network.scheduled());
     let whole = shapes.filter_map(|(_, layer)| layer.output_shape.first()?.first().copied()).max();
     let (batch, source) = match (given.batch, whole, made) {
         (Some(batch), _, _) => (u64::from(batch), "the file name or --batch"),

@@ -69,7 +69,7 @@ fn read(lint: Lint<'_>, out: &DramOut, extents: &HashMap<Name, [u32; 4]>, findin
         return;
     }
     if stores.is_empty() {
-        if out.related.as_ref().is_none_or(smallvec::SmallVec::is_empty) {
+        if out.related.as_ref().is_none_or(|related| related.is_empty()) {
             unlinked(lint, out, findings);
         }
         return;
@@ -110,12 +110,15 @@ fn unlinked(lint: Lint<'_>, out: &DramOut, findings: &mut Findings) {
         return;
     }
     let name = lint.layer(Some(layer));
-    if let Some(entry) = lint.schedule.dram_in.iter().find(|entry| stored_layer(lint, entry) == Some(layer)) {
-        let message = || format!("expected related_ifmap to name the stores of {name}, which this program makes, found none");
-        findings.report_with(&rules::UNWRITTEN, out.at, message, Some((entry.at, "a store of the layer")));
-    } else {
-        let message = || format!("expected a store of {name}, which this program makes, found none");
-        findings.report(&rules::UNSTORED, out.at, message);
+    match lint.schedule.dram_in.iter().find(|entry| stored_layer(lint, entry) == Some(layer)) {
+        Some(entry) => {
+            let message = || format!("expected related_ifmap to name the stores of {name}, which this program makes, found none");
+            findings.report_with(&rules::UNWRITTEN, out.at, message, Some((entry.at, "a store of the layer")));
+        }
+        None => {
+            let message = || format!("expected a store of {name}, which this program makes, found none");
+            findings.report(&rules::UNSTORED, out.at, message);
+        }
     }
 }
 
@@ -133,7 +136,7 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
     let mut known: HashSet<(u32, Access)> = HashSet::with_capacity(total);
     let mut place = |order: Option<u32>, access: Access, at: At, findings: &mut Findings| match order {
         None => {
-            findings.report(&rules::QUEUE, at, || "expected tensor_order of a tensor that crosses the edge to DRAM, found none".to_owned());
+            findings.report(&rules::QUEUE, at, || "expected tensor_order of a tensor that crosses the edge to DRAM, found none".to_owned())
         }
         Some(order) => {
             if known.insert((order, access)) {
@@ -236,6 +239,6 @@ fn stored<'w>(workload: &'w Workload, tensor: &Tensor) -> Option<&'w Ofmap> {
     let to_dram = |piece: &&Ofmap| piece.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_)));
     let same = |piece: &Ofmap| piece.bounds == tensor.bounds || piece.bounds.moved_by(workload.bounds.lower) == tensor.bounds;
     // A piece that goes to a core as well may have a tensor of its own for that.
-    let elsewhere = workload.ofmaps.iter().filter(|piece| !to_dram(piece)).any(&same);
+    let elsewhere = workload.ofmaps.iter().filter(|piece| !to_dram(piece)).any(|piece| same(piece));
     if elsewhere { None } else { workload.ofmaps.iter().filter(to_dram).find(|piece| same(piece)) }
 }

@@ -61,7 +61,7 @@ fn element_type(network: Option<&Network>, name: &str, bytes: u64) -> ElementTyp
 
 /// Maps in the making.
 struct Maps<'m> {
-    by_layer: HashMap<Name, Map>,
+    maps: HashMap<Name, Map>,
     /// In the order of first use.
     order: Vec<Name>,
     network: Option<&'m Network>,
@@ -69,7 +69,7 @@ struct Maps<'m> {
 
 impl Maps<'_> {
     fn include(&mut self, name: Name, bounds: &Bounds, element: u64, writes: bool) {
-        let map = self.by_layer.entry(name).or_insert_with(|| {
+        let map = self.maps.entry(name).or_insert_with(|| {
             self.order.push(name);
             Map { written: 0, around: *bounds, shape: [0; 4], element, buffer: BufferId::from_raw(0) }
         });
@@ -89,13 +89,13 @@ impl Maps<'_> {
 }
 
 impl Dram {
-    pub(crate) fn new(
+    pub(crate) fn new<'p>(
         plan: &Plan<'_>,
         residents: &Residents<'_>,
         frames: Frames,
         network: Option<&Network>,
         weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder<'p>,
     ) -> Dram {
         let memory = builder.program.memories.push(Memory { name: "dram".into(), size: 0, kind: MemoryKind::Dram });
         let mut dram = if plan.schedule.dialect == Dialect::Spec {
@@ -140,7 +140,7 @@ fn by_layer(
     builder: &mut Builder<'_>,
 ) -> Dram {
     let schedule = plan.schedule;
-    let mut maps = Maps { by_layer: HashMap::new(), order: Vec::new(), network };
+    let mut maps = Maps { maps: HashMap::new(), order: Vec::new(), network };
     let written: HashMap<u32, Name> = schedule.dram_in.iter().filter_map(|stored| Some((stored.transfer, stored.layer?))).collect();
     let mut stores = Vec::with_capacity(plan.stores.len());
     for store in &plan.stores {
@@ -169,7 +169,7 @@ fn by_layer(
     let mut notes = Vec::new();
     for name in maps.order.clone() {
         let text = schedule.name(name).to_owned();
-        let Some(map) = maps.by_layer.get_mut(&name) else { continue };
+        let Some(map) = maps.maps.get_mut(&name) else { continue };
         let size = map.shape.iter().fold(map.element, |n, extent| n.saturating_mul(*extent));
         let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
         let role = match map.written {
@@ -190,7 +190,7 @@ fn by_layer(
         }
     }
     let place = |(name, bounds): (Name, Bounds), fallback: &dyn Fn() -> Place| {
-        let Some(map) = maps.by_layer.get(&name) else { return fallback() };
+        let Some(map) = maps.maps.get(&name) else { return fallback() };
         let fits = (0..4).all(|d| bounds.lower[d] <= bounds.upper[d] && u64::from(bounds.upper[d]) < map.shape[d]);
         let whole = || map.shape.iter().fold(map.element, |n, extent| n.saturating_mul(*extent));
         if fits && whole() < u64::MAX {

@@ -123,16 +123,17 @@ impl<'s> Residents<'s> {
                         .iter()
                         .flatten()
                         .find(|[start, end]| (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0))));
-                    let (buffer, base) = if let (Some(l2), Some(address)) = (l2, tensor.address) {
-                        (l2, u64::from(address))
-                    } else {
-                        let bytes = match shared {
-                            true if tensor.kind == TensorKind::Weight => tensor.size,
-                            true => region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align),
-                            false => tensor.sources.iter().map(Resident::own_bytes).fold(0, u64::saturating_add),
-                        };
-                        let name = format!("core{id}.{} {number}", tensor.kind.name());
-                        (builder.buffer(name, memory, None, bytes, Role::Scratch), 0)
+                    let (buffer, base) = match (l2, tensor.address) {
+                        (Some(l2), Some(address)) => (l2, u64::from(address)),
+                        _ => {
+                            let bytes = match shared {
+                                true if tensor.kind == TensorKind::Weight => tensor.size,
+                                true => region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align),
+                                false => tensor.sources.iter().map(Resident::own_bytes).fold(0, u64::saturating_add),
+                            };
+                            let name = format!("core{id}.{} {number}", tensor.kind.name());
+                            (builder.buffer(name, memory, None, bytes, Role::Scratch), 0)
+                        }
                     };
                     self.all[number].layout = Layout::of(tensor, buffer, base, ring.copied().filter(|_| l2.is_some()));
                     number as u32

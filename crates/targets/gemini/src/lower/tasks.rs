@@ -258,8 +258,8 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         before.filter(|b| self.queue_of[**b as usize] != queue).filter_map(|b| self.tokens[*b as usize]).collect()
     }
 
-    fn label(&self, workload: &Workload) -> Box<str> {
-        self.plan.schedule.name(workload.layer).into()
+    fn label(&self, workload: &Workload) -> Option<Box<str>> {
+        Some(self.plan.schedule.name(workload.layer).into())
     }
 
     /// Configuration and tiles of a workload, and what brings its weights from L2.
@@ -272,7 +272,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let at = workload.at.0;
         if configurations > 0 {
             let fixed = self.machine.cycles(f64::from(configurations) * self.machine.overhead.configure);
-            let label = Some(self.label(workload));
+            let label = self.label(workload);
             let task = NewTask { queue, waits: &[], gives: None, demands: &[], fixed, at, label };
             self.builder.task(task, Control("configure"))?;
         }
@@ -327,7 +327,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 outputs: outputs(bounds, &streams),
                 meaning: meaning.clone(),
             };
-            let label = Some(self.label(workload));
+            let label = self.label(workload);
             let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
             let task = NewTask { queue, waits: &waits, gives: gives.first().copied(), demands: &[], fixed, at, label };
             let id = self.builder.task(task, kernel)?;
@@ -394,7 +394,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 to: SmallVec::from_elem(load.to.clone(), 1),
                 executable: true,
             };
-            let label = Some(self.label(workload));
+            let label = self.label(workload);
             let task = NewTask { queue, waits: &waits, gives: Some(token), demands: &[], fixed: Time::ZERO, at: workload.at.0, label };
             self.builder.task(task, kernel)?;
             tokens.push(token);
@@ -489,7 +489,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 .find(|r| r.core == core);
             match resident {
                 Some(resident) if self.is_exact => {
-                    targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower));
+                    targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower))
                 }
                 Some(resident) => targets.to.extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
                 None => {}

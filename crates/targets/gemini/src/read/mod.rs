@@ -76,15 +76,18 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         .par_iter()
         .map(|piece| {
             let mut section = Section::new(text, piece.span.0, context);
-            let part = if piece.core.is_some() {
-                let workloads = section.workloads(piece.span.1)?;
-                Part::Workloads(workloads, std::mem::take(&mut section.pieces))
-            } else {
-                let (dram_in, dram_out) = section.dram(piece.group)?;
-                if section.reader.offset() != piece.span.1 {
-                    return section.reader.syntax("the end of the DRAM section");
+            let part = match piece.core {
+                Some(_) => {
+                    let workloads = section.workloads(piece.span.1)?;
+                    Part::Workloads(workloads, std::mem::take(&mut section.pieces))
                 }
-                Part::Dram(dram_in, dram_out)
+                None => {
+                    let (dram_in, dram_out) = section.dram(piece.group)?;
+                    if section.reader.offset() != piece.span.1 {
+                        return section.reader.syntax("the end of the DRAM section");
+                    }
+                    Part::Dram(dram_in, dram_out)
+                }
             };
             Ok((part, section.names, section.unknown))
         })

@@ -87,17 +87,17 @@ impl Outline {
             let at = reader.offset();
             match &*key {
                 "-1" => {
-                    Outline::no_second(&reader, outline.has_plain_dram)?;
+                    outline.no_second(&reader, outline.has_plain_dram)?;
                     outline.has_plain_dram = true;
                     outline.dram.push((None, span(&mut reader, cuts)?));
                 }
                 "DRAM" => {
-                    Outline::no_second(&reader, outline.has_dram_groups)?;
+                    outline.no_second(&reader, outline.has_dram_groups)?;
                     outline.has_dram_groups = true;
                     outline.groups(&mut reader, cuts)?;
                 }
                 "metadata" => {
-                    Outline::no_second(&reader, outline.has_metadata)?;
+                    outline.no_second(&reader, outline.has_metadata)?;
                     outline.has_metadata = true;
                     outline.metadata(&mut reader, &mut globals)?;
                 }
@@ -146,7 +146,7 @@ impl Outline {
         }
     }
 
-    fn no_second(reader: &Reader<'_>, there: bool) -> Result<()> {
+    fn no_second(&self, reader: &Reader<'_>, there: bool) -> Result<()> {
         if there {
             reader.fault_at(reader.offset(), FaultKind::Duplicate, "expected each key once, found it a second time")
         } else {
@@ -160,7 +160,7 @@ impl Outline {
         while let Some(key) = reader.key(&mut object)? {
             let group = group_number(reader, &key)?;
             if self.dram.iter().any(|(known, _)| *known == Some(group)) {
-                Outline::no_second(reader, true)?;
+                self.no_second(reader, true)?;
             }
             if !reader.null()? {
                 self.dram.push((Some(group), span(reader, cuts)?));
@@ -221,11 +221,12 @@ impl Outline {
 
 /// DRAM groups are bits of 32.
 pub(super) fn group_number(reader: &mut Reader<'_>, key: &str) -> Result<u32> {
-    if let Ok(group @ 0..32) = key.parse() {
-        Ok(group)
-    } else {
-        reader.peek();
-        reader.fault_at(reader.offset(), FaultKind::Value, format!("expected a DRAM group from 0 to 31 as key, found \"{key}\""))
+    match key.parse() {
+        Ok(group @ 0..32) => Ok(group),
+        _ => {
+            reader.peek();
+            reader.fault_at(reader.offset(), FaultKind::Value, format!("expected a DRAM group from 0 to 31 as key, found \"{key}\""))
+        }
     }
 }
 

@@ -211,7 +211,7 @@ impl<'a> Section<'a> {
             if reader.peek() == Some(b'-') {
                 let at = reader.offset();
                 let minus = reader.f64()?;
-                if minus.to_bits() != (-1f64).to_bits() {
+                if minus != -1.0 {
                     return reader.fault_at(at, FaultKind::Value, format!("expected a core or -1 for DRAM, found {minus}"));
                 }
                 return Ok((-1, at));
@@ -288,9 +288,7 @@ pub(super) fn rename(part: &mut Part, map: &[Name]) {
     };
     match part {
         Part::Dram(dram_in, dram_out) => {
-            for entry in dram_in.iter_mut() {
-                renew(&mut entry.layer);
-            }
+            dram_in.iter_mut().for_each(|entry| renew(&mut entry.layer));
             for entry in dram_out {
                 renew(&mut entry.layer);
                 entry.destinations.iter_mut().for_each(|d| renew(&mut d.layer));

@@ -270,7 +270,8 @@ impl Section<'_> {
                 "end_sending" => self.reader.put(&mut phase.end_sending, Reader::bool)?,
                 "start_sending" => self.reader.put(&mut phase.start_sending, Reader::bool)?,
                 // A slip of the writer beside `start_sending`.
-                "start_ending" | "ofmap_range" if self.context.dialect.is_tiling() => self.reader.skip()?,
+                "start_ending" if self.context.dialect.is_tiling() => self.reader.skip()?,
+                "ofmap_range" if self.context.dialect.is_tiling() => self.reader.skip()?,
                 "destinations" if self.context.dialect.is_tiling() => {
                     self.once(pieces.is_some())?;
                     pieces = Some(self.entries(Self::ofmap)?);

@@ -19,7 +19,7 @@ rules! {
     RING Error "gemini-ring-region" "the ring regions are empty, overlap or leave the buffer"
         "Each region is [first byte, byte behind the last], and no byte belongs to two."
         "Mend ring_buffer_info." "Scheduler IR format description, ring_buffer_info";
-    NEWLY_ADDED Error "gemini-newly-added" "`newly_added` says something else than the snapshots"
+    NEWLY_ADDED Error "gemini-newly-added" "newly_added says something else than the snapshots"
         "A tensor is new exactly if the snapshot before did not have it; in the first snapshot everything is new."
         "Mend the mark, or keep the tensor." "Scheduler IR format description, newly_added; measured on scheduler output";
     MOVED Error "gemini-tensor-moved" "a resident tensor changes between two snapshots"
@@ -76,7 +76,7 @@ rules! {
     QUEUE Error "gemini-tensor-order" "two transfers have the same place in the DRAM queue, or one has none"
         "tensor_order numbers the accesses of DRAM from 0: loads to L2, loads to the weight buffers and stores share one queue."
         "Number the queue." "Scheduler IR format description, tensor_order";
-    QUEUE_GAP Warning "gemini-tensor-order-gap" "`tensor_order` has gaps or numbers what stays on the chip"
+    QUEUE_GAP Warning "gemini-tensor-order-gap" "tensor_order has gaps or numbers what stays on the chip"
         "The queue is numbered without gaps; tensors that stay on the chip carry the number of its entries."
         "Number the queue." "Measured on scheduler output";
     LAYER Error "gemini-layer-unknown" "a layer is not in the front-end file"

@@ -19,10 +19,10 @@ rules! {
     BUFFER_SIZE Error "gemini-buffersize" "the size of the L2 buffer is missing or 0"
         "The spec's dialect gives it in bytes; without it nobody can tell whether a snapshot fits."
         "Write buffersize." "Scheduler IR format description, top-level keys";
-    BATCH_CUT Error "gemini-top-batch-cut" "`top_batch_cut` is 0 or does not go with the batch"
+    BATCH_CUT Error "gemini-top-batch-cut" "top_batch_cut is 0 or does not go with the batch"
         "It counts the batch groups at the root, so it lies between 1 and the batch."
         "Mend top_batch_cut." "Scheduler IR format description, top-level keys";
-    BATCH_UNEVEN Warning "gemini-batch-uneven" "`top_batch_cut` does not divide the batch"
+    BATCH_UNEVEN Warning "gemini-batch-uneven" "top_batch_cut does not divide the batch"
         "The schedulers of this family cut the batch into equal groups."
         "Check the batch, which the file name or the front-end file says." "Search of the schedulers of this family";
     BOX Error "gemini-box" "a box has its lower corner above its upper one"
@@ -85,7 +85,7 @@ rules! {
     IFMAP_TENSOR Error "gemini-ifmap-missing" "what a workload reads is not in its snapshot"
         "The snapshot of a workload holds every input that it reads, with all of its box."
         "Load or keep the tensor until its last use." "Scheduler IR format description, buffer";
-    CURRENT Warning "gemini-current-ifmap" "`cur_wl_ifmap` marks other tensors than the workload reads"
+    CURRENT Warning "gemini-current-ifmap" "cur_wl_ifmap marks other tensors than the workload reads"
         "The mark repeats the transfers of the ifmap list for the assembler."
         "Mark exactly the tensors that the ifmap list names." "Scheduler IR format description, cur_wl_ifmap";
     WEIGHT_MISSING Error "gemini-weight-missing" "the weights of a workload are neither in its weight buffer nor in L2"

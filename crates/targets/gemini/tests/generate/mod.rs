@@ -356,7 +356,7 @@ fn weights(plan: &Plan, work: &mut Work, index: usize, layer: &Layer, parts: &[O
             let here = position(index, core);
             let first = here.saturating_sub(1);
             let held = count.div_ceil(64) * channel.next_multiple_of(32);
-            let address = if index.is_multiple_of(2) { 0 } else { 8192 };
+            let address = if index % 2 == 0 { 0 } else { 8192 };
             let mut entry =
                 json!({"address": address, "align": 8, "bitwidth": 8, "layer_name": layer.name, "size": held, "transfer_id": [id]});
             if plan.weights_through_l2 {
