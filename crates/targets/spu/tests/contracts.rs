@@ -225,7 +225,7 @@ fn anchors_are_read_and_bombs_are_not() {
     let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-        bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+        bomb += &format!("a{level}: &a{level} [{inner}]\n");
     }
     let findings = Document::read(&bomb, RuleSet::Spec).expect_err("too much");
     assert!(findings[0].message.contains("aliases") && findings[0].place.position.is_some(), "{findings:?}");
