@@ -55,6 +55,7 @@ enum Command {
     Convert(commands::convert::Arguments),
     Drive(commands::drive::Arguments),
     Iospec(commands::iospec::Arguments),
+    Report(commands::report::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         Command::Convert(arguments) => commands::convert::run(&arguments),
         Command::Drive(arguments) => commands::drive::run(&arguments),
         Command::Iospec(arguments) => commands::iospec::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

@@ -11,6 +11,7 @@ pub(crate) mod iospec;
 pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod pack;
+pub(crate) mod report;
 pub(crate) mod run;
 
 use crate::failure::{Exit, Failure};

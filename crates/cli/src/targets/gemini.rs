@@ -1,13 +1,13 @@
 //! Schedules of the Gemini family.
 
 use super::Weights;
-use super::{Consumer, Document, Lowering, Reader, Source};
+use super::{Consumer, Document, Lowering, Picture, Reader, Source};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::npy;
 use chipless_gemini::{Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
 use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
-use chipless_sim::Timeline;
+use chipless_sim::{Timeline, TimingOnly};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,17 @@ impl Document for Opened<'_, '_> {
             facts.push(replay::compare(schedule, tiles, timeline, &machine, Some(trace)));
         }
         Ok(facts)
+    }
+
+    fn pictures(&self, lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
+        let Some(machine) = self.machine(lowering)? else { return Ok(Err(Vec::new())) };
+        let mut timeline = None;
+        let lowered = self.lower(lowering, &mut |program, _| timeline = Some(chipless_sim::run(program, &mut TimingOnly).timeline))?;
+        Ok(lowered.map(|()| {
+            let (Some(tiles), Some(timeline)) = (self.tiles.get(), timeline) else { return Vec::new() };
+            let drawn = chipless_gemini::pictures::pictures(&self.document.schedule, tiles, &timeline, &machine);
+            drawn.into_iter().map(|p| Picture { name: p.name, title: p.title, svg: p.svg, text: p.text }).collect()
+        }))
     }
 
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {

@@ -101,6 +101,16 @@ pub(crate) struct Source<'f> {
     pub(crate) rules: Option<RuleSet>,
 }
 
+/// A picture as SVG and as plain text.
+pub(crate) struct Picture {
+    /// Short, fit for a file name.
+    pub(crate) name: String,
+    /// One line.
+    pub(crate) title: String,
+    pub(crate) svg: String,
+    pub(crate) text: String,
+}
+
 /// Names and bytes of parts that are packed into a file.
 pub(crate) type Parts = Vec<(String, Vec<u8>)>;
 
@@ -133,6 +143,11 @@ pub(crate) trait Document {
     /// The file in the present form of its format; no findings mean that the format has one form only.
     fn convert(&self) -> Result<String, Vec<Finding>> {
         Err(Vec::new())
+    }
+
+    /// Pictures of the file, or of a replay of its program; none for targets that have no pictures.
+    fn pictures(&self, _lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
+        Ok(Ok(Vec::new()))
     }
 
     /// Why a runtime would refuse the file.
