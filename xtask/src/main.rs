@@ -11,6 +11,9 @@ use std::process::{Command, ExitCode};
 const ACCEPTANCE: &[(&str, &[&str])] = &[
     ("npu.py", &["info", "run", "refuse", "survive", "clean", "broken", "latency"]),
     ("neff.py", &["info", "run", "pack", "clean", "broken", "survive"]),
+    ("gemini.py", &["info", "traffic", "replay", "execute", "convert", "clean", "broken", "survive"]),
+    ("dfg.py", &["parse", "format", "probes", "streams", "adg", "judge", "map"]),
+    ("iospec.py", &["load", "scripts", "text", "fuzz", "wire", "fqir"]),
 ];
 
 fn main() -> ExitCode {

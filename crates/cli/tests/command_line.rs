@@ -62,7 +62,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
     for (arguments, said) in [
         (vec!["run", "absent.blob"], "absent.blob: cannot be read: No such file or directory (os error 2)\n".to_owned()),
         (vec!["info", "fixtures"], "fixtures: cannot be read: expected a file, found a directory\n".to_owned()),
-        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball) or a dataflow graph (DFG text), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
+        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR plan (JSON) or a .femto container, found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),
         (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"\n".to_owned()),
         (vec!["run", CONV, "--input", "x=absent.npy"], "absent.npy: cannot be read: No such file or directory (os error 2)\n".to_owned()),
