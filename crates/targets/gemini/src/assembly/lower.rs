@@ -132,7 +132,8 @@ impl State {
             return (cycles(estimate), moved);
         };
         let whole = cycles((end - start) as f64);
-        let transfer = Time::from_ns(moved as f64 / machine.dram_rate(1) * 1e9);
+        // Rounded up, as the engine serves a transfer.
+        let transfer = Time((moved as f64 / machine.dram_rate(1) * 1e12).ceil() as u64);
         // What the trace needs beyond the bytes themselves: the latency of the access.
         if moved > 0 { (whole.saturating_sub(transfer), moved) } else { (whole, 0) }
     }
