@@ -65,7 +65,9 @@ pub(crate) fn read<'b>(file: &'b [u8], element: ElementType, shape: &[u64]) -> R
 /// Element type and shape of a file's tensor, for programs that are as long as their inputs. Types that numpy lacks are not recognised.
 pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
     let (header, _) = header(file)?;
-    let known = |found: &TypeStr| ElementType::ALL.iter().copied().find(|e| e.bits() >= 8 && numpy_type(*e) == (found.type_char(), found.size_field()));
+    let known = |found: &TypeStr| {
+        ElementType::ALL.iter().copied().find(|e| e.bits() >= 8 && numpy_type(*e) == (found.type_char(), found.size_field()))
+    };
     match header.dtype() {
         DType::Plain(found) if found.type_char() != TypeChar::RawData => {
             let element = known(&found).ok_or_else(|| format!("expected numbers of 8 to 64 bits, found {}", name(&found)))?;

@@ -130,7 +130,8 @@ pub enum ArrayKind {
 
 impl ArrayKind {
     /// Every kind.
-    pub const ALL: [ArrayKind; 5] = [ArrayKind::Dma, ArrayKind::Scratchpad, ArrayKind::Recurrence, ArrayKind::Generate, ArrayKind::Register];
+    pub const ALL: [ArrayKind; 5] =
+        [ArrayKind::Dma, ArrayKind::Scratchpad, ArrayKind::Recurrence, ArrayKind::Generate, ArrayKind::Register];
 
     /// As files write it.
     pub const fn name(self) -> &'static str {

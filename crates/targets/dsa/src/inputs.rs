@@ -106,7 +106,8 @@ pub fn inputs<'a>(
             Some(array) => Cow::Borrowed(&*array.bytes),
             None => {
                 let size = loops.iter().fold(bytes_of_row as u64, |size, count| size.saturating_mul(*count));
-                budget = budget.checked_sub(size).ok_or_else(|| format!("input {} takes {size} bytes (--limit memory_bytes)", body.name))?;
+                budget =
+                    budget.checked_sub(size).ok_or_else(|| format!("input {} takes {size} bytes (--limit memory_bytes)", body.name))?;
                 let mut bytes = vec![0; size as usize];
                 match origin {
                     Origin::Host => random(element, hosts, &mut bytes),
@@ -132,7 +133,11 @@ pub fn inputs<'a>(
 fn loops(array: &Given<'_>, width: u32, lanes: u64) -> Result<Vec<u64>, String> {
     let Given { name, element, shape, .. } = array;
     let wrong = || {
-        let form = if lanes == 1 { "(rows), (rows, 1) or (outer, inner, 1)".to_owned() } else { format!("(rows, {lanes}) or (outer, inner, {lanes})") };
+        let form = if lanes == 1 {
+            "(rows), (rows, 1) or (outer, inner, 1)".to_owned()
+        } else {
+            format!("(rows, {lanes}) or (outer, inner, {lanes})")
+        };
         format!("input {name}: expected elements of {width} bits in the shape {form}, found {element} {shape:?}")
     };
     if element.bits() != u64::from(width) {

@@ -18,9 +18,9 @@ use crate::kernels::{Compute, Move, Piece};
 use crate::machine::Machine;
 use crate::timing::{Mapped, time};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Demand, ElementType, Fault, Interface, Kernel, Location, Memory, MemoryId, MemoryKind,
-    PartId, Piece as Release, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId,
-    Time, Wait,
+    Action, Buffer, BufferId, Condition, Demand, ElementType, Fault, Interface, Kernel, Location, Memory, MemoryId, MemoryKind, PartId,
+    Piece as Release, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time,
+    Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -104,7 +104,15 @@ impl<'a> Lowering<'a, '_> {
     }
 
     /// The two buffers of a stream: in its memory, and at the port.
-    fn channel(&mut self, name: &'a str, suffix: &'static str, array: ArrayKind, role: Role, bytes: &'a [u8], row_bytes: u64) -> Channel<'a> {
+    fn channel(
+        &mut self,
+        name: &'a str,
+        suffix: &'static str,
+        array: ArrayKind,
+        role: Role,
+        bytes: &'a [u8],
+        row_bytes: u64,
+    ) -> Channel<'a> {
         let (memory, kind) = match array {
             ArrayKind::Scratchpad => ("scratchpad", MemoryKind::Scratchpad),
             ArrayKind::Register => ("registers", MemoryKind::Registers),
@@ -136,7 +144,8 @@ impl<'a> Lowering<'a, '_> {
             let count = rows.map_or(0, |rows| rows.count);
             let data = self.channel(&node.name, "", array, Role::Output, rows.map_or(&[], |rows| &rows.bytes), row_bytes(port) as u64);
             let shape = vec![count, lanes];
-            let output = |name: String, channel: &Channel<'_>, element| Port { name, buffer: channel.memory, element, shape: shape.clone() };
+            let output =
+                |name: String, channel: &Channel<'_>, element| Port { name, buffer: channel.memory, element, shape: shape.clone() };
             interface.outputs.push(output(node.name.clone(), &data, unsigned(port.width)));
             let mut channels = vec![data];
             if let Some(valid) = rows.and_then(|rows| rows.valid.as_deref()) {
@@ -171,7 +180,10 @@ impl<'a> Lowering<'a, '_> {
         let span = self.graph.nodes[node].span;
         let program = &mut self.program;
         let kernel = program.kernels.push(kernel);
-        let waits = Span::push(&mut program.waits, step.waits.iter().map(|sync| Wait { sync: *sync, condition: Condition::AtLeast(step.from as i64) }));
+        let waits = Span::push(
+            &mut program.waits,
+            step.waits.iter().map(|sync| Wait { sync: *sync, condition: Condition::AtLeast(step.from as i64) }),
+        );
         let signals = Span::push(&mut program.signals, step.signals.iter().map(|sync| Signal::on_completion(Action::Add(*sync, 1))));
         let demands = Span::push(&mut program.demands, step.demand);
         let location = Location { part: self.part, offset: span.start.into(), size: span.end.saturating_sub(span.start) };
@@ -226,7 +238,8 @@ impl<'a> Lowering<'a, '_> {
             };
             let steps = portion(time.steps, chunk, chunks);
             let cycles = steps.1 as f64 * time.interval + if chunk == 0 { time.latency } else { 0.0 };
-            let kernel = Compute { rows: steps.1, nodes: part.nodes.len(), takes: pieces(&reads), gives: pieces(&writes), fault: self.fault(part) };
+            let kernel =
+                Compute { rows: steps.1, nodes: part.nodes.len(), takes: pieces(&reads), gives: pieces(&writes), fault: self.fault(part) };
             let step = Step { waits: &arrived, from: chunk + 1, signals: &[computed], demand: None, cycles };
             self.task(queue, chunk, part.nodes[0], Box::new(kernel), step);
         }

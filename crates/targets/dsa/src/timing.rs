@@ -39,7 +39,14 @@ pub(crate) struct PartTime {
 /// Without a mapping an operation takes its own latency and a value no time on its way; the next row enters when the slowest unit is free
 /// again, or, in a temporal group, when all of them were served by one element. A recurrence brings the next row back after the
 /// latency: with `n` rows in flight, `latency / n` cycles pass from one to the next at least.
-pub(crate) fn time(graph: &Graph, part: &Part, evaluation: Option<&Evaluation>, rows: u64, in_flight: Option<u64>, mapped: Option<Mapped>) -> PartTime {
+pub(crate) fn time(
+    graph: &Graph,
+    part: &Part,
+    evaluation: Option<&Evaluation>,
+    rows: u64,
+    in_flight: Option<u64>,
+    mapped: Option<Mapped>,
+) -> PartTime {
     let mut ready: IndexVec<NodeId, u64> = graph.nodes.iter().map(|_| 0).collect();
     let (mut slowest, mut shared) = (1u32, 0u32);
     let mut steps = rows;

@@ -197,7 +197,8 @@ fn wide_operations_work_on_words_side_by_side() {
     let (a, b) = ([0xffff_ffff_0000_0001, 5, 6, 7], [0x0000_0001_ffff_ffff, 0xffff_ffff_0000_0000, 1, 1]);
     let pairs = |words: &[u64]| Stream { loops: vec![2], ..stream(words) };
     let found = both(text, &[pairs(&a), pairs(&b)]).unwrap();
-    let add = |a: u64, b: u64| u64::from((a as u32).wrapping_add(b as u32)) | u64::from(((a >> 32) as u32).wrapping_add((b >> 32) as u32)) << 32;
+    let add =
+        |a: u64, b: u64| u64::from((a as u32).wrapping_add(b as u32)) | u64::from(((a >> 32) as u32).wrapping_add((b >> 32) as u32)) << 32;
     let sums: Vec<(u64, u64)> = (0..2).map(|row| (add(a[2 * row], b[2 * row]), add(a[2 * row + 1], b[2 * row + 1]))).collect();
     assert_eq!(words(&found.outputs[0]), sums.iter().map(|s| s.0).collect::<Vec<_>>());
     assert_eq!(words(&found.outputs[1]), sums.iter().map(|s| s.0 >> 32 | s.1 << 32).collect::<Vec<_>>());

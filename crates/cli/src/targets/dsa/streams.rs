@@ -90,7 +90,9 @@ fn notes(document: &Document<'_>, inputs: &[Input<'_>], outcome: &Result<Evaluat
         match input.origin {
             Origin::Host => {}
             Origin::Generated => notes.push(format!("input {name} is generated: 0, 1, 2 and so on, {rows} rows")),
-            Origin::Zeros => notes.push(format!("input {name} begins its recurrence with {rows} rows of zeros; --input {name}=FILE.npy gives others")),
+            Origin::Zeros => {
+                notes.push(format!("input {name} begins its recurrence with {rows} rows of zeros; --input {name}=FILE.npy gives others"))
+            }
         }
     }
     if document.slices_by_width() {

@@ -89,12 +89,19 @@ pub(super) fn run(
 
 impl Columns {
     fn new(plan: &Plan<'_>, part: &Component<'_, '_>) -> Columns {
-        let mut columns = Columns { words: Vec::new(), at: vec![0; plan.values.len()], counts: plan.values.iter().map(|value| value.words).collect(), valid: Vec::new(), flags: vec![None; plan.values.len()] };
+        let mut columns = Columns {
+            words: Vec::new(),
+            at: vec![0; plan.values.len()],
+            counts: plan.values.iter().map(|value| value.words).collect(),
+            valid: Vec::new(),
+            flags: vec![None; plan.values.len()],
+        };
         let mut length = 0;
         for unit in &part.units {
             let uncertain = match &unit.kind {
                 Kind::Instruction(instruction) => {
-                    instruction.discards() || unit.operands().iter().flat_map(Operand::parts).any(|part| columns.flags[part.value].is_some())
+                    instruction.discards()
+                        || unit.operands().iter().flat_map(Operand::parts).any(|part| columns.flags[part.value].is_some())
                 }
                 _ => false,
             };

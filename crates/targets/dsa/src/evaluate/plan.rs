@@ -199,13 +199,18 @@ impl<'g> Plan<'g> {
                     Ok(Kind::Output { index: plan.outputs - 1, width: port.width, operands: operands(), lanes: port.lanes as usize })
                 }
                 NodeKind::Instruction(instruction) => ready(instruction, node, operands()).map(Kind::Instruction),
-                NodeKind::Composite(composite) => Err(format!("`{}` stands for several units; what they compute is not defined", composite.name)),
+                NodeKind::Composite(composite) => {
+                    Err(format!("`{}` stands for several units; what they compute is not defined", composite.name))
+                }
             };
             match kind {
                 Ok(kind) => {
                     let unit = Unit { node: id, kind, first_value, values: node.values.len() };
                     if !matches!(unit.kind, Kind::Input { .. }) && unit.operands().iter().all(|operand| operand.parts().is_empty()) {
-                        refusals.push(Refusal { node: id, reason: "it has no operand from a port or an operation, and would fire for ever".to_owned() });
+                        refusals.push(Refusal {
+                            node: id,
+                            reason: "it has no operand from a port or an operation, and would fire for ever".to_owned(),
+                        });
                     }
                     plan.units.push(unit);
                 }
@@ -317,14 +322,21 @@ impl Parts {
 /// Where they run backwards its shifts wrap at 64. Given and returned are the lowest bit and the number of bits.
 fn as_range(low: u32, width: u32) -> (u32, u32) {
     let (first, last) = (width, low / width);
-    (first, match (last + 1).wrapping_sub(first) % u64::BITS {
-        0 => u64::BITS,
-        bits => bits,
-    })
+    (
+        first,
+        match (last + 1).wrapping_sub(first) % u64::BITS {
+            0 => u64::BITS,
+            bits => bits,
+        },
+    )
 }
 
 /// Finds the meaning of an instruction.
-fn ready<'g>(instruction: &'g crate::graph::Instruction, node: &'g crate::graph::Node, operands: Vec<Operand>) -> Result<Instruction<'g>, String> {
+fn ready<'g>(
+    instruction: &'g crate::graph::Instruction,
+    node: &'g crate::graph::Node,
+    operands: Vec<Operand>,
+) -> Result<Instruction<'g>, String> {
     let name = &instruction.operation;
     let operation = operations::lookup(name).ok_or_else(|| format!("no operation `{name}` is known"))?;
     let meaning = operations::meaning(name, operands.len()).map_err(|reason| match reason {
