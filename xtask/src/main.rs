@@ -1,4 +1,6 @@
 //! `cargo xtask ci`: everything that a change must pass, in the order in which it fails fastest.
+//!
+//! `cargo xtask findings`: writes `docs/findings.md` from the rules of all targets. A test of the command line fails when it is stale.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
@@ -15,7 +17,8 @@ fn main() -> ExitCode {
     let task = std::env::args().nth(1);
     let done = match task.as_deref() {
         Some("ci") => ci(),
-        _ => Err("usage: cargo xtask ci".to_owned()),
+        Some("findings") => findings(),
+        _ => Err("usage: cargo xtask ci|findings".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -36,6 +39,18 @@ fn ci() -> Result<(), String> {
     // Advisories need the network: they are a job of their own.
     run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
     acceptance(root)
+}
+
+/// Writes the page of all rules.
+fn findings() -> Result<(), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent directory")?;
+    let arguments = ["run", "--quiet", "--package", "chipless", "--", "explain", "--markdown"];
+    let output = Command::new("cargo").args(arguments).current_dir(root).output().map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let page = root.join("docs/findings.md");
+    std::fs::write(&page, output.stdout).map_err(|error| format!("{}: {error}", page.display()))
 }
 
 /// Real programs with reference results, where they are at hand.

@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod files;
 mod npy;
+mod policy;
 mod random;
 mod suggest;
 mod targets;
@@ -51,6 +52,10 @@ enum Command {
     Map(commands::map::Arguments),
     Unpack(commands::pack::UnpackArguments),
     Pack(commands::pack::PackArguments),
+    Convert(commands::convert::Arguments),
+    Drive(commands::drive::Arguments),
+    Iospec(commands::iospec::Arguments),
+    Report(commands::report::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -75,6 +80,10 @@ fn main() -> ExitCode {
         Command::Map(arguments) => commands::map::run(&arguments),
         Command::Unpack(arguments) => commands::pack::unpack(&arguments),
         Command::Pack(arguments) => commands::pack::pack(&arguments),
+        Command::Convert(arguments) => commands::convert::run(&arguments),
+        Command::Drive(arguments) => commands::drive::run(&arguments),
+        Command::Iospec(arguments) => commands::iospec::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

@@ -4,7 +4,7 @@
 //! numpy does not have travel as the array libraries write them: `bfloat16` as `V2` or `u2`, the 8-bit floats as `V1`, `f1` or
 //! `u1`, types of less than a byte unpacked, an element a byte.
 
-use chipless_kernels::cast::{decode_i16, encode_i64};
+use chipless_kernels::cast::{decode_f64, decode_i16, encode_i64};
 use chipless_model::{ElementType, Kind};
 use npyz::{DType, Endianness, NpyHeader, Order, TypeChar, TypeStr, WriterBuilder};
 use std::borrow::Cow;
@@ -62,6 +62,95 @@ pub(crate) fn read<'b>(file: &'b [u8], element: ElementType, shape: &[u64]) -> R
     if element.bits() < 8 { pack(element, &bytes).map(Cow::Owned) } else { Ok(bytes) }
 }
 
+/// An array of numbers of any type, row by row.
+#[derive(Debug)]
+pub(crate) struct Numbers<'b> {
+    /// Dimensions, outermost first.
+    pub(crate) shape: Vec<u64>,
+    kind: TypeChar,
+    size: usize,
+    bytes: Cow<'b, [u8]>,
+}
+
+impl Numbers<'_> {
+    /// Whether the elements are integers.
+    pub(crate) fn is_integer(&self) -> bool {
+        self.kind != TypeChar::Float
+    }
+
+    /// Integers from element `start` on; reals are cut off.
+    pub(crate) fn integers(&self, start: usize, count: usize) -> impl Iterator<Item = i64> {
+        self.elements(start, count).map(|b| {
+            let mut wide = [0; 8];
+            wide[..b.len()].copy_from_slice(b);
+            let value = u64::from_le_bytes(wide);
+            match self.kind {
+                TypeChar::Float => real(b) as i64,
+                TypeChar::Int => (value << (64 - 8 * self.size)) as i64 >> (64 - 8 * self.size),
+                _ => i64::try_from(value).unwrap_or(i64::MAX),
+            }
+        })
+    }
+
+    /// Reals from element `start` on.
+    pub(crate) fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
+        let integers = self.is_integer();
+        let whole = self.integers(start, if integers { count } else { 0 }).map(|v| v as f64);
+        whole.chain(self.elements(start, if integers { 0 } else { count }).map(real))
+    }
+
+    fn elements(&self, start: usize, count: usize) -> std::slice::ChunksExact<'_, u8> {
+        let end = (start + count) * self.size;
+        self.bytes.get(start * self.size..end).unwrap_or_default().chunks_exact(self.size)
+    }
+}
+
+fn real(bytes: &[u8]) -> f64 {
+    match *bytes {
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0.0,
+    }
+}
+
+/// Reads an array of integers or of reals of 32 or 64 bits, of any shape. The error is what to say after the file's name.
+pub(crate) fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
+    let (header, data) = header(file)?;
+    let DType::Plain(found) = header.dtype() else { return Err("expected numbers, found a structured array".to_owned()) };
+    let (kind, size) = (found.type_char(), found.size_field() as usize);
+    let known = match kind {
+        TypeChar::Bool => size == 1,
+        TypeChar::Int | TypeChar::Uint => matches!(size, 1 | 2 | 4 | 8),
+        TypeChar::Float => matches!(size, 4 | 8),
+        _ => false,
+    };
+    if !known {
+        return Err(format!("expected integers, float32 or float64, found {}", name(&found)));
+    }
+    let wanted = header.shape().iter().try_fold(size as u64, |n, d| n.checked_mul(*d));
+    if wanted != Some(data.len() as u64) {
+        let wanted = wanted.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
+        return Err(format!("expected {:?}, which is {wanted} bytes, found {} after the header", header.shape(), data.len()));
+    }
+    if header.order() == Order::Fortran && header.shape().len() > 1 {
+        return Err("expected rows in order (C), found columns (Fortran)".to_owned());
+    }
+    let mut bytes = Cow::Borrowed(data);
+    if found.endianness() == Endianness::Big && size > 1 {
+        bytes.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    Ok(Numbers { shape: header.shape().to_vec(), kind, size, bytes })
+}
+
+/// The header of a file that holds an array of this type and shape, and whose data follow.
+pub(crate) fn write_header(element: ElementType, shape: &[u64]) -> Result<Vec<u8>, String> {
+    let (kind, size) = numpy_type(element);
+    let order = if size == 1 { "|" } else { "<" };
+    let descr: TypeStr = format!("{order}{}{size}", kind.to_str()).parse().map_err(|error| format!("{error}"))?;
+    let options = npyz::WriteOptions::new_header_only().dtype(DType::new_scalar(descr)).shape(shape);
+    options.writer(Vec::new()).write_header_only().map_err(|error| error.to_string())
+}
+
 /// Element type and shape of a file's tensor, for programs that are as long as their inputs. Types that numpy lacks are not recognised.
 pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
     let (header, _) = header(file)?;
@@ -91,6 +180,15 @@ pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) ->
         .write_header_only()
         .map_err(|error| error.to_string())?;
     Ok((header, if element.bits() < 8 { Cow::Owned(unpack(element, shape, bytes)?) } else { Cow::Borrowed(bytes) }))
+}
+
+/// The numbers of an array of any plain type and shape, row by row. The error is what to say after the file's name.
+pub(crate) fn reals(file: &[u8]) -> Result<Vec<f64>, String> {
+    let (element, shape) = describe(file)?;
+    let bytes = read(file, element, &shape)?;
+    let mut reals = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
+    decode_f64(element, &bytes, &mut reals).map_err(|error| error.to_string())?;
+    Ok(reals)
 }
 
 fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {

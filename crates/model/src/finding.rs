@@ -47,7 +47,7 @@ pub struct Rule {
 pub struct Place {
     /// The part of the file: a section, a member, a JSON pointer. Empty for the file as a whole.
     pub part: Cow<'static, str>,
-    /// Byte offset in the file, where there is one.
+    /// Byte offset in the file, where there is one; in the part, where that is packed into the file (a member of an archive).
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
@@ -113,6 +113,8 @@ impl fmt::Display for Place {
 pub struct Finding {
     /// Which rule.
     pub rule: &'static Rule,
+    /// How bad it is: as the rule says, unless the user has asked for another verdict.
+    pub severity: Severity,
     /// The finding in the field's words, with the actual numbers.
     pub message: String,
     /// Where.
@@ -126,7 +128,7 @@ pub struct Finding {
 impl Rule {
     /// A finding of this rule.
     pub fn at(&'static self, place: Place, message: impl Into<String>) -> Finding {
-        Finding { rule: self, message: message.into(), place, related: Vec::new(), hint: None }
+        Finding { rule: self, severity: self.severity, message: message.into(), place, related: Vec::new(), hint: None }
     }
 }
 
@@ -147,7 +149,7 @@ impl Finding {
 
     /// Whether the program cannot be trusted to run.
     pub fn is_error(&self) -> bool {
-        self.rule.severity == Severity::Error
+        self.severity == Severity::Error
     }
 }
 

@@ -11,7 +11,7 @@ const WIDTH: usize = 100;
 /// Everything there is to say about a rule.
 pub fn rule(rule: &Rule, paint: Paint) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}{}", paint.code(rule), paint.strong(format_args!(": {}", rule.summary)));
+    let _ = writeln!(out, "{}{}", paint.code(rule.severity, rule.code), paint.strong(format_args!(": {}", rule.summary)));
     for (title, text) in [("", rule.explanation), ("How to mend it", rule.remedy), ("Source", rule.source)] {
         if text.is_empty() {
             continue;
@@ -38,6 +38,59 @@ pub fn index(rules: &[&Rule], paint: Paint) -> String {
         let _ = writeln!(out, "{:width$}  {severity}  {}", rule.code, rule.summary);
     }
     out
+}
+
+/// All rules as one page of Markdown, by code.
+pub fn page(rules: &[&Rule]) -> String {
+    let mut rules = rules.to_vec();
+    rules.sort_by_key(|rule| rule.code);
+    let mut out = String::from(
+        "# Findings\n\n\
+         What `chipless check` can find, by code; `chipless explain CODE` prints the same. `--allow CODE` leaves findings of a code out, \
+         `--deny CODE` takes them for errors.\n\n\
+         This page is generated: `cargo xtask findings`.\n\n\
+         | code | severity | |\n|---|---|---|\n",
+    );
+    for rule in &rules {
+        let _ = writeln!(out, "| [`{0}`](#{0}) | {1} | {2} |", rule.code, rule.severity.name(), cell(rule.summary));
+    }
+    for rule in &rules {
+        let _ = write!(out, "\n## {}\n\n*{}*: {}.\n", rule.code, rule.severity.name(), rule.summary.trim_end_matches('.'));
+        for (title, text) in [("", rule.explanation), ("**How to mend it.** ", rule.remedy), ("**Source:** ", rule.source)] {
+            if !text.is_empty() {
+                out.push('\n');
+                out.push_str(title);
+                markdown(&mut out, text);
+            }
+        }
+    }
+    out
+}
+
+/// A text in a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;")
+}
+
+/// Paragraphs; lines that are indented are examples.
+fn markdown(out: &mut String, text: &str) {
+    let mut in_example = false;
+    for line in text.trim_end().lines() {
+        let example = line.starts_with(' ');
+        if example != in_example {
+            out.push_str(if example { "\n```text\n" } else { "```\n\n" });
+        }
+        in_example = example;
+        if example {
+            out.push_str(line);
+        } else {
+            out.push_str(&line.replace('<', "&lt;"));
+        }
+        out.push('\n');
+    }
+    if in_example {
+        out.push_str("```\n");
+    }
 }
 
 /// Breaks a paragraph between words; lines that are indented are examples and stay as they are.

@@ -2,7 +2,8 @@
 
 use crate::hexdump;
 use crate::style::{Paint, clean, count};
-use chipless_model::{Finding, Place, Rule, Severity};
+use crate::text::Texts;
+use chipless_model::{Finding, Place, Severity};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -18,6 +19,8 @@ pub struct Checked<'a> {
     pub target: Option<&'a str>,
     /// Its bytes, for the pictures; empty where there are none to show.
     pub bytes: &'a [u8],
+    /// Names and bytes of parts that are packed into the file: places in them count from their own start.
+    pub parts: &'a [(String, Vec<u8>)],
     /// What was found.
     pub findings: &'a [Finding],
 }
@@ -25,30 +28,36 @@ pub struct Checked<'a> {
 impl Checked<'_> {
     /// Findings of this severity.
     pub fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|f| f.rule.severity == severity).count()
+        self.findings.iter().filter(|f| f.severity == severity).count()
     }
 
     /// The findings as people read them: grouped by code, the most severe first, otherwise in the order in which they
     /// were found. `all` shows every one instead of five of each code.
     pub fn text(&self, paint: Paint, all: bool) -> String {
-        let mut codes: Vec<&'static Rule> = Vec::new();
+        let mut codes: Vec<(Severity, &str)> = Vec::new();
         for finding in self.findings {
-            if !codes.iter().any(|r| r.code == finding.rule.code) {
-                codes.push(finding.rule);
+            let code = (finding.severity, finding.rule.code);
+            if !codes.contains(&code) {
+                codes.push(code);
             }
         }
-        codes.sort_by_key(|rule| rule.severity);
+        codes.sort_by_key(|(severity, _)| *severity);
+        let texts = Texts::new(self);
         let mut out = String::new();
-        for rule in &codes {
-            let of_code = || self.findings.iter().filter(|f| f.rule.code == rule.code);
+        for (severity, code) in codes {
+            let of_code = || self.findings.iter().filter(|f| (f.severity, f.rule.code) == (severity, code));
             let shown = if all { usize::MAX } else { SHOWN };
             for finding in of_code().take(shown) {
-                self.one(&mut out, paint, finding);
+                let picture = texts.picture(finding, help(finding), paint);
+                match picture {
+                    Some(picture) => out.push_str(&picture),
+                    None => self.one(&mut out, paint, finding),
+                }
                 out.push('\n');
             }
             let folded = of_code().count().saturating_sub(shown);
             if folded > 0 {
-                let _ = writeln!(out, "{}: and {folded} more like this\n", paint.code(rule));
+                let _ = writeln!(out, "{}: and {folded} more like this\n", paint.code(severity, code));
             }
         }
         out
@@ -66,18 +75,20 @@ impl Checked<'_> {
         format!("{}: {said}\n", self.path)
     }
 
+    /// The bytes that a place counts in.
+    fn source(&self, place: &Place) -> &[u8] {
+        self.parts.iter().find(|(name, _)| *name == place.part).map_or(self.bytes, |(_, bytes)| bytes)
+    }
+
     fn one(&self, out: &mut String, paint: Paint, finding: &Finding) {
-        let severity = finding.rule.severity;
-        let _ = writeln!(out, "{}{}", paint.code(finding.rule), paint.strong(format_args!(": {}", clean(&finding.message))));
+        let severity = finding.severity;
+        let _ = writeln!(out, "{}{}", paint.code(severity, finding.rule.code), paint.strong(format_args!(": {}", clean(&finding.message))));
         self.place(out, paint, severity, "-->", &finding.place, None);
         for (place, role) in &finding.related {
             self.place(out, paint, Severity::Note, ":::", place, Some(role));
         }
-        let bar = paint.frame("=");
-        if let Some(hint) = &finding.hint {
-            let _ = writeln!(out, "   {bar} {} {}", paint.strong("help:"), clean(hint));
-        } else if !finding.rule.remedy.is_empty() {
-            let _ = writeln!(out, "   {bar} {} {}", paint.strong("help:"), finding.rule.remedy);
+        if !help(finding).is_empty() {
+            let _ = writeln!(out, "   {} {} {}", paint.frame("="), paint.strong("help:"), clean(help(finding)));
         }
     }
 
@@ -100,9 +111,14 @@ impl Checked<'_> {
         out.push('\n');
         if let Some(offset) = place.offset {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
-            hexdump::picture(out, paint, severity, self.bytes, (offset, place.size), mark, rows);
+            hexdump::picture(out, paint, severity, self.source(place), (offset, place.size), mark, rows);
         }
     }
+}
+
+/// What to do: what the finding says, or else its rule.
+fn help(finding: &Finding) -> &str {
+    finding.hint.as_deref().unwrap_or(finding.rule.remedy)
 }
 
 /// The answer to `check --format json`.
@@ -147,10 +163,14 @@ pub struct LocationReport<'a> {
     pub part: &'a str,
     /// The thing at that place, as `chipless list` names it; empty where it has no name.
     pub item: &'a str,
-    /// Byte offset in the file; null where there is none.
+    /// Byte offset in the file, or in a part that is packed into it; null where there is none.
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
+    /// Line of a text, from 1; null in binaries.
+    pub line: Option<usize>,
+    /// Column of a text, from 1, in characters; null in binaries.
+    pub column: Option<usize>,
 }
 
 /// Another place with the role that it plays.
@@ -162,34 +182,41 @@ pub struct RelatedReport<'a> {
     pub message: &'a str,
 }
 
-impl<'a> From<&'a Place> for LocationReport<'a> {
-    fn from(place: &'a Place) -> LocationReport<'a> {
-        LocationReport { part: &place.part, item: &place.item, offset: place.offset, size: place.size }
+impl<'a> LocationReport<'a> {
+    fn new(place: &'a Place, texts: &Texts<'_>) -> LocationReport<'a> {
+        let counted = texts.region(place).map(|region| region.start);
+        let known = place.position.map(|(line, column)| (line as usize, column as usize));
+        let (line, column) = counted.or(known).unzip();
+        LocationReport { part: &place.part, item: &place.item, offset: place.offset, size: place.size, line, column }
     }
 }
 
-impl<'a> From<&'a Finding> for FindingReport<'a> {
-    fn from(finding: &'a Finding) -> FindingReport<'a> {
+impl<'a> FindingReport<'a> {
+    fn new(finding: &'a Finding, texts: &Texts<'_>) -> FindingReport<'a> {
+        let related = finding.related.iter();
         FindingReport {
             code: finding.rule.code,
-            severity: finding.rule.severity.name(),
+            severity: finding.severity.name(),
             message: &finding.message,
-            location: (&finding.place).into(),
-            related: finding.related.iter().map(|(place, role)| RelatedReport { location: place.into(), message: role }).collect(),
-            hint: finding.hint.as_deref().unwrap_or(finding.rule.remedy),
+            location: LocationReport::new(&finding.place, texts),
+            related: related.map(|(place, role)| RelatedReport { location: LocationReport::new(place, texts), message: role }).collect(),
+            hint: help(finding),
         }
     }
 }
 
 impl<'a> From<&Checked<'a>> for FileReport<'a> {
     fn from(checked: &Checked<'a>) -> FileReport<'a> {
-        FileReport { path: checked.path, target: checked.target, findings: checked.findings.iter().map(FindingReport::from).collect() }
+        let texts = Texts::new(checked);
+        let findings = checked.findings.iter().map(|finding| FindingReport::new(finding, &texts)).collect();
+        FileReport { path: checked.path, target: checked.target, findings }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chipless_model::Rule;
 
     static BEYOND: Rule = Rule {
         code: "transfer-beyond-memory",
@@ -222,7 +249,7 @@ mod tests {
     }
 
     fn checked<'a>(bytes: &'a [u8], findings: &'a [Finding]) -> Checked<'a> {
-        Checked { path: "model.blob", target: Some("npu"), bytes, findings }
+        Checked { path: "model.blob", target: Some("npu"), bytes, parts: &[], findings }
     }
 
     #[test]

@@ -178,7 +178,7 @@ impl Serialize for Pairs<'_, Value> {
 }
 
 /// Text is a string; integers, bits and quantities are numbers.
-struct ValueReport<'a>(&'a Value);
+pub(crate) struct ValueReport<'a>(pub(crate) &'a Value);
 
 impl Serialize for ValueReport<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,10 +5,12 @@
 //! [`serde::Serialize`]; their field docs are the contract, and fields are added but never change their meaning.
 
 mod bars;
+mod facts;
 mod hexdump;
 mod protobuf;
 mod statistics;
 mod style;
+mod text;
 mod uses;
 
 pub mod deadlock;
@@ -17,10 +19,12 @@ pub mod findings;
 pub mod info;
 pub mod list;
 pub mod perfetto;
+pub mod sarif;
 pub mod summary;
 
 #[cfg(test)]
 mod example;
 
+pub use facts::Facts;
 pub use statistics::Statistics;
 pub use style::Paint;

@@ -1,7 +1,7 @@
 //! Colours, and the few ways of writing a quantity that all texts share.
 
 use anstyle::{AnsiColor, Style};
-use chipless_model::{Condition, Program, Rule, Severity, Time, Wait};
+use chipless_model::{Condition, Program, Severity, Time, Wait};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
@@ -58,8 +58,8 @@ impl Paint {
     }
 
     /// `error[code]` in the colour of its severity.
-    pub(crate) fn code(self, rule: &Rule) -> Painted<String> {
-        self.severity(rule.severity, format!("{}[{}]", rule.severity.name(), rule.code))
+    pub(crate) fn code(self, severity: Severity, code: &str) -> Painted<String> {
+        self.severity(severity, format!("{}[{code}]", severity.name()))
     }
 
     /// What belongs to a finding of this severity.

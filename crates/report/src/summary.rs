@@ -1,9 +1,10 @@
 //! A run on one page: what came out, how long it took, what was busy, and where it waited.
 
 use crate::bars::{bar, cut, widest};
+use crate::facts::{self, Facts};
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, rate, shape, share};
-use chipless_model::{Port, Program, QueueId, SyncId, TaskId, Time};
+use chipless_model::{Node, Port, Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::{State, Timeline};
 use serde::Serialize;
 use std::fmt::Write;
@@ -25,6 +26,8 @@ pub struct Run<'r, 'a> {
     pub timeline: &'r Timeline,
     /// What came out; empty when only times were asked for.
     pub outputs: Vec<Output>,
+    /// What the target knows besides: traffic, energy.
+    pub facts: Vec<Node>,
     /// The seed of the random inputs, where there were any.
     pub seed: Option<u64>,
     /// Whatever the user should know before trusting the numbers, one sentence each.
@@ -84,6 +87,10 @@ impl Run<'_, '_> {
         self.resources_text(&mut out, paint);
         self.longest_text(&mut out, paint);
         self.waited_text(&mut out, paint);
+        if !self.facts.is_empty() {
+            let _ = writeln!(out, "\n{}", paint.strong("facts"));
+            out.push_str(&facts::text(&self.facts, paint));
+        }
         if !self.notes.is_empty() {
             let _ = writeln!(out, "\n{}", paint.strong("notes"));
             for note in &self.notes {
@@ -287,6 +294,7 @@ impl Run<'_, '_> {
                 .zip(timeline.carried(program))
                 .map(|(resource, bytes)| ResourceReport { name: &resource.name, bytes })
                 .collect(),
+            facts: Facts(&self.facts),
             notes: &self.notes,
             seed: self.seed,
             wall_ms: self.wall_ms,
@@ -321,6 +329,9 @@ pub struct RunReport<'a> {
     pub queues: Vec<QueueReport<'a>>,
     /// What transfers shared.
     pub resources: Vec<ResourceReport<'a>>,
+    /// What the target knows besides, entry by entry beside the others; the target's documentation says which there are.
+    #[serde(flatten)]
+    pub facts: Facts<'a>,
     /// Whatever the user should know before trusting the numbers.
     pub notes: &'a [String],
     /// The seed of the random inputs; absent when every input was given.
@@ -380,6 +391,7 @@ mod tests {
             program: &program,
             timeline: &outcome.timeline,
             outputs: vec![Output { port: 0, path: Some("out/y.npy".into()), statistics }],
+            facts: vec![],
             seed: Some(7),
             notes: vec!["x is random (seed 7)".into()],
             wall_ms: 1.25,
@@ -404,7 +416,16 @@ mod tests {
     #[test]
     fn a_program_without_tasks_divides_by_nothing() {
         let (program, timeline) = (Program::default(), Timeline::default());
-        let run = Run { file: "empty", program: &program, timeline: &timeline, outputs: vec![], seed: None, notes: vec![], wall_ms: 0.0 };
+        let run = Run {
+            file: "empty",
+            program: &program,
+            timeline: &timeline,
+            outputs: vec![],
+            facts: vec![],
+            seed: None,
+            notes: vec![],
+            wall_ms: 0.0,
+        };
         insta::assert_snapshot!(run.text(Paint::PLAIN));
     }
 }

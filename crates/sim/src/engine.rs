@@ -18,6 +18,8 @@ use std::collections::BinaryHeap;
 const NONE: u32 = u32::MAX;
 /// Events of resources come after the tasks of the same instant: departures complete their tasks through an event of their own.
 const RESOURCE: u32 = 1 << 31;
+/// A server looks whether it can start its task; only in random orders.
+const START: u32 = 3 << 30;
 
 /// Pending events, earliest first, those of one instant in the order of their numbers.
 #[derive(Debug, Default)]
@@ -57,9 +59,27 @@ pub enum Stop {
     },
 }
 
+/// Which of its legal orders a program runs in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The one that the machine's figures give.
+    #[default]
+    Timed,
+    /// One that this seed gives: tasks that can start or complete do so at random instants, and the times of the timeline mean nothing.
+    Random(u64),
+}
+
 /// Runs a program to its end, or until nothing can move.
 pub fn run(program: &Program<'_>, effects: &mut impl Effects) -> Outcome {
+    run_in(program, Order::Timed, effects)
+}
+
+/// Runs a program in an order of choice.
+pub fn run_in(program: &Program<'_>, order: Order, effects: &mut impl Effects) -> Outcome {
     let mut engine = Engine::new(program);
+    if let Order::Random(seed) = order {
+        engine.random = Some(Random(seed));
+    }
     let stopped = engine.go(effects).err();
     let finished = engine.finished();
     let end = match stopped {
@@ -70,6 +90,23 @@ pub fn run(program: &Program<'_>, effects: &mut impl Effects) -> Outcome {
     let mut timeline = engine.timeline;
     timeline.end = engine.done.unwrap_or_else(|| timeline.tasks.iter().map(|t| t.end).max().unwrap_or_default());
     Outcome { timeline, end }
+}
+
+/// Instants of a random order.
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    /// Picoseconds until something happens: of any magnitude, so that some tasks overtake many others.
+    fn delay(&mut self) -> Time {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        Time((z >> 8) & ((1 << (z % 24)) - 1))
+    }
 }
 
 /// A worker of a queue: the tasks of the piece that it has, and its place in a list of waiters.
@@ -115,6 +152,7 @@ pub(crate) struct Engine<'p, 'a> {
     reads_signal: bool,
     /// Server of a running task; demands that it still waits for.
     running: IndexVec<TaskId, (u32, u32)>,
+    random: Option<Random>,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
@@ -169,6 +207,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             resources: program.resources.iter().map(Shared::new).collect(),
             reads_signal: program.signals.iter().any(|s| s.moment == Moment::Read),
             running: IndexVec::from_vec(vec![(NONE, 0); tasks]),
+            random: None,
         }
     }
 
@@ -179,7 +218,10 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         while let Some((at, event)) = self.events.pop() {
             self.now = at;
-            if event & RESOURCE != 0 {
+            if event & START == START {
+                let server = event & !START;
+                self.try_start(server, TaskId::from_raw(self.servers[server as usize].task), None, effects)?;
+            } else if event & RESOURCE != 0 {
                 self.serve(ResourceId::from_raw(event & !RESOURCE));
             } else {
                 self.proceed(TaskId::from_raw(event), effects)?;
@@ -269,6 +311,15 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         let task = TaskId::from_raw(self.servers[server as usize].task);
         self.timeline.tasks[task].ready = self.now;
+        self.look(server, task, woken_by, effects)
+    }
+
+    /// Starts a task if it can: at once, or some time later in a random order.
+    fn look(&mut self, server: u32, task: TaskId, woken_by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+        if let Some(random) = &mut self.random {
+            self.events.push(self.now + random.delay(), START | server);
+            return Ok(());
+        }
         self.try_start(server, task, woken_by, effects)
     }
 
@@ -289,9 +340,14 @@ impl<'p, 'a> Engine<'p, 'a> {
         if let Some(stall) = &mut record.stall {
             stall.by = woken_by;
         }
-        let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
-        self.running[task] = (server, pending);
-        self.events.push(self.now + t.fixed, task.raw());
+        if let Some(random) = &mut self.random {
+            self.running[task] = (server, 0);
+            self.events.push(self.now + random.delay(), task.raw());
+        } else {
+            let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
+            self.running[task] = (server, pending);
+            self.events.push(self.now + t.fixed, task.raw());
+        }
         if self.signals_at_read(task) {
             effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
             self.signal(task, Moment::Read, effects)?;
@@ -405,7 +461,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let mut server = std::mem::replace(&mut self.waiters[sync], NONE);
         while server != NONE {
             let Server { task, next, .. } = self.servers[server as usize];
-            self.try_start(server, TaskId::from_raw(task), Some(by), effects)?;
+            self.look(server, TaskId::from_raw(task), Some(by), effects)?;
             server = next;
         }
         Ok(())

@@ -12,5 +12,5 @@ mod timeline;
 
 pub use deadlock::{Deadlock, Stuck};
 pub use effects::{Effects, Functional, TimingOnly};
-pub use engine::{Outcome, Stop, run};
+pub use engine::{Order, Outcome, Stop, run, run_in};
 pub use timeline::{Record, Stall, State, Timeline};

@@ -1,10 +1,11 @@
-//! Cost of verification: programs of 10^4, 10^5 and 10^6 tasks with four accesses each, on sixteen queues.
+//! Cost of verification: programs of 10^4, 10^5 and 10^6 tasks with four accesses each, on sixteen queues; or the NPU blobs
+//! given on the command line (`-- FILE…`).
 
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
 use chipless_model::{
-    Access, Action, Buffer, Condition, Fault, Kernel, Location, Loop, Memory, MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId,
-    Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Buffer, Condition, Fault, Kernel, Limits, Location, Loop, Memory, MemoryKind, PartId, Pattern, Piece, Program, Queue,
+    QueueId, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::time::Instant;
@@ -89,6 +90,33 @@ fn pipeline(tasks: u64) -> Program<'static> {
 }
 
 fn main() {
+    let files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if files.is_empty() {
+        return synthetic();
+    }
+    for file in &files {
+        blob(file);
+    }
+}
+
+/// The best of several verifications of a blob.
+fn blob(file: &str) {
+    let bytes = std::fs::read(file).expect("a file");
+    let document = chipless_npu::Document::read(&bytes).expect("a blob");
+    let image = chipless_npu::Image::load(&document, &Limits::default()).expect("an image");
+    let program = chipless_npu::lower(&document, &image, &chipless_npu::Options::default()).expect("a program");
+    let mut accesses = 0u64;
+    program.tasks.indices().for_each(|task| program.kernel(task).accesses(&mut |_| accesses += 1));
+    let once = |_| {
+        let start = Instant::now();
+        let is_safe = chipless_verify::verify(&program).is_ok();
+        (start.elapsed(), is_safe)
+    };
+    let (took, is_safe) = (0..15).map(once).min().expect("fifteen runs");
+    println!("{:>9} tasks, {accesses:>6} accesses: {took:>10.3?}, safe: {is_safe}  {file}", program.tasks.len());
+}
+
+fn synthetic() {
     for tasks in [10_000, 100_000, 1_000_000] {
         let program = pipeline(tasks);
         let start = Instant::now();

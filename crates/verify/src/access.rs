@@ -1,10 +1,10 @@
-//! The accesses of all tasks in one flat table.
+//! Strided patterns as the verifier looks at them.
 
-use chipless_model::{BufferId, Certainty, Direction, Loop, Program, TaskId};
+use chipless_model::Loop;
 use smallvec::SmallVec;
 
 /// Runs and loops of a pattern, without its owner.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strided<'a> {
     pub(crate) offset: u64,
     pub(crate) run: u64,
@@ -12,7 +12,6 @@ pub(crate) struct Strided<'a> {
 }
 
 impl Strided<'_> {
-    #[cfg(test)]
     pub(crate) fn of(pattern: &chipless_model::Pattern) -> Strided<'_> {
         Strided { offset: pattern.offset, run: pattern.run, loops: &pattern.loops }
     }
@@ -21,8 +20,19 @@ impl Strided<'_> {
         self.loops.is_empty()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.run == 0 || self.loops.iter().any(|l| l.count == 0)
+    }
+
+    /// Bytes enumerated, repeats counted.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.loops.iter().fold(self.run, |n, l| n.saturating_mul(l.count))
+    }
+
+    /// Whether every byte lies inside a buffer of `size` bytes.
+    pub(crate) fn fits(&self, size: u64) -> bool {
+        let (low, high) = self.extent();
+        low >= 0 && high <= i128::from(size)
     }
 
     /// First byte and one past the last.
@@ -95,83 +105,24 @@ impl Iterator for Runs {
     }
 }
 
-/// One access of one task.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) task: TaskId,
-    pub(crate) buffer: BufferId,
-    pub(crate) direction: Direction,
-    pub(crate) certainty: Certainty,
-    offset: u64,
-    run: u64,
-    loops: (u32, u32),
-    /// Whether it lies inside its buffer, wholly.
-    pub(crate) fits: bool,
-}
-
-/// Every access of a program, task by task.
-#[derive(Debug, Default)]
-pub(crate) struct Accesses {
-    entries: Vec<Entry>,
-    loops: Vec<Loop>,
-    /// First entry of each task, and one past the last of all.
-    first: Vec<u32>,
-    /// Whether any task writes a buffer.
-    written: Vec<bool>,
-}
-
-impl Accesses {
-    pub(crate) fn collect(program: &Program<'_>) -> Accesses {
-        let mut accesses = Accesses { written: vec![false; program.buffers.len()], ..Accesses::default() };
-        accesses.first.reserve(program.tasks.len() + 1);
-        for task in program.tasks.indices() {
-            accesses.first.push(accesses.entries.len() as u32);
-            program.kernel(task).accesses(&mut |access| {
-                let Some(buffer) = program.buffers.get(access.buffer) else { return };
-                let start = accesses.loops.len() as u32;
-                accesses.loops.extend(access.pattern.loops.iter().copied());
-                let entry = Entry {
-                    task,
-                    buffer: access.buffer,
-                    direction: access.direction,
-                    certainty: access.certainty,
-                    offset: access.pattern.offset,
-                    run: access.pattern.run,
-                    loops: (start, accesses.loops.len() as u32),
-                    fits: access.pattern.fits(buffer.size),
-                };
-                if accesses.pattern(&entry).is_empty() {
-                    return;
-                }
-                accesses.written[access.buffer.index()] |= access.direction == Direction::Write;
-                accesses.entries.push(entry);
-            });
+/// The bytes of several patterns as disjoint ranges in order; `None` beyond a number of runs.
+pub(crate) fn union<'a>(patterns: impl Iterator<Item = Strided<'a>>, most: u64) -> Option<Vec<(u64, u64)>> {
+    let mut all: Vec<(u64, u64)> = Vec::new();
+    let mut left = most;
+    for pattern in patterns {
+        let runs = pattern.runs();
+        left = left.checked_sub(runs.total)?;
+        all.extend(runs);
+    }
+    all.sort_unstable();
+    all.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        if joins {
+            last.1 = last.1.max(next.1);
         }
-        accesses.first.push(accesses.entries.len() as u32);
-        accesses
-    }
-
-    /// Whether any task writes a buffer.
-    pub(crate) fn is_written(&self, buffer: BufferId) -> bool {
-        self.written[buffer.index()]
-    }
-
-    /// Indices of a task's accesses.
-    pub(crate) fn of(&self, task: TaskId) -> std::ops::Range<u32> {
-        self.first[task.index()]..self.first[task.index() + 1]
-    }
-
-    pub(crate) fn entry(&self, index: u32) -> &Entry {
-        &self.entries[index as usize]
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter()
-    }
-
-    pub(crate) fn pattern(&self, entry: &Entry) -> Strided<'_> {
-        Strided { offset: entry.offset, run: entry.run, loops: &self.loops[entry.loops.0 as usize..entry.loops.1 as usize] }
-    }
+        joins
+    });
+    Some(all)
 }
 
 /// Bytes of a buffer, as findings name them.

@@ -64,17 +64,21 @@
 //! # Clocks
 //!
 //! Every queue with one server is a thread, and so is every piece of other queues, as far as releases do not chain them. What comes before a point is the set of points
-//! that a vector clock names, one number for each thread. Shadow cells hold, for every range of bytes, the accesses that a later one can race
+//! that a vector clock names, one number for each thread. All accesses of a task to one buffer in one direction are a *footprint*; equal
+//! footprints are one, and what is known of its bytes (inside the buffer, written, without holes) is found out once. Shadow cells hold, for every range of bytes, the accesses that a later one can race
 //! with; an access that covers earlier ones and comes after them replaces them. So the cost is near linear in the number of accesses.
 
 mod access;
 mod barrier;
+mod bounds;
 mod clock;
 mod findings;
+mod footprint;
 mod memory;
 mod order;
 mod overlap;
 mod protocol;
+mod race;
 mod replay;
 mod rules;
 mod semaphore;
@@ -85,9 +89,9 @@ mod written;
 
 pub use rules::RULES;
 
-use access::Accesses;
 use chipless_model::{Finding, Program};
 use findings::Findings;
+use footprint::Accesses;
 use order::{End, Order};
 
 /// A program that has been proven safe to run.
@@ -112,12 +116,12 @@ impl<'p, 'a> Verified<'p, 'a> {
 /// Proves a program safe. The error holds every finding, errors first; warnings alone do not stop a program.
 pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<Finding>> {
     let mut findings = Findings::default();
-    protocol::check(program, &mut findings);
+    let (order, found) = Order::find(program);
+    protocol::check(program, order.end == End::Stuck, &mut findings);
     let counts_agree = !findings.has_errors();
     let accesses = Accesses::collect(program);
-    memory::bounds(program, &accesses, &mut findings);
-    memory::tensors(program, &accesses, &mut findings);
-    let (order, found) = Order::find(program);
+    bounds::buffers(program, &accesses, &mut findings);
+    bounds::tensors(program, &accesses, &mut findings);
     let is_ordered = !found.has_errors();
     // Where counts do not add up, what the signals did in the end follows from that.
     if counts_agree || !is_ordered {

@@ -2,7 +2,7 @@
 
 use crate::findings::Findings;
 use crate::rules;
-use chipless_model::{Action, ConfigurationId, Finding, IndexVec, Program, SyncId, SyncKind, TaskId};
+use chipless_model::{Action, ConfigurationId, Finding, IndexVec, Program, Rule, SyncId, SyncKind, TaskId};
 
 /// What tasks do to one barrier.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +14,10 @@ struct Uses {
     configurations: Vec<ConfigurationId>,
 }
 
-/// Reports barriers whose configurations and signals do not add up.
-pub(crate) fn check(program: &Program<'_>, findings: &mut Findings) {
+/// Reports barriers whose configurations and signals do not add up. Where the program is `stuck`, tasks that were to come later may
+/// be unknown: the barrier that lacks least is shown, and the others count for it.
+pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings) {
+    let mut lacking: Vec<(u64, &'static Rule, Finding)> = Vec::new();
     let mut uses: IndexVec<SyncId, Uses> = IndexVec::from_vec(vec![Uses::default(); program.syncs.len()]);
     let mut given = vec![false; program.configurations.len()];
     for sync in &program.syncs {
@@ -75,21 +77,32 @@ pub(crate) fn check(program: &Program<'_>, findings: &mut Findings) {
         };
         let (producers, consumers) = (total(|c| c.producers), total(|c| c.consumers));
         if producers != uses.producers {
-            findings.add(&rules::PRODUCER_COUNT, (sync.raw(), 0, 0), || {
+            let finding = || {
                 let message = mismatch(program, sync, uses, producers, "producer", uses.producers, "signal");
-                let finding = rules::PRODUCER_COUNT.at(place(program, uses), message);
-                relate(finding, program, uses)
-            });
+                relate(rules::PRODUCER_COUNT.at(place(program, uses), message), program, uses)
+            };
+            match producers.checked_sub(uses.producers).filter(|_| stuck) {
+                Some(lacks) => lacking.push((lacks, &rules::PRODUCER_COUNT, finding())),
+                None => findings.add(&rules::PRODUCER_COUNT, (sync.raw(), 0, 0), finding),
+            }
         }
         // Whoever waits for the end of the program is not one of its tasks.
         let outside = uses.configurations.iter().filter(|c| program.completion == Some(**c));
         let outside: u64 = outside.map(|c| u64::from(program.configurations[*c].consumers)).sum();
         if !(consumers - outside..=consumers).contains(&uses.consumers) {
-            findings.add(&rules::CONSUMER_COUNT, (sync.raw(), 0, 0), || {
+            let finding = || {
                 let message = mismatch(program, sync, uses, consumers, "consumer", uses.consumers, "consume");
                 relate(rules::CONSUMER_COUNT.at(place(program, uses), message), program, uses)
-            });
+            };
+            match (consumers - outside).checked_sub(uses.consumers).filter(|_| stuck) {
+                Some(lacks) => lacking.push((lacks, &rules::CONSUMER_COUNT, finding())),
+                None => findings.add(&rules::CONSUMER_COUNT, (sync.raw(), 0, 0), finding),
+            }
         }
+    }
+    lacking.sort_by_key(|(lacks, ..)| *lacks);
+    for (_, rule, finding) in lacking {
+        findings.add(rule, (u32::MAX, 0, 0), || finding);
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Counter {
     waiter: Option<QueueId>,
     riser: Option<QueueId>,
     several_rise: bool,
+    /// The smallest value that somebody waits for.
+    least_target: Option<i64>,
     exact: bool,
     /// Sum of all rises.
     pub(crate) rises: i64,
@@ -36,7 +38,14 @@ impl Usage {
             for wait in program.waits(id) {
                 let counter = &mut counters[wait.sync];
                 counter.use_by(queue, several);
-                counter.exact |= matches!(wait.condition, Condition::Equal(_));
+                let is_flag = !matches!(program.syncs[wait.sync].kind, SyncKind::Semaphore { .. });
+                counter.exact |= matches!(wait.condition, Condition::Equal(n) if !is_flag || n == 0);
+                let target = match wait.condition {
+                    Condition::Equal(n) | Condition::AtLeast(n) => n,
+                    Condition::Greater(n) => n.saturating_add(1),
+                    Condition::Lit => continue,
+                };
+                counter.least_target = Some(counter.least_target.map_or(target, |least| least.min(target)));
             }
             for signal in program.signals(id) {
                 match signal.action {
@@ -54,7 +63,12 @@ impl Usage {
                 }
             }
         }
-        let needs_rounds = counters.iter().any(|c| c.several_rise || c.exact);
+        // Who waits for the sum of all signals needs all of them, whatever their order.
+        let initial = |sync: SyncId| if let SyncKind::Semaphore { initial, .. } = program.syncs[sync].kind { initial } else { 0 };
+        let needs_rounds = counters.iter_enumerated().any(|(sync, c)| {
+            let needs_all = !c.is_set && !c.falls && c.least_target.is_none_or(|n| n >= initial(sync).saturating_add(c.rises));
+            c.exact || (c.several_rise && !needs_all)
+        });
         Usage { counters, needs_rounds }
     }
 }

@@ -1,12 +1,15 @@
 //! `chipless check`
 
+use super::drive::Rules;
 use super::unknown;
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
-use crate::targets::{Document, Lowering, LoweringOptions, Source, Target};
+use crate::policy::{Policy, PolicyOptions};
+use crate::targets::{Document, Lowering, LoweringOptions, Parts, Source, Target};
 use crate::terminal;
 use chipless_model::{Finding, Place, Rule, Severity};
 use chipless_report::findings::{Checked, FileReport, Report};
+use chipless_report::sarif;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +29,11 @@ pub(crate) struct Arguments {
     /// Whether this runtime would take the file: the name of a known one, or its mask of feature bits (neuron).
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
+    /// Whose rules an IOSpec is judged by (spu).
+    #[arg(long, value_enum, value_name = "RULES")]
+    rules: Option<Rules>,
+    #[command(flatten)]
+    policy: PolicyOptions,
     #[command(flatten)]
     lowering: LoweringOptions,
 }
@@ -37,16 +45,20 @@ enum Format {
     Human,
     /// One object with all files and findings.
     Json,
+    /// SARIF 2.1.0, for code-scanning services and editors.
+    Sarif,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   chipless check model.blob
   chipless check --format json *.blob | jq '.files[] | select(.findings != [])'
+  chipless check --format sarif model.blob > model.sarif
+  chipless check --allow padding-read --deny race-duplicate-write model.blob
   chipless explain deadlock                         what a finding means and how to mend it
 
 JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a
-location has `part`, `item`, `offset`, `size`.
+location has `part`, `item`, `offset`, `size`, and `line` and `column` in a text.
 
 Exit status: 0 clean or warnings only, 1 errors were found, 2 a file cannot be read or is not supported.";
 
@@ -77,6 +89,7 @@ struct Finished {
     path: String,
     target: Option<Target>,
     bytes: Option<Bytes>,
+    parts: Parts,
     findings: Vec<Finding>,
     exit: Exit,
 }
@@ -84,34 +97,44 @@ struct Finished {
 impl Finished {
     fn checked(&self) -> Checked<'_> {
         let bytes = self.bytes.as_deref().unwrap_or_default();
-        Checked { path: &self.path, target: self.target.map(Target::name), bytes, findings: &self.findings }
+        Checked { path: &self.path, target: self.target.map(Target::name), bytes, parts: &self.parts, findings: &self.findings }
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
+    let policy = arguments.policy.load()?;
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
-        let file = check(path, &lowering, arguments.runtime.as_deref())?;
+        let file = check(path, &lowering, &policy, arguments)?;
         exit = exit.max(file.exit);
         match arguments.format {
             Format::Human => {
                 let paint = terminal::out();
                 terminal::print(&(file.checked().text(paint, arguments.all) + &file.checked().verdict(paint)))?;
             }
-            Format::Json => finished.push(file),
+            Format::Json | Format::Sarif => finished.push(file),
         }
     }
-    if let Format::Json = arguments.format {
-        let files = finished.iter().map(|file| FileReport::from(&file.checked())).collect();
-        terminal::print_json(&Report { files })?;
+    let checked = finished.iter().map(Finished::checked);
+    match arguments.format {
+        Format::Human => {}
+        Format::Json => terminal::print_json(&Report { files: checked.map(|file| FileReport::from(&file)).collect() })?,
+        Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
     }
     Ok(exit)
 }
 
-fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Finished, Failure> {
-    let mut file = Finished { path: path.display().to_string(), target: None, bytes: None, findings: Vec::new(), exit: Exit::Unusable };
+fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Arguments) -> Result<Finished, Failure> {
+    let mut file = Finished {
+        path: path.display().to_string(),
+        target: None,
+        bytes: None,
+        parts: Parts::new(),
+        findings: Vec::new(),
+        exit: Exit::Unusable,
+    };
     let bytes = match files::open(path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -119,15 +142,21 @@ fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Fini
             return Ok(file);
         }
     };
-    match Target::recognize(&bytes) {
+    let (rules, runtime) = (arguments.rules.map(Rules::set), arguments.runtime.as_deref());
+    match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
-            let checked =
-                target.with_document(Source { bytes: &bytes }, lowering.limits(), |document| check_program(document, lowering, runtime));
-            (file.findings, file.exit) = match checked {
-                Ok(checked) => checked?,
-                Err(findings) => (findings, Exit::Unusable),
-            };
+            let name = file.path.clone();
+            let source = Source { path: &name, bytes: &bytes, rules };
+            match target.with_document(source, lowering, |document| check_program(document, lowering, runtime)) {
+                Ok(checked) => {
+                    file.findings = checked?;
+                    policy.apply(&mut file.findings);
+                    file.exit = Exit::of(&file.findings);
+                }
+                Err(findings) => file.findings = findings,
+            }
+            file.parts = target.parts(source, lowering.limits(), &file.findings);
         }
         None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
@@ -135,7 +164,7 @@ fn check(path: &Path, lowering: &Lowering, runtime: Option<&str>) -> Result<Fini
     Ok(file)
 }
 
-fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<(Vec<Finding>, Exit), Failure> {
+fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);
@@ -145,6 +174,5 @@ fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&
     match verified {
         Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),
     }
-    let exit = Exit::of(&findings);
-    Ok((findings, exit))
+    Ok(findings)
 }

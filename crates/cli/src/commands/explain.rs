@@ -1,9 +1,7 @@
 //! `chipless explain`
 
-use super::check;
 use crate::failure::{Exit, Failure};
-use crate::targets::Target;
-use crate::{suggest, terminal};
+use crate::{policy, terminal};
 use chipless_model::Rule;
 use chipless_report::explain;
 use clap::Args;
@@ -14,6 +12,9 @@ use clap::Args;
 pub(crate) struct Arguments {
     /// The code of the finding, as it stands in brackets behind `error` or `warning`. Without it, all codes are listed.
     code: Option<String>,
+    /// All codes with everything there is to say about them, as one page of Markdown.
+    #[arg(long, conflicts_with = "code")]
+    markdown: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -24,17 +25,13 @@ Examples:
 Exit status: 0 done, 2 there is no such code.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let rules: Vec<&'static Rule> = check::RULES.iter().chain(chipless_verify::RULES).copied().chain(Target::rules()).collect();
     let paint = terminal::out();
-    let Some(code) = &arguments.code else {
-        terminal::print(&explain::index(&rules, paint))?;
-        return Ok(Exit::Done);
-    };
-    if let Some(rule) = rules.iter().find(|rule| rule.code == code) {
-        terminal::print(&explain::rule(rule, paint))?;
+    if let Some(code) = &arguments.code {
+        terminal::print(&explain::rule(policy::find("explain", code)?, paint))?;
         return Ok(Exit::Done);
     }
-    let hint = suggest::hint(code, rules.iter().map(|rule| rule.code));
-    let text = format_args!("expected the code of a finding, found \"{code}\"{hint} (`chipless explain` lists them)");
-    Err(Failure::unusable("explain", text))
+    let rules: Vec<&'static Rule> = policy::rules().collect();
+    let text = if arguments.markdown { explain::page(&rules) } else { explain::index(&rules, paint) };
+    terminal::print(&text)?;
+    Ok(Exit::Done)
 }

@@ -2,8 +2,8 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
+use crate::targets::Lowering;
 use crate::terminal;
-use chipless_model::Limits;
 use chipless_report::info::{self, InfoReport};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut read = Vec::new();
     for path in &arguments.files {
         let opened = Opened::open(path).and_then(|opened| {
-            let (info, raw) = opened.with_document(&Limits::default(), |document| {
+            let (info, raw) = opened.with_document(&Lowering::default(), |document| {
                 let tree = if arguments.memory {
                     let plan = document.memory();
                     Some(plan.ok_or_else(|| Failure::unusable(&opened.path, "a memory plan (--memory) is made of NEFFs only"))?)

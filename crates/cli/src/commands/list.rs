@@ -54,7 +54,7 @@ Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be re
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(lowering.limits(), |document| {
+    opened.with_document(&lowering, |document| {
         let listed = document.with_program(&lowering, |program, _| list(arguments, &opened, program))?;
         listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
     })

@@ -215,7 +215,8 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
     let verdict = judge(graph, adg, &mapping);
     let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
     write_files(arguments, graph, adg, &mapping, &estimate)?;
-    let reason = verdict.reason().map(|fault| format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")).or(outcome.reason);
+    let reason =
+        verdict.reason().map(|fault| format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")).or(outcome.reason);
     match arguments.format {
         Format::Json => {
             let mut value = json!({
@@ -233,7 +234,10 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             text.push('\n');
             text.push_str(&figures(&verdict, &estimate));
             let (links, trials) = (outcome.links, outcome.trials);
-            text.push_str(&format!("initiation interval {}, {links} links, {trials} trials, {seconds:.3} s\n", outcome.initiation_interval));
+            text.push_str(&format!(
+                "initiation interval {}, {links} links, {trials} trials, {seconds:.3} s\n",
+                outcome.initiation_interval
+            ));
             text.push_str(&format!("no mapping has a latency below {}\n", outcome.latency_bound));
             if let Some(reason) = reason {
                 text.push_str(&format!("{reason}\n"));

@@ -2,17 +2,21 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod drive;
 pub(crate) mod explain;
 pub(crate) mod format;
 pub(crate) mod info;
+pub(crate) mod iospec;
 pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod pack;
+pub(crate) mod report;
 pub(crate) mod run;
 
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
-use crate::targets::{Document, Source, Target};
+use crate::targets::{Document, Lowering, Source, Target};
 use crate::terminal;
 use chipless_model::{Finding, Limits};
 use chipless_report::findings::Checked;
@@ -34,10 +38,13 @@ impl Opened {
         Ok(Opened { path: name, target, bytes })
     }
 
+    fn source(&self) -> Source<'_> {
+        Source { path: &self.path, bytes: &self.bytes, rules: None }
+    }
+
     /// Reads the file and does something with its document.
-    fn with_document<T>(&self, limits: &Limits, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
-        let source = Source { bytes: &self.bytes };
-        let done = self.target.with_document(source, limits, |document| {
+    fn with_document<T>(&self, lowering: &Lowering, then: impl FnOnce(&dyn Document) -> Result<T, Failure>) -> Result<T, Failure> {
+        let done = self.target.with_document(self.source(), lowering, |document| {
             if !document.is_complete() {
                 return Err(self.refuse("cannot be read", document.findings(), Exit::Unusable));
             }
@@ -46,21 +53,22 @@ impl Opened {
         done.unwrap_or_else(|findings| Err(self.refuse("cannot be read", &findings, Exit::Unusable)))
     }
 
-    fn checked<'a>(&'a self, findings: &'a [Finding]) -> Checked<'a> {
-        Checked { path: &self.path, target: Some(self.target.name()), bytes: &self.bytes, findings }
-    }
-
     /// The end of a command that findings stand in the way of.
     fn refuse(&self, why: &str, findings: &[Finding], exit: Exit) -> Failure {
         let errors: Vec<Finding> = findings.iter().filter(|f| f.is_error()).cloned().collect();
         let paint = terminal::err();
-        let text = self.checked(&errors).text(paint, false);
+        let parts = self.target.parts(self.source(), &Limits::default(), &errors);
+        let target = Some(self.target.name());
+        let text = Checked { path: &self.path, target, bytes: &self.bytes, parts: &parts, findings: &errors }.text(paint, false);
         Failure::Said(exit, format!("{}: {why}\n\n{}\n", self.path, text.trim_end()))
     }
 
     /// The end of a command for which the file gave no program.
     fn refuse_program(&self, findings: &[Finding]) -> Failure {
         let exit = Exit::of(findings).max(Exit::Wrong);
+        if findings.is_empty() {
+            return Failure::unusable(&self.path, "expected a program, found a contract without one (chipless drive takes it)");
+        }
         let why = if exit == Exit::Unusable { "is not supported" } else { "is not a program that can run" };
         self.refuse(why, findings, exit)
     }

@@ -1,24 +1,29 @@
 //! `chipless run`
 
+mod contract;
 mod inputs;
 mod outputs;
 mod progress;
+mod steps;
 
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
-use crate::targets::{Data, Lowering, LoweringOptions};
+use crate::policy::{Policy, PolicyOptions};
+use crate::targets::{Data, Document, Lowering, LoweringOptions};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::Run;
 use chipless_report::{deadlock, perfetto};
-use chipless_sim::{Functional, Outcome, Stop, Timeline, TimingOnly};
+use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
+use contract::Contract;
 use outputs::Dumps;
 use progress::Progress;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
+use steps::Steps;
 
 /// Execute a program and time it.
 #[derive(Args, Debug)]
@@ -30,6 +35,9 @@ pub(crate) struct Arguments {
     /// Data of an input, by the name that `info` gives it; once for each input. Inputs without get random data.
     #[arg(long = "input", value_name = "NAME=FILE.npy")]
     inputs: Vec<String>,
+    /// Keep to the contract of this IOSpec: its inputs must be given, latched ones are 0 without.
+    #[arg(long, value_name = "SPEC.yaml", conflicts_with = "timing_only")]
+    iospec: Option<PathBuf>,
     /// Seed of the random data.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -54,8 +62,22 @@ pub(crate) struct Arguments {
     /// Threads that compute; as many as there are processors without.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// The order in which tasks run, of those that the program allows: as the machine times them, or random. A verified program
+    /// gives the same outputs in all of them.
+    #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
+    order: Order,
+    #[command(flatten)]
+    policy: PolicyOptions,
     #[command(flatten)]
     lowering: LoweringOptions,
+}
+
+fn order(text: &str) -> Result<Order, String> {
+    let seed = || text.strip_prefix("random:")?.parse().ok();
+    match text {
+        "timed" => Ok(Order::Timed),
+        _ => seed().map(Order::Random).ok_or_else(|| "expected `timed`, or `random:` and a whole number".to_owned()),
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -64,10 +86,13 @@ Examples:
   chipless run model.blob --timing-only --trace model.pftrace
   chipless run model.blob --dump 'dpu0[3]'          what one task wrote, byte by byte
   chipless run model.blob --json | jq .latency_ns
+  chipless run model.blob --order random:7          another legal order: the same outputs
+  chipless run plan.json --iospec iospec.yaml --input x=steps.npy --output-dir out
 
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
 as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less
-than a byte have a byte for each element.
+than a byte have a byte for each element. An input of an FQIR plan may have one dimension more: a row for each step, state
+carried from step to step.
 
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the
 longest waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`,
@@ -78,11 +103,17 @@ supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
-    let lowering = arguments.lowering.load()?.with_data(data);
+    let mut lowering = arguments.lowering.load()?.with_data(data);
+    if !arguments.timing_only {
+        lowering.seed_weights(arguments.seed);
+    }
+    let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(lowering.limits(), |document| {
+    opened.with_document(&lowering, |document| {
         let run = |program: &Program<'_>, notes| {
-            Session { arguments, opened: &opened, findings: document.findings(), program, notes, started }.run(&lowering)
+            let mut findings = document.findings().to_vec();
+            policy.apply(&mut findings);
+            Session { arguments, opened: &opened, document, lowering: &lowering, policy: &policy, findings, program, notes, started }.run()
         };
         document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
     })
@@ -92,8 +123,11 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
+    document: &'s dyn Document,
+    lowering: &'s Lowering,
     /// What was found while reading.
-    findings: &'s [Finding],
+    findings: Vec<Finding>,
+    policy: &'s Policy,
     program: &'s Program<'p>,
     /// What should be known of the numbers.
     notes: Vec<String>,
@@ -101,17 +135,22 @@ struct Session<'s, 'p> {
 }
 
 impl Session<'_, '_> {
-    fn run(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn run(&self) -> Result<Exit, Failure> {
         if !self.arguments.no_verify {
             self.verify()?;
         }
-        if self.arguments.timing_only { self.keep_time() } else { self.execute(lowering) }
+        if self.arguments.timing_only { self.keep_time() } else { self.execute() }
     }
 
     /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
     fn verify(&self) -> Result<(), Failure> {
-        let mut errors: Vec<Finding> = self.findings.iter().filter(|f| f.is_error()).cloned().collect();
-        errors.extend(chipless_verify::verify(self.program).err().unwrap_or_default().into_iter().filter(Finding::is_error));
+        let mut errors = match chipless_verify::verify(self.program) {
+            Ok(verified) => verified.warnings().to_vec(),
+            Err(findings) => findings,
+        };
+        self.policy.apply(&mut errors);
+        errors.splice(0..0, self.findings.iter().cloned());
+        errors.retain(Finding::is_error);
         if errors.is_empty() {
             return Ok(());
         }
@@ -130,7 +169,7 @@ impl Session<'_, '_> {
         self.summarise(&timeline, Vec::new(), None, self.notes())
     }
 
-    fn execute(&self, lowering: &Lowering) -> Result<Exit, Failure> {
+    fn execute(&self) -> Result<Exit, Failure> {
         let Arguments { seed, threads, .. } = *self.arguments;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
@@ -138,20 +177,34 @@ impl Session<'_, '_> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
             pool.map_err(|error| Failure::unusable("--threads", error))?;
         }
-        let mut storage = Storage::new(self.program, lowering.limits()).map_err(|too_large| {
+        let mut storage = Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
             let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
             Failure::unusable(
                 &self.opened.path,
                 format_args!("expected buffers of at most {} bytes together, found {} ({hint})", too_large.limit, too_large.bytes),
             )
         })?;
-        let random = inputs::fill(&self.opened.path, self.program, &given, seed, &mut storage)?;
+        let contract = self.arguments.iospec.as_deref().map(|path| Contract::open(path, self.program)).transpose()?;
+        let mut zeros = contract.as_ref().map_or_else(|| Ok(Vec::new()), |contract| contract.zeros(self.program, &given))?;
+        let steps = Steps::of(self.program, &given)?;
+        // Rows come step by step.
+        zeros.extend((0..self.program.interface.inputs.len()).filter(|port| steps.as_ref().is_some_and(|s| s.has(*port))));
+        let random = inputs::fill(&self.opened.path, self.program, &given, &zeros, seed, &mut storage)?;
+        if let Some(contract) = &contract {
+            for port in &self.program.interface.inputs {
+                contract.in_range(port, storage.bytes(port.buffer))?;
+            }
+        }
+        if let Some(steps) = steps {
+            return self.execute_steps(&steps, &mut storage, contract.as_ref(), &random);
+        }
         let mut progress = Progress::new(self.program.tasks.len());
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
             progress.tick();
             dumps.observe(self.program, task, storage);
         };
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut Functional::new(&mut storage).observed_by(&mut observe));
+        let Outcome { timeline, end } =
+            chipless_sim::run_in(self.program, self.arguments.order, &mut Functional::new(&mut storage).observed_by(&mut observe));
         progress.clear();
         self.trace(&timeline)?;
         let mut names = files::Names::default();
@@ -176,6 +229,34 @@ impl Session<'_, '_> {
         self.summarise(&timeline, written, (!random.is_empty()).then_some(seed), notes)
     }
 
+    /// Many steps. The timeline is that of one.
+    fn execute_steps(
+        &self,
+        steps: &Steps<'_>,
+        storage: &mut Storage<'_>,
+        contract: Option<&Contract>,
+        random: &[String],
+    ) -> Result<Exit, Failure> {
+        let directory = self.arguments.output_dir.as_deref();
+        if let Some(directory) = directory {
+            files::make_directory(directory)?;
+        }
+        let paths = steps.run(&self.opened.path, self.program, storage, contract, directory)?;
+        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        self.trace(&timeline)?;
+        end.map_err(|stop| self.stopped(&timeline, &stop))?;
+        let mut written = outputs::write(&self.opened.path, self.program, storage, None, &mut files::Names::default())?;
+        for (output, path) in written.iter_mut().zip(paths) {
+            output.path = Some(path.display().to_string());
+        }
+        let mut notes = vec![format!("{} steps; times are those of one, outputs shown are those of the last", steps.count)];
+        if !random.is_empty() {
+            notes.push(format!("random data, the same for every step (seed {}) for {}", self.arguments.seed, random.join(", ")));
+        }
+        notes.extend(self.notes());
+        self.summarise(&timeline, written, (!random.is_empty()).then_some(self.arguments.seed), notes)
+    }
+
     fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {
         self.arguments.dumps.iter().map(|name| task_named(self.opened, self.program, name)).collect()
     }
@@ -197,10 +278,13 @@ impl Session<'_, '_> {
 
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
-        let warnings = self.findings.len();
+        let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         if warnings > 0 {
             notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
+        }
+        if let Order::Random(seed) = self.arguments.order {
+            notes.push(format!("tasks ran in a random order (seed {seed}): the times mean nothing"));
         }
         if self.arguments.no_verify {
             notes.push("not verified (--no-verify)".to_owned());
@@ -228,7 +312,8 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, seed, notes, wall_ms };
+        let facts = self.document.facts(self.lowering, self.program, timeline)?;
+        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, facts, seed, notes, wall_ms };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

@@ -1,14 +1,19 @@
 //! The one place that knows which targets there are, and what each of them can do with a file.
 
 mod dsa;
+mod gemini;
 mod neuron;
 mod npu;
+pub(crate) mod spu;
 
 use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_sim::Timeline;
+use chipless_spu::iospec::RuleSet;
 use clap::Args;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 /// A family of programs.
@@ -16,51 +21,71 @@ use std::path::PathBuf;
 pub(crate) enum Target {
     Npu,
     Neuron,
+    Gemini,
     Dsa,
+    Spu,
 }
 
 impl Target {
     /// What a file must be, for the message about one that is not.
-    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), \
-         a dataflow graph (DFG text) or an architecture graph (ADG, JSON)";
+    pub(crate) const EXPECTED: &str = "an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of \
+                                       Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR \
+                                       plan (JSON) or a .femto container";
 
     /// The target of a file, by its content.
     pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
-        if chipless_npu::recognize(bytes) {
-            return Some(Target::Npu);
-        }
-        if chipless_neuron::recognize(bytes) {
-            return Some(Target::Neuron);
-        }
-        (chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)).then_some(Target::Dsa)
+        type Recognize = fn(&[u8]) -> bool;
+        let known: [(Target, Recognize); 5] = [
+            (Target::Npu, chipless_npu::recognize),
+            (Target::Neuron, chipless_neuron::recognize),
+            (Target::Gemini, |bytes| chipless_gemini::FileKind::of(bytes).is_some()),
+            (Target::Spu, chipless_spu::recognize),
+            (Target::Dsa, |bytes| chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)),
+        ];
+        known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target)
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Target::Npu => "npu",
             Target::Neuron => "neuron",
+            Target::Gemini => "gemini",
+            Target::Spu => "spu",
             Target::Dsa => "dsa",
         }
     }
 
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-        chipless_npu::rules().chain(chipless_neuron::rules::all()).chain(chipless_dsa::rules())
+        let machines = chipless_npu::rules().chain(chipless_neuron::rules::all());
+        machines.chain(chipless_gemini::rules::all()).chain(chipless_spu::rules()).chain(chipless_dsa::rules())
+    }
+
+    /// The parts that findings are about and that are packed into the file, so that places in them count from their own start.
+    pub(crate) fn parts(self, source: Source<'_>, limits: &Limits, findings: &[Finding]) -> Parts {
+        let places = findings.iter().flat_map(|f| std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place)));
+        let names: BTreeSet<&str> = places.map(|place| &*place.part).collect();
+        match self {
+            Target::Neuron => neuron::parts(source, limits, &names),
+            _ => Parts::new(),
+        }
     }
 
     /// Reads a file of this target and does something with it; the findings say why it cannot be read.
     pub(crate) fn with_document<T>(
         self,
         source: Source<'_>,
-        limits: &Limits,
+        lowering: &Lowering,
         then: impl FnOnce(&dyn Document) -> T,
     ) -> Result<T, Vec<Finding>> {
         let (mut then, mut done) = (Some(then), None);
         let mut once = |document: &dyn Document| done = then.take().map(|then| then(document));
         match self {
             Target::Npu => npu::read(source, &mut once)?,
-            Target::Neuron => neuron::read(source, limits, &mut once)?,
-            Target::Dsa => dsa::read(source, limits, &mut once)?,
+            Target::Neuron => neuron::read(source, &lowering.limits, &mut once)?,
+            Target::Gemini => gemini::read(source, lowering, &mut once)?,
+            Target::Dsa => dsa::read(source, &lowering.limits, &mut once)?,
+            Target::Spu => spu::read(source, &lowering.limits, &mut once)?,
         }
         done.ok_or_else(Vec::new)
     }
@@ -69,8 +94,25 @@ impl Target {
 /// A file as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'f> {
+    /// As the user named it.
+    pub(crate) path: &'f str,
     pub(crate) bytes: &'f [u8],
+    /// Whose rules an IOSpec is read by, where the user says.
+    pub(crate) rules: Option<RuleSet>,
 }
+
+/// A picture as SVG and as plain text.
+pub(crate) struct Picture {
+    /// Short, fit for a file name.
+    pub(crate) name: String,
+    /// One line.
+    pub(crate) title: String,
+    pub(crate) svg: String,
+    pub(crate) text: String,
+}
+
+/// Names and bytes of parts that are packed into a file.
+pub(crate) type Parts = Vec<(String, Vec<u8>)>;
 
 /// What is done with a document while it is there.
 type Reader<'r> = &'r mut dyn FnMut(&dyn Document);
@@ -98,9 +140,24 @@ pub(crate) trait Document {
         None
     }
 
+    /// The file in the present form of its format; no findings mean that the format has one form only.
+    fn convert(&self) -> Result<String, Vec<Finding>> {
+        Err(Vec::new())
+    }
+
+    /// Pictures of the file, or of a replay of its program; none for targets that have no pictures.
+    fn pictures(&self, _lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
+        Ok(Ok(Vec::new()))
+    }
+
     /// Why a runtime would refuse the file.
     fn refused_by(&self, _runtime: &str) -> Result<Vec<Finding>, Failure> {
         Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only"))
+    }
+
+    /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
+    fn facts(&self, _lowering: &Lowering, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        Ok(Vec::new())
     }
 
     /// Makes the program of the file and gives it to `then`. The findings say why there is none: Chipless does not support the
@@ -137,16 +194,45 @@ pub(crate) struct LoweringOptions {
     /// A mapping of the graph onto its fabric, whose time the program then takes (dsa).
     #[arg(long = "map", value_name = "FILE.json")]
     mapping: Option<PathBuf>,
+    /// The network from which a schedule was made: its front-end file (gemini).
+    #[arg(long, value_name = "FILE.json")]
+    network: Option<PathBuf>,
+    /// The weights of the network: a directory with the arrays that the front-end file names, .npy (gemini).
+    #[arg(long, value_name = "DIR", requires = "network")]
+    weights: Option<PathBuf>,
+    /// A trace of the program to compare the times with (gemini).
+    #[arg(long, value_name = "TRACE.txt")]
+    compare: Option<PathBuf>,
+    /// The batch of a schedule, instead of what its file name says (gemini).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }
 
+/// The weights that a program is made with.
+#[derive(Default)]
+pub(crate) enum Weights {
+    /// None: nobody will compute with them.
+    #[default]
+    None,
+    /// Random ones.
+    Seeded(u64),
+    /// Arrays of the layers by name.
+    Given(HashMap<String, chipless_gemini::Arrays>),
+}
+
 /// What the options of the command line amount to.
+#[derive(Default)]
 pub(crate) struct Lowering {
     machine: Option<(String, String)>,
     kernels: chipless_npu::KernelTable,
     mapping: Option<PathBuf>,
+    network: Option<chipless_gemini::Network>,
+    weights: Weights,
+    trace: Option<(String, chipless_gemini::replay::Trace)>,
+    batch: Option<u32>,
     limits: Limits,
     data: Data,
 }
@@ -174,7 +260,21 @@ impl LoweringOptions {
         for entry in &self.kernels {
             kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
         }
-        Ok(Lowering { machine, kernels, mapping: self.mapping.clone(), limits: self.limits()?, data: Data::default() })
+        let limits = self.limits()?;
+        let network = match &self.network {
+            Some(path) => Some(gemini::network(path, &limits)?),
+            None => None,
+        };
+        let weights = match (&self.weights, &network) {
+            (Some(directory), Some(network)) => Weights::Given(gemini::weights(directory, network)?),
+            _ => Weights::None,
+        };
+        let trace = match &self.compare {
+            Some(path) => Some((path.display().to_string(), gemini::trace(path)?)),
+            None => None,
+        };
+        let mapping = self.mapping.clone();
+        Ok(Lowering { machine, kernels, network, weights, trace, batch: self.batch, mapping, limits, data: Data::default() })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -198,6 +298,13 @@ impl Lowering {
     /// The same for a run with these data.
     pub(crate) fn with_data(self, data: Data) -> Lowering {
         Lowering { data, ..self }
+    }
+
+    /// Makes up the weights that were not given.
+    pub(crate) fn seed_weights(&mut self, seed: u64) {
+        if matches!(self.weights, Weights::None) {
+            self.weights = Weights::Seeded(seed);
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {

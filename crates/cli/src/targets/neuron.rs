@@ -1,12 +1,13 @@
 //! AWS NEFFs.
 
-use super::{Consumer, Document, Lowering, Reader, Source};
+use super::{Consumer, Document, Lowering, Parts, Reader, Source};
 use crate::failure::Failure;
 use crate::suggest;
 use chipless_model::{Finding, Info, Limits, Node};
 use chipless_neuron::machine::Machine;
 use chipless_neuron::memory::SCRATCHPAD_PAGE;
 use chipless_neuron::{Container, MemoryPlan, Neff, Runtime};
+use std::collections::BTreeSet;
 
 /// A NEFF, its container opened.
 struct Opened<'c> {
@@ -22,6 +23,18 @@ pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Res
     let findings = chipless_neuron::lint(&neff, limits);
     then(&Opened { container: &container, neff, findings, limits });
     Ok(())
+}
+
+/// The members among the parts of a NEFF; empty where the container cannot be opened.
+pub(super) fn parts(source: Source<'_>, limits: &Limits, names: &BTreeSet<&str>) -> Parts {
+    let packed: Vec<&str> = names.iter().copied().filter(|name| !matches!(*name, "" | "header" | "payload")).collect();
+    let container = if packed.is_empty() { None } else { Container::open(source.bytes, limits).ok() };
+    let bytes = |name: &str| match (&container, name) {
+        (Some(container), "tarball") => container.tarball().to_vec(),
+        (Some(container), name) => container.member(name).map(|member| member.bytes.to_vec()).unwrap_or_default(),
+        (None, _) => Vec::new(),
+    };
+    packed.into_iter().map(|name| (name.to_owned(), bytes(name))).collect()
 }
 
 impl Document for Opened<'_> {

@@ -102,25 +102,23 @@ pub fn inputs<'a>(
             _ => default.clone(),
         });
         let element = array.map_or(unsigned(port.width), |array| array.element);
-        let bytes = match array {
-            Some(array) => Cow::Borrowed(&*array.bytes),
-            None => {
-                let size = loops.iter().fold(bytes_of_row as u64, |size, count| size.saturating_mul(*count));
-                budget =
-                    budget.checked_sub(size).ok_or_else(|| format!("input {} takes {size} bytes (--limit memory_bytes)", body.name))?;
-                let mut bytes = vec![0; size as usize];
-                match origin {
-                    Origin::Host => random(element, hosts, &mut bytes),
-                    Origin::Generated => {
-                        let size = port.width as usize / 8;
-                        for (index, element) in (0u64..).zip(bytes.chunks_exact_mut(size)) {
-                            element.copy_from_slice(&index.to_le_bytes()[..size]);
-                        }
+        let bytes = if let Some(array) = array {
+            Cow::Borrowed(&*array.bytes)
+        } else {
+            let size = loops.iter().fold(bytes_of_row as u64, |size, count| size.saturating_mul(*count));
+            budget = budget.checked_sub(size).ok_or_else(|| format!("input {} takes {size} bytes (--limit memory_bytes)", body.name))?;
+            let mut bytes = vec![0; size as usize];
+            match origin {
+                Origin::Host => random(element, hosts, &mut bytes),
+                Origin::Generated => {
+                    let size = port.width as usize / 8;
+                    for (index, element) in (0u64..).zip(bytes.chunks_exact_mut(size)) {
+                        element.copy_from_slice(&index.to_le_bytes()[..size]);
                     }
-                    Origin::Zeros => {}
                 }
-                Cow::Owned(bytes)
+                Origin::Zeros => {}
             }
+            Cow::Owned(bytes)
         };
         hosts += usize::from(origin == Origin::Host);
         let shape = array.map_or_else(|| loops.iter().copied().chain([u64::from(port.lanes)]).collect(), |array| array.shape.clone());

@@ -290,6 +290,7 @@ impl<'a> Lowering<'a, '_> {
 }
 
 /// On which side of the fabric a stream is, and what counts its chunks.
+#[derive(Clone, Copy)]
 enum Side {
     /// It brings rows to a port and counts them.
     Before(SyncId),
@@ -314,6 +315,7 @@ impl Side {
 }
 
 /// What a task waits for, signals and takes.
+#[derive(Clone, Copy)]
 struct Step<'s> {
     waits: &'s [SyncId],
     /// How many chunks they must have counted.

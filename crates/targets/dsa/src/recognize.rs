@@ -27,7 +27,9 @@ pub fn recognize(bytes: &[u8]) -> bool {
     let (mut declared, mut good, mut bad) = (false, 0, file.unreadable);
     for statement in &file.statements {
         match &statement.kind {
-            StatementKind::Port(port) if port.options.iter().all(|option| OPTIONS.contains(&option.key.text)) => (declared, good) = (true, good + 1),
+            StatementKind::Port(port) if port.options.iter().all(|option| OPTIONS.contains(&option.key.text)) => {
+                (declared, good) = (true, good + 1);
+            }
             StatementKind::Port(_) => bad += 1,
             StatementKind::Array(_) => (declared, good) = (true, good + 1),
             StatementKind::Assignment(_) | StatementKind::Task(_) => good += 1,

@@ -73,7 +73,10 @@ pub(crate) mod syntax {
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [syntax::ALL, crate::resolve::rules::ALL, crate::lint::rules::ALL, crate::adg::rules::ALL, crate::mapping::rules::ALL].into_iter().flatten().copied()
+    [syntax::ALL, crate::resolve::rules::ALL, crate::lint::rules::ALL, crate::adg::rules::ALL, crate::mapping::rules::ALL]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// A text of at most this many characters, with an ellipsis where it was longer.

@@ -9,8 +9,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-const ALL: &[&str] =
-    &["mesh2x2", "mesh3x3", "mesh5x5", "narrow4x4", "shared3x3", "two-outputs3x3", "ordered4x4", "shallow4x4", "arrays"];
+const ALL: &[&str] = &["mesh2x2", "mesh3x3", "mesh5x5", "narrow4x4", "shared3x3", "two-outputs3x3", "ordered4x4", "shallow4x4", "arrays"];
 
 #[test]
 fn counts_and_order_of_links() {
@@ -83,7 +82,10 @@ fn each_rule_finds_its_fault() {
     has(changed(|v| v["DSAGenNodes"][UNIT][operations]["OperationDataTypeSet"] = Value::Array(vec![])).unwrap(), "adg-no-operation");
     has(changed(|v| add(v, edge(("ScratchpadMemory", 0), ("Switch", 0)))).unwrap(), "adg-direction");
     has(changed(|v| add(v, edge(("Switch", 0), ("Switch", 1)))).unwrap(), "adg-link-index");
-    has(changed(|v| v["DSAGenEdges"].as_array_mut().unwrap().retain(|e| e["SinkNodeType"] != "ProcessingElement")).unwrap(), "adg-unconnected");
+    has(
+        changed(|v| v["DSAGenEdges"].as_array_mut().unwrap().retain(|e| e["SinkNodeType"] != "ProcessingElement")).unwrap(),
+        "adg-unconnected",
+    );
     has(
         changed(|v| {
             let mut seen = 0;

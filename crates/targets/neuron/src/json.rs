@@ -161,11 +161,9 @@ const PLACED_BYTES: usize = 64 << 20;
 /// A place in a JSON member, as people and editors find it.
 fn spot(member: &str, pointer: &str, position: Option<(usize, usize)>) -> Place {
     let pointer = if pointer.is_empty() { "/".into() } else { clip(pointer, 300) };
-    let item = match position {
-        Some((line, column)) => format!("{pointer} (line {line}, column {column})"),
-        None => pointer.into_owned(),
-    };
-    Place::file().in_part(member.to_owned()).at(item)
+    let place = Place::file().in_part(member.to_owned()).at(pointer.into_owned());
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Place { position: position.map(|(line, column)| (number(line), number(column))), ..place }
 }
 
 /// The first characters of a text that may be of any length.

@@ -13,6 +13,7 @@ pub mod image;
 pub mod inference;
 pub mod info;
 mod kernels;
+mod limits;
 mod lower;
 mod machine;
 pub mod metadata;
@@ -57,5 +58,5 @@ impl Document<'_> {
 
 /// Every rule of this target.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    rules::RULES.iter().chain(schedule::rules::ALL).chain(lower::RULES).copied()
+    rules::RULES.iter().chain(schedule::rules::ALL).chain(limits::RULES).chain(lower::RULES).copied()
 }

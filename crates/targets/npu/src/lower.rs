@@ -8,6 +8,7 @@ use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::{Edge, Tensor};
 use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source, Transfer, Work};
+use crate::limits::{self, Layers};
 use crate::machine::Machine;
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
@@ -97,6 +98,7 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
+        layers: Layers::default(),
         accumulators: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
@@ -121,6 +123,7 @@ struct Lowering<'l, 'i> {
     parts: HashMap<usize, PartId>,
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
+    layers: Layers,
     /// Accumulators of the DPUs, by tile.
     accumulators: [Accumulators; address::TILES as usize],
     /// What arrives in CMX, while tasks are lowered.
@@ -361,6 +364,18 @@ impl<'i> Lowering<'_, 'i> {
         (Box::new(transfer), Time::from_cycles(cycles, machine.clock.dpu), descriptor.moved())
     }
 
+    /// Adds where a register field of a workload stands, with its bits and value.
+    fn with_register(&self, finding: Finding, field: &str, variant: &Fetched, invariant: &Fetched) -> Finding {
+        let Some(register) = dpu::register(field) else { return finding };
+        let (name, slice) = if register.in_variant { ("variant", variant.from) } else { ("invariant", invariant.from) };
+        let value = register.value(self.bytes(slice));
+        let last = register.bit + register.width - 1;
+        let bits = if register.width == 1 { format!("bit {last}") } else { format!("bits {last}:{}", register.bit) };
+        let place = self.place(Slice { section: slice.section, offset: slice.offset + register.offset as u64, size: 4 });
+        finding
+            .with(place.at(field.to_owned()), format!("{bits} of the word at {:#x} of the {name} = {value} ({value:#x})", register.offset))
+    }
+
     fn workload(
         &mut self,
         tile: u8,
@@ -373,10 +388,13 @@ impl<'i> Lowering<'_, 'i> {
         let workload = match dpu::Workload::decode(invariant_bytes.try_into().ok()?, variant_bytes.try_into().ok()?, tile) {
             Ok(workload) => workload,
             Err(error) => {
-                self.findings.push(DPU_WORKLOAD.at(place.clone(), error.to_string()));
+                let finding = DPU_WORKLOAD.at(place.clone(), error.to_string());
+                self.findings.push(self.with_register(finding, error.field, variant, invariant));
                 return None;
             }
         };
+        self.findings.extend(limits::workload(&workload, place));
+        self.findings.extend(self.layers.add(invariant.from, &workload, place));
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);

@@ -10,9 +10,9 @@ use std::path::Path;
 /// A file that the user gave for an input.
 pub(super) struct Given {
     /// Which one of the interface's inputs.
-    port: usize,
-    path: String,
-    bytes: Bytes,
+    pub(super) port: usize,
+    pub(super) path: String,
+    pub(super) bytes: Bytes,
 }
 
 /// Opens the files of `NAME=FILE` options.
@@ -51,11 +51,12 @@ fn listed(names: &[&str]) -> String {
     if names.is_empty() { "there are none".to_owned() } else { names.join(", ") }
 }
 
-/// Puts the data of every input into its buffer. Returns the names of the inputs whose data are random.
+/// Puts the data of every input into its buffer; those of `zeros` become zero. Returns the names of the inputs whose data are random.
 pub(super) fn fill<'b>(
     program_path: &str,
     program: &Program<'_>,
     given: &'b [Given],
+    zeros: &[usize],
     seed: u64,
     storage: &mut Storage<'b>,
 ) -> Result<Vec<String>, Failure> {
@@ -69,7 +70,9 @@ pub(super) fn fill<'b>(
                 format_args!("expected input \"{name}\" ({element} {shape:?}) to fit its buffer, found {size} bytes"),
             )
         })?;
-        let data = if let Some(Given { path, bytes, .. }) = given.iter().find(|g| g.port == index) {
+        let data = if zeros.contains(&index) {
+            Cow::Owned(vec![0; bytes as usize])
+        } else if let Some(Given { path, bytes, .. }) = given.iter().find(|g| g.port == index) {
             let refused = |error| Failure::unusable(path, format_args!("input \"{}\": {error}", port.name));
             npy::read(bytes, port.element, &port.shape).map_err(refused)?
         } else {

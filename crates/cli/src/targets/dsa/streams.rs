@@ -91,7 +91,7 @@ fn notes(document: &Document<'_>, inputs: &[Input<'_>], outcome: &Result<Evaluat
             Origin::Host => {}
             Origin::Generated => notes.push(format!("input {name} is generated: 0, 1, 2 and so on, {rows} rows")),
             Origin::Zeros => {
-                notes.push(format!("input {name} begins its recurrence with {rows} rows of zeros; --input {name}=FILE.npy gives others"))
+                notes.push(format!("input {name} begins its recurrence with {rows} rows of zeros; --input {name}=FILE.npy gives others"));
             }
         }
     }

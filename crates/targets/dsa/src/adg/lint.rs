@@ -6,7 +6,8 @@ use chipless_model::{Finding, Place};
 /// Checks the rules.
 pub fn lint(adg: &Adg, findings: &mut Vec<Finding>) {
     for element in &adg.elements {
-        let mut say = |rule: &'static chipless_model::Rule, message: String| findings.push(rule.at(Place::file().at(element.to_string()), message));
+        let mut say =
+            |rule: &'static chipless_model::Rule, message: String| findings.push(rule.at(Place::file().at(element.to_string()), message));
         if matches!(element.kind, ElementKind::ProcessingElement(_) | ElementKind::Switch(_)) {
             let (width, granularity) = (element.width, element.granularity);
             if ![8, 16, 32, 64].contains(&granularity) || width == 0 || width % granularity != 0 || width > 4096 {

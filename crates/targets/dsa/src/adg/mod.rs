@@ -113,6 +113,7 @@ pub enum ElementKind {
 
 /// What a processing element can do.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "the fields of the file, each a yes or no")]
 pub struct ProcessingElement {
     /// Operations, in the order of their codes.
     pub operations: Vec<String>,
@@ -207,13 +208,8 @@ pub enum MemoryKind {
 
 impl MemoryKind {
     /// Every kind.
-    pub const ALL: [MemoryKind; 5] = [
-        MemoryKind::DirectMemoryAccess,
-        MemoryKind::Scratchpad,
-        MemoryKind::Recurrence,
-        MemoryKind::Generate,
-        MemoryKind::Register,
-    ];
+    pub const ALL: [MemoryKind; 5] =
+        [MemoryKind::DirectMemoryAccess, MemoryKind::Scratchpad, MemoryKind::Recurrence, MemoryKind::Generate, MemoryKind::Register];
 
     /// As files write it.
     pub const fn name(self) -> &'static str {

@@ -115,10 +115,20 @@ fn kind(node: &Cursor<'_>, written: &str, width: u32) -> Result<ElementKind, Err
             match (inputs, outputs) {
                 (0, _) => ElementKind::InputPort(port),
                 (_, 0) => ElementKind::OutputPort(port),
-                _ => return Err(node.error(&rules::DIRECTION, format!("a vector port with {inputs} inputs and {outputs} outputs, expected one side only"))),
+                _ => {
+                    return Err(node.error(
+                        &rules::DIRECTION,
+                        format!("a vector port with {inputs} inputs and {outputs} outputs, expected one side only"),
+                    ));
+                }
             }
         }
-        _ => return Err(node.error(&rules::ELEMENT, format!("expected switch, processing element, function unit or vector port, found \"{written}\""))),
+        _ => {
+            return Err(node.error(
+                &rules::ELEMENT,
+                format!("expected switch, processing element, function unit or vector port, found \"{written}\""),
+            ));
+        }
     })
 }
 

@@ -2,8 +2,8 @@
 
 use super::json::{Cursor, Error};
 use super::{
-    Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind, ProcessingElement, Switch, System, VectorPort, lint, older,
-    rules,
+    Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind, ProcessingElement, Switch, System, VectorPort, lint,
+    older, rules,
 };
 use chipless_model::{Finding, Limits, Place};
 use index_vec::IndexVec;
@@ -32,7 +32,8 @@ pub fn recognize(bytes: &[u8]) -> bool {
 /// Whether a file is the text form of 2016 to 2020.
 pub fn looks_like_text_model(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(1 << 16)];
-    ["[fu-model]", "[switch-model]", "[sub-model]"].iter().filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some()).count() >= 2
+    ["[fu-model]", "[switch-model]", "[sub-model]"].iter().filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some()).count()
+        >= 2
 }
 
 impl Adg {
@@ -247,7 +248,10 @@ impl Builder {
             element.inputs.sort_by_key(|id| index(*id, false));
             for (side, ids, outgoing) in [("outputs", &element.outputs, true), ("inputs", &element.inputs, false)] {
                 if let Some((position, id)) = ids.iter().enumerate().find(|(position, id)| index(**id, outgoing) as usize != *position) {
-                    let message = format!("the {side} of {element} are not numbered from 0 without gaps: {} at position {position}", index(*id, outgoing));
+                    let message = format!(
+                        "the {side} of {element} are not numbered from 0 without gaps: {} at position {position}",
+                        index(*id, outgoing)
+                    );
                     findings.push(rules::INDEX.at(Place::file().at(element.to_string()), message));
                 }
             }

@@ -141,6 +141,7 @@ impl Columns {
         Some(Step { instruction, sources, registers: [0; REGISTERS] })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what a port says of itself, taken apart by its caller")]
     fn load(&mut self, unit: &Unit<'_>, stream: &Stream<'_>, width: u32, lanes: usize, stated: bool, start: usize, count: usize) {
         let mut value = unit.first_value;
         if stated {
@@ -241,7 +242,9 @@ impl Columns {
             }
             let mask = instruction.mask(word);
             if mask != u64::MAX {
-                out.iter_mut().for_each(|bits| *bits &= mask);
+                for bits in out {
+                    *bits &= mask;
+                }
             }
         }
         for value in unit.first_value..unit.first_value + unit.values {

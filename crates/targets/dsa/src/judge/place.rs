@@ -108,7 +108,7 @@ fn unit_fault(graph: &Graph, adg: &Adg, element: &Element, location: Location, b
     if let Some(missing) = operations.iter().find(|operation| !unit.operations.iter().any(|known| known == **operation)) {
         return Some(format!("which does not know {missing}"));
     }
-    if location.slot % parts != 0 || location.slot + parts > element.slots() {
+    if !location.slot.is_multiple_of(parts) || location.slot + parts > element.slots() {
         return Some(format!("at slot {}, but {width} bits take {parts} slots from an even one of its {}", location.slot, element.slots()));
     }
     let temporal = graph.groups.get(body.group).is_some_and(|group| group.temporal);

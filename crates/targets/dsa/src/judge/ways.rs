@@ -15,9 +15,12 @@ enum Cargo {
     Turns(NodeId),
 }
 
+/// What is on a slot of a link, and which links it comes from.
+type Load = BTreeMap<Cargo, BTreeSet<Option<Hop>>>;
+
 pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut Verdict) {
     // For each slot of each link: what is on it, and which links that comes from.
-    let mut loads: BTreeMap<(LinkId, u32), BTreeMap<Cargo, BTreeSet<Option<Hop>>>> = BTreeMap::new();
+    let mut loads: BTreeMap<(LinkId, u32), Load> = BTreeMap::new();
     let mut first_links: BTreeMap<(NodeId, u32), BTreeSet<LinkId>> = BTreeMap::new();
     for (id, edge) in graph.edges.iter_enumerated() {
         let hops = &mapping.edges[id].links;
@@ -89,7 +92,8 @@ fn slots(adg: &Adg, hop: Hop, width: u32) -> impl Iterator<Item = u32> {
 
 fn memory_fault(adg: &Adg, mapping: &Mapping, edge: &Edge, hops: &[Hop]) -> Option<String> {
     let (from, to) = (mapping.nodes[edge.source]?, mapping.nodes[edge.sink]?);
-    let straight = matches!(hops, [hop] if adg.links.get(hop.link).is_some_and(|link| link.source == from.element && link.sink == to.element));
+    let straight =
+        matches!(hops, [hop] if adg.links.get(hop.link).is_some_and(|link| link.source == from.element && link.sink == to.element));
     (!straight).then(|| format!("streams go on one link, expected one from {} to {}", adg.elements[from.element], adg.elements[to.element]))
 }
 
@@ -146,7 +150,7 @@ fn way_fault(graph: &Graph, adg: &Adg, mapping: &Mapping, id: EdgeId, edge: &Edg
     }
     if let ElementKind::ProcessingElement(_) = end.kind {
         let offset = offset(graph, id, edge);
-        if offset % adg.granularity(last.link) != 0 {
+        if !offset.is_multiple_of(adg.granularity(last.link)) {
             return Some(format!("its part of the operand begins at bit {offset}, which {end} cannot take alone"));
         }
         let bit = expected(to.slot, end.granularity, offset, last.link);
@@ -154,7 +158,7 @@ fn way_fault(graph: &Graph, adg: &Adg, mapping: &Mapping, id: EdgeId, edge: &Edg
             return Some(format!("it enters {end} at bit {}, expected {bit}", last.bit));
         }
     }
-    port_rules(graph, adg, edge, first, last)
+    port_rules(graph, adg, edge, *first, *last)
 }
 
 /// Bit of the operand at which an edge begins.
@@ -165,7 +169,7 @@ fn offset(graph: &Graph, id: EdgeId, edge: &Edge) -> u32 {
 }
 
 /// State is on the first link of a stated port, data on the others, in order where the port keeps order.
-fn port_rules(graph: &Graph, adg: &Adg, edge: &Edge, first: &Hop, last: &Hop) -> Option<String> {
+fn port_rules(graph: &Graph, adg: &Adg, edge: &Edge, first: Hop, last: Hop) -> Option<String> {
     let (source, sink) = (&graph.nodes[edge.source], &graph.nodes[edge.sink]);
     if let (NodeKind::Input(port), ElementKind::InputPort(hardware)) = (&source.kind, &adg.source(first.link).kind) {
         let state = port.stated && edge.value == 0;

@@ -31,7 +31,9 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
     verdict.ready = vec![0; graph.nodes.len()];
     verdict.misses = vec![0; graph.nodes.len()];
     let latency = |node: NodeId| match &graph.nodes[node].kind {
-        NodeKind::Instruction(instruction) => operations::lookup(&instruction.operation).map_or(1, |operation| i64::from(operation.latency)),
+        NodeKind::Instruction(instruction) => {
+            operations::lookup(&instruction.operation).map_or(1, |operation| i64::from(operation.latency))
+        }
         NodeKind::Composite(composite) => {
             let known = composite.units.iter().filter_map(|(operation, _)| operations::lookup(operation));
             known.map(|operation| i64::from(operation.latency)).max().unwrap_or(1)
@@ -61,7 +63,11 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
             verdict.delays[edge.edge.index()] = delay;
             if i64::from(delay) > edge.depth {
                 let sink = name(graph, edge.sink);
-                verdict.faults.push(format!("edge {} waits {delay} cycles for {sink}, whose buffers hold {}", edge.edge.index(), edge.depth));
+                verdict.faults.push(format!(
+                    "edge {} waits {delay} cycles for {sink}, whose buffers hold {}",
+                    edge.edge.index(),
+                    edge.depth
+                ));
             }
         }
     } else {
@@ -69,11 +75,11 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
         delays(graph, &timed, &order, &start, &mut verdict.delays);
     }
     arrivals(graph, &timed, &order, &latency, &takes_part, verdict);
-    if let Some(claim) = mapping.claim.filter(|_| stated) {
-        if (claim.latency, claim.mismatch) != (verdict.latency, verdict.mismatch) {
-            let (a, b, c, d) = (claim.latency, claim.mismatch, verdict.latency, verdict.mismatch);
-            verdict.faults.push(format!("with its delays the mapping claims latency {a} and mismatch {b}, but has {c} and {d}"));
-        }
+    if let Some(claim) = mapping.claim.filter(|_| stated)
+        && (claim.latency, claim.mismatch) != (verdict.latency, verdict.mismatch)
+    {
+        let (a, b, c, d) = (claim.latency, claim.mismatch, verdict.latency, verdict.mismatch);
+        verdict.faults.push(format!("with its delays the mapping claims latency {a} and mismatch {b}, but has {c} and {d}"));
     }
 }
 

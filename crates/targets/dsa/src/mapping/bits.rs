@@ -167,7 +167,9 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: 
         for operand in &body.operands {
             let select = match &operand.source {
                 Source::Edges(edges) => {
-                    let [edge] = edges.as_slice() else { return Err(say("an operand of several parts has no place in the words".to_owned())) };
+                    let [edge] = edges.as_slice() else {
+                        return Err(say("an operand of several parts has no place in the words".to_owned()));
+                    };
                     let route = &mapping.edges[*edge];
                     let Some(hop) = route.links.last() else { return Err(say("an operand has no way".to_owned())) };
                     let input = position(&element.inputs, hop.link) as u64 + 1;
@@ -189,11 +191,11 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: 
                 Role::State => {}
             }
         }
-        if let Some(edge) = graph.edges.iter_enumerated().find(|(_, edge)| edge.source == node).map(|(id, _)| id) {
-            if let Some(hop) = mapping.edges[edge].links.first() {
-                let output = position(&element.outputs, hop.link) as u64;
-                told.output = output + u64::from(encoding == Encoding::Hardware);
-            }
+        if let Some(edge) = graph.edges.iter_enumerated().find(|(_, edge)| edge.source == node).map(|(id, _)| id)
+            && let Some(hop) = mapping.edges[edge].links.first()
+        {
+            let output = position(&element.outputs, hop.link) as u64;
+            told.output = output + u64::from(encoding == Encoding::Hardware);
         }
         if let Some(register) = body.values.iter().flat_map(|value| &value.registers).next() {
             told.register = u64::from(*register) + 1;
@@ -263,9 +265,9 @@ fn pack(element: &Element, fields: &[bool]) -> Result<Vec<(u64, String)>, String
         return Err(format!("{element} has no place in the words: numbers go to 255, fields to 768 bits"));
     }
     let payloads = fields.chunks(48).map(|chunk| chunk.iter().enumerate().map(|(bit, set)| u64::from(*set) << bit).sum::<u64>());
-    let words = payloads.enumerate().map(|(index, payload)| {
-        (kind << 62 | u64::from(element.number) << 54 | (index as u64) << 48 | payload, element.to_string())
-    });
+    let words = payloads
+        .enumerate()
+        .map(|(index, payload)| (kind << 62 | u64::from(element.number) << 54 | (index as u64) << 48 | payload, element.to_string()));
     let mut words: Vec<(u64, String)> = words.collect();
     // The scheduler ends with the last word that is not empty.
     while words.len() > 1 && words.last().is_some_and(|(word, _)| word & ((1 << 48) - 1) == 0) {
@@ -434,7 +436,8 @@ impl Decoded {
                 NodeKind::Output(_) => "OutputVectorPort",
                 _ => continue,
             };
-            let number = defined(text, &body.name).ok_or_else(|| format!("expected a line #define P_…_{} NUMBER, found none", body.name))?;
+            let number =
+                defined(text, &body.name).ok_or_else(|| format!("expected a line #define P_…_{} NUMBER, found none", body.name))?;
             let element = adg.find(kind, number).ok_or_else(|| format!("the fabric has no {kind}.{number} for {}", body.name))?;
             mapping.nodes[node] = Some(Location { element, slot: 0 });
         }
@@ -446,9 +449,9 @@ impl Decoded {
                 let Some(unit) = adg.elements[**id].processing() else { return false };
                 !taken.contains(id)
                     && unit.operations.get(told.operation as usize) == Some(&instruction.operation)
-                    && self.ways_into(adg, **id, told, node, graph).is_some_and(|ways| {
-                        ways.iter().all(|(edge, hops)| self.carries(adg, graph, &mapping, *edge, hops))
-                    })
+                    && self
+                        .ways_into(adg, **id, told, node, graph)
+                        .is_some_and(|ways| ways.iter().all(|(edge, hops)| self.carries(adg, graph, &mapping, *edge, hops)))
             });
             let Some((id, told)) = fits else {
                 return Err(format!("no element is told to do {} = {} with these operands", body.name, instruction.operation));

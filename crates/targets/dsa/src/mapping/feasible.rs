@@ -20,10 +20,14 @@ pub(super) struct Candidates {
 /// Why there is no mapping.
 pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<Candidates, String> {
     let memories = place_arrays(graph, kernel, fabric)?;
-    let room: usize = fabric.units.iter().map(|id| {
-        let element = &fabric.adg.elements[ElementId::new(*id as usize)];
-        element.processing().map_or(0, |unit| unit.instruction_slots as usize).max(element.slots() as usize)
-    }).sum();
+    let room: usize = fabric
+        .units
+        .iter()
+        .map(|id| {
+            let element = &fabric.adg.elements[ElementId::new(*id as usize)];
+            element.processing().map_or(0, |unit| unit.instruction_slots as usize).max(element.slots() as usize)
+        })
+        .sum();
     for (place, what, there) in [
         (Place::Input, "input ports", fabric.input_ports.len()),
         (Place::Output, "output ports", fabric.output_ports.len()),
@@ -81,7 +85,11 @@ fn place_arrays(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<V
             return Err(format!("the array {name} needs a {}; the fabric has none", kind.name()));
         };
         if left < wanted.size {
-            return Err(format!("the array {name} needs {} bytes of a {}; the most that is left in one is {left}", wanted.size, kind.name()));
+            return Err(format!(
+                "the array {name} needs {} bytes of a {}; the most that is left in one is {left}",
+                wanted.size,
+                kind.name()
+            ));
         }
         room.insert(id, left - wanted.size);
         memories[array] = id;
@@ -215,7 +223,10 @@ fn port_candidates(
         } else {
             ""
         };
-        format!("the {what} {name} has {} lanes of {} bits and needs {needed} links; the widest {what} has {widest} for data{reserved}", vertex.lanes, vertex.width)
+        format!(
+            "the {what} {name} has {} lanes of {} bits and needs {needed} links; the widest {what} has {widest} for data{reserved}",
+            vertex.lanes, vertex.width
+        )
     })
 }
 
@@ -238,14 +249,7 @@ fn narrow_slices(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<
 }
 
 /// Whether every vertex can have a place of its own: a bipartite matching. Where there is none, the vertices and places that prove it.
-fn matching(
-    graph: &Graph,
-    kernel: &Kernel,
-    fabric: &Fabric<'_>,
-    of: &[Vec<(u32, u32)>],
-    place: Place,
-    what: &str,
-) -> Result<(), String> {
+fn matching(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>, of: &[Vec<(u32, u32)>], place: Place, what: &str) -> Result<(), String> {
     let mut holders: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
     let room = |spot: (u32, u32)| match &fabric.adg.elements[ElementId::new(spot.0 as usize)].processing() {
         Some(unit) if unit.is_shared() => unit.instruction_slots as usize,
@@ -280,10 +284,10 @@ fn matching(
         };
         while let Some(&taker) = from.get(&spot) {
             let previous = holders.iter().find(|(_, held)| held.contains(&taker)).map(|(spot, _)| *spot);
-            if let Some(previous) = previous {
-                if let Some(held) = holders.get_mut(&previous) {
-                    held.retain(|other| *other != taker);
-                }
+            if let Some(previous) = previous
+                && let Some(held) = holders.get_mut(&previous)
+            {
+                held.retain(|other| *other != taker);
             }
             holders.entry(spot).or_default().push(taker);
             match previous {
@@ -327,6 +331,6 @@ pub(super) fn latency_bound(kernel: &Kernel, fabric: &Fabric<'_>, candidates: &C
 }
 
 /// Nets in groups by the port that they leave.
-pub(super) fn nets_of<'k>(kernel: &'k Kernel, vertex: usize) -> impl Iterator<Item = (usize, &'k Net)> {
+pub(super) fn nets_of(kernel: &Kernel, vertex: usize) -> impl Iterator<Item = (usize, &Net)> {
     kernel.nets.iter().enumerate().filter(move |(_, net)| net.source == vertex)
 }

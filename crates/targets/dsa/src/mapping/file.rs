@@ -50,7 +50,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, Error> {
     let mut mapping = Mapping::empty(graph);
-    mapping.name = root.get("Name").and_then(|name| name.value.as_str()).unwrap_or_default().to_owned();
+    root.get("Name").and_then(|name| name.value.as_str()).unwrap_or_default().clone_into(&mut mapping.name);
     let edges = root.need("Edges")?;
     let mut seen = vec![false; graph.edges.len()];
     for edge in edges.items()? {
@@ -63,11 +63,11 @@ fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, E
             return Err(number.error(&rules::TWICE, format!("edge {} is mapped twice", id.index())));
         }
         for (key, expected) in [("SourceId", known.source), ("SinkId", known.sink)] {
-            if let Some(end) = edge.get(key) {
-                if end.number()? as usize != expected.index() {
-                    let message = format!("edge {} has the {key} {} in the graph, found {}", id.index(), expected.index(), end.number()?);
-                    return Err(end.error(&rules::UNKNOWN, message));
-                }
+            if let Some(end) = edge.get(key)
+                && end.number()? as usize != expected.index()
+            {
+                let message = format!("edge {} has the {key} {} in the graph, found {}", id.index(), expected.index(), end.number()?);
+                return Err(end.error(&rules::UNKNOWN, message));
             }
         }
         let mut route = Route::default();
@@ -118,12 +118,11 @@ fn hop(link: &Cursor<'_>, adg: &Adg) -> Result<Hop, Error> {
         }
         None => between.first().copied(),
     };
-    match chosen {
-        Some(link) => Ok(Hop { link, bit }),
-        None => {
-            let (from, to) = (&adg.elements[source], &adg.elements[sink]);
-            Err(link.error(&rules::UNKNOWN, format!("the fabric has no such link from {from} to {to}")))
-        }
+    if let Some(link) = chosen {
+        Ok(Hop { link, bit })
+    } else {
+        let (from, to) = (&adg.elements[source], &adg.elements[sink]);
+        Err(link.error(&rules::UNKNOWN, format!("the fabric has no such link from {from} to {to}")))
     }
 }
 
@@ -148,7 +147,13 @@ fn element(name: &Cursor<'_>, id: NodeId, mapping: &Mapping, graph: &Graph, adg:
             };
             Some(if touches(local) && !touches(whole) { local } else { whole })
         }
-        (local, whole) => if is_port { whole.or(local) } else { local },
+        (local, whole) => {
+            if is_port {
+                whole.or(local)
+            } else {
+                local
+            }
+        }
     };
     chosen.ok_or_else(|| name.error(&rules::UNKNOWN, format!("the fabric has no {text}")))
 }
@@ -183,7 +188,7 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, figures: &[(&str, f64)
         .iter_enumerated()
         .map(|(id, edge)| {
             let route = &mapping.edges[id];
-            let links: Vec<Value> = route.links.iter().map(|hop| link(hop, adg)).collect();
+            let links: Vec<Value> = route.links.iter().map(|hop| link(*hop, adg)).collect();
             let mut value = json!({
                 "EdgeId": id.index(),
                 "ValueNode": edge.source.index(),
@@ -211,7 +216,7 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, figures: &[(&str, f64)
     file
 }
 
-fn link(hop: &Hop, adg: &Adg) -> Value {
+fn link(hop: Hop, adg: &Adg) -> Value {
     let (source, sink) = (adg.source(hop.link), adg.sink(hop.link));
     let index = source.outputs.iter().position(|id| *id == hop.link).unwrap_or(0);
     json!({

@@ -17,6 +17,7 @@ pub(super) enum Place {
 
 /// A node that takes part in the fabric.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent properties of a node")]
 pub(super) struct Vertex {
     pub(super) node: NodeId,
     pub(super) place: Place,
@@ -179,13 +180,16 @@ impl Kernel {
             let (from, to) = (&self.vertices[source], &self.vertices[sink]);
             let operand = graph.nodes[body.sink].operands.get(body.operand as usize);
             let offset = match operand.map(|operand| &operand.source) {
-                Some(Source::Edges(edges)) => {
-                    edges.iter().take_while(|other| **other != edge).filter_map(|other| graph.edges.get(*other)).map(|e| e.width()).sum()
-                }
+                Some(Source::Edges(edges)) => edges
+                    .iter()
+                    .take_while(|other| **other != edge)
+                    .filter_map(|other| graph.edges.get(*other))
+                    .map(super::super::graph::Edge::width)
+                    .sum(),
                 _ => 0,
             };
-            let state = from.place == Place::Input && from.stated && body.value == 0
-                || operand.is_some_and(|operand| operand.role == Role::State);
+            let state =
+                from.place == Place::Input && from.stated && body.value == 0 || operand.is_some_and(|operand| operand.role == Role::State);
             let key = if from.temporal && from.place == Place::Input {
                 NetKey::Port(from.node, false)
             } else if to.temporal && to.place == Place::Output && from.temporal {

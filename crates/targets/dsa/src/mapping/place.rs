@@ -499,7 +499,8 @@ impl<'k> Placer<'k> {
                 let position = rng.u32(..count);
                 let old = placement.position[pin];
                 let lanes = &self.pins_of[body.vertex];
-                if let Some(other) = lanes.iter().find(|other| self.pins[**other].lane.is_some() && placement.position[**other] == position) {
+                if let Some(other) = lanes.iter().find(|other| self.pins[**other].lane.is_some() && placement.position[**other] == position)
+                {
                     undo.push((false, *other, position));
                     placement.position[*other] = old;
                 }
@@ -541,9 +542,9 @@ impl<'k> Placer<'k> {
         // Ports differ in their links: positions that the new port does not have, or orders that it does not allow, are made anew.
         for &member in &self.cluster[cluster] {
             let port = self.at(placement, member).0;
-            let fits = self.pins_of[member].iter().all(|pin| {
-                self.pins[*pin].lane.is_none() || placement.position[*pin] < self.positions(&self.pins[*pin], port)
-            });
+            let fits = self.pins_of[member]
+                .iter()
+                .all(|pin| self.pins[*pin].lane.is_none() || placement.position[*pin] < self.positions(&self.pins[*pin], port));
             if !self.pins_of[member].is_empty() && (!fits || self.is_ordered(port)) {
                 self.spread(placement, member, rng);
             }

@@ -73,9 +73,9 @@ impl<'p> Router<'p> {
         // Links of ports belong to the pins on them; the first link of a stated port to nobody else.
         for &port in fabric.input_ports.iter().chain(&fabric.output_ports) {
             let stated = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
-            let links = if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
-            let ordered =
-                fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered);
+            let links =
+                if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
+            let ordered = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered);
             let is_input = !fabric.outputs[port as usize].is_empty();
             for (index, link) in links.iter().enumerate() {
                 let body = fabric.links[*link as usize];
@@ -298,7 +298,7 @@ impl<'p> Router<'p> {
                     if best.is_none_or(|(known, ..)| cost + off < known) {
                         best = Some((cost + off, element, depth));
                     }
-                    if !fabric.is_switch[element as usize] && !(depth == 0 && element == source.0) {
+                    if !(fabric.is_switch[element as usize] || depth == 0 && element == source.0) {
                         continue;
                     }
                 }
@@ -323,10 +323,10 @@ impl<'p> Router<'p> {
                         if next == sink.0 && last.is_none() && slot * granularity != self.last_bit(wire, granularity) {
                             continue;
                         }
-                        if let Some(price) = self.price(link, slot, parts, net) {
-                            if cheapest.is_none_or(|(known, _)| price < known) {
-                                cheapest = Some((price, slot));
-                            }
+                        if let Some(price) = self.price(link, slot, parts, net)
+                            && cheapest.is_none_or(|(known, _)| price < known)
+                        {
+                            cheapest = Some((price, slot));
                         }
                     }
                     let Some((price, slot)) = cheapest else { continue };
@@ -393,7 +393,9 @@ impl<'p> Router<'p> {
         for (link, slot) in steps.into_iter().rev().chain(last) {
             at += 1;
             // The last step to a port may be there already.
-            if let Some(known) = self.trees[net].branches.iter().position(|branch| branch.link == link && branch.slot == slot && branch.before == before) {
+            if let Some(known) =
+                self.trees[net].branches.iter().position(|branch| branch.link == link && branch.slot == slot && branch.before == before)
+            {
                 before = known as u32;
                 continue;
             }

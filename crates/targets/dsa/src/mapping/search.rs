@@ -46,7 +46,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { seed: 0, jobs: 1, time_limit: Duration::from_secs(60), objective: Objective::default(), effort: 1 }
+        Options { seed: 0, jobs: 1, time_limit: Duration::from_mins(1), objective: Objective::default(), effort: 1 }
     }
 }
 
@@ -133,7 +133,7 @@ impl Trial {
 /// Trials of a round.
 const ROUND: u64 = 2;
 /// Work without a better mapping after which a search ends, in moves times what a move looks at: a small graph gets more trials.
-const PATIENCE: u64 = 700_000;
+const PATIENCE: u64 = 400_000;
 /// Rounds without a legal mapping after which a search gives up.
 const DESPAIR: u32 = 60;
 
@@ -218,7 +218,7 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
 
 /// Moves of a trial that begins anew.
 fn moves(placer: &Placer<'_>) -> u32 {
-    (100 * (placer.kernel.vertices.len() + placer.pins.len()) as u32).min(60_000)
+    (60 * (placer.kernel.vertices.len() + placer.pins.len()) as u32).min(60_000)
 }
 
 /// One trial: place, route, mend the timing.
@@ -273,9 +273,9 @@ fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32
             windows[wire] = if lengths[wire] < least { (least, most) } else { (least.max(1).min(lengths[wire]), most.max(lengths[wire])) };
         }
         let score = (faults, timing.slack.max(timing.mismatch), timing.latency);
-        let known = best.as_ref().map(|(routing, timing)| {
-            (routing.collisions.len() + routing.unreached, timing.slack.max(timing.mismatch), timing.latency)
-        });
+        let known = best
+            .as_ref()
+            .map(|(routing, timing)| (routing.collisions.len() + routing.unreached, timing.slack.max(timing.mismatch), timing.latency));
         if known.is_none_or(|known| score < known) {
             best = Some((routing, timing));
         }
@@ -305,7 +305,12 @@ fn finish(
     if best.faults > 0 {
         let nearest = match best.obstacle {
             Some((link, values)) => {
-                format!("in the closest, {} links carry more than one value, {} one of them ({} values too many)", best.faults, adg.describe(LinkId::new(link as usize)), values)
+                format!(
+                    "in the closest, {} links carry more than one value, {} one of them ({} values too many)",
+                    best.faults,
+                    adg.describe(LinkId::new(link as usize)),
+                    values
+                )
             }
             None => format!("in the closest, {} edges have no way", best.faults),
         };
@@ -352,7 +357,10 @@ fn finish(
     let reason = (best.mismatch > 0).then(|| {
         let worst = kernel.vertices.iter().max_by_key(|vertex| vertex.inputs.iter().map(|wire| best.delay[*wire]).max());
         let name = worst.map(|vertex| label(graph, vertex.node)).unwrap_or_default();
-        format!("no mapping without mismatch was found {ended} ({trials}); operands miss each other by {} cycles, near {name}", best.mismatch)
+        format!(
+            "no mapping without mismatch was found {ended} ({trials}); operands miss each other by {} cycles, near {name}",
+            best.mismatch
+        )
     });
     Outcome {
         mapping: Some(mapping),

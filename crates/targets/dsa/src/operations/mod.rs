@@ -8,6 +8,16 @@
 //! [`lookup`] gives the figures of a name, [`meaning`] what it computes. Not every name has a meaning: coarse-grained
 //! placeholders, and operations of which nothing public says what they do, are placed and timed but not executed.
 
+#![allow(
+    clippy::redundant_closure,
+    clippy::redundant_closure_for_method_calls,
+    clippy::unnecessary_fallible_conversions,
+    clippy::useless_conversion,
+    clippy::type_complexity,
+    reason = "one text is read for every element type, and the functions of operations are functions of words"
+)]
+#![allow(clippy::float_cmp, clippy::double_comparisons, reason = "operations compare exactly, NaN included")]
+
 mod complex;
 mod convert;
 mod element;

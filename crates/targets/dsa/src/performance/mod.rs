@@ -57,10 +57,8 @@ pub fn estimate(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &Verdict, 
     let (cores, banks, bus) = adg.system.map_or((1, 1, BUS_BYTES), |system| (system.cores, system.banks, system.bus_width));
     let (cores, banks) = (f64::from(cores), f64::from(banks));
     let count = graph.groups.len();
-    let total: f64 = graph.groups.iter().map(|group| group.frequency as f64).sum();
     let most = graph.groups.iter().map(|group| group.frequency as f64).fold(0.0, f64::max);
     let relative: Vec<f64> = graph.groups.iter().map(|group| if most > 0.0 { group.frequency as f64 / most } else { 0.0 }).collect();
-    let share: Vec<f64> = graph.groups.iter().map(|group| if total > 0.0 { group.frequency as f64 / total } else { 0.0 }).collect();
 
     let traffic = |memory: MemoryKind, incoming: Option<bool>, repeat: bool, reuse: bool| -> f64 {
         streams(graph, adg, mapping, memory)
@@ -109,7 +107,7 @@ pub fn estimate(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &Verdict, 
         let members = || graph.nodes.iter_enumerated().filter(|(_, node)| node.group == number);
         let misses = members().map(|(id, _)| verdict.misses.get(id.index()).copied().unwrap_or(0)).max().unwrap_or(0);
         let mismatch = if depth + misses == 0 { 1.0 } else { f64::from(depth) / f64::from(depth + misses) };
-        let recurrence = recurrence(graph, verdict, number, group.unroll, share[number.index()], model);
+        let recurrence = recurrence(graph, verdict, number, group.unroll, relative[number.index()], model);
         let slowest = members().filter_map(|(_, node)| match &node.kind {
             NodeKind::Instruction(instruction) => operations::lookup(&instruction.operation).map(|known| known.throughput),
             _ => None,
@@ -124,9 +122,9 @@ pub fn estimate(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &Verdict, 
             .sum();
         let near = scratchpad.min(l2).min(recurrence).min(mismatch).min(throughput);
         let firings = near.min(dram);
-        by_l2 += near * work * share[number.index()];
-        by_dram += firings * work * share[number.index()];
-        together += firings * work * share[number.index()];
+        by_l2 += near * work * relative[number.index()];
+        by_dram += firings * work * relative[number.index()];
+        together += firings * work * relative[number.index()];
         groups.push(GroupEstimate { recurrence, mismatch, throughput, firings_per_cycle: firings });
     }
     let operations_per_cycle = cores
@@ -157,12 +155,11 @@ fn is_recurrent(graph: &Graph, array: NodeId) -> bool {
 }
 
 /// Results that go round: how long they take against how much is in flight.
-fn recurrence(graph: &Graph, verdict: &Verdict, group: crate::graph::GroupId, unroll: u64, share: f64, model: Model) -> f64 {
+fn recurrence(graph: &Graph, verdict: &Verdict, group: crate::graph::GroupId, unroll: u64, frequency: f64, model: Model) -> f64 {
     let mut factor: f64 = 1.0;
     let touches = |edge: &Edge| {
-        let is_recurrence = |node: NodeId| {
-            matches!(&graph.nodes[node].kind, NodeKind::Array(array) if array.kind == crate::graph::ArrayKind::Recurrence)
-        };
+        let is_recurrence =
+            |node: NodeId| matches!(&graph.nodes[node].kind, NodeKind::Array(array) if array.kind == crate::graph::ArrayKind::Recurrence);
         is_recurrence(edge.sink)
     };
     for edge in graph.edges.iter().filter(|edge| touches(edge)) {
@@ -175,7 +172,7 @@ fn recurrence(graph: &Graph, verdict: &Verdict, group: crate::graph::GroupId, un
         let hidden = port.pragmas.conc / unroll.max(1) as f64;
         if latency > hidden && hidden > 0.0 {
             factor = match model {
-                Model::Peer => latency / hidden * share,
+                Model::Peer => latency / hidden * frequency,
                 Model::Chipless => factor.min(hidden / latency),
             };
         }
@@ -185,7 +182,8 @@ fn recurrence(graph: &Graph, verdict: &Verdict, group: crate::graph::GroupId, un
 
 /// Depth of the delay buffers at the node that is ready last.
 fn deepest(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &Verdict) -> u32 {
-    let last = graph.nodes.indices().max_by_key(|node| (verdict.ready.get(node.index()).copied().unwrap_or(0), std::cmp::Reverse(node.index())));
+    let last =
+        graph.nodes.indices().max_by_key(|node| (verdict.ready.get(node.index()).copied().unwrap_or(0), std::cmp::Reverse(node.index())));
     let element = last.and_then(|node| mapping.nodes[node]).and_then(|location| adg.elements.get(location.element));
     element.map_or(0, crate::adg::Element::delay_depth)
 }

@@ -17,7 +17,7 @@ pub(super) fn layout(adg: &Adg) -> Layout {
     let inner = |kind: &ElementKind| matches!(kind, ElementKind::Switch(_) | ElementKind::ProcessingElement(_));
     let known = adg.elements.iter().filter(|element| inner(&element.kind)).all(|element| element.place.is_some());
     let mut bottom: f64 = 0.0;
-    if known && adg.elements.iter().any(|element| element.is_switch()) {
+    if known && adg.elements.iter().any(super::super::adg::Element::is_switch) {
         for (id, element) in adg.elements.iter_enumerated() {
             if let Some((row, column)) = element.place.filter(|_| inner(&element.kind)) {
                 // Rows and columns of real meshes are some dozens; those of others are kept from spoiling the picture.

@@ -72,9 +72,15 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
         let (x, y) = place(layout.at[id]);
         let busy = !tenants[id].is_empty();
         let label = escape(&element.to_string());
+        #[expect(clippy::single_match_else, reason = "a shape for each kind")]
         match element.kind {
             ElementKind::Switch(_) => {
-                let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"#f4f4f4\" stroke=\"#999\"><title>{label}</title></circle><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\" font-size=\"8\">{}</text>", y + 3.0, element.number);
+                let _ = writeln!(
+                    out,
+                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"#f4f4f4\" stroke=\"#999\"><title>{label}</title></circle><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\" font-size=\"8\">{}</text>",
+                    y + 3.0,
+                    element.number
+                );
             }
             _ => {
                 let fill = match (&element.kind, busy) {
@@ -84,8 +90,13 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
                     (_, true) => "#d6f0d6",
                     (_, false) => "#f5faf5",
                 };
-                let _ = writeln!(out, "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"64\" height=\"34\" rx=\"4\" fill=\"{fill}\" stroke=\"#667\"><title>{label}</title></rect>", x - 32.0, y - 17.0);
-                let short = short(&element.kind.name().to_owned(), element.number);
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"64\" height=\"34\" rx=\"4\" fill=\"{fill}\" stroke=\"#667\"><title>{label}</title></rect>",
+                    x - 32.0,
+                    y - 17.0
+                );
+                let short = short(element.kind.name(), element.number);
                 let first = tenants[id].first();
                 let lines = match first {
                     None => vec![short],
@@ -98,7 +109,11 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
                 for (row, line) in lines.iter().enumerate() {
                     let at = y + 3.0 + (row as f64 - (lines.len() as f64 - 1.0) / 2.0) * 10.0;
                     let weight = if row == 1 { " font-weight=\"bold\"" } else { "" };
-                    let _ = writeln!(out, "<text x=\"{x:.1}\" y=\"{at:.1}\" text-anchor=\"middle\" font-size=\"8.5\"{weight}>{}</text>", escape(line));
+                    let _ = writeln!(
+                        out,
+                        "<text x=\"{x:.1}\" y=\"{at:.1}\" text-anchor=\"middle\" font-size=\"8.5\"{weight}>{}</text>",
+                        escape(line)
+                    );
                 }
             }
         }

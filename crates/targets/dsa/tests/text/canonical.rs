@@ -3,6 +3,7 @@
 use crate::{fixtures, read};
 use chipless_dsa::Document;
 use chipless_dsa::graph::{Graph, Node};
+use chipless_dsa::syntax::Span;
 use chipless_model::Limits;
 use proptest::prelude::*;
 
@@ -12,7 +13,7 @@ fn format(text: &str) -> String {
 
 /// A graph without what depends on where things stand in the text, and on how old its form is.
 fn meaning(graph: &Graph) -> impl PartialEq + std::fmt::Debug {
-    let nodes: Vec<Node> = graph.nodes.iter().map(|node| Node { span: Default::default(), ..node.clone() }).collect();
+    let nodes: Vec<Node> = graph.nodes.iter().map(|node| Node { span: Span::default(), ..node.clone() }).collect();
     (
         graph.groups.clone(),
         nodes,

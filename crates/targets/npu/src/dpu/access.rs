@@ -86,8 +86,14 @@ impl Workload {
     /// Logical bytes that are swizzled as weights are.
     fn known_bytes(&self, start: u64, size: u64, known: Known<'_>) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
+        // Most tables come in one transfer: all of its rows at once, or else piece by piece.
+        let rows = self.weights.swizzle.rows(start, size);
+        let whole = known(rows.start, rows.end - rows.start);
         for (start, size) in self.weights.swizzle.pieces(start, size) {
-            bytes.extend(known(start, size)?);
+            match &whole {
+                Some(whole) => bytes.extend_from_slice(whole.get((start - rows.start) as usize..)?.get(..size as usize)?),
+                None => bytes.extend(known(start, size)?),
+            }
         }
         (bytes.len() as u64 == size).then_some(bytes)
     }

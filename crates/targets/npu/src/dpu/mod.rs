@@ -30,4 +30,5 @@ mod tests;
 pub use cost::DpuFigures;
 pub use execute::{Partial, TileMemory};
 pub use region::{Region, TILE_BYTES};
-pub use workload::{DecodeError, Workload};
+pub use registers::{Register, register};
+pub use workload::{DecodeError, OutputBox, Workload};

@@ -26,6 +26,9 @@ macro_rules! registers {
         impl $name {
             /// Bytes of the descriptor.
             pub(super) const BYTES: usize = $bytes;
+            /// Name, word, first bit and width of each field.
+            #[allow(dead_code, reason = "errors name no field of a halo region")]
+            const FIELDS: &[(&str, usize, u32, u32)] = &[$((stringify!($field), $offset, $bit, $width)),*];
 
             pub(super) fn decode(bytes: &[u8; Self::BYTES]) -> Self {
                 $name { $($field: field(bytes, $offset, $bit, $width),)* }
@@ -37,6 +40,35 @@ macro_rules! registers {
             }
         }
     };
+}
+
+/// Where a register field stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// In the variant, or else in the invariant.
+    pub in_variant: bool,
+    /// Byte of its 32-bit word in the descriptor.
+    pub offset: usize,
+    /// Its lowest bit.
+    pub bit: u32,
+    /// Its bits.
+    pub width: u32,
+}
+
+impl Register {
+    /// Its value in a descriptor.
+    pub fn value(self, descriptor: &[u8]) -> u32 {
+        field(descriptor, self.offset, self.bit, self.width)
+    }
+}
+
+/// The register field of a name.
+pub fn register(name: &str) -> Option<Register> {
+    let find = |fields: &[(&str, usize, u32, u32)], in_variant| {
+        let (_, offset, bit, width) = *fields.iter().find(|field| field.0 == name)?;
+        Some(Register { in_variant, offset, bit, width })
+    };
+    find(Invariant::FIELDS, false).or_else(|| find(Variant::FIELDS, true))
 }
 
 registers! {

@@ -36,6 +36,12 @@ impl Swizzle {
         Pieces { swizzle: self, address, left: size }
     }
 
+    /// A range that holds all pieces: whole rows, or the bytes themselves where addresses are left alone.
+    pub(super) fn rows(self, address: u64, size: u64) -> std::ops::Range<u64> {
+        let end = address.saturating_add(size);
+        if self.is_off() { address..end } else { address / ROW * ROW..end.div_ceil(ROW).saturating_mul(ROW) }
+    }
+
     /// `size` logical bytes from `address`: borrowed where they stand together, else gathered into `scratch`.
     /// `None` where they are not all inside the tile.
     pub(super) fn read<'a>(self, tile: &'a [u8], address: u64, size: u64, scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {

@@ -10,6 +10,7 @@ use super::swizzle::Swizzle;
 use super::weights::{Palette, Weights};
 use chipless_model::{ElementType, Kind};
 use std::fmt;
+use std::ops::Range;
 
 /// A register value that no DPU can execute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +45,9 @@ pub(super) enum Operation {
     /// `a · scale_a + b · scale_b`, with scales that are plain integers.
     Add { scale_a: u16, scale_b: u16 },
 }
+
+/// The outputs that a workload computes: x, y, z.
+pub type OutputBox = [Range<usize>; 3];
 
 /// One DPU task: a variant of an invariant on one tile.
 #[derive(Clone, Debug)]
@@ -147,6 +151,27 @@ impl Workload {
     /// Whether the sums stay in the DPU's accumulators, for its next workload to go on with, and nothing is written.
     pub fn is_continued(&self) -> bool {
         self.continued
+    }
+
+    /// Channels of a dense input that the DPU cannot walk, and what they should be a multiple of.
+    pub(crate) fn odd_channels(&self) -> Option<(usize, usize)> {
+        let multiple = (128 / self.input.format.bits() as usize).max(16);
+        let odd = self.input.pattern.is_none() && !self.input.size.z.is_multiple_of(multiple);
+        odd.then_some((self.input.size.z, multiple))
+    }
+
+    /// Tensors that are swizzled, and where in the tile they start.
+    pub(crate) fn swizzled_inputs(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let second = self.second.as_ref().map(|second| ("second operands", second));
+        let inputs = [("activations", &self.input)].into_iter().chain(second);
+        inputs.filter(|(_, tensor)| !tensor.swizzle.is_off()).map(|(name, tensor)| (name, tensor.base))
+    }
+
+    /// The outputs that it computes; `None` where it leaves sums for the next workload.
+    pub(crate) fn output_box(&self) -> Option<OutputBox> {
+        let range = |begin: usize, extent: usize| begin..begin + extent;
+        let Output { begin, extent, .. } = &self.output;
+        (!self.continued).then(|| [range(begin.x, extent.x), range(begin.y, extent.y), range(begin.z, extent.z)])
     }
 
     /// Whether each output channel has an entry in the weight table.

@@ -3,6 +3,7 @@
 use super::{Unit, rules};
 use crate::image::Image;
 use crate::inference::Inference;
+use crate::limits;
 use crate::raw::NO_BARRIER;
 use chipless_model::{Finding, Place};
 use std::mem::offset_of;
@@ -129,6 +130,7 @@ impl Control {
             if u32::from(physical) >= limit {
                 findings.push(rules::BARRIER_ID.at(place.clone(), format!("uses physical barrier {physical}; the program has {limit}")));
             }
+            findings.extend(limits::barrier(barrier.producers.get().into(), barrier.consumers.get().into(), &place));
             let first = barrier.work_item.get() as usize;
             self.barriers.push(VirtualBarrier {
                 producers: u32::from(barrier.producers.get()),

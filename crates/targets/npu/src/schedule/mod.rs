@@ -109,7 +109,7 @@ pub(crate) struct Configuration {
 }
 
 /// Bytes of a descriptor in the image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Slice {
     /// Section.
     pub(crate) section: usize,

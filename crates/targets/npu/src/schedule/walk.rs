@@ -10,6 +10,7 @@ use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dma::{self, Descriptor, Operation};
 use crate::image::Image;
+use crate::limits;
 use crate::raw::TaskKind;
 use chipless_model::{Finding, Limits, Place, Rule};
 use std::collections::VecDeque;
@@ -273,6 +274,9 @@ impl Walk<'_, '_> {
                 self.report(&rules::DMA_LENGTHS, self.place(bytes, &format!("descriptor {index}")), message);
             }
             None => self.report(&rules::DMA_LENGTHS, self.place(bytes, &format!("descriptor {index}")), "moves more than 2^64 bytes"),
+        }
+        if let Some(finding) = limits::transfer(&descriptor, self.image, &self.place(bytes, &format!("descriptor {index}"))) {
+            self.schedule.findings.push(finding);
         }
         let (link, waits, posts) = (descriptor.link, descriptor.waits, descriptor.posts);
         self.check_masks(bytes, waits | posts, &format!("descriptor {index}"));

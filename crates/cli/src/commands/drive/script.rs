@@ -1,0 +1,216 @@
+//! Scripts: the steps of a host, as YAML, JSON, or a step a line.
+
+use crate::failure::Failure;
+use crate::{files, npy};
+use chipless_spu::iospec::{Document, Vector, quantize};
+use chipless_spu::yaml::{self, Budget, Node, Value};
+use std::path::{Path, PathBuf};
+
+/// What the host does.
+pub(super) enum Step {
+    /// Vectors together, by name, with their values where the script gives them.
+    Write(Vec<(String, Option<Vec<i64>>)>),
+    /// Vectors of a sequence in its order.
+    WriteSequence(usize, Vec<Vec<i64>>),
+    /// Messages as they go over the bus.
+    WriteWords(Vec<u64>),
+    /// What is ready.
+    Read,
+    /// What is ready of a sequence.
+    ReadSequence(usize),
+    /// One mailbox.
+    ReadMailbox(i64),
+    /// The words that a device sent.
+    Receive(Vec<u64>),
+    /// Back to the start.
+    Reset,
+}
+
+/// How steps are understood.
+pub(super) struct Reader<'d> {
+    /// The script as messages name it.
+    pub(super) name: String,
+    /// Where its .npy files are.
+    pub(super) directory: PathBuf,
+    pub(super) document: &'d Document,
+    /// Whether values are reals that scale and zero point turn into integers.
+    pub(super) quantize: bool,
+}
+
+/// Nodes of a script that is read as a whole.
+const SCRIPT_BUDGET: Budget = Budget { nodes: 50_000_000, depth: 16 };
+
+impl Reader<'_> {
+    fn wrong(&self, node: &Node, expected: &str) -> Failure {
+        let place = if node.span.line > 0 { format!("{}: ", node.span) } else { String::new() };
+        Failure::unusable(&self.name, format_args!("{place}expected {expected}, found {}", node.describe()))
+    }
+
+    /// The steps of a script, each given to `then`. A script whose first line is a step by itself is read line by line.
+    pub(super) fn steps(&self, text: &str, then: &mut dyn FnMut(Step) -> Result<(), Failure>) -> Result<(), Failure> {
+        let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let first = lines().next().map(|(_, line)| line).unwrap_or_default();
+        let alone =
+            first.trim_start().starts_with('{') && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
+        if alone {
+            for (number, line) in lines() {
+                then(self.line(line, number + 1)?)?;
+            }
+            return Ok(());
+        }
+        let tree =
+            yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| Failure::unusable(&self.name, format_args!("{span}: {message}")))?;
+        let root = tree.root.unwrap_or(Node { value: Value::Null, span: yaml::Span::default() });
+        let Value::List(steps) = root.get("steps").unwrap_or(&root).value.clone() else {
+            return Err(self.wrong(&root, "a list of steps, or {steps: [...]}"));
+        };
+        steps.iter().try_for_each(|step| then(self.step(step)?))
+    }
+
+    /// A step that stands on a line of its own.
+    pub(super) fn line(&self, line: &str, number: usize) -> Result<Step, Failure> {
+        let located = |span: yaml::Span, message: String| {
+            Failure::unusable(&self.name, format_args!("line {number}, column {}: {message}", span.column))
+        };
+        let tree = yaml::read(line, SCRIPT_BUDGET).map_err(|(span, message)| located(span, message))?;
+        let mut root = tree.root.unwrap_or(Node { value: Value::Null, span: yaml::Span::default() });
+        root.span.line = number as u32;
+        self.step(&root)
+    }
+
+    fn step(&self, step: &Node) -> Result<Step, Failure> {
+        if let Value::Text(word) = &step.value {
+            match &**word {
+                "read" => return Ok(Step::Read),
+                "reset" => return Ok(Step::Reset),
+                _ => {}
+            }
+        }
+        let Value::Map(entries) = &step.value else { return Err(self.wrong(step, "a step: write, read or reset")) };
+        let [(verb, what)] = &entries[..] else { return Err(self.wrong(step, "a step with one of write, read and reset")) };
+        match verb.value.text() {
+            Some("write") => self.write(what),
+            Some("read") => self.read(what),
+            Some("reset") => Ok(Step::Reset),
+            _ => Err(self.wrong(verb, "write, read or reset")),
+        }
+    }
+
+    fn write(&self, what: &Node) -> Result<Step, Failure> {
+        match &what.value {
+            Value::Text(name) => Ok(Step::Write(vec![(name.clone(), None)])),
+            Value::List(names) => {
+                let name = |node: &Node| Ok((node.value.text().ok_or_else(|| self.wrong(node, "the name of an input"))?.to_owned(), None));
+                Ok(Step::Write(names.iter().map(name).collect::<Result<_, Failure>>()?))
+            }
+            Value::Map(entries) => {
+                if let Some(words) = what.get("words64").filter(|_| entries.len() == 1) {
+                    return Ok(Step::WriteWords(self.words(words)?));
+                }
+                if let (Some(id), Some(vectors), 2) = (what.get("sequence_id"), what.get("vectors"), entries.len()) {
+                    return self.write_sequence(id, vectors);
+                }
+                let vector = |(key, values): &(Node, Node)| Ok((key.label(), Some(self.values(values, self.vector(&key.label()))?)));
+                Ok(Step::Write(entries.iter().map(vector).collect::<Result<_, Failure>>()?))
+            }
+            _ => Err(self.wrong(what, "names of inputs, or names with values")),
+        }
+    }
+
+    fn write_sequence(&self, id: &Node, vectors: &Node) -> Result<Step, Failure> {
+        let id = self.number(id, "a sequence id")?;
+        let Value::List(items) = &vectors.value else { return Err(self.wrong(vectors, "a list of vectors")) };
+        let sequence = self.document.simple_sequences().nth(id);
+        let member = |index: usize| sequence.and_then(|s| s.inputs.get(index)).and_then(|m| self.vector(&m.key));
+        let values = items.iter().enumerate().map(|(index, node)| self.values(node, member(index)));
+        Ok(Step::WriteSequence(id, values.collect::<Result<_, _>>()?))
+    }
+
+    fn read(&self, what: &Node) -> Result<Step, Failure> {
+        if let Some(words) = what.get("words64") {
+            return Ok(Step::Receive(self.words(words)?));
+        }
+        if let Some(id) = what.get("sequence_id") {
+            return Ok(Step::ReadSequence(self.number(id, "a sequence id")?));
+        }
+        if let Some(mailbox) = what.get("mailbox") {
+            return Ok(Step::ReadMailbox(self.number(mailbox, "a mailbox")? as i64));
+        }
+        match what.value {
+            Value::Bool(true) | Value::Null => Ok(Step::Read),
+            _ => Err(self.wrong(what, "true, words64, sequence_id or mailbox")),
+        }
+    }
+
+    fn number(&self, node: &Node, what: &str) -> Result<usize, Failure> {
+        match node.value {
+            Value::Integer(value) => usize::try_from(value).map_err(|_| self.wrong(node, what)),
+            _ => Err(self.wrong(node, what)),
+        }
+    }
+
+    fn vector(&self, name: &str) -> Option<&Vector> {
+        self.document.inputs.iter().find(|v| v.varname == name || v.key == name)
+    }
+
+    fn words(&self, node: &Node) -> Result<Vec<u64>, Failure> {
+        let Value::List(items) = &node.value else { return Err(self.wrong(node, "a list of words of 64 bits in hexadecimal")) };
+        let word = |item: &Node| {
+            let digits = item.label();
+            let found = u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(&digits), 16);
+            found.map_err(|_| self.wrong(item, "a word of 64 bits in hexadecimal"))
+        };
+        items.iter().map(word).collect()
+    }
+
+    /// Integers of a list, of a single number, or of an .npy file.
+    fn values(&self, node: &Node, vector: Option<&Vector>) -> Result<Vec<i64>, Failure> {
+        let numbers = std::slice::from_ref(node);
+        let items = match &node.value {
+            Value::List(items) => items,
+            Value::Text(path) => return self.file(Path::new(path), vector),
+            _ => numbers,
+        };
+        if let (true, Some(vector)) = (self.quantize, vector) {
+            let real = |item: &Node| match item.value {
+                Value::Integer(value) => Ok(value as f64),
+                Value::Float(value) => Ok(value),
+                _ => json_exponent(item).ok_or_else(|| self.wrong(item, "a number")),
+            };
+            let reals = items.iter().map(real).collect::<Result<Vec<f64>, _>>()?;
+            return quantize(vector, &reals).map_err(|v| Failure::unusable(&self.name, v));
+        }
+        let integer = |item: &Node| {
+            let whole = match item.value {
+                Value::Integer(value) => i64::try_from(value).ok(),
+                Value::Float(value) => Some(value).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64),
+                _ => json_exponent(item).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64),
+            };
+            whole.ok_or_else(|| self.wrong(item, "an integer (--quantize takes reals)"))
+        };
+        items.iter().map(integer).collect()
+    }
+
+    fn file(&self, path: &Path, vector: Option<&Vector>) -> Result<Vec<i64>, Failure> {
+        let path = self.directory.join(path);
+        let said = |error: String| Failure::unusable(path.display(), error);
+        let bytes = files::open(&path).map_err(said)?;
+        let numbers = npy::numbers(&bytes).map_err(said)?;
+        let count = numbers.shape.iter().product::<u64>() as usize;
+        match vector.filter(|_| self.quantize) {
+            Some(vector) => quantize(vector, &numbers.reals(0, count).collect::<Vec<f64>>()).map_err(|v| said(v.to_string())),
+            None if numbers.is_integer() => Ok(numbers.integers(0, count).collect()),
+            None => Err(said("expected integers, found reals (--quantize takes them)".to_owned())),
+        }
+    }
+}
+
+fn is_step(node: &Node) -> bool {
+    ["write", "read", "reset"].iter().any(|verb| node.get(verb).is_some())
+}
+
+/// JSON writes 1e-5, which YAML 1.1 takes for text.
+fn json_exponent(node: &Node) -> Option<f64> {
+    let text = node.value.text()?;
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '-').then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,104 @@
+//! A run that keeps to an IOSpec: which inputs must be given, and what they may hold.
+
+use super::inputs::Given;
+use crate::commands::drive::open;
+use crate::failure::Failure;
+use chipless_model::{ElementType, Kind, Port, Program};
+use chipless_spu::iospec::{Document, RuleSet, SequenceKind, Vector};
+use std::path::Path;
+
+/// A contract and the program that it is for.
+pub(super) struct Contract {
+    name: String,
+    document: Document,
+}
+
+impl Contract {
+    /// Opens an IOSpec for a program.
+    ///
+    /// The contract must have one simple sequence with outputs, besides latched ones: that is what one run is.
+    pub(super) fn open(path: &Path, program: &Program<'_>) -> Result<Contract, Failure> {
+        let contract = Contract { name: path.display().to_string(), document: open(path, RuleSet::Spec)? };
+        let document = &contract.document;
+        let with_outputs: Vec<_> = document.sequences.iter().filter(|s| !s.is_latched()).collect();
+        if with_outputs.len() != 1 || with_outputs[0].kind == SequenceKind::Complex {
+            let found = format!("{} (chipless drive takes them)", with_outputs.len());
+            return Err(contract.says(format_args!("expected one simple sequence with outputs for a run, found {found}")));
+        }
+        contract.matches(&document.inputs, &program.interface.inputs, "input")?;
+        contract.matches(&document.outputs, &program.interface.outputs, "output")?;
+        if let Some(port) = program.interface.inputs.iter().find(|p| contract.vector(&p.name).is_none()) {
+            return Err(contract.says(format_args!("expected the program's input \"{}\", found none", port.name)));
+        }
+        Ok(contract)
+    }
+
+    fn says(&self, text: impl std::fmt::Display) -> Failure {
+        Failure::wrong(&self.name, text)
+    }
+
+    fn vector(&self, name: &str) -> Option<&Vector> {
+        self.document.inputs.iter().find(|v| v.varname == name)
+    }
+
+    fn matches(&self, vectors: &[Vector], ports: &[Port], side: &str) -> Result<(), Failure> {
+        for vector in vectors {
+            let name = &vector.varname;
+            let Some(port) = ports.iter().find(|p| p.name == *name) else {
+                let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+                let hint = crate::suggest::hint(name, names.iter().copied());
+                return Err(self.says(format_args!("expected an {side} of the program ({}), found \"{name}\"{hint}", names.join(", "))));
+            };
+            let elements: u128 = port.shape.iter().map(|n| u128::from(*n)).product();
+            if vector.length as i128 != elements as i128 {
+                return Err(
+                    self.says(format_args!("expected {elements} elements of \"{name}\" as the program has them, found {}", vector.length))
+                );
+            }
+            let bits = port.element.bits();
+            if vector.precision != bits as i64 && vector.element() != port.element {
+                return Err(
+                    self.says(format_args!("expected {bits} bits of \"{name}\" as the program has them, found {}", vector.precision))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Inputs that are zero unless they are given: latched ones. Every other one must be given.
+    pub(super) fn zeros(&self, program: &Program<'_>, given: &[Given]) -> Result<Vec<usize>, Failure> {
+        let lacking = (0..program.interface.inputs.len()).filter(|port| !given.iter().any(|g| g.port == *port));
+        let mut zeros = Vec::new();
+        for port in lacking {
+            let name = &program.interface.inputs[port].name;
+            let latched = self.vector(name).is_some_and(|v| self.document.is_latched(&v.key));
+            if !latched {
+                let sequence = self.document.sequences.iter().find(|s| !s.is_latched()).map_or("", |s| &*s.name);
+                let text = format_args!(
+                    "kSpuSequenceError: expected \"{name}\", which {sequence} takes before its outputs come (--input {name}=FILE.npy)"
+                );
+                return Err(self.says(text));
+            }
+            zeros.push(port);
+        }
+        Ok(zeros)
+    }
+
+    /// Refuses integers beyond the precision of their vector.
+    pub(super) fn in_range(&self, port: &Port, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(range) = self.vector(&port.name).and_then(Vector::range) else { return Ok(()) };
+        if port.element.kind() != Kind::Signed || port.element != ElementType::Int32 || *range.end() >= i64::from(i32::MAX) {
+            return Ok(());
+        }
+        let values = bytes.as_chunks::<4>().0.iter().map(|b| i64::from(i32::from_le_bytes(*b)));
+        match values.enumerate().find(|(_, v)| !range.contains(v)) {
+            Some((at, value)) => Err(self.says(format_args!(
+                "expected integers of {} to {} for \"{}\", found {value} at element {at}",
+                range.start(),
+                range.end(),
+                port.name
+            ))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Many steps in one run: inputs with a dimension of time in front, a row for each step. Rows are read and written as they
+//! come, so a run takes as much memory for a million steps as for one.
+
+use super::contract::Contract;
+use super::inputs::Given;
+use crate::failure::Failure;
+use crate::files::Names;
+use crate::npy;
+use chipless_model::{Fault, Program, Storage};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Inputs that have a row for each step.
+pub(super) struct Steps<'g> {
+    /// How many.
+    pub(super) count: u64,
+    inputs: Vec<(usize, Cow<'g, [u8]>)>,
+}
+
+impl<'g> Steps<'g> {
+    /// The inputs with a dimension of time, if there are any. Those of other targets never have one.
+    pub(super) fn of(program: &Program<'_>, given: &'g [Given]) -> Result<Option<Steps<'g>>, Failure> {
+        if program.target != "spu" {
+            return Ok(None);
+        }
+        let mut found: Option<(u64, &str)> = None;
+        let mut inputs = Vec::new();
+        for Given { port, path, bytes } in given {
+            let refused = |error: String| Failure::unusable(path, error);
+            let declared = &program.interface.inputs[*port];
+            let shape = npy::numbers(bytes).map_err(refused)?.shape;
+            let Some((count, _)) = shape.split_first().filter(|(_, row)| **row == *declared.shape) else { continue };
+            if let Some((other, first)) = found.filter(|(other, _)| other != count) {
+                return Err(Failure::unusable(path, format_args!("expected {other} steps as in {first}, found {count}")));
+            }
+            found = Some((*count, path));
+            let data = npy::read(bytes, declared.element, &shape).map_err(refused)?;
+            inputs.push((*port, data));
+        }
+        Ok(found.map(|(count, _)| Steps { count, inputs }))
+    }
+
+    /// Whether an input has rows.
+    pub(super) fn has(&self, port: usize) -> bool {
+        self.inputs.iter().any(|(p, _)| *p == port)
+    }
+
+    /// Runs every step. The bytes of the last one stay in storage.
+    pub(super) fn run(
+        &self,
+        program_path: &str,
+        program: &Program<'_>,
+        storage: &mut Storage<'_>,
+        contract: Option<&Contract>,
+        directory: Option<&Path>,
+    ) -> Result<Vec<PathBuf>, Failure> {
+        let mut outputs = Vec::new();
+        let mut names = Names::default();
+        for port in &program.interface.outputs {
+            let Some(directory) = directory else { continue };
+            let path = names.npy(directory, &port.name);
+            let shape: Vec<u64> = std::iter::once(self.count).chain(port.shape.iter().copied()).collect();
+            let cannot = |error: std::io::Error| Failure::unusable(path.display(), format_args!("cannot be written: {error}"));
+            let mut file = BufWriter::new(File::create(&path).map_err(cannot)?);
+            let header = npy::write_header(port.element, &shape).map_err(|error| Failure::unusable(path.display(), error))?;
+            file.write_all(&header).map_err(cannot)?;
+            outputs.push((path, file));
+        }
+        for step in 0..self.count as usize {
+            for (port, rows) in &self.inputs {
+                let declared = &program.interface.inputs[*port];
+                let size = declared.bytes().unwrap_or_default() as usize;
+                let row = &rows[step * size..(step + 1) * size];
+                if let Some(contract) = contract {
+                    contract.in_range(declared, row)?;
+                }
+                storage.bytes_mut(declared.buffer)[..size].copy_from_slice(row);
+            }
+            for task in program.tasks.indices() {
+                program.kernel(task).execute(storage).map_err(|fault| faulted(program_path, program, task, step, &fault))?;
+            }
+            for ((path, file), port) in outputs.iter_mut().zip(&program.interface.outputs) {
+                let size = port.bytes().unwrap_or_default() as usize;
+                let written = file.write_all(&storage.bytes(port.buffer)[..size]);
+                written.map_err(|error| Failure::unusable(path.display(), format_args!("cannot be written: {error}")))?;
+            }
+        }
+        for (path, file) in &mut outputs {
+            file.flush().map_err(|error| Failure::unusable(path.display(), format_args!("cannot be written: {error}")))?;
+        }
+        Ok(outputs.into_iter().map(|(path, _)| path).collect())
+    }
+}
+
+fn faulted(path: &str, program: &Program<'_>, task: chipless_model::TaskId, step: usize, fault: &Fault) -> Failure {
+    Failure::wrong(path, format_args!("step {step}, {}: {fault}", program.task_name(task)))
+}

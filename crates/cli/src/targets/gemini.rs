@@ -1,0 +1,189 @@
+//! Schedules of the Gemini family.
+
+use super::Weights;
+use super::{Consumer, Document, Lowering, Picture, Reader, Source};
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::npy;
+use chipless_gemini::{Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
+use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
+use chipless_sim::{Timeline, TimingOnly};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A schedule that was read, and the options under which it is looked at.
+struct Opened<'f, 'o> {
+    document: chipless_gemini::Document<'f>,
+    lowering: &'o Lowering,
+    findings: OnceCell<Vec<Finding>>,
+    /// First and last tile of each workload, once it was lowered.
+    tiles: OnceCell<Vec<[TaskId; 2]>>,
+}
+
+pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) -> Result<(), Vec<Finding>> {
+    if FileKind::of(source.bytes) == Some(FileKind::Assembly) {
+        let bytes = chipless_gemini::unzip(source.bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
+        let assembly = Assembly::read(&bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
+        let findings = assembly.findings();
+        then(&OpenedAssembly { assembly, findings });
+        return Ok(());
+    }
+    let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
+    then(&Opened { document, lowering, findings: OnceCell::new(), tiles: OnceCell::new() });
+    Ok(())
+}
+
+/// Reads the front-end file that an option names.
+pub(super) fn network(path: &Path, limits: &Limits) -> Result<Network, Failure> {
+    let bytes = files::open(path).map_err(|error| Failure::unusable(path.display(), error))?;
+    let unpacked = chipless_gemini::unzip(&bytes, limits);
+    let network = unpacked.and_then(|bytes| Network::read(&bytes, limits));
+    network.map_err(|finding| Failure::Said(Exit::Unusable, format!("{}: {finding}", path.display())))
+}
+
+impl Document for Opened<'_, '_> {
+    fn info(&self) -> Info {
+        self.document.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.document.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        let Lowering { network, batch, limits, .. } = self.lowering;
+        self.findings.get_or_init(|| self.document.findings(network.as_ref(), *batch, limits))
+    }
+
+    fn convert(&self) -> Result<String, Vec<Finding>> {
+        Ok(self.document.schedule.clone().convert(self.lowering.network.as_ref()).write())
+    }
+
+    fn facts(&self, lowering: &Lowering, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        let (Some(tiles), Some(machine)) = (self.tiles.get(), self.machine(lowering)?) else { return Ok(Vec::new()) };
+        let schedule = &self.document.schedule;
+        let mut facts = replay::facts(schedule, program, tiles, timeline, &machine);
+        if let Some((_, trace)) = &lowering.trace {
+            facts.push(replay::compare(schedule, tiles, timeline, &machine, Some(trace)));
+        }
+        Ok(facts)
+    }
+
+    fn pictures(&self, lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
+        let Some(machine) = self.machine(lowering)? else { return Ok(Err(Vec::new())) };
+        let mut timeline = None;
+        let lowered = self.lower(lowering, &mut |program, _| timeline = Some(chipless_sim::run(program, &mut TimingOnly).timeline))?;
+        Ok(lowered.map(|()| {
+            let (Some(tiles), Some(timeline)) = (self.tiles.get(), timeline) else { return Vec::new() };
+            let drawn = chipless_gemini::pictures::pictures(&self.document.schedule, tiles, &timeline, &machine);
+            drawn.into_iter().map(|p| Picture { name: p.name, title: p.title, svg: p.svg, text: p.text }).collect()
+        }))
+    }
+
+    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+        let Some(machine) = self.machine(lowering)? else { return Ok(Err(Vec::new())) };
+        let weights = match &lowering.weights {
+            Weights::None => None,
+            Weights::Seeded(seed) => Some(WeightData::Seeded(*seed)),
+            Weights::Given(arrays) => Some(WeightData::Given(arrays)),
+        };
+        let data = Data { network: lowering.network.as_ref(), weights };
+        let lowered = chipless_gemini::lower(&self.document.schedule, &data, &machine, &lowering.limits);
+        Ok(match lowered {
+            Ok(mut lowered) => {
+                if let (Weights::Seeded(seed), Some(_)) = (&lowering.weights, &lowering.network) {
+                    lowered.notes.push(format!("weights are random (seed {seed}); --weights DIR gives real ones"));
+                }
+                // A document is lowered once for each run.
+                let _ = self.tiles.set(lowered.workloads);
+                then(&lowered.program, lowered.notes);
+                Ok(())
+            }
+            Err(finding) => Err(vec![*finding]),
+        })
+    }
+}
+
+impl Opened<'_, '_> {
+    /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
+    fn machine(&self, lowering: &Lowering) -> Result<Option<Machine>, Failure> {
+        let given = lowering.machine(Machine::parse)?;
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        Ok(given.or_else(|| {
+            let mut machine = Machine::named(if is_spec { "spec" } else { "set" })?;
+            if let Some(gibibytes) = self.document.name.dram_bandwidth.filter(|_| is_spec) {
+                machine.dram.bytes_per_second = f64::from(gibibytes) * f64::from(1 << 30);
+            }
+            Some(machine)
+        }))
+    }
+}
+
+/// Reads the arrays of a network: for each layer with weights the files that the front-end file names, or `LAYER_weight.npy`,
+/// `LAYER_k.npy` and `LAYER_b.npy`.
+pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<String, Arrays>, Failure> {
+    let mut all = HashMap::new();
+    for (name, layer) in network.scheduled().filter(|(_, l)| matches!(l.operation.as_str(), "conv2d" | "conv2d_group" | "dense")) {
+        let file = |roles: &[&str], role: &str| {
+            let named = roles.iter().find_map(|role| layer.file_list.get(*role));
+            let candidates = [named.map(|n| directory.join(n)), Some(directory.join(format!("{name}_{role}.npy")))];
+            candidates.into_iter().flatten().find(|path| path.is_file())
+        };
+        let array = |path: Option<PathBuf>| match path {
+            Some(path) => {
+                let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
+                npy::reals(&bytes).map_err(|error| Failure::unusable(path.display(), error))
+            }
+            None => Ok(Vec::new()),
+        };
+        let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
+            return Err(Failure::unusable(
+                directory.display(),
+                format_args!("expected the weights of layer \"{name}\", {name}_weight.npy, found none"),
+            ));
+        };
+        all.insert(name.to_owned(), Arrays { weight: array(Some(weight))?, k: array(file(&["k"], "k"))?, b: array(file(&["b"], "b"))? });
+    }
+    Ok(all)
+}
+
+/// Reads a trace.
+pub(super) fn trace(path: &Path) -> Result<replay::Trace, Failure> {
+    let bytes = files::open(path).map_err(|error| Failure::unusable(path.display(), error))?;
+    let limits = Limits::default();
+    let assembly = chipless_gemini::unzip(&bytes, &limits).and_then(|bytes| Assembly::read(&bytes, &limits));
+    let assembly = assembly.map_err(|finding| Failure::unusable(path.display(), finding))?;
+    assembly.trace().ok_or_else(|| Failure::unusable(path.display(), "expected a trace, found assembly without times"))
+}
+
+/// Assembly of a core, or a trace.
+struct OpenedAssembly {
+    assembly: Assembly,
+    findings: Vec<Finding>,
+}
+
+impl Document for OpenedAssembly {
+    fn info(&self) -> Info {
+        self.assembly.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.assembly.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+        let given = lowering.machine(Machine::parse)?;
+        let Some(machine) = given.or_else(|| Machine::named("spec")) else { return Ok(Err(Vec::new())) };
+        let mut notes = Vec::new();
+        if !self.assembly.is_trace() {
+            notes.push("assembly has no times: compute instructions are estimated from their tiles".to_owned());
+        }
+        then(&self.assembly.lower(&machine), notes);
+        Ok(Ok(()))
+    }
+}

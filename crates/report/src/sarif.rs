@@ -1,0 +1,249 @@
+//! Findings as SARIF 2.1.0, for code-scanning services and editors.
+//!
+//! Places in texts are lines and columns, places in binaries are byte offsets; tasks and queues are logical locations. What a rule
+//! means and how to mend it is its help.
+
+use crate::findings::Checked;
+use crate::text::Texts;
+use chipless_model::{Finding, Place, Rule, Severity};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// A SARIF log of one run over several files.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Log {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [Run; 1],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    tool: Tool,
+    invocations: [Invocation; 1],
+    artifacts: Vec<Artifact>,
+    results: Vec<Outcome>,
+    column_kind: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct Tool {
+    driver: Driver,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Driver {
+    name: &'static str,
+    semantic_version: &'static str,
+    information_uri: &'static str,
+    rules: Vec<Descriptor>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Descriptor {
+    id: &'static str,
+    short_description: Message,
+    full_description: Message,
+    help: Message,
+    default_configuration: Configuration,
+}
+
+#[derive(Debug, Serialize)]
+struct Configuration {
+    level: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Invocation {
+    /// Whether every file could be checked.
+    execution_successful: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Message {
+    text: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Artifact {
+    location: ArtifactLocation,
+    length: i64,
+    roles: [&'static str; 1],
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct ArtifactLocation {
+    uri: String,
+    index: i64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    rule_id: &'static str,
+    rule_index: usize,
+    level: &'static str,
+    message: Message,
+    locations: [Location; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related_locations: Vec<Location>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_field_names, reason = "names of the standard")]
+struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<usize>,
+    physical_location: PhysicalLocation,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logical_locations: Vec<LogicalLocation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Message>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: ArtifactLocation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Region>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Region {
+    #[serde(rename_all = "camelCase")]
+    Text { start_line: usize, start_column: usize, end_line: usize, end_column: usize },
+    #[serde(rename_all = "camelCase")]
+    Binary { byte_offset: i64, byte_length: i64 },
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LogicalLocation {
+    name: String,
+    fully_qualified_name: String,
+}
+
+/// The log of checked files. `complete` says whether every file could be checked.
+pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> Log {
+    let (mut artifacts, mut results, mut rules) = (Vec::new(), Vec::new(), Vec::<&'static Rule>::new());
+    for (index, file) in files.into_iter().enumerate() {
+        let location = ArtifactLocation { uri: uri(file.path), index: index as i64 };
+        let texts = Texts::new(&file);
+        for finding in file.findings {
+            let rule_index = rules.iter().position(|rule| rule.code == finding.rule.code).unwrap_or_else(|| {
+                rules.push(finding.rule);
+                rules.len() - 1
+            });
+            results.push(outcome(finding, rule_index, &location, &file, &texts));
+        }
+        artifacts.push(Artifact { location, length: file.bytes.len() as i64, roles: ["analysisTarget"] });
+    }
+    let driver = Driver {
+        name: "chipless",
+        semantic_version: env!("CARGO_PKG_VERSION"),
+        information_uri: env!("CARGO_PKG_REPOSITORY"),
+        rules: rules.into_iter().map(descriptor).collect(),
+    };
+    let invocations = [Invocation { execution_successful: complete }];
+    let run = Run { tool: Tool { driver }, invocations, artifacts, results, column_kind: "unicodeCodePoints" };
+    Log { schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] }
+}
+
+fn descriptor(rule: &'static Rule) -> Descriptor {
+    let message = |text: &str| Message { text: text.to_owned() };
+    let explanation = if rule.explanation.is_empty() { rule.summary } else { rule.explanation };
+    let mut help = explanation.to_owned();
+    for (title, text) in [("How to mend it", rule.remedy), ("Source", rule.source)] {
+        if !text.is_empty() {
+            let _ = write!(help, "\n\n{title}: {text}");
+        }
+    }
+    Descriptor {
+        id: rule.code,
+        short_description: message(rule.summary),
+        full_description: message(explanation),
+        help: Message { text: help },
+        default_configuration: Configuration { level: level(rule.severity) },
+    }
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
+
+fn outcome(finding: &Finding, rule_index: usize, artifact: &ArtifactLocation, file: &Checked<'_>, texts: &Texts<'_>) -> Outcome {
+    let mut message = finding.message.clone();
+    if let Some(hint) = &finding.hint {
+        let _ = write!(message, "\nHelp: {hint}");
+    }
+    let related = finding.related.iter().enumerate();
+    Outcome {
+        rule_id: finding.rule.code,
+        rule_index,
+        level: level(finding.severity),
+        message: Message { text: message },
+        locations: [location(&finding.place, artifact, file, texts)],
+        related_locations: related
+            .map(|(index, (place, role))| Location {
+                id: Some(index + 1),
+                message: Some(Message { text: role.clone() }),
+                ..location(place, artifact, file, texts)
+            })
+            .collect(),
+    }
+}
+
+fn location(place: &Place, artifact: &ArtifactLocation, file: &Checked<'_>, texts: &Texts<'_>) -> Location {
+    // A region counts in the file; what is packed into it is told by its logical location.
+    let is_packed = file.parts.iter().any(|(name, _)| *name == place.part);
+    let text = || {
+        texts.region(place).map(|region| Region::Text {
+            start_line: region.start.0,
+            start_column: region.start.1,
+            end_line: region.end.0,
+            end_column: region.end.1,
+        })
+    };
+    let binary = || {
+        let (offset, size) = (i64::try_from(place.offset?).ok()?, i64::try_from(place.size).ok()?);
+        Some(Region::Binary { byte_offset: offset, byte_length: size })
+    };
+    let region = if is_packed { None } else { text().or_else(binary) };
+    let name = if place.item.is_empty() { &*place.part } else { &*place.item };
+    let logical = LogicalLocation {
+        name: name.to_owned(),
+        fully_qualified_name: [&*place.part, &*place.item].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("/"),
+    };
+    Location {
+        id: None,
+        physical_location: PhysicalLocation { artifact_location: artifact.clone(), region },
+        logical_locations: if name.is_empty() { Vec::new() } else { vec![logical] },
+        message: None,
+    }
+}
+
+/// A path as a URI reference: relative ones stay relative, everything but unreserved characters is escaped.
+fn uri(path: &str) -> String {
+    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "" });
+    for byte in path.replace('\\', "/").bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            let _ = write!(uri, "%{byte:02X}");
+        }
+    }
+    uri
+}

@@ -1,0 +1,264 @@
+//! Places in text files: lines and columns, and the picture of a finding with the lines that it is about.
+
+use crate::findings::Checked;
+use crate::style::{Paint, clean};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use chipless_model::{Finding, Place, Severity};
+use std::ops::Range;
+
+/// Bytes of lines that a picture shows; a place in longer ones is named and not shown.
+const SHOWN: usize = 8 << 10;
+
+/// Characters of a picture.
+const WIDTH: usize = 140;
+
+/// A text file and where its lines begin.
+#[derive(Clone, Debug)]
+pub(crate) struct Text<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+/// From one character to before another; lines and columns count from 1, columns in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub(crate) start: (usize, usize),
+    pub(crate) end: (usize, usize),
+}
+
+impl<'a> Text<'a> {
+    /// The bytes as text; `None` where they are none.
+    pub(crate) fn of(bytes: &'a [u8]) -> Option<Text<'a>> {
+        if bytes.is_empty() || bytes.iter().take(1024).any(|byte| *byte == 0) {
+            return None;
+        }
+        let text = std::str::from_utf8(bytes).ok()?;
+        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Some(Text { text, starts })
+    }
+
+    /// The bytes of a place; a place of no size is the word that begins there.
+    pub(crate) fn range(&self, place: &Place) -> Option<Range<usize>> {
+        let start = match (place.offset, place.position) {
+            (Some(offset), _) => usize::try_from(offset).ok()?,
+            (None, Some((line, column))) => {
+                let line = self.line((line as usize).checked_sub(1)?)?;
+                let column = (column as usize).saturating_sub(1);
+                line.start + self.text[line.clone()].char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+            }
+            (None, None) => return None,
+        };
+        let start = self.boundary(start)?;
+        let rest = &self.text[start..];
+        let size = match usize::try_from(place.size).ok()? {
+            0 => {
+                let word = rest.find(|c: char| !(c.is_alphanumeric() || "_.-".contains(c))).unwrap_or(rest.len());
+                if word > 0 { word } else { rest.chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8) }
+            }
+            size => size.min(rest.len()),
+        };
+        Some(start..self.boundary(start + size)?)
+    }
+
+    /// Lines and columns of a place.
+    pub(crate) fn region(&self, place: &Place) -> Option<Region> {
+        let Range { start, end } = self.range(place)?;
+        Some(Region { start: self.position(start), end: self.position(end) })
+    }
+
+    /// The last character boundary up to here.
+    fn boundary(&self, at: usize) -> Option<usize> {
+        (at <= self.text.len()).then(|| (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0))
+    }
+
+    fn position(&self, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
+        let start = self.starts.get(line).copied().unwrap_or(0);
+        // Columns of lines that no editor shows are not counted character by character.
+        let column = if at - start > SHOWN { at - start } else { self.text[start..at].chars().count() };
+        (line + 1, column + 1)
+    }
+
+    /// The bytes of a line, counted from 0, without its end.
+    fn line(&self, index: usize) -> Option<Range<usize>> {
+        let start = *self.starts.get(index)?;
+        let end = self.starts.get(index + 1).map_or(self.text.len(), |next| next - 1);
+        Some(start..end)
+    }
+
+    /// The lines around a range, from the first byte of the first; `None` where they are too long to be shown.
+    fn window(&self, range: &Range<usize>) -> Option<(usize, Range<usize>)> {
+        let (first, last) = (self.position(range.start).0 - 1, self.position(range.end).0 - 1);
+        let window = self.line(first)?.start..self.line(last)?.end.max(range.end);
+        (window.len() <= SHOWN).then_some((first + 1, window))
+    }
+}
+
+/// The texts among a file and its packed parts.
+#[derive(Debug)]
+pub(crate) struct Texts<'a> {
+    path: &'a str,
+    file: Option<Text<'a>>,
+    parts: Vec<(&'a str, Option<Text<'a>>)>,
+}
+
+/// A place with the lines to be shown.
+struct Excerpt<'t> {
+    text: &'t str,
+    path: String,
+    /// Line of the first byte.
+    line: usize,
+    span: Range<usize>,
+}
+
+impl<'a> Texts<'a> {
+    pub(crate) fn new(checked: &Checked<'a>) -> Texts<'a> {
+        let parts = checked.parts.iter().map(|(name, bytes)| (&**name, Text::of(bytes))).collect();
+        Texts { path: checked.path, file: Text::of(checked.bytes), parts }
+    }
+
+    /// The text that a place stands in, and its name.
+    fn of(&self, place: &Place) -> Option<(&Text<'a>, String)> {
+        match self.parts.iter().find(|(name, _)| *name == place.part) {
+            Some((name, text)) => Some((text.as_ref()?, format!("{}:{name}", self.path))),
+            None => Some((self.file.as_ref()?, self.path.to_owned())),
+        }
+    }
+
+    /// Lines and columns of a place.
+    pub(crate) fn region(&self, place: &Place) -> Option<Region> {
+        self.of(place)?.0.region(place)
+    }
+
+    fn excerpt(&self, place: &Place) -> Option<Excerpt<'_>> {
+        let (text, path) = self.of(place)?;
+        let range = text.range(place)?;
+        let (line, window) = text.window(&range)?;
+        let span = range.start - window.start..range.end - window.start;
+        Some(Excerpt { text: &text.text[window], path: clean(&path).into_owned(), line, span })
+    }
+
+    /// What a place is called besides its lines.
+    fn name(&self, place: &Place) -> String {
+        let is_path = self.parts.iter().any(|(name, _)| *name == place.part);
+        match (place.part.is_empty() || is_path, place.item.is_empty()) {
+            (false, false) => format!("{}, {}", place.part, place.item),
+            (false, true) => place.part.to_string(),
+            (true, _) => place.item.clone(),
+        }
+    }
+
+    /// A finding with the lines that it is about; `None` where its place is in no text or cannot be shown.
+    pub(crate) fn picture(&self, finding: &Finding, help: &str, paint: Paint) -> Option<String> {
+        let level = match finding.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let snippet = |kind: AnnotationKind, excerpt: Excerpt<'_>, label: String| {
+            let annotation = kind.span(excerpt.span).label((!label.is_empty()).then_some(label));
+            Snippet::source(excerpt.text.to_owned()).line_start(excerpt.line).path(excerpt.path).annotation(annotation)
+        };
+        let message = clean(&finding.message);
+        let label = clean(&self.name(&finding.place)).into_owned();
+        let primary = snippet(AnnotationKind::Primary, self.excerpt(&finding.place)?, label);
+        let mut group: Group<'_> = level.primary_title(message.as_ref()).id(finding.rule.code).element(primary);
+        for (place, role) in &finding.related {
+            let excerpt = self.excerpt(place);
+            let name = if excerpt.is_some() { self.name(place) } else { place.to_string() };
+            let label = if name.is_empty() { role.clone() } else { format!("{name}: {role}") };
+            let label = clean(&label).into_owned();
+            group = match excerpt {
+                Some(excerpt) => group.element(snippet(AnnotationKind::Context, excerpt, label)),
+                None => group.element(Level::NOTE.message(label)),
+            };
+        }
+        if !help.is_empty() {
+            group = group.element(Level::HELP.message(clean(help).into_owned()));
+        }
+        let renderer = if paint.colour { Renderer::styled() } else { Renderer::plain() };
+        Some(renderer.term_width(WIDTH).render(&[group]) + "\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::Rule;
+
+    const FILE: &str = "inputs:\n  - name: größe\n    depth: 9\n  - {name: b}\n";
+
+    static DEPTH: Rule = Rule {
+        code: "depth-beyond-tile",
+        severity: Severity::Error,
+        summary: "a buffer is deeper than its tile",
+        explanation: "",
+        remedy: "make it smaller",
+        source: "",
+    };
+
+    fn texts(text: &str) -> Texts<'_> {
+        Texts::new(&Checked { path: "a.yaml", target: None, bytes: text.as_bytes(), parts: &[], findings: &[] })
+    }
+
+    #[test]
+    fn lines_of_a_text_are_shown() {
+        let texts = texts(FILE);
+        let at = FILE.find('9').expect("there") as u64;
+        let finding = DEPTH
+            .at(Place::bytes(at, 1).at("inputs[0]"), "expected a depth of at most 8, found 9")
+            .with(Place::line(2, 11), "the buffer")
+            .with(Place::file().in_part("tile.toml"), "its tile has 8");
+        insta::assert_snapshot!(texts.picture(&finding, "make it smaller", Paint::PLAIN).expect("a picture"), @r"
+        error[depth-beyond-tile]: expected a depth of at most 8, found 9
+         --> a.yaml:3:12
+          |
+        3 |     depth: 9
+          |            ^ inputs[0]
+          |
+         ::: a.yaml:2:11
+          |
+        2 |   - name: größe
+          |           ----- the buffer
+          |
+          = note: tile.toml: its tile has 8
+          = help: make it smaller
+        ");
+    }
+
+    #[test]
+    fn packed_parts_have_lines_of_their_own() {
+        let parts = [("def.json".to_owned(), b"{\n  \"queues\": 99\n}".to_vec())];
+        let checked = Checked { path: "a.neff", target: None, bytes: &[0, 1], parts: &parts, findings: &[] };
+        let finding = DEPTH.at(Place { position: Some((2, 13)), ..Place::file() }.in_part("def.json").at("/queues"), "too many");
+        insta::assert_snapshot!(Texts::new(&checked).picture(&finding, "", Paint::PLAIN).expect("a picture"), @r#"
+        error[depth-beyond-tile]: too many
+         --> a.neff:def.json:2:13
+          |
+        2 |   "queues": 99
+          |             ^^ /queues
+        "#);
+    }
+
+    #[test]
+    fn places_have_lines_and_columns() {
+        let text = Text::of(FILE.as_bytes()).expect("a text");
+        let region = |place: Place| text.region(&place).map(|r| (r.start, r.end));
+        assert_eq!(region(Place::line(2, 11)), Some(((2, 11), (2, 16))), "the word, in characters");
+        assert_eq!(region(Place::bytes(0, 9)), Some(((1, 1), (2, 2))));
+        assert_eq!(region(Place::bytes(FILE.len() as u64, 4)), Some(((5, 1), (5, 1))));
+        assert_eq!(region(Place::bytes(FILE.len() as u64 + 1, 4)), None);
+        assert_eq!(region(Place::line(99, 1)), None);
+        assert_eq!(region(Place::file()), None);
+        assert!(Text::of(b"\x7fELF\0").is_none() && Text::of(&[0xff, 0xfe]).is_none());
+    }
+
+    #[test]
+    fn endless_lines_are_named_and_not_shown() {
+        let long = format!("[{}]", "1,".repeat(1 << 20));
+        let texts = texts(&long);
+        let finding = DEPTH.at(Place::bytes(1 << 20, 1), "too deep");
+        assert_eq!(texts.picture(&finding, "", Paint::PLAIN), None);
+        assert_eq!(texts.region(&finding.place).map(|r| r.start), Some((1, (1 << 20) + 1)));
+    }
+}

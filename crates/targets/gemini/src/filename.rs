@@ -1,0 +1,47 @@
+//! What the name of a file says.
+
+/// Facts that front ends and schedulers write into file names: `…_b4_c1_bw16_…`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NameFacts {
+    /// Batch.
+    pub batch: Option<u32>,
+    /// Cores.
+    pub cores: Option<u32>,
+    /// DRAM bandwidth, GB/s.
+    pub dram_bandwidth: Option<u32>,
+}
+
+impl NameFacts {
+    /// Reads a file name; parts of a path before the last are ignored.
+    pub fn parse(path: &str) -> NameFacts {
+        let mut facts = NameFacts::default();
+        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        for part in name.split(['_', '.', '-']) {
+            let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
+            let Ok(number) = digits.parse::<u32>() else { continue };
+            let slot = match part.strip_suffix(digits) {
+                Some("b") => &mut facts.batch,
+                Some("c") => &mut facts.cores,
+                Some("bw") => &mut facts.dram_bandwidth,
+                _ => continue,
+            };
+            // The last one counts: a model may have a name of this form, too.
+            *slot = (number > 0).then_some(number).or(*slot);
+        }
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_schedulers_are_understood() {
+        let facts = |batch, cores, dram_bandwidth| NameFacts { batch, cores, dram_bandwidth };
+        assert_eq!(NameFacts::parse("a_b9/int8_net.onnx.sim_b4_c1_bw16_stschedule.json"), facts(Some(4), Some(1), Some(16)));
+        assert_eq!(NameFacts::parse("resnet_b1_2x2_LP.json.gz"), facts(Some(1), None, None));
+        assert_eq!(NameFacts::parse("schedule.json"), facts(None, None, None));
+        assert_eq!(NameFacts::parse("x_b0_bw99999999999.json"), facts(None, None, None));
+    }
+}

@@ -1,0 +1,380 @@
+//! The numbers of a tile. See [`operation`](crate::operation) for what they are.
+
+use super::compute::Tile;
+use crate::lower::region::fault;
+use crate::operation::{Activation, Kind, Operand, Operation, Quantisation, Second, Vector, Window};
+use crate::schedule::Bounds;
+use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
+use chipless_kernels::window::{self, convolve, depthwise};
+use chipless_kernels::{Number, Update};
+use chipless_model::{ElementType, Fault, Storage};
+
+/// Bytes of parameters behind the weights of an output channel; the first 16 are `k` and `b` in binary64 here.
+pub(crate) const PARAMETERS: usize = 32;
+
+/// Elements of an operand or a result of one tile, at most.
+const MOST_ELEMENTS: u64 = 1 << 31;
+
+/// The result of a tile: N, H, W, C in its element type.
+pub(crate) fn compute(tile: &Tile, operation: &Operation, storage: &Storage<'_>) -> Result<Vec<u8>, Fault> {
+    if tile.bounds.elements() > MOST_ELEMENTS {
+        return Err(Fault::program(format!("a tile of {} elements is too large", tile.bounds.elements())));
+    }
+    let results = match &operation.kind {
+        Kind::Convolution { groups, weight, quantisation, activation } => {
+            let conv = Convolution { tile, operation, groups: *groups, weight: *weight, quantisation, activation: *activation };
+            match operation.operands[0].element {
+                ElementType::Float16 => conv.run::<f32>(storage)?,
+                ElementType::Int16 => conv.run::<i32>(storage)?,
+                _ => conv.run::<i16>(storage)?,
+            }
+        }
+        Kind::Vector(vector) => vector_tile(tile, operation, vector, storage)?,
+    };
+    encode(operation.output, &results)
+}
+
+/// Rounds and saturates results to their element type.
+fn encode(element: ElementType, results: &[f64]) -> Result<Vec<u8>, Fault> {
+    match element {
+        ElementType::Int8 => Ok(results.iter().map(|r| (r + 0.5).floor().clamp(-128.0, 127.0) as i8 as u8).collect()),
+        ElementType::Int16 => Ok(results.iter().flat_map(|r| ((r + 0.5).floor().clamp(-32768.0, 32767.0) as i16).to_le_bytes()).collect()),
+        _ => {
+            let mut bytes = vec![0; results.len() * element.bits() as usize / 8];
+            encode_f64(element, results, Rounding::NearestEven, &mut bytes).map_err(|e| fault(&e))?;
+            Ok(bytes)
+        }
+    }
+}
+
+/// What a tile needs of an operand along one side: first and last place inside the whole, and places of padding before them.
+/// `None` where everything is padding.
+fn reach(low: u32, high: u32, stride: u32, pad: u32, kernel: u32, size: u64) -> Option<([u32; 2], u32)> {
+    let start = i64::from(low) * i64::from(stride) - i64::from(pad);
+    let end = i64::from(high) * i64::from(stride) - i64::from(pad) + i64::from(kernel) - 1;
+    let last = end.min(size as i64 - 1);
+    let first = start.max(0);
+    (first <= last).then(|| ([first as u32, last as u32], (first - start) as u32))
+}
+
+/// The box of the first operand that a tile needs, for these channels, and padding above and to the left.
+fn needed(tile: &Bounds, operation: &Operation, operand: &Operand, channels: [u32; 2]) -> Result<(Bounds, [u32; 2]), Fault> {
+    let side = |d: usize| {
+        let s = d - 2;
+        reach(tile.lower[d], tile.upper[d], operation.stride[s], operation.padding[s], operation.kernel[s], operand.shape[d])
+            .ok_or_else(|| Fault::program(format!("the tile {tile} lies outside what its layer computes")))
+    };
+    let (([y0, y1], above), ([x0, x1], left)) = (side(2)?, side(3)?);
+    let bounds = Bounds { lower: [tile.lower[0], channels[0], y0, x0], upper: [tile.upper[0], channels[1], y1, x1] };
+    if bounds.elements() > MOST_ELEMENTS {
+        return Err(Fault::program(format!("a tile needs {} elements of its input", bounds.elements())));
+    }
+    Ok((bounds, [above, left]))
+}
+
+/// The elements of a box of an operand, N, H, W, C, from the parts of it that the tile reads in L2.
+fn assemble<T: Copy + Default>(
+    tile: &Tile,
+    operand: usize,
+    element: ElementType,
+    bounds: &Bounds,
+    storage: &Storage<'_>,
+    decode: impl Fn(&[u8], &mut [T]),
+) -> Result<Vec<T>, Fault> {
+    let mut elements = vec![T::default(); bounds.elements() as usize];
+    let size = (element.bits() / 8) as usize;
+    let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
+    let mut found = 0;
+    for input in tile.inputs.iter().filter(|input| usize::from(input.operand) == operand) {
+        let Some(common) = input.bounds.intersection(bounds) else { continue };
+        let bytes = input.region.gather(storage)?;
+        let [_, _, rows, columns] = input.bounds.shape().map(|extent| extent as usize);
+        let run = input.region.run as usize;
+        let channels = common.shape()[1] as usize;
+        let skip = (common.lower[1] - input.bounds.lower[1]) as usize * size;
+        let (to_channel, length) = ((common.lower[1] - bounds.lower[1]) as usize, channels * size);
+        for n in common.lower[0]..=common.upper[0] {
+            for y in common.lower[2]..=common.upper[2] {
+                for x in common.lower[3]..=common.upper[3] {
+                    let index = |of: &Bounds, h: usize, w: usize| {
+                        ((n - of.lower[0]) as usize * h + (y - of.lower[2]) as usize) * w + (x - of.lower[3]) as usize
+                    };
+                    let from = index(&input.bounds, rows, columns) * run + skip;
+                    let to = index(bounds, h, w) * c + to_channel;
+                    let (Some(from), Some(to)) = (bytes.get(from..from + length), elements.get_mut(to..to + channels)) else {
+                        return Err(Fault::program("a tensor in L2 is shorter than its box"));
+                    };
+                    decode(from, to);
+                }
+            }
+        }
+        found += common.elements();
+    }
+    if found < bounds.elements() {
+        let message =
+            format!("needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2", bounds.elements());
+        return Err(Fault::program(message));
+    }
+    Ok(elements)
+}
+
+/// A convolution of one tile.
+struct Convolution<'t> {
+    tile: &'t Tile,
+    operation: &'t Operation,
+    groups: u32,
+    weight: ElementType,
+    quantisation: &'t Quantisation,
+    activation: Activation,
+}
+
+/// Operands of convolutions: stored numbers with their zero point added.
+trait Value: Number {
+    fn decode(element: ElementType, bytes: &[u8], zero: f64, values: &mut [Self]);
+    fn sum(sum: Self::Sum) -> f64;
+}
+
+macro_rules! integer_value {
+    ($type:ident) => {
+        impl Value for $type {
+            fn decode(element: ElementType, bytes: &[u8], zero: f64, values: &mut [$type]) {
+                let zero = zero as $type;
+                if element == ElementType::Int16 {
+                    for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(2)) {
+                        *value = $type::from(i16::from_le_bytes([bytes[0], bytes[1]])).saturating_add(zero);
+                    }
+                } else {
+                    for (value, byte) in values.iter_mut().zip(bytes) {
+                        *value = $type::from(*byte as i8).saturating_add(zero);
+                    }
+                }
+            }
+            fn sum(sum: Self::Sum) -> f64 {
+                sum as f64
+            }
+        }
+    };
+}
+integer_value!(i16);
+integer_value!(i32);
+
+impl Value for f32 {
+    fn decode(element: ElementType, bytes: &[u8], zero: f64, values: &mut [f32]) {
+        if element == ElementType::Float16 {
+            for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(2)) {
+                *value = half::f16::from_le_bytes([bytes[0], bytes[1]]).to_f32() + zero as f32;
+            }
+        } else {
+            for (value, byte) in values.iter_mut().zip(bytes) {
+                *value = f32::from(*byte as i8) + zero as f32;
+            }
+        }
+    }
+    fn sum(sum: f32) -> f64 {
+        f64::from(sum)
+    }
+}
+
+impl Convolution<'_> {
+    fn run<T: Value>(&self, storage: &Storage<'_>) -> Result<Vec<f64>, Fault> {
+        let Convolution { tile, operation, groups, .. } = *self;
+        let operand = operation.operands[0];
+        let inputs = u32::try_from(operand.shape[1]).map_err(|_| Fault::program("too many input channels"))?;
+        if groups > inputs || inputs % groups != 0 || operation.channels % groups != 0 {
+            return Err(Fault::program(format!("{groups} groups do not divide {inputs} input and {} output channels", operation.channels)));
+        }
+        let (per_group, outputs_per_group) = (inputs / groups, operation.channels / groups);
+        let (first, last) = (tile.bounds.lower[1], tile.bounds.upper[1]);
+        if last >= operation.channels {
+            return Err(Fault::program(format!("the tile has output channel {last}, the layer has {}", operation.channels)));
+        }
+        let (low_group, high_group) = (first / outputs_per_group, last / outputs_per_group);
+        let channels = [low_group * per_group, (high_group + 1) * per_group - 1];
+        let (bounds, [above, left]) = needed(&tile.bounds, operation, &operand, channels)?;
+        let zero = self.quantisation.input_zero;
+        let decode = |bytes: &[u8], values: &mut [T]| T::decode(operand.element, bytes, zero, values);
+        let image = assemble(tile, 0, operand.element, &bounds, storage, decode)?;
+        let (weights, parameters) = self.weights::<T>(per_group as usize, storage)?;
+
+        let [images, c, h, w] = bounds.shape().map(|extent| extent as usize);
+        let [_, k, out_h, out_w] = tile.bounds.shape().map(|extent| extent as usize);
+        let [kernel_y, kernel_x] = operation.kernel.map(|v| v as usize);
+        let geometry = |channels: usize| window::Window {
+            size_x: w,
+            size_y: h,
+            channels,
+            kernel_x,
+            kernel_y,
+            stride_x: operation.stride[1] as usize,
+            stride_y: operation.stride[0] as usize,
+            pad_left: left as usize,
+            pad_up: above as usize,
+            out_x: out_w,
+            out_y: out_h,
+        };
+        let mut results = Vec::with_capacity(images * k * out_h * out_w);
+        let mut sums = vec![T::Sum::default(); k * out_h * out_w];
+        for image in image.chunks_exact((c * h * w).max(1)) {
+            if groups == 1 {
+                convolve(&geometry(c), image, &weights, k, &mut sums, Update::Set).map_err(|e| fault(&e))?;
+            } else if per_group == 1 && outputs_per_group == 1 {
+                depthwise(&geometry(c), image, &weights, &mut sums, Update::Set).map_err(|e| fault(&e))?;
+            } else {
+                self.grouped(image, &weights, &mut sums, &geometry(per_group as usize), [low_group, per_group, outputs_per_group])?;
+            }
+            results.extend(sums.iter().zip(parameters.iter().cycle()).map(|(sum, p)| self.finish(T::sum(*sum), *p)));
+        }
+        Ok(results)
+    }
+
+    /// Group by group; the channels of a group are cut out of the image and its results put between those of the others.
+    fn grouped<T: Value>(
+        &self,
+        image: &[T],
+        weights: &[T],
+        sums: &mut [T::Sum],
+        geometry: &window::Window,
+        [low_group, per_group, outputs_per_group]: [u32; 3],
+    ) -> Result<(), Fault> {
+        let (first, last) = (self.tile.bounds.lower[1], self.tile.bounds.upper[1]);
+        let (per_group, k) = (per_group as usize, (last - first + 1) as usize);
+        let channels = image.len() / (geometry.size_x * geometry.size_y).max(1);
+        let depth = geometry.kernel_x * geometry.kernel_y * per_group;
+        for group in low_group..=last / outputs_per_group {
+            let (low, high) = (first.max(group * outputs_per_group), last.min((group + 1) * outputs_per_group - 1));
+            let (start, count) = ((low - first) as usize, (high - low + 1) as usize);
+            let from = (group - low_group) as usize * per_group;
+            let part: Vec<T> = image.chunks_exact(channels).flat_map(|pixel| &pixel[from..from + per_group]).copied().collect();
+            let mut own = vec![T::Sum::default(); count * geometry.out_x * geometry.out_y];
+            let weights = &weights[start * depth..(start + count) * depth];
+            convolve(geometry, &part, weights, count, &mut own, Update::Set).map_err(|e| fault(&e))?;
+            for (all, own) in sums.chunks_exact_mut(k).zip(own.chunks_exact(count)) {
+                all[start..start + count].copy_from_slice(own);
+            }
+        }
+        Ok(())
+    }
+
+    /// Weights of the tile's output channels, `[k][tap][c]`, and `k` and `b` of each.
+    fn weights<T: Value>(&self, channels: usize, storage: &Storage<'_>) -> Result<(Vec<T>, Vec<[f64; 2]>), Fault> {
+        let region = self.tile.weights.as_ref().ok_or_else(|| Fault::program("its weights are in no buffer"))?;
+        let bytes = region.gather(storage)?;
+        let taps = self.operation.kernel.iter().map(|v| *v as usize).product::<usize>();
+        let (size, padded) = row(self.weight, channels);
+        let (run, used) = (region.run as usize, taps * padded * size);
+        let count = self.tile.bounds.shape()[1] as usize;
+        if bytes.len() != count * run || used + PARAMETERS > run {
+            let message = format!(
+                "the weights of {count} output channels should have {} bytes each, and {} of {run} bytes are there",
+                used + PARAMETERS,
+                bytes.len() / run.max(1)
+            );
+            return Err(Fault::program(message));
+        }
+        let mut weights = vec![T::default(); count * taps * channels];
+        let mut parameters = Vec::with_capacity(count);
+        for (bytes, weights) in bytes.chunks_exact(run).zip(weights.chunks_exact_mut((taps * channels).max(1))) {
+            for (bytes, weights) in bytes[..used].chunks_exact(padded * size).zip(weights.chunks_exact_mut(channels)) {
+                T::decode(self.weight, bytes, 0.0, weights);
+            }
+            let mut two = [0.0; 2];
+            decode_f64(ElementType::Float64, &bytes[used..used + 16], &mut two).map_err(|e| fault(&e))?;
+            parameters.push(two);
+        }
+        Ok((weights, parameters))
+    }
+
+    fn finish(&self, sum: f64, [k, b]: [f64; 2]) -> f64 {
+        let q = self.quantisation;
+        let mut accumulated = sum + b;
+        if matches!(self.activation, Activation::Relu(_)) {
+            accumulated = accumulated.max(0.0);
+        }
+        let scale = |value: f64| match q.output_scale {
+            Some(scale) => value * scale + q.output_zero,
+            None => value,
+        };
+        let result = scale(accumulated * k * q.input_scale);
+        match self.activation {
+            Activation::Relu(Some(most)) => result.min(scale(most)),
+            _ => result,
+        }
+    }
+}
+
+/// Bytes of a weight, and input channels rounded up to 64 bits.
+pub(crate) fn row(weight: ElementType, channels: usize) -> (usize, usize) {
+    let size = (weight.bits() / 8).max(1) as usize;
+    (size, channels.next_multiple_of((8 / size).max(1)))
+}
+
+fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &Storage<'_>) -> Result<Vec<f64>, Fault> {
+    let channels = [tile.bounds.lower[1], tile.bounds.upper[1]];
+    let load = |operand: usize, bounds: &Bounds| {
+        let of = operation.operands.get(operand).copied().unwrap_or(operation.operands[0]);
+        let (scale, offset) = vector.inputs[operand.min(1)];
+        let mut failed = None;
+        let decode = |bytes: &[u8], values: &mut [f64]| {
+            if decode_f64(of.element, bytes, values).is_ok() {
+                for v in values.iter_mut() {
+                    *v = *v * scale + offset;
+                }
+            }
+        };
+        if of.element.bits() < 8 || of.element.bits() > 32 {
+            failed = Some(Fault::unsupported(format!("operands of type {} are not supported", of.element)));
+        }
+        failed.map_or_else(|| assemble(tile, operand, of.element, bounds, storage, decode), Err)
+    };
+    let (bounds, [above, left]) = needed(&tile.bounds, operation, &operation.operands[0], channels)?;
+    let mut values = load(0, &bounds)?;
+    if let Some(factor) = vector.factor {
+        for v in &mut values {
+            *v *= factor;
+        }
+    }
+    if let Some(over) = vector.window {
+        let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
+        let [images, _, out_y, out_x] = tile.bounds.shape().map(|extent| extent as usize);
+        let geometry = window::Window {
+            size_x: w,
+            size_y: h,
+            channels: c,
+            kernel_x: operation.kernel[1] as usize,
+            kernel_y: operation.kernel[0] as usize,
+            stride_x: operation.stride[1] as usize,
+            stride_y: operation.stride[0] as usize,
+            pad_left: left as usize,
+            pad_up: above as usize,
+            out_x,
+            out_y,
+        };
+        let mut pooled = vec![0.0; images * out_y * out_x * c];
+        let pixels = (h * w * c).max(1);
+        for (image, out) in values.chunks_exact(pixels).zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1))) {
+            match over {
+                Window::Maximum => window::pool_max(&geometry, image, out),
+                Window::Sum => window::pool_sum(&geometry, image, out, Update::Set),
+            }
+            .map_err(|e| fault(&e))?;
+        }
+        values = pooled;
+    }
+    if let Some(second) = vector.second {
+        let others = load(1, &tile.bounds)?;
+        for (value, other) in values.iter_mut().zip(others) {
+            *value = match second {
+                Second::Add => *value + other,
+                Second::Subtract => *value - other,
+                Second::Multiply => *value * other,
+                Second::Divide => *value / other,
+            };
+        }
+    }
+    let (scale, offset) = vector.output;
+    for value in &mut values {
+        let positive = if vector.relu { value.max(0.0) } else { *value };
+        *value = positive * scale + offset;
+    }
+    Ok(values)
+}

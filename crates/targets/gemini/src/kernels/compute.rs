@@ -1,0 +1,104 @@
+//! A tile: what a unit computes at once, from the bytes that its buffers hold.
+
+use super::arithmetic;
+use crate::lower::region::Region;
+use crate::operation::Operation;
+use crate::schedule::Bounds;
+use chipless_model::{Access, Fault, Kernel, Storage};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// A part of an operand in L2.
+#[derive(Clone, Debug)]
+pub(crate) struct Input {
+    /// Which operand.
+    pub(crate) operand: u8,
+    /// Its box, absolute in the layer's input.
+    pub(crate) bounds: Bounds,
+    pub(crate) region: Region,
+}
+
+/// A part of the result and where it goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    /// Its box, absolute in the layer's output.
+    pub(crate) bounds: Bounds,
+    pub(crate) region: Region,
+}
+
+/// What a tile means, or why nobody knows.
+pub(crate) type Meaning = Option<Arc<Result<Operation, String>>>;
+
+/// A tile.
+#[derive(Debug)]
+pub(crate) struct Tile {
+    pub(crate) unit: &'static str,
+    /// Its box of the layer's output.
+    pub(crate) bounds: Bounds,
+    pub(crate) inputs: SmallVec<[Input; 1]>,
+    /// Weights of its output channels, one run each.
+    pub(crate) weights: Option<Region>,
+    pub(crate) outputs: SmallVec<[Output; 1]>,
+    /// `None` without a network.
+    pub(crate) meaning: Meaning,
+}
+
+impl Kernel for Tile {
+    fn operation(&self) -> Cow<'static, str> {
+        match self.meaning.as_deref() {
+            Some(Ok(operation)) => operation.name.clone().into(),
+            _ => self.unit.into(),
+        }
+    }
+
+    fn details(&self) -> String {
+        let mut text = format!("output {}", self.bounds);
+        for input in &self.inputs {
+            let _ = write!(text, ", input {}", input.bounds);
+        }
+        text
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        self.inputs.iter().for_each(|input| input.region.read(visit));
+        self.weights.iter().for_each(|weights| weights.read(visit));
+        self.outputs.iter().for_each(|output| output.region.write(visit));
+    }
+
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        let operation = match self.meaning.as_deref() {
+            Some(Ok(operation)) => operation,
+            Some(Err(why)) => return Err(Fault::unsupported(why.clone())),
+            None => return Err(Fault::unsupported("a schedule does not say what its layers compute: --network gives the front-end file")),
+        };
+        let result = arithmetic::compute(self, operation, storage)?;
+        let element = (operation.output.bits() / 8) as usize;
+        for output in &self.outputs {
+            let bytes = cut(&result, &self.bounds, &output.bounds, element);
+            output.region.scatter_runs(&bytes, output.bounds.shape()[1] * element as u64, storage)?;
+        }
+        Ok(())
+    }
+}
+
+/// The part `of` a box whose elements lie in the order N, H, W, C.
+fn cut(bytes: &[u8], whole: &Bounds, of: &Bounds, element: usize) -> Vec<u8> {
+    if whole == of {
+        return bytes.to_vec();
+    }
+    let [_, c, h, w] = whole.shape().map(|extent| extent as usize);
+    let from: [usize; 4] = std::array::from_fn(|d| (of.lower[d] - whole.lower[d]) as usize);
+    let [images, channels, rows, columns] = of.shape().map(|extent| extent as usize);
+    let mut part = Vec::with_capacity(images * channels * rows * columns * element);
+    for n in from[0]..from[0] + images {
+        for y in from[2]..from[2] + rows {
+            for x in from[3]..from[3] + columns {
+                let start = (((n * h + y) * w + x) * c + from[1]) * element;
+                part.extend_from_slice(&bytes[start..start + channels * element]);
+            }
+        }
+    }
+    part
+}

@@ -1,0 +1,175 @@
+//! The format's rules, checked on a schedule.
+//!
+//! What needs an order of events on the bytes (races, use before write) is the verifier's, on the lowered program. Here is
+//! what the schedule itself states and implies. Workloads are looked at in parallel, each with the one before it.
+
+mod batch;
+mod cover;
+mod dram;
+mod index;
+mod network;
+mod order;
+mod size;
+mod snapshot;
+mod structure;
+mod tile;
+mod transfer;
+mod weights;
+
+use crate::names::Name;
+use crate::network::Network;
+use crate::place;
+use crate::rules::MORE_FINDINGS;
+use crate::schedule::{At, Core, Dialect, Schedule, Workload};
+use chipless_model::{Finding, Limits, Place, Rule};
+use index::Index;
+use rayon::prelude::*;
+
+/// Workloads that one thread looks at, one after the other.
+const RUN: usize = 64;
+
+/// What the checks may know besides the schedule.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given<'a> {
+    /// The front-end file.
+    pub network: Option<&'a Network>,
+    /// The batch, where the file name or the user says it.
+    pub batch: Option<u32>,
+}
+
+/// Checks a schedule, read from this text, against every rule; findings in the order of the rules' kinds and of the file, at
+/// most `limits.findings` of them and a note about the rest.
+pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) -> Vec<Finding> {
+    let mut all = Findings::new(limits.findings);
+    structure::check(schedule, &mut all);
+    let index = Index::new(schedule);
+    let lint = Lint { schedule, index: &index, spec: schedule.dialect == Dialect::Spec };
+    batch::check(lint, given, &mut all);
+    transfer::check(lint, &mut all);
+    let runs: Vec<(usize, usize)> = (0..schedule.cores.len())
+        .flat_map(|core| (0..schedule.cores[core].workloads.len()).step_by(RUN).map(move |first| (core, first)))
+        .collect();
+    let parts: Vec<Findings> = runs
+        .par_iter()
+        .map(|&(core, first)| {
+            let mut findings = Findings::new(limits.findings);
+            let core = &schedule.cores[core];
+            for position in first..core.workloads.len().min(first + RUN) {
+                workload(lint, core, position, &mut findings);
+            }
+            findings
+        })
+        .collect();
+    for part in parts {
+        all.absorb(part);
+    }
+    if lint.spec {
+        for core in &schedule.cores {
+            snapshot::check_core(core, &mut all);
+        }
+    }
+    dram::check(lint, &mut all);
+    order::check(lint, &mut all);
+    if let Some(network) = given.network {
+        network::check(lint, network, &mut all);
+    }
+    all.done(text)
+}
+
+fn workload(lint: Lint<'_>, core: &Core, position: usize, findings: &mut Findings) {
+    let Some(workload) = core.workloads.get(position) else { return };
+    let before = position.checked_sub(1).and_then(|position| core.workloads.get(position));
+    size::check(lint, workload, findings);
+    transfer::check_workload(lint, core, workload, findings);
+    snapshot::check(lint, workload, before, findings);
+    weights::check(lint, workload, findings);
+    tile::check(lint, workload, findings);
+}
+
+/// What every check needs.
+#[derive(Clone, Copy)]
+struct Lint<'a> {
+    schedule: &'a Schedule,
+    index: &'a Index,
+    spec: bool,
+}
+
+impl Lint<'_> {
+    /// A workload as people call it.
+    fn label(self, core: u32, workload: &Workload) -> String {
+        format!("workload {} of core {} ({})", workload.id, self.schedule.file_core(core), self.schedule.name(workload.layer))
+    }
+
+    fn layer(self, name: Option<Name>) -> String {
+        name.map_or_else(|| "no layer".to_owned(), |name| self.schedule.name(name).to_owned())
+    }
+}
+
+/// A finding whose places are still offsets.
+struct Raw {
+    rule: &'static Rule,
+    at: At,
+    message: String,
+    related: Option<(At, &'static str)>,
+}
+
+/// A bounded list of findings: messages are made only for those that are kept.
+struct Findings {
+    kept: Vec<Raw>,
+    limit: u64,
+    dropped: u64,
+}
+
+impl Findings {
+    fn new(limit: u64) -> Findings {
+        Findings { kept: Vec::new(), limit, dropped: 0 }
+    }
+
+    fn report(&mut self, rule: &'static Rule, at: At, message: impl FnOnce() -> String) {
+        self.report_with(rule, at, message, None);
+    }
+
+    /// With another place and its role.
+    fn report_with(&mut self, rule: &'static Rule, at: At, message: impl FnOnce() -> String, related: Option<(At, &'static str)>) {
+        if self.kept.len() as u64 >= self.limit {
+            self.dropped += 1;
+        } else {
+            self.kept.push(Raw { rule, at, message: message(), related });
+        }
+    }
+
+    fn absorb(&mut self, other: Findings) {
+        for raw in other.kept {
+            if self.kept.len() as u64 >= self.limit {
+                self.dropped += 1;
+            } else {
+                self.kept.push(raw);
+            }
+        }
+        self.dropped += other.dropped;
+    }
+
+    /// The findings, with the places of all of them found in one pass over the text.
+    fn done(self, text: &str) -> Vec<Finding> {
+        let offsets: Vec<usize> =
+            self.kept.iter().flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)]).flatten().map(|at| at.0 as usize).collect();
+        let places = place::places(text, offsets);
+        let place = |at: At| places.get(&(at.0 as usize)).cloned().unwrap_or_default();
+        let mut findings: Vec<Finding> = self
+            .kept
+            .into_iter()
+            .map(|raw| {
+                let finding = raw.rule.at(place(raw.at), raw.message);
+                match raw.related {
+                    Some((at, role)) => finding.with(place(at), role),
+                    None => finding,
+                }
+            })
+            .collect();
+        if self.dropped > 0 {
+            let message = format!("{} more findings beyond the limit findings = {}", self.dropped, self.limit);
+            findings.push(MORE_FINDINGS.at(Place::file(), message));
+        }
+        findings
+    }
+}

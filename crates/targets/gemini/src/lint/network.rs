@@ -1,0 +1,185 @@
+//! The schedule against the front-end file.
+
+use super::{Findings, Lint, cover};
+use crate::bytes;
+use crate::network::{Layer, Network};
+use crate::rules::memory as rules;
+use crate::rules::schedule::PADDING;
+use crate::schedule::{At, Bounds, LayerType, Workload};
+use indexmap::IndexMap;
+
+pub(super) fn check(lint: Lint<'_>, network: &Network, findings: &mut Findings) {
+    let mut by_layer: IndexMap<&str, Vec<&Workload>> = IndexMap::new();
+    for (_, workload) in lint.schedule.workloads() {
+        by_layer.entry(lint.schedule.name(workload.layer)).or_default().push(workload);
+    }
+    for (name, workloads) in &by_layer {
+        let Some(layer) = network.layers.get(*name) else {
+            let at = workloads.first().map_or(At(0), |w| w.at);
+            findings.report(&rules::LAYER, at, || format!("expected a layer of the front-end file, found {name}"));
+            continue;
+        };
+        cover(name, layer, workloads, findings);
+        for workload in workloads {
+            one(lint, layer, workload, findings);
+        }
+    }
+    for (name, layer) in network.scheduled() {
+        if layer.device == "npu" && !by_layer.contains_key(name) {
+            findings.report(&rules::LAYER_COVER, At(0), || format!("expected workloads of the layer {name}, found none"));
+        }
+    }
+}
+
+/// A shape as a box of four dimensions.
+fn whole(shape: &[u64]) -> Option<Bounds> {
+    if shape.len() > 4 || shape.contains(&0) {
+        return None;
+    }
+    let upper: [u32; 4] = std::array::from_fn(|d| shape.get(d).map_or(0, |n| u32::try_from(*n - 1).unwrap_or(u32::MAX)));
+    Some(Bounds { lower: [0; 4], upper })
+}
+
+fn cover(name: &str, layer: &Layer, workloads: &[&Workload], findings: &mut Findings) {
+    let Some(output) = layer.output_shape.first().and_then(|shape| whole(shape)) else { return };
+    let boxes: Vec<Bounds> = workloads.iter().map(|w| w.bounds).collect();
+    for workload in workloads.iter().filter(|w| !output.contains(&w.bounds)) {
+        let message = || format!("expected a box inside the output of {name}, {output}, found {}", workload.bounds);
+        findings.report(&rules::LAYER_BOX, workload.at, message);
+    }
+    if let Some(hole) = cover::hole(&output, &boxes) {
+        let at = workloads.first().map_or(At(0), |w| w.at);
+        findings.report(&rules::LAYER_COVER, at, || format!("expected workloads for all of {name}, {output}, found none for {hole}"));
+    }
+}
+
+fn one(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findings) {
+    let unit = workload.layer_type.unit();
+    let matrix = is_matrix(layer);
+    if (unit == LayerType::Pe) != matrix {
+        let want = if matrix { "pe" } else { "vp or dt" };
+        findings.report(&rules::LAYER_UNIT, workload.at, || {
+            format!("expected {want} for the operation {}, found {}", layer.operation, unit.name())
+        });
+    }
+    if matrix && let Some(weight) = workload.weight.as_ref().filter(|w| !w.from_ofmap && lint.spec) {
+        let shape = layer.input_shape.get(1).map(Vec::as_slice).unwrap_or_default();
+        let kernel = shape.iter().skip(2).copied().fold(1, u64::saturating_mul);
+        if let [k, c, ..] = *shape
+            && let Some(all) = whole(&[1, k, c, kernel])
+            && !all.contains(&weight.bounds)
+        {
+            findings.report(&rules::LAYER_WEIGHT, weight.at, || format!("expected weights inside {all}, found {}", weight.bounds));
+        }
+    }
+    input(layer, workload, findings);
+    if lint.spec {
+        padding(layer, workload, findings);
+        types(layer, workload, findings);
+    }
+}
+
+fn is_matrix(layer: &Layer) -> bool {
+    layer.operation.starts_with("conv") || layer.operation == "dense"
+}
+
+/// The rows or columns of the input that a range of the output needs.
+fn window(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64) -> (u64, u64) {
+    let first = (u64::from(lower) * u64::from(stride)).saturating_sub(u64::from(pad));
+    let last = (u64::from(upper) * u64::from(stride) + u64::from(kernel)).saturating_sub(u64::from(pad) + 1);
+    (first, last.min(size.saturating_sub(1)))
+}
+
+/// The padding that is really used at the edges of a range of the output: before and after.
+fn edges(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64) -> [u32; 2] {
+    let before = u64::from(pad).saturating_sub(u64::from(lower) * u64::from(stride));
+    let end = u64::from(upper) * u64::from(stride) + u64::from(kernel);
+    let after = end.saturating_sub(u64::from(pad) + size);
+    [before as u32, u32::try_from(after).unwrap_or(u32::MAX)]
+}
+
+/// The padding follows from the layer.
+fn padding(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+    let (Some([rows, columns]), Some(found)) = (layer.kernel_size.or(layer.pool_size), workload.padding) else { return };
+    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else { return };
+    let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
+    let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
+    let [above, below] = edges(lower[2], upper[2], rows, down, top, *height);
+    let [before, after] = edges(lower[3], upper[3], columns, right, left, *width);
+    let want = [above, below, before, after];
+    if found != want {
+        findings.report(&PADDING, workload.at, || format!("expected padding {want:?} at top, bottom, left and right, found {found:?}"));
+    }
+}
+
+/// What is read is what the layer needs.
+fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+    let elementwise = layer.operation.starts_with("element_wise") || layer.operation == "quantize";
+    let kernel = layer.kernel_size.or(layer.pool_size);
+    let windowed = (layer.operation.starts_with("conv") || layer.operation.ends_with("pool2d")) && !layer.other.contains_key("dilation");
+    for (index, ifmap) in workload.ifmaps.iter().enumerate() {
+        let Some(shape) = layer.input_shape.get(if elementwise { index } else { 0 }) else { continue };
+        let Some(all) = whole(shape) else { continue };
+        if !all.contains(&ifmap.bounds) {
+            findings.report(&rules::LAYER_INPUT, ifmap.at, || {
+                format!("expected a box inside the layer's input, {all}, found {}", ifmap.bounds)
+            });
+            continue;
+        }
+        let needed = if let (true, Some([rows, columns]), [_, _, height, width]) = (windowed, kernel, shape.as_slice()) {
+            let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
+            let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
+            [window(lower[2], upper[2], rows, down, top, *height), window(lower[3], upper[3], columns, right, left, *width)]
+        } else if elementwise {
+            // What has one row or column for all is broadcast.
+            [2, 3].map(|d| {
+                let (lower, upper) = (u64::from(workload.bounds.lower[d]), u64::from(workload.bounds.upper[d]));
+                if all.upper[d] == 0 { (0, 0) } else { (lower, upper) }
+            })
+        } else {
+            continue;
+        };
+        for (d, (first, last)) in [2, 3].into_iter().zip(needed) {
+            if u64::from(ifmap.bounds.lower[d]) > first || u64::from(ifmap.bounds.upper[d]) < last {
+                let what = if d == 2 { "rows" } else { "columns" };
+                let message = || {
+                    format!(
+                        "expected {what} {first} to {last}, which the output needs, found {} to {}",
+                        ifmap.bounds.lower[d], ifmap.bounds.upper[d]
+                    )
+                };
+                findings.report(&rules::LAYER_INPUT, ifmap.at, message);
+            }
+        }
+    }
+}
+
+/// Bits of a type of the front end.
+fn bits(dtype: &str) -> Option<u8> {
+    match dtype {
+        "int8" | "uint8" => Some(8),
+        "int16" | "float16" => Some(16),
+        _ => None,
+    }
+}
+
+/// The widths of the data are those of their types.
+fn types(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+    let matrix = is_matrix(layer);
+    let inputs: Vec<&String> = layer.input_dtype.iter().take(if matrix { 1 } else { workload.ifmaps.len() }).collect();
+    for ifmap in &workload.ifmaps {
+        let Some(found) = ifmap.bitwidth else { continue };
+        let known: Option<Vec<u8>> = inputs.iter().map(|dtype| bits(dtype)).collect();
+        if let Some(known) = known.filter(|known| !known.is_empty() && !known.contains(&found)) {
+            let message = || format!("expected {} bits, as {} has, found {found}", known[0], inputs[0]);
+            findings.report(&rules::LAYER_TYPE, ifmap.at, message);
+        }
+    }
+    let (Some(dtype), Some(size)) = (layer.output_dtype.first(), workload.ofmap_size) else { return };
+    let Some(width) = bits(dtype) else { return };
+    let want = bytes::feature_map(&workload.bounds, bytes::usual_align(width), width);
+    if want != size {
+        let message = || format!("expected an ofmap of {want} bytes of {dtype}, found {size}");
+        findings.report(&rules::LAYER_TYPE, workload.at, message);
+    }
+}

@@ -1,0 +1,98 @@
+//! Tiles.
+
+use super::{Findings, Lint, cover};
+use crate::rules::memory as rules;
+use crate::schedule::{Bounds, PeTile, Tile, Workload};
+
+/// Names of `cut_mode`.
+const CUT_MODES: [&str; 5] = ["KC", "KH", "KK", "KW", "KN"];
+
+pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
+    if !lint.spec {
+        return;
+    }
+    if workload.tiles.is_empty() {
+        findings.report(&rules::TILE_COVER, workload.at, || "expected tile_info with at least one tile, found none".to_owned());
+        return;
+    }
+    let boxes: Vec<Bounds> = workload.tiles.iter().map(|tile| tile.ofmap).collect();
+    for tile in workload.tiles.iter().filter(|tile| !workload.bounds.contains(&tile.ofmap)) {
+        let message = || format!("expected a tile inside its workload, {}, found {}", workload.bounds, tile.ofmap);
+        findings.report(&rules::TILE_COVER, tile.at, message);
+    }
+    let volume = boxes.iter().map(Bounds::elements).fold(0, u64::saturating_add);
+    if volume != workload.bounds.elements() || workload.tiles.len() > 1 {
+        if let Some((a, b)) = cover::overlap(&boxes)
+            && let (Some(a), Some(b)) = (workload.tiles.get(a), workload.tiles.get(b))
+        {
+            let message = || format!("expected tiles apart, found {} and {}", a.ofmap, b.ofmap);
+            findings.report_with(&rules::TILE_COVER, b.at, message, Some((a.at, "the other tile")));
+        } else if volume < workload.bounds.elements() {
+            let hole = cover::hole(&workload.bounds, &boxes);
+            let missing = hole.map_or_else(|| "a part of it".to_owned(), |hole| hole.to_string());
+            let message = || format!("expected the tiles to fill {}, found none for {missing}", workload.bounds);
+            findings.report(&rules::TILE_COVER, workload.at, message);
+        }
+    }
+    for tile in &workload.tiles {
+        input(workload, tile, findings);
+        if let Some(pe) = &tile.pe {
+            fields(lint, workload, tile, pe, findings);
+        }
+        if tile.time.is_some_and(|time| time < 0.0) {
+            findings.report(&rules::TILE_FIELDS, tile.at, || format!("expected a time of at least 0, found {}", tile.time.unwrap_or(0.0)));
+        }
+    }
+}
+
+/// What the tile reads is what the workload reads. Images may be counted from the workload or from the layer.
+fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
+    let inputs = [(tile.ifmap.as_ref(), workload.ifmaps.first()), (tile.ifmap2.as_deref(), workload.ifmaps.get(1))];
+    for (read, given) in inputs {
+        let (Some(read), Some(given)) = (read, given) else { continue };
+        let inside = (1..4).all(|d| given.bounds.lower[d] <= read.lower[d] && read.upper[d] <= given.bounds.upper[d]);
+        if !inside || read.shape()[0] > given.bounds.shape()[0] {
+            let message = || format!("expected a tile that reads within {}, found {read}", given.bounds);
+            findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
+        }
+    }
+}
+
+fn fields(lint: Lint<'_>, workload: &Workload, tile: &Tile, pe: &PeTile, findings: &mut Findings) {
+    let mut wrong = |message: String| findings.report(&rules::TILE_FIELDS, tile.at, || message);
+    let text = |name| lint.schedule.name(name);
+    if let Some(order) = pe.loop_order.map(text) {
+        let mut letters: Vec<u8> = order.bytes().collect();
+        letters.sort_unstable();
+        if letters != b"HKNW" {
+            wrong(format!("expected loop_order as a permutation of KNHW, found \"{order}\""));
+        }
+    }
+    if let Some(mode) = pe.cut_mode.map(text).filter(|mode| !CUT_MODES.contains(mode)) {
+        wrong(format!("expected cut_mode {}, found \"{mode}\"", CUT_MODES.join(", ")));
+    }
+    if let Some(layer) = pe.layer.filter(|layer| *layer != workload.layer) {
+        wrong(format!("expected the layer of the workload, {}, found {}", text(workload.layer), lint.layer(Some(layer))));
+    }
+    if pe.input_channel_cuts == Some(0) || pe.mtc0_mtk0.is_some_and(|counts| counts.contains(&0)) {
+        wrong("expected ci_cut_num and mtc0_mtk0 of at least 1, found 0".to_owned());
+    }
+    // Channels come in groups of 8; inputs are counted with their padding.
+    let padded = |bounds: &Bounds| {
+        let [n, c, h, w] = bounds.shape();
+        let [top, bottom, left, right] = tile.padding.unwrap_or_default().map(u64::from);
+        [n, c.next_multiple_of(8), h + top + bottom, w + left + right]
+    };
+    let [n, k, h, w] = tile.ofmap.shape();
+    let output = [n, k.next_multiple_of(8), h, w];
+    let limits = [
+        ("out_mini_tile", pe.output_mini_tile, Some(output), "the tile's output"),
+        ("act_mini_tile", pe.activation_mini_tile, tile.ifmap.as_ref().map(padded), "the tile's input with its padding"),
+    ];
+    for (key, mini, most, what) in limits {
+        let (Some(mini), Some(most)) = (mini, most) else { continue };
+        if (0..4).any(|d| mini[d] == 0 || u64::from(mini[d]) > most[d]) {
+            wrong(format!("expected {key} from [1, 1, 1, 1] to {most:?}, {what}, found {mini:?}"));
+        }
+    }
+}

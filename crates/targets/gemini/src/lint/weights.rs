@@ -1,0 +1,116 @@
+//! Weights: where they are, and what they fit.
+
+use super::index::Maker;
+use super::{Findings, Lint};
+use crate::bytes;
+use crate::rules::memory as rules;
+use crate::rules::schedule as schedule_rules;
+use crate::schedule::{TensorKind, WeightSource, WeightTensor, Workload};
+
+/// Bytes of each bank beyond which an address is a mistake; the capacity is not published, the largest end seen is 18816.
+const LIKELY_BANK_BYTES: u64 = 65536;
+/// Parts of its size that an entry from L2 may have.
+const PARTS: [u64; 4] = [1, 2, 4, 8];
+
+pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
+    if !lint.spec {
+        return;
+    }
+    used(workload, findings);
+    let Some(entries) = &workload.weight_buffer else { return };
+    let mut spans: Vec<(u64, u64, &WeightTensor)> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let first = u64::from(entry.address);
+        let last = first.saturating_add(entry.size);
+        spans.push((first, last, entry));
+        if last > LIKELY_BANK_BYTES {
+            findings.report(&rules::WL_BOUNDS, entry.at, || format!("expected an end of at most {LIKELY_BANK_BYTES}, found {last}"));
+        }
+        one(lint, workload, entry, findings);
+    }
+    spans.sort_unstable_by_key(|(first, last, entry)| (*first, *last, entry.at));
+    for pair in spans.windows(2) {
+        if let [a, b] = pair
+            && b.0 < a.1
+            && b.0 < b.1
+        {
+            let message = || format!("expected tensors apart, found bytes [{}, {}) and [{}, {})", a.0, a.1, b.0, b.1);
+            findings.report_with(&rules::WL_OVERLAP, b.2.at, message, Some((a.2.at, "the other tensor")));
+        }
+    }
+}
+
+/// The weights that the workload uses are there and have its channels.
+fn used(workload: &Workload, findings: &mut Findings) {
+    let Some(weight) = &workload.weight else { return };
+    let in_bank = |id: &u32| workload.weight_buffer.iter().flatten().any(|entry| entry.transfers.contains(id));
+    let in_l2 = |id: &u32| workload.buffer.iter().any(|tensor| tensor.transfers.contains(id));
+    if let Some(id) = weight.transfers.iter().find(|id| !in_bank(id) && !in_l2(id)) {
+        let message = || {
+            format!("expected transfer {id} in the weight buffer or in L2 of workload {}, which uses it, found it in neither", workload.id)
+        };
+        findings.report(&schedule_rules::WEIGHT_MISSING, weight.at, message);
+    }
+    if weight.from_ofmap {
+        return;
+    }
+    let (channels, made) = ((weight.bounds.lower[1], weight.bounds.upper[1]), (workload.bounds.lower[1], workload.bounds.upper[1]));
+    if channels != made {
+        let message =
+            || format!("expected output channels {} to {}, those of the workload, found {} to {}", made.0, made.1, channels.0, channels.1);
+        findings.report(&schedule_rules::WEIGHT_BOX, weight.at, message);
+    }
+    let inputs = weight.bounds.shape()[2];
+    if let Some(ifmap) = workload.ifmaps.first()
+        && inputs > 0
+        && ifmap.bounds.shape()[1] % inputs != 0
+    {
+        let message =
+            || format!("expected {} input channels, those of the ifmap, or an even part of them, found {inputs}", ifmap.bounds.shape()[1]);
+        findings.report(&schedule_rules::WEIGHT_BOX, weight.at, message);
+    }
+    for tensor in workload.buffer.iter().filter(|t| t.kind == TensorKind::Weight) {
+        let same = tensor.transfers.iter().any(|id| weight.transfers.contains(id));
+        if same && !tensor.bounds.contains(&weight.bounds) {
+            let message = || format!("expected the tensor in L2 to hold {}, found {}", weight.bounds, tensor.bounds);
+            findings.report_with(&schedule_rules::WEIGHT_BOX, weight.at, message, Some((tensor.at, "the tensor")));
+        }
+    }
+}
+
+/// An entry of the weight buffer: its source and its size.
+fn one(lint: Lint<'_>, workload: &Workload, entry: &WeightTensor, findings: &mut Findings) {
+    let mut whole = entry.bounds;
+    for &id in &entry.transfers {
+        let Some(&(_, maker)) = lint.index.makers(id).first() else {
+            let message = || format!("expected a source of transfer {id}, found none");
+            findings.report(&schedule_rules::NO_SOURCE, entry.at, message);
+            continue;
+        };
+        if let Maker::Dram(index) = maker
+            && let Some(out) = lint.schedule.dram_out.get(index as usize)
+        {
+            whole = whole.or(Some(out.bounds));
+            if entry.source == WeightSource::Dram && entry.bounds.is_some_and(|bounds| bounds != out.bounds) {
+                let message = || format!("expected {}, the box of transfer {id}, found {}", out.bounds, entry.bounds.unwrap_or_default());
+                findings.report_with(&schedule_rules::SOURCE_OUTSIDE, entry.at, message, Some((out.at, "where it comes from")));
+            }
+        } else if entry.source == WeightSource::Dram {
+            let message = || format!("expected transfer {id} from DRAM, found it made by a workload");
+            findings.report(&schedule_rules::SOURCE, entry.at, message);
+        }
+        if entry.source == WeightSource::L2 && !workload.buffer.iter().any(|tensor| tensor.transfers.contains(&id)) {
+            let message = || format!("expected transfer {id} in the L2 snapshot of workload {}, found no tensor with it", workload.id);
+            findings.report(&rules::WL_SOURCE, entry.at, message);
+        }
+    }
+    let Some(whole) = whole else { return };
+    let want = bytes::weights_per_bank(&whole);
+    let parts: &[u64] = if entry.source == WeightSource::Dram { &PARTS[..1] } else { &PARTS };
+    if !parts.iter().any(|part| want.is_multiple_of(*part) && want / part == entry.size) {
+        let or_part = if parts.len() > 1 { " or a half, a quarter or an eighth of it" } else { "" };
+        let message =
+            || format!("expected {want} bytes in each bank for weights of shape {:?}{or_part}, found {}", whole.shape(), entry.size);
+        findings.report(&rules::WL_SIZE, entry.at, message);
+    }
+}

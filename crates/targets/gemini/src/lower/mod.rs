@@ -1,0 +1,120 @@
+//! From the schedule to the program model.
+//!
+//! Memories are the L2 and the weight buffer of each core, and DRAM. Queues are the units of each core (`pe`, `vp`, `dt`), its
+//! control instructions, the loader of its weight buffer, its transfers to other cores, and DRAM: one queue for the whole chip
+//! where every transfer has its place in it (`tensor_order`), otherwise loads and stores of each core in the order in which an
+//! infinitely fast machine would come to them. What waits for what is the subject of [`plan`]; a wait is a token that the task
+//! before gives once.
+
+mod builder;
+mod dram;
+pub(crate) mod frames;
+mod pack;
+mod plan;
+pub(crate) mod region;
+mod residents;
+mod tasks;
+mod weights;
+
+pub use frames::Frames;
+pub use pack::{Arrays, WeightData};
+
+use crate::machine::Machine;
+use crate::network::Network;
+use crate::read::Error;
+use crate::schedule::Schedule;
+use crate::traffic::Mesh;
+use builder::Builder;
+use chipless_model::{Limits, Place, Program, Rule, Severity, TaskId};
+use std::collections::HashMap;
+
+/// The schedule cannot be made into a program.
+pub static NOT_LOWERED: Rule = Rule {
+    code: "gemini-not-lowered",
+    severity: Severity::Error,
+    summary: "the schedule cannot be made to run",
+    explanation: "The schedule has more tasks than the limit, or numbers without which nothing can run.",
+    remedy: "The other findings of `check` tell more; `--limit tasks=N` raises the limit.",
+    source: "Chipless",
+};
+
+/// The arrays do not fit the schedule and its network.
+pub static DATA: Rule = Rule {
+    code: "gemini-weights-do-not-fit",
+    severity: Severity::Error,
+    summary: "weights do not fit the schedule and its network",
+    explanation: "A layer's arrays have another size than the front-end file says, or the schedule moves another number of bytes.",
+    remedy: "Give the front-end file and the arrays from which the schedule was made.",
+    source: "Front-end IR; scheduler IR format description",
+};
+
+/// A program that can be run, and what belongs to what.
+#[derive(Debug)]
+pub struct Lowered<'p> {
+    /// The program.
+    pub program: Program<'p>,
+    /// How the file was understood where it does not say, one sentence each.
+    pub notes: Vec<String>,
+    /// First and last tile of each workload, core by core.
+    pub workloads: Vec<[TaskId; 2]>,
+}
+
+/// What a functional run computes with.
+#[derive(Debug, Default)]
+pub struct Data<'d> {
+    /// The network; without it a program can be timed and verified only.
+    pub network: Option<&'d Network>,
+    /// Weights; without them the run has none, and can only keep time.
+    pub weights: Option<WeightData<'d>>,
+}
+
+/// Lowers a schedule for a machine.
+///
+/// # Errors
+/// More tasks than the limit.
+pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits: &Limits) -> Result<Lowered<'p>, Error> {
+    let mut builder = Builder::new(limits.tasks);
+    let frames = Frames::of(schedule);
+    let core = &machine.core;
+    let bytes = schedule.buffer_size.unwrap_or(core.buffer_bytes);
+    let residents = residents::Residents::find(schedule, core.weight_banks, bytes, core.weight_bank_bytes, &mut builder);
+    let (plan, predecessors) = plan::Plan::new(schedule, &residents, frames).into_order();
+    let mut seeded: HashMap<String, Arrays> = HashMap::new();
+    let mut operations = pack::Operations::default();
+    let mut wrong = Vec::new();
+    let mut weights = |out: usize| {
+        let (network, given) = (data.network?, data.weights?);
+        let out = &schedule.dram_out[out];
+        let layer = out.destinations.first().and_then(|d| d.layer).or(out.layer)?;
+        let layer = schedule.name(layer);
+        let operation = operations.of(network, layer);
+        let packed = match (&*operation, given) {
+            // The tiles of the layer will say it.
+            (Err(_), _) => return None,
+            (Ok(operation), WeightData::Given(arrays)) => arrays
+                .get(layer)
+                .ok_or_else(|| format!("layer `{layer}` has no weights among those given"))
+                .and_then(|arrays| pack::pack(out, layer, operation, arrays)),
+            (Ok(operation), WeightData::Seeded(seed)) => {
+                let arrays = seeded.entry(layer.to_owned()).or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default());
+                pack::pack(out, layer, operation, arrays)
+            }
+        };
+        packed.map_err(|why| wrong.push(DATA.at(Place::file().at(format!("layer {layer}")), why))).ok()
+    };
+    let dram = dram::Dram::new(&plan, &residents, frames, data.network, &mut weights, &mut builder);
+    if let Some(finding) = wrong.into_iter().next() {
+        return Err(Box::new(finding));
+    }
+    let mesh = Mesh::of(schedule);
+    let mut notes = dram.notes.clone();
+    if frames == Frames::Workload {
+        notes.push("boxes of ofmaps are counted from the corner of their workload".into());
+    }
+    let emit = tasks::Emit::new(&plan, &predecessors, &residents, &dram, frames, machine, &mesh, data.network, operations, builder);
+    let (program, workloads) = emit.run().map_err(|too_many| {
+        let message = format!("more than {} tasks: beyond the limit `tasks`", too_many.0);
+        Box::new(NOT_LOWERED.at(Place::file(), message))
+    })?;
+    Ok(Lowered { program, notes, workloads })
+}

@@ -1,0 +1,131 @@
+//! Weights as they lie in DRAM: for each output channel its taps, each with the input channels rounded up to 64 bits, and 32
+//! bytes of parameters. How the chip lays out those 32 bytes is not published; here they are `k` and `b` in binary64 and zeros.
+
+use crate::kernels::arithmetic::{PARAMETERS, row};
+use crate::network::Network;
+use crate::operation::{Kind, Operation};
+use crate::schedule::DramOut;
+use chipless_kernels::cast::{Rounding, encode_f64};
+use std::collections::HashMap;
+
+/// The arrays of a layer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Arrays {
+    /// Weights: K, C, R, S.
+    pub weight: Vec<f64>,
+    /// Multiplier of each output channel; ones where it is empty.
+    pub k: Vec<f64>,
+    /// What is added to the sum of each output channel; zeros where it is empty.
+    pub b: Vec<f64>,
+}
+
+/// Where weights come from.
+#[derive(Clone, Copy, Debug)]
+pub enum WeightData<'d> {
+    /// Arrays of the layers by name.
+    Given(&'d HashMap<String, Arrays>),
+    /// Random numbers that keep results inside their range.
+    Seeded(u64),
+}
+
+/// A sequence of numbers that is the same on every machine (`SplitMix64`).
+struct Sequence(u64);
+
+impl Sequence {
+    fn of(seed: u64, name: &str) -> Sequence {
+        // FNV-1a, so that the numbers of a layer do not depend on the other layers.
+        Sequence(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Elements of the weights of one layer, at most.
+const MOST_ELEMENTS: u64 = 1 << 30;
+
+/// Arrays of every layer that needs some and has none.
+pub(crate) fn seeded(operation: &Operation, name: &str, seed: u64) -> Option<Arrays> {
+    let Kind::Convolution { groups, quantisation, .. } = &operation.kind else { return None };
+    let channels = operation.operands[0].shape[1] / u64::from((*groups).max(1));
+    let depth = channels.checked_mul(operation.kernel.iter().map(|v| u64::from(*v)).product())?;
+    let count = depth.checked_mul(u64::from(operation.channels)).filter(|n| *n <= MOST_ELEMENTS)?;
+    let mut sequence = Sequence::of(seed, name);
+    let weight = (0..count).map(|_| f64::from(sequence.next() as i8)).collect();
+    let b = (0..operation.channels).map(|_| f64::from(sequence.next() as i8)).collect();
+    // Inputs and weights spread over the range of a byte; their sums then fill a good part of the output's range.
+    let spread = 74.0 * 74.0 * (depth.max(1) as f64).sqrt();
+    let scale = quantisation.output_scale.unwrap_or(16.0);
+    let k = 40.0 / (spread * (scale * quantisation.input_scale).abs().max(f64::MIN_POSITIVE));
+    Some(Arrays { weight, k: vec![k; operation.channels as usize], b })
+}
+
+/// The bytes of a transfer of weights.
+///
+/// # Errors
+/// Arrays of another size than the layer or the transfer says.
+pub(crate) fn pack(out: &DramOut, layer: &str, operation: &Operation, arrays: &Arrays) -> Result<Vec<u8>, String> {
+    let Kind::Convolution { groups, weight, .. } = &operation.kind else {
+        return Err(format!("layer `{layer}` ({}) has no weights, and transfer {} brings some", operation.name, out.transfer));
+    };
+    let channels = (operation.operands[0].shape[1] / u64::from((*groups).max(1))) as usize;
+    let taps = operation.kernel.iter().map(|v| *v as usize).product::<usize>();
+    let total = operation.channels as usize;
+    let expected = channels.saturating_mul(taps).saturating_mul(total);
+    if arrays.weight.len() != expected {
+        return Err(format!("layer `{layer}`: {} weights, expected {expected} ({total} x {channels} x {taps})", arrays.weight.len()));
+    }
+    for (name, array) in [("k", &arrays.k), ("b", &arrays.b)] {
+        if !array.is_empty() && array.len() != total {
+            return Err(format!("layer `{layer}`: {} numbers in {name}, expected {total}", array.len()));
+        }
+    }
+    let (size, padded) = row(*weight, channels);
+    let (first, count) = (out.bounds.lower[1] as usize, out.bounds.shape()[1] as usize);
+    let bytes = taps * padded * size + PARAMETERS;
+    if first + count > total || bytes.saturating_mul(count) as u64 != out.size {
+        let message = format!(
+            "transfer {} has {} bytes of weights, layer `{layer}` has {bytes} for each of its {total} output channels",
+            out.transfer, out.size
+        );
+        return Err(message);
+    }
+    let mut packed = vec![0; bytes * count];
+    let mut taken = vec![0.0; padded];
+    for (k, packed) in (first..first + count).zip(packed.chunks_exact_mut(bytes)) {
+        let all = &arrays.weight[k * channels * taps..][..channels * taps];
+        for (tap, to) in packed[..taps * padded * size].chunks_exact_mut(padded * size).enumerate() {
+            for (channel, value) in taken.iter_mut().take(channels).enumerate() {
+                *value = all[channel * taps + tap];
+            }
+            encode_f64(*weight, &taken, Rounding::NearestEven, to).map_err(|e| e.to_string())?;
+        }
+        let at = taps * padded * size;
+        let (k_value, b_value) = (arrays.k.get(k).copied().unwrap_or(1.0), arrays.b.get(k).copied().unwrap_or(0.0));
+        packed[at..at + 8].copy_from_slice(&k_value.to_le_bytes());
+        packed[at + 8..at + 16].copy_from_slice(&b_value.to_le_bytes());
+    }
+    Ok(packed)
+}
+
+/// The operations of a network's layers, each worked out once.
+#[derive(Debug, Default)]
+pub(crate) struct Operations {
+    known: HashMap<String, std::sync::Arc<Result<Operation, String>>>,
+}
+
+impl Operations {
+    pub(crate) fn of(&mut self, network: &Network, name: &str) -> std::sync::Arc<Result<Operation, String>> {
+        if let Some(known) = self.known.get(name) {
+            return known.clone();
+        }
+        let operation = std::sync::Arc::new(Operation::of(network, name));
+        self.known.insert(name.to_owned(), operation.clone());
+        operation
+    }
+}

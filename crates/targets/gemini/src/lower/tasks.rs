@@ -1,0 +1,776 @@
+//! Tasks: tiles, transfers and what they wait for, on the queues of their units.
+
+use super::builder::{Builder, NewTask, TooMany};
+use super::dram::{Dram, Place};
+use super::frames::Frames;
+use super::pack::Operations;
+use super::plan::{Load, Node, Plan, Predecessors, Sink};
+use super::region::{Layout, Region};
+use super::residents::{Resident, Residents};
+use super::weights::{self, Weights};
+use crate::kernels::compute::{Input, Meaning, Output, Tile};
+use crate::kernels::control::Control;
+use crate::kernels::moves::{Copy, LoadMap, StoreMap};
+use crate::machine::Machine;
+use crate::network::Network;
+use crate::schedule::{Bounds, Dialect, LayerType, Ofmap, Peer, TensorKind, Workload};
+use crate::traffic::{Mesh, Position, position};
+use chipless_model::{Demand, Program, QueueId, Resource, ResourceId, Role, SyncId, TaskId, Time};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// Queues of a core.
+#[derive(Clone, Copy, Debug)]
+struct Queues {
+    control: QueueId,
+    units: [QueueId; 3],
+    weights: QueueId,
+    send: QueueId,
+    load: QueueId,
+    store: QueueId,
+}
+
+/// Emission of a program.
+pub(crate) struct Emit<'e, 's, 'p> {
+    plan: &'e Plan<'s>,
+    predecessors: &'e Predecessors,
+    residents: &'e Residents<'s>,
+    dram: &'e Dram,
+    frames: Frames,
+    /// Whether the file says how elements lie in memory: the ancestors do not.
+    is_exact: bool,
+    machine: &'e Machine,
+    mesh: &'e Mesh,
+    network: Option<&'e Network>,
+    operations: Operations,
+    builder: Builder<'p>,
+    queues: Vec<Queues>,
+    /// Queue of each node.
+    queue_of: Vec<QueueId>,
+    /// What each node gives at its end, where somebody on another queue waits for it.
+    tokens: Vec<Option<SyncId>>,
+    memory_rate: ResourceId,
+    links: HashMap<usize, ResourceId>,
+    /// Buffers of pieces on their way that have no place in a snapshot, by workload and ofmap.
+    streams: HashMap<(u32, u32), Layout>,
+    /// Further waits of loads into a weight buffer: the loader is in order.
+    after_tile: HashMap<u32, SyncId>,
+    /// Tile shape of the `pe` workload before, by core.
+    shapes: Vec<Option<Shape>>,
+}
+
+/// What a `pe` unit is configured for, besides formats and requantisation.
+type Shape = (Option<[u32; 4]>, Option<[u32; 4]>, Option<[u32; 2]>, [u64; 4], [u64; 2], u64);
+
+const UNITS: [&str; 3] = ["pe", "vp", "dt"];
+
+fn unit(workload: &Workload) -> usize {
+    match workload.layer_type.unit() {
+        LayerType::Pe => 0,
+        LayerType::Vp => 1,
+        _ => 2,
+    }
+}
+
+impl<'e, 's, 'p> Emit<'e, 's, 'p> {
+    #[allow(clippy::too_many_arguments, reason = "everything that lowering has found")]
+    pub(crate) fn new(
+        plan: &'e Plan<'s>,
+        predecessors: &'e Predecessors,
+        residents: &'e Residents<'s>,
+        dram: &'e Dram,
+        frames: Frames,
+        machine: &'e Machine,
+        mesh: &'e Mesh,
+        network: Option<&'e Network>,
+        operations: Operations,
+        mut builder: Builder<'p>,
+    ) -> Emit<'e, 's, 'p> {
+        let schedule = plan.schedule;
+        let rate = machine.dram_rate(schedule.cores.len());
+        let memory_rate = builder.program.resources.push(Resource { name: "dram".into(), capacity: rate, per_transfer: rate });
+        let mut links = HashMap::new();
+        let rate = machine.noc.link_bytes_per_cycle * machine.clock_mhz * 1e6;
+        for link in (0..mesh.links()).filter(|link| mesh.ends(*link).is_some()) {
+            let name = format!("link {}", mesh.name(link));
+            links.insert(link, builder.program.resources.push(Resource { name, capacity: rate, per_transfer: rate }));
+        }
+        let shared = plan.is_ordered.then(|| builder.queue("dram".into()));
+        let queues: Vec<Queues> = schedule
+            .cores
+            .iter()
+            .map(|core| {
+                let mut queue = |name: &str| builder.queue(format!("core{}.{name}", core.id));
+                Queues {
+                    control: queue("ct"),
+                    units: UNITS.map(&mut queue),
+                    weights: queue("lw"),
+                    send: queue("send"),
+                    load: shared.unwrap_or_else(|| queue("load")),
+                    store: shared.unwrap_or_else(|| queue("store")),
+                }
+            })
+            .collect();
+        let mut emit = Emit {
+            plan,
+            predecessors,
+            residents,
+            dram,
+            frames,
+            is_exact: schedule.dialect == Dialect::Spec,
+            machine,
+            mesh,
+            network,
+            operations,
+            builder,
+            queue_of: Vec::with_capacity(plan.nodes()),
+            queues,
+            tokens: Vec::new(),
+            memory_rate,
+            links,
+            streams: HashMap::new(),
+            after_tile: HashMap::new(),
+            shapes: vec![None; schedule.cores.len()],
+        };
+        emit.assign();
+        emit
+    }
+
+    fn core_of_load(&self, load: &Load) -> usize {
+        let first = load.sinks.first().map(|sink| match sink {
+            Sink::Resident(r) => self.residents.all[*r as usize].core,
+            Sink::Held(h) => self.residents.held[*h as usize].core,
+        });
+        let named = || {
+            let out = &self.plan.schedule.dram_out[load.out as usize];
+            let Peer::Core(id) = out.destinations.first()?.peer else { return None };
+            self.plan.schedule.cores.iter().position(|core| core.id == id)
+        };
+        first.or_else(named).unwrap_or(0)
+    }
+
+    /// Gives each node its queue, and a token if somebody waits on another one.
+    fn assign(&mut self) {
+        let plan = self.plan;
+        let mut of = Vec::with_capacity(plan.nodes());
+        of.extend(self.queues.iter().map(|q| q.control));
+        of.extend((0..plan.workloads()).map(|index| {
+            let (core, _, workload) = plan.workload(index);
+            self.queues[core].units[unit(workload)]
+        }));
+        of.extend(plan.loads.iter().map(|load| self.queues.get(self.core_of_load(load)).map_or(QueueId::from_raw(0), |q| q.load)));
+        of.extend(plan.stores.iter().map(|store| self.queues[plan.workload(store.workload).0].store));
+        of.extend(plan.sends.iter().map(|send| self.queues[plan.workload(send.workload).0].send));
+        of.extend(self.queues.iter().map(|q| q.control));
+        let mut awaited = vec![false; of.len()];
+        for node in 0..of.len() as u32 {
+            for before in self.predecessors.of(node) {
+                awaited[*before as usize] |= of[*before as usize] != of[node as usize];
+            }
+        }
+        // Loads of the weight buffer wait for the workload before the first snapshot with the entry.
+        for core in 0..plan.schedule.cores.len() {
+            for index in plan.first_of_core[core]..plan.first_of_core[core + 1] {
+                awaited[plan.number(Node::Workload(index)) as usize] |=
+                    self.machine.core.weight_banks > 0 && unit(plan.workload(index).2) != 2;
+            }
+        }
+        let cores = self.queues.len();
+        let has_begin = self.machine.overhead.begin > 0.0;
+        let last = of.len() - cores;
+        self.tokens = (0..of.len())
+            .map(|node| {
+                let exists = awaited[node] && node < last && (has_begin || node >= cores);
+                exists.then(|| self.builder.token(String::new()))
+            })
+            .collect();
+        self.queue_of = of;
+    }
+
+    /// Emits everything: the program, and first and last tile of each workload.
+    pub(crate) fn run(mut self) -> Result<(Program<'p>, Vec<[TaskId; 2]>), TooMany> {
+        let plan = self.plan;
+        let overhead = &self.machine.overhead;
+        let mut tiles = Vec::with_capacity(plan.workloads() as usize);
+        for core in 0..self.queues.len() {
+            let at = plan.schedule.cores[core].at.0;
+            if overhead.begin > 0.0 {
+                let gives = self.name(Node::Begin(core as u32), || format!("core{} begun", plan.schedule.cores[core].id));
+                let task = NewTask {
+                    queue: self.queues[core].control,
+                    waits: &[],
+                    gives,
+                    demands: &[],
+                    fixed: self.machine.cycles(overhead.begin),
+                    at,
+                    label: None,
+                };
+                self.builder.task(task, Control("begin"))?;
+            }
+            for index in plan.first_of_core[core]..plan.first_of_core[core + 1] {
+                tiles.push(self.workload(index)?);
+            }
+        }
+        let sorted = self.predecessors.sorted();
+        let first_load = plan.number(Node::Load(0));
+        let first_store = plan.number(Node::Store(0));
+        let first_send = plan.number(Node::Send(0));
+        let first_end = plan.number(Node::End(0));
+        for node in &plan.dram_queue {
+            match node {
+                Node::Load(index) => self.load(*index)?,
+                Node::Store(index) => self.store(*index)?,
+                _ => {}
+            }
+        }
+        for node in sorted {
+            if !plan.is_ordered && (first_load..first_store).contains(&node) {
+                self.load(node - first_load)?;
+            } else if !plan.is_ordered && (first_store..first_send).contains(&node) {
+                self.store(node - first_store)?;
+            } else if (first_send..first_end).contains(&node) {
+                self.send(node - first_send)?;
+            }
+        }
+        if overhead.end > 0.0 {
+            for core in 0..self.queues.len() as u32 {
+                let queue = self.queues[core as usize].control;
+                let waits = self.waits(Node::End(core), queue);
+                let at = plan.schedule.cores[core as usize].at.0;
+                let task =
+                    NewTask { queue, waits: &waits, gives: None, demands: &[], fixed: self.machine.cycles(overhead.end), at, label: None };
+                self.builder.task(task, Control("end"))?;
+            }
+        }
+        Ok((self.builder.program, tiles))
+    }
+
+    /// Names the token of a node, if it has one.
+    fn name(&mut self, node: Node, name: impl FnOnce() -> String) -> Option<SyncId> {
+        let token = self.tokens[self.plan.number(node) as usize]?;
+        self.builder.program.syncs[token].name = name();
+        Some(token)
+    }
+
+    /// What a node on a queue waits for: whatever comes before it on another queue.
+    fn waits(&self, node: Node, queue: QueueId) -> SmallVec<[SyncId; 8]> {
+        let before = self.predecessors.of(self.plan.number(node)).iter();
+        before.filter(|b| self.queue_of[**b as usize] != queue).filter_map(|b| self.tokens[*b as usize]).collect()
+    }
+
+    fn label(&self, workload: &Workload) -> Box<str> {
+        self.plan.schedule.name(workload.layer).into()
+    }
+
+    /// Configuration and tiles of a workload, and what brings its weights from L2.
+    fn workload(&mut self, index: u32) -> Result<[TaskId; 2], TooMany> {
+        let plan = self.plan;
+        let (core, position, workload) = plan.workload(index);
+        let unit = unit(workload);
+        let queue = self.queues[core].units[unit];
+        let configurations = self.configurations(core, workload, unit);
+        let at = workload.at.0;
+        if configurations > 0 {
+            let fixed = self.machine.cycles(f64::from(configurations) * self.machine.overhead.configure);
+            let label = Some(self.label(workload));
+            let task = NewTask { queue, waits: &[], gives: None, demands: &[], fixed, at, label };
+            self.builder.task(task, Control("configure"))?;
+        }
+        let boxes: Vec<Bounds> =
+            if workload.tiles.is_empty() { vec![workload.bounds] } else { workload.tiles.iter().map(|t| t.ofmap).collect() };
+        let ranges: Vec<[u32; 2]> = boxes.iter().map(|b| [b.lower[1], b.upper[1]]).collect();
+        let weights = Weights::of(workload, index, &ranges, self.residents, core, self.machine.core.weight_banks);
+
+        // What waits where: weights in L2 keep the loads of the weight buffer waiting, everything else the first tile.
+        let node = plan.number(Node::Workload(index));
+        let through: &[u32] = plan.weight_loads.get(&index).map_or(&[], Vec::as_slice);
+        let moves = weights.as_ref().map_or(&[][..], |w| &w.moves);
+        let mut waits: SmallVec<[SyncId; 8]> = SmallVec::new();
+        let mut weight_waits: SmallVec<[SyncId; 4]> = SmallVec::new();
+        for before in self.predecessors.of(node) {
+            let Some(token) = self.tokens[*before as usize] else { continue };
+            if self.queue_of[*before as usize] == queue {
+                continue;
+            }
+            if !moves.is_empty() && through.contains(before) { weight_waits.push(token) } else { waits.push(token) }
+        }
+        let (move_tokens, tile_tokens) = self.weight_moves(index, core, position, weights.as_ref(), &weight_waits)?;
+
+        let mut streams = Vec::with_capacity(workload.ofmaps.len());
+        for number in 0..workload.ofmaps.len() {
+            streams.push(self.targets(index, core, workload, number));
+        }
+        let meaning: Meaning = self.network.map(|network| self.operations.of(network, plan.schedule.name(workload.layer)));
+        let cycles = (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
+        let fixed = self.machine.cycles(cycles);
+        let mut ends = [TaskId::from_raw(0); 2];
+        let last = boxes.len() - 1;
+        for (tile, bounds) in boxes.iter().enumerate() {
+            if tile > 0 {
+                waits.clear();
+            }
+            if let Some(chunk) = moves.iter().position(|m| m.tiles[0] == tile) {
+                waits.push(move_tokens[chunk]);
+            }
+            let mut gives: SmallVec<[SyncId; 2]> = SmallVec::new();
+            gives.extend(tile_tokens.get(&tile).copied());
+            if tile == last {
+                gives.extend(
+                    self.name(Node::Workload(index), || format!("core{} workload {} done", plan.schedule.cores[core].id, workload.id)),
+                );
+            }
+            let kernel = Tile {
+                unit: UNITS[unit],
+                bounds: *bounds,
+                inputs: self.inputs(index, core, workload, tile, &meaning),
+                weights: weights.as_ref().and_then(|w| w.tiles[tile].clone()),
+                outputs: outputs(bounds, &streams),
+                meaning: meaning.clone(),
+            };
+            let label = Some(self.label(workload));
+            let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
+            let task = NewTask { queue, waits: &waits, gives: gives.first().copied(), demands: &[], fixed, at, label };
+            let id = self.builder.task(task, kernel)?;
+            if let [_, second] = gives[..] {
+                self.builder.also_gives(id, second);
+            }
+            if tile == 0 {
+                ends[0] = id;
+            }
+            ends[1] = id;
+        }
+        Ok(ends)
+    }
+
+    /// Loads of the weight buffer from L2 for a workload. Gives their tokens, and those that tiles must give because a later
+    /// load takes their place.
+    fn weight_moves(
+        &mut self,
+        index: u32,
+        core: usize,
+        position: usize,
+        weights: Option<&Weights>,
+        waits: &[SyncId],
+    ) -> Result<(Vec<SyncId>, HashMap<usize, SyncId>), TooMany> {
+        let plan = self.plan;
+        let (mut tokens, mut tile_tokens) = (Vec::new(), HashMap::new());
+        let Some(weights) = weights.filter(|w| !w.moves.is_empty()) else { return Ok((tokens, tile_tokens)) };
+        let workload = plan.workload(index).2;
+        let queue = self.queues[core].weights;
+        let id = plan.schedule.cores[core].id;
+        let gate = match weights.first.checked_sub(1) {
+            Some(before) => Node::Workload(plan.first_of_core[core] + before as u32),
+            None => Node::Begin(core as u32),
+        };
+        let gate = self.tokens[plan.number(gate) as usize];
+        // The loader is in order: what comes from DRAM in this snapshot stands behind the chunks that fill the entry and the one
+        // after, and before the rest.
+        let refills = weights.moves.len() > weights.slots;
+        let from_dram: Vec<u32> = if refills && plan.schedule.cores.len() == 1 {
+            let added = self.residents.held_of(index as usize).iter().filter(|h| self.residents.held[**h as usize].first == position);
+            added.filter_map(|h| plan.load_of_held.get(h).copied()).collect()
+        } else {
+            Vec::new()
+        };
+        for (chunk, load) in weights.moves.iter().enumerate() {
+            let mut waits: SmallVec<[SyncId; 8]> = if chunk == 0 { waits.iter().copied().chain(gate).collect() } else { SmallVec::new() };
+            if let Some(before) = chunk.checked_sub(weights.slots) {
+                let tile = weights.moves[before].tiles[1];
+                let token = *tile_tokens
+                    .entry(tile)
+                    .or_insert_with(|| self.builder.token(format!("core{id} workload {} tile {tile} done", workload.id)));
+                waits.push(token);
+                if chunk == weights.slots {
+                    self.after_tile.extend(from_dram.iter().map(|load| (*load, token)));
+                }
+            }
+            if chunk == weights.slots + 1 {
+                waits.extend(from_dram.iter().filter_map(|load| self.tokens[plan.number(Node::Load(*load)) as usize]));
+            }
+            let token = self.builder.token(format!("core{id} workload {} weights {chunk}", workload.id));
+            let kernel = Copy {
+                operation: "load weights",
+                from: SmallVec::from_elem(load.from.clone(), 1),
+                to: SmallVec::from_elem(load.to.clone(), 1),
+                executable: true,
+            };
+            let label = Some(self.label(workload));
+            let task = NewTask { queue, waits: &waits, gives: Some(token), demands: &[], fixed: Time::ZERO, at: workload.at.0, label };
+            self.builder.task(task, kernel)?;
+            tokens.push(token);
+        }
+        Ok((tokens, tile_tokens))
+    }
+
+    /// Configuration instructions of a workload.
+    fn configurations(&mut self, core: usize, workload: &Workload, unit: usize) -> u32 {
+        let overhead = &self.machine.overhead;
+        if unit != 0 {
+            return if unit == 1 { overhead.vp_configurations } else { 0 };
+        }
+        let shape = workload.tiles.first().map(|tile| {
+            let pe = tile.pe.as_deref();
+            let input = tile.ifmap.unwrap_or_default().shape();
+            (
+                pe.and_then(|p| p.activation_mini_tile),
+                pe.and_then(|p| p.output_mini_tile),
+                pe.and_then(|p| p.mtc0_mtk0),
+                tile.ofmap.shape(),
+                [input[0], input[1]],
+                workload.weight.as_ref().map_or(0, |w| w.bounds.shape()[3]),
+            )
+        });
+        let changed = self.shapes[core] != shape;
+        self.shapes[core] = shape;
+        overhead.pe_configurations + if changed { overhead.pe_shape_configurations } else { 0 }
+    }
+
+    /// What a tile reads in L2.
+    fn inputs(&self, index: u32, core: usize, workload: &Workload, tile: usize, meaning: &Meaning) -> SmallVec<[Input; 1]> {
+        let mut inputs = SmallVec::new();
+        let tile = workload.tiles.get(tile);
+        for (operand, ifmap) in workload.ifmaps.iter().enumerate() {
+            let wanted = match (operand, tile) {
+                (0, Some(tile)) => tile.ifmap,
+                (_, Some(tile)) => tile.ifmap2.as_deref().copied().or(tile.ifmap),
+                (_, None) => None,
+            };
+            for number in self.residents.of(index as usize) {
+                let resident = &self.residents.all[*number as usize];
+                let is_input = resident.tensor.kind != TensorKind::Ofmap && resident.core == core;
+                if !is_input || !resident.tensor.transfers.iter().any(|t| ifmap.transfers.contains(t)) {
+                    continue;
+                }
+                if !self.is_exact {
+                    let parts = resident.tensor.transfers.iter().filter(|t| ifmap.transfers.contains(t));
+                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| Input {
+                        operand: 0,
+                        bounds: resident.tensor.bounds,
+                        region,
+                    }));
+                    continue;
+                }
+                let frame = resident.tensor.bounds;
+                // In split batches tensors count images from 0, tiles from the first of the network.
+                let shift = match wanted {
+                    Some(b) if b.lower[0] < frame.lower[0] || b.upper[0] > frame.upper[0] => {
+                        workload.bounds.lower[0].saturating_sub(frame.lower[0])
+                    }
+                    _ => 0,
+                };
+                let moved = |b: Bounds| Bounds {
+                    lower: [b.lower[0].saturating_sub(shift), b.lower[1], b.lower[2], b.lower[3]],
+                    upper: [b.upper[0].saturating_sub(shift), b.upper[1], b.upper[2], b.upper[3]],
+                };
+                let inside = wanted.and_then(|b| frame.intersection(&moved(b))).unwrap_or(frame);
+                if let Some(region) = resident.layout.region(&inside) {
+                    let bounds = inside.moved_by([shift, 0, 0, 0]);
+                    // Element-wise layers list their inputs in any order; the layer that made them says which is which.
+                    let made_by = resident.tensor.sources.iter().find_map(|s| s.layer).map(|name| self.plan.schedule.name(name));
+                    let previous = meaning.as_deref().and_then(|m| m.as_ref().ok()).map_or(&[][..], |operation| &operation.previous);
+                    let named = previous.iter().position(|p| Some(p.as_str()) == made_by);
+                    inputs.push(Input { operand: named.unwrap_or(operand).min(255) as u8, bounds, region });
+                }
+            }
+        }
+        inputs
+    }
+
+    /// Where a piece of a workload's output goes.
+    fn targets(&mut self, index: u32, core: usize, workload: &Workload, number: usize) -> Targets {
+        let ofmap = &workload.ofmaps[number];
+        let piece = self.frames.piece(workload, ofmap);
+        let own = self.plan.schedule.cores[core].id;
+        let mut targets = Targets { piece, to: SmallVec::new() };
+        if ofmap.destinations.iter().any(|d| d.peer == Peer::Core(own)) {
+            let sinks = self.plan.sinks.get(&ofmap.transfer).into_iter().flatten();
+            let resident = sinks
+                .filter_map(|s| if let Sink::Resident(r) = s { Some(&self.residents.all[*r as usize]) } else { None })
+                .find(|r| r.core == core);
+            match resident {
+                Some(resident) if self.is_exact => {
+                    targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower));
+                }
+                Some(resident) => targets.to.extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
+                None => {}
+            }
+        }
+        let leaves = ofmap.destinations.iter().any(|d| d.peer != Peer::Core(own));
+        if leaves {
+            let (layout, lower) = self.departure(index, number as u32, ofmap, piece);
+            targets.to.push(if self.is_exact { Target::Box(layout, lower) } else { Target::Whole(stream(&layout)) });
+        }
+        targets
+    }
+
+    /// Where a piece that leaves its core waits: its tensor in the snapshot, or a buffer of its own.
+    fn departure(&mut self, index: u32, number: u32, ofmap: &Ofmap, piece: Bounds) -> (Layout, [u32; 4]) {
+        let staged = self.staged(index, number);
+        if let Some(r) = staged {
+            let resident = &self.residents.all[r as usize];
+            let lower = if resident.tensor.bounds.shape() == piece.shape() { resident.tensor.bounds.lower } else { piece.lower };
+            return (resident.layout.clone(), lower);
+        }
+        if let Some(layout) = self.streams.get(&(index, number)) {
+            return (layout.clone(), piece.lower);
+        }
+        let element = ofmap.size.and_then(|size| size.checked_div(piece.elements())).map_or(1, |bytes| bytes.clamp(1, 2));
+        let pixel = piece.shape()[1].saturating_mul(element);
+        let [n, _, h, w] = piece.shape();
+        let bytes = [n, h, w].into_iter().fold(pixel, u64::saturating_mul);
+        let memory = self.builder.program.buffers[self.residents.weight_buffers[self.plan.workload(index).0]].memory;
+        let name = format!("transfer {} on its way", ofmap.transfer);
+        let buffer = self.builder.buffer(name, memory, None, bytes, Role::Scratch);
+        let layout = Layout { buffer, base: 0, bounds: piece, element, pixel, ring: None };
+        self.streams.insert((index, number), layout.clone());
+        (layout, piece.lower)
+    }
+
+    fn staged(&self, index: u32, number: u32) -> Option<u32> {
+        let find = |all: &[super::plan::Departure]| {
+            let first = all.partition_point(|d| (d.workload, d.ofmap) < (index, number));
+            all.get(first).filter(|d| (d.workload, d.ofmap) == (index, number)).and_then(|d| d.staged)
+        };
+        find(&self.plan.stores).or_else(|| find(&self.plan.sends))
+    }
+
+    /// The region that a piece leaves from.
+    fn leaving(&mut self, index: u32, number: u32) -> (Bounds, Option<Region>) {
+        let (_, _, workload) = self.plan.workload(index);
+        let ofmap = &workload.ofmaps[number as usize];
+        let piece = self.frames.piece(workload, ofmap);
+        let (layout, lower) = self.departure(index, number, ofmap, piece);
+        if !self.is_exact {
+            return (piece, Some(stream(&layout)));
+        }
+        let bounds =
+            Bounds { lower, upper: std::array::from_fn(|d| lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))) };
+        (piece, layout.region(&bounds))
+    }
+
+    fn position(&self, core: usize) -> Position {
+        position(self.plan.schedule, self.mesh, self.plan.schedule.cores[core].id)
+    }
+
+    fn demands(&self, dram: u64, carry: impl FnOnce(&mut dyn FnMut(usize, u64))) -> Vec<Demand> {
+        let mut demands: Vec<Demand> = Vec::new();
+        if dram > 0 {
+            demands.push(Demand { resource: self.memory_rate, bytes: dram });
+        }
+        let first = demands.len();
+        carry(&mut |link, bytes| {
+            if let Some(resource) = self.links.get(&link)
+                && bytes > 0
+            {
+                demands.push(Demand { resource: *resource, bytes });
+            }
+        });
+        demands[first..].sort_unstable_by_key(|d| d.resource);
+        let mut merged: Vec<Demand> = Vec::with_capacity(demands.len());
+        for demand in demands {
+            match merged.last_mut() {
+                Some(last) if last.resource == demand.resource => last.bytes = last.bytes.saturating_add(demand.bytes),
+                _ => merged.push(demand),
+            }
+        }
+        merged
+    }
+
+    fn load(&mut self, index: u32) -> Result<(), TooMany> {
+        let plan = self.plan;
+        let load = &plan.loads[index as usize];
+        let out = &plan.schedule.dram_out[load.out as usize];
+        let queue = self.queue_of[plan.number(Node::Load(index)) as usize];
+        let count = out.bounds.shape()[1].max(1);
+        let channel = out.size / count;
+        let (mut to, mut exact): (SmallVec<[Region; 1]>, bool) = (SmallVec::new(), true);
+        let (mut cores, mut bytes): (Vec<Position>, u64) = (Vec::new(), 0);
+        for sink in &load.sinks {
+            let (core, region) = match sink {
+                Sink::Resident(r) => {
+                    let resident = &self.residents.all[*r as usize];
+                    bytes = bytes.max(out.size);
+                    let region =
+                        if self.is_exact { arrival(resident, out.transfer, count, channel) } else { resident.own_region(out.transfer) };
+                    (resident.core, region)
+                }
+                Sink::Held(h) => {
+                    let held = &self.residents.held[*h as usize];
+                    let region = weights::entry(
+                        self.residents.weight_buffers[held.core],
+                        self.machine.core.weight_banks,
+                        held.tensor,
+                        count,
+                        channel,
+                    );
+                    bytes = bytes.max(region.as_ref().map_or(out.size, Region::bytes));
+                    (held.core, region)
+                }
+            };
+            exact &= region.is_some();
+            to.extend(region);
+            cores.push(self.position(core));
+        }
+        cores.sort_unstable();
+        cores.dedup();
+        let demands = self
+            .demands(bytes.max(if load.sinks.is_empty() { out.size } else { 0 }), |add| self.mesh.load(&cores, out.size, out.groups, add));
+        let mut waits = self.waits(Node::Load(index), queue);
+        waits.extend(self.after_tile.get(&index).copied());
+        let gives = self.name(Node::Load(index), || format!("transfer {} arrived", out.transfer));
+        let fixed = self.machine.cycles(self.machine.overhead.load);
+        let task = NewTask {
+            queue,
+            waits: &waits,
+            gives,
+            demands: &demands,
+            fixed,
+            at: out.at.0,
+            label: Some(format!("transfer {}", out.transfer).into()),
+        };
+        match &self.dram.loads[index as usize] {
+            Place::Box(from) if exact => {
+                let elements = from.bounds.elements() * from.element;
+                let fits = to
+                    .iter()
+                    .all(|r| r.count.iter().map(|c| u64::from(*c)).product::<u64>() * out.bounds.shape()[1] * from.element == elements);
+                if fits {
+                    self.builder.task(task, LoadMap { from: from.clone(), to })?;
+                } else {
+                    let from = Region::contiguous(from.buffer, 0, from.shape.iter().product::<u64>() * from.element);
+                    self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
+                }
+            }
+            Place::Box(from) => {
+                let from = Region::contiguous(from.buffer, 0, from.shape.iter().product::<u64>() * from.element);
+                self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
+            }
+            Place::Whole(buffers) => {
+                let executable = out.weight && exact && self.is_exact;
+                let from = buffers.iter().map(|(buffer, bytes)| {
+                    if executable && channel * count == *bytes {
+                        Region { count: [1, 1, count as u32], stride: [0, 0, channel], run: channel, ..Region::contiguous(*buffer, 0, 0) }
+                    } else {
+                        Region::contiguous(*buffer, 0, *bytes)
+                    }
+                });
+                let kernel = Copy { operation: "load", from: from.collect(), to, executable };
+                self.builder.task(task, kernel)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, index: u32) -> Result<(), TooMany> {
+        let plan = self.plan;
+        let store = &plan.stores[index as usize];
+        let (core, _, workload) = plan.workload(store.workload);
+        let ofmap = &workload.ofmaps[store.ofmap as usize];
+        let queue = self.queue_of[plan.number(Node::Store(index)) as usize];
+        let bytes = ofmap.size.unwrap_or(0);
+        let groups = ofmap.destinations.iter().find_map(|d| if let Peer::Dram(groups) = d.peer { Some(groups) } else { None }).unwrap_or(0);
+        let from = self.position(core);
+        let demands = self.demands(bytes, |add| self.mesh.store(from, bytes, groups, add));
+        let (piece, region) = self.leaving(store.workload, store.ofmap);
+        let waits = self.waits(Node::Store(index), queue);
+        let gives = self.name(Node::Store(index), || format!("transfer {} stored", ofmap.transfer));
+        let fixed = self.machine.cycles(self.machine.overhead.store);
+        let label = Some(format!("transfer {}", ofmap.transfer).into());
+        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed, at: ofmap.at.0, label };
+        match (&self.dram.stores[index as usize], region) {
+            (Place::Box(to), Some(from)) if to.bounds.shape() == piece.shape() => {
+                self.builder.task(task, StoreMap { from, to: to.clone() })?;
+            }
+            (place, from) => {
+                let to = match place {
+                    Place::Box(to) => {
+                        SmallVec::from_elem(Region::contiguous(to.buffer, 0, to.shape.iter().product::<u64>() * to.element), 1)
+                    }
+                    Place::Whole(buffers) => buffers.iter().map(|(buffer, bytes)| Region::contiguous(*buffer, 0, *bytes)).collect(),
+                };
+                self.builder.task(task, Copy { operation: "store", from: from.into_iter().collect(), to, executable: false })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, index: u32) -> Result<(), TooMany> {
+        let plan = self.plan;
+        let send = &plan.sends[index as usize];
+        let (core, _, workload) = plan.workload(send.workload);
+        let ofmap = &workload.ofmaps[send.ofmap as usize];
+        let queue = self.queue_of[plan.number(Node::Send(index)) as usize];
+        let mut cores = Vec::new();
+        let mut to: SmallVec<[Region; 1]> = SmallVec::new();
+        for r in &send.sinks {
+            let resident = &self.residents.all[*r as usize];
+            cores.push(self.position(resident.core));
+            let part = resident.part(ofmap.transfer);
+            to.extend(if self.is_exact { resident.layout.region(&part) } else { resident.own_region(ofmap.transfer) });
+        }
+        cores.sort_unstable();
+        cores.dedup();
+        let from = self.position(core);
+        let bytes = ofmap.size.unwrap_or(0);
+        let demands = self.demands(0, |add| self.mesh.between(from, &cores, bytes, add));
+        let (piece, region) = self.leaving(send.workload, send.ofmap);
+        let places = |r: &Region| r.count.iter().map(|c| u64::from(*c)).product::<u64>();
+        let [n, _, h, w] = piece.shape();
+        let executable = region.is_some() && to.len() == send.sinks.len() && to.iter().all(|r| places(r) == n * h * w);
+        let waits = self.waits(Node::Send(index), queue);
+        let gives = self.name(Node::Send(index), || format!("transfer {} sent", ofmap.transfer));
+        let label = Some(format!("transfer {}", ofmap.transfer).into());
+        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed: Time::ZERO, at: ofmap.at.0, label };
+        self.builder.task(task, Copy { operation: "send", from: region.into_iter().collect(), to, executable })?;
+        Ok(())
+    }
+}
+
+/// Where a piece goes.
+struct Targets {
+    piece: Bounds,
+    to: SmallVec<[Target; 2]>,
+}
+
+enum Target {
+    /// A box of a tensor; the lower corner of the piece in the tensor's frame.
+    Box(Layout, [u32; 4]),
+    /// A buffer that is for this piece alone, however its elements lie there.
+    Whole(Region),
+}
+
+/// All bytes of a buffer for one piece.
+fn stream(layout: &Layout) -> Region {
+    let [n, _, h, w] = layout.bounds.shape();
+    Region::contiguous(layout.buffer, 0, [n, h, w].into_iter().fold(layout.pixel, u64::saturating_mul))
+}
+
+/// What a tile writes.
+fn outputs(tile: &Bounds, targets: &[Targets]) -> SmallVec<[Output; 1]> {
+    let mut outputs = SmallVec::new();
+    for target in targets {
+        let common = tile.intersection(&target.piece);
+        for to in &target.to {
+            let output = match (to, common) {
+                (Target::Whole(region), _) => Some(Output { bounds: target.piece, region: region.clone() }),
+                (Target::Box(layout, lower), Some(common)) => {
+                    let moved = |corner: [u32; 4]| std::array::from_fn(|d| (corner[d] - target.piece.lower[d]).saturating_add(lower[d]));
+                    let landed = Bounds { lower: moved(common.lower), upper: moved(common.upper) };
+                    layout.region(&landed).map(|region| Output { bounds: common, region })
+                }
+                (Target::Box(..), None) => None,
+            };
+            outputs.extend(output);
+        }
+    }
+    outputs
+}
+
+/// The region of L2 that a transfer from DRAM fills, in the spec's dialect: `count` output channels of `channel` bytes if it
+/// brings weights.
+fn arrival(resident: &Resident<'_>, transfer: u32, count: u64, channel: u64) -> Option<Region> {
+    match resident.tensor.kind {
+        TensorKind::Weight => weights::in_l2(&resident.layout, 0, count, channel),
+        _ => resident.layout.region(&resident.part(transfer)),
+    }
+}

@@ -1,0 +1,185 @@
+//! The front-end IR: the network from which a schedule was made, layer by layer.
+
+use crate::place;
+use crate::read::{Error, text};
+use crate::rules::reading as rules;
+use chipless_model::{Limits, Place};
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// A network: layers by name, in the file's order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Network {
+    /// Layers. Names that begin with `constant` or end in `_constant1` are constants and no layers; `inputN` and `outputN` are
+    /// the network's ports.
+    pub layers: IndexMap<String, Layer>,
+}
+
+/// A layer.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Layer {
+    /// Its place in the front end's order; a scheduler may take another.
+    pub layer_index: u64,
+    /// What it computes: `conv2d`, `dense`, `max_pool2d`, …
+    pub operation: String,
+    /// `npu`, or `cpu` for what is not scheduled.
+    #[serde(default)]
+    pub device: String,
+    /// Element types of the inputs, weights among them.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub input_dtype: Vec<String>,
+    /// Element types of the outputs.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub output_dtype: Vec<String>,
+    /// Shapes of the inputs; of weights K, C, R, S.
+    #[serde(default, deserialize_with = "shapes")]
+    pub input_shape: Vec<Vec<u64>>,
+    /// Shapes of the outputs.
+    #[serde(default, deserialize_with = "shapes")]
+    pub output_shape: Vec<Vec<u64>>,
+    /// Layers, constants and network inputs that it reads, in the order of the inputs.
+    #[serde(default)]
+    pub previous_layer: Vec<String>,
+    /// Layers and network outputs that read it.
+    #[serde(default)]
+    pub next_layer: Vec<String>,
+    /// Array files by role: `weight`, `k`, `b`, …
+    #[serde(default, deserialize_with = "files")]
+    pub file_list: IndexMap<String, String>,
+    /// Which axis of each input is the batch; -1 for none.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub input_batchdim: Vec<i64>,
+    /// Which axis of each output is the batch; -1 for none.
+    #[serde(default, deserialize_with = "one_or_many")]
+    pub output_batchdim: Vec<i64>,
+    /// Rows and columns of a convolution's kernel.
+    pub kernel_size: Option<[u32; 2]>,
+    /// Rows and columns of a pooling window.
+    pub pool_size: Option<[u32; 2]>,
+    /// Top, bottom, left, right.
+    pub padding: Option<[u32; 4]>,
+    /// Rows and columns.
+    pub stride: Option<[u32; 2]>,
+    /// Groups of a grouped convolution.
+    pub group: Option<u32>,
+    /// `relu`, `relu_x` or none.
+    pub activation_type: Option<String>,
+    /// Parameter of the activation: the bound of `relu_x`.
+    pub activation_attr: Option<f64>,
+    /// How integers stand for numbers (layers of the processing elements).
+    pub quant_info: Option<QuantInfo>,
+    /// Stages of the vector processor by name, in their order.
+    #[serde(default)]
+    pub module_list: IndexMap<String, Map<String, Value>>,
+    /// Everything else, as the file has it.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// How integers stand for numbers: real input = (stored + input zero point) · input scale; stored output = round(real ·
+/// output scale) + output zero point.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct QuantInfo {
+    /// Scale of the first input.
+    pub input_scale1: Option<f64>,
+    /// What is added to the first input: 128 where -128 is zero.
+    pub input_zero_point1: Option<f64>,
+    /// Scale of the second input.
+    pub input_scale2: Option<f64>,
+    /// What is added to the second input.
+    pub input_zero_point2: Option<f64>,
+    /// Reciprocal of the output's step; without it the output is float16.
+    pub output_scale: Option<f64>,
+    /// What is added to the output.
+    pub output_zero_point: Option<f64>,
+    /// `round`, …
+    pub round_type: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Network {
+    /// Reads a front-end file.
+    ///
+    /// # Errors
+    /// No JSON, a layer without what every layer has, or two layers of one name.
+    pub fn read(bytes: &[u8], limits: &Limits) -> Result<Network, Error> {
+        let text = text(bytes, limits)?;
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let wrong = |pointer: &str, error: &serde_json::Error| {
+            let message = error.to_string();
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            let item = format!("{pointer} (line {}, column {})", error.line().max(1), error.column().max(1));
+            Box::new(rules::NETWORK.at(Place::file().at(item), message))
+        };
+        let network: Network = serde_path_to_error::deserialize(&mut reader).map_err(|traced| {
+            let pointer = traced.path().iter().fold(String::new(), |pointer, segment| pointer + "/" + &segment.to_string());
+            wrong(&pointer, traced.inner())
+        })?;
+        reader.end().map_err(|error| wrong("/", &error))?;
+        Ok(network)
+    }
+
+    /// Whether bytes look like a front-end file: an object of objects with `layer_index`.
+    pub fn recognize(bytes: &[u8]) -> bool {
+        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).into_owned();
+        place::second_level_keys(&start).iter().any(|key| key == "layer_index")
+    }
+
+    /// The layers that a schedule has work for.
+    pub fn scheduled(&self) -> impl Iterator<Item = (&str, &Layer)> {
+        self.layers.iter().filter(|(_, layer)| layer.device != "cpu").map(|(name, layer)| (name.as_str(), layer))
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Network, D::Error> {
+        struct Layers;
+        impl<'de> Visitor<'de> for Layers {
+            type Value = Network;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of layers")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Network, A::Error> {
+                let mut layers = IndexMap::new();
+                while let Some((name, layer)) = map.next_entry::<String, Layer>()? {
+                    if layers.contains_key(&name) {
+                        return Err(de::Error::custom(format_args!("the layer `{name}` stands twice")));
+                    }
+                    layers.insert(name, layer);
+                }
+                Ok(Network { layers })
+            }
+        }
+        deserializer.deserialize_map(Layers)
+    }
+}
+
+/// A value, or a list of values: older files write the only one without brackets.
+fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either<T> {
+        Many(Vec<T>),
+        One(T),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::Many(values) => values,
+        Either::One(value) => vec![value],
+    })
+}
+
+/// Shapes, or the only shape without brackets around it.
+fn shapes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u64>>, D::Error> {
+    one_or_many(deserializer)
+}
+
+/// File names by role; what is no name is left out.
+fn files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IndexMap<String, String>, D::Error> {
+    let all = Map::deserialize(deserializer)?;
+    Ok(all.into_iter().filter_map(|(role, file)| Some((role, file.as_str()?.to_owned()))).collect())
+}

@@ -1,0 +1,256 @@
+//! Pictures of a replay: the L2 of each core as a map of addresses over time, and the mesh with the bytes of each link.
+
+use crate::machine::Machine;
+use crate::replay::{Tiles, occupancy, span};
+use crate::schedule::{Core, Schedule, TensorKind};
+use crate::traffic::{Mesh, Traffic};
+use chipless_model::Time;
+use chipless_sim::Timeline;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// A picture as SVG and as plain text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// Short, fit for a file name: `l2-core0`.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// The picture.
+    pub svg: String,
+    /// The same for a terminal.
+    pub text: String,
+}
+
+/// Tensors in one map, cores with a map, at most.
+const MOST_TENSORS: usize = 20_000;
+const MOST_CORES: usize = 64;
+
+/// Size of a map in pixels, and of the text in characters.
+const WIDTH: f64 = 1200.0;
+const HEIGHT: f64 = 400.0;
+const COLUMNS: usize = 72;
+const LINES: usize = 20;
+
+/// All pictures of a replay.
+pub fn pictures(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Picture> {
+    let mut pictures = Vec::new();
+    let levels = occupancy(schedule, tiles, timeline);
+    let mut first = 0;
+    for (core, levels) in schedule.cores.iter().zip(&levels).take(MOST_CORES) {
+        let tiles = &tiles[first..first + core.workloads.len()];
+        first += core.workloads.len();
+        let ends: Vec<Time> = tiles.iter().map(|tiles| span(timeline, *tiles).1).collect();
+        let peak = levels.iter().map(|l| l.bytes).max().unwrap_or(0);
+        let map = Map::of(schedule, core, &ends, timeline.end, machine);
+        let title = format!("L2 of core {}: {} tensors, at most {peak} bytes at a time", core.id, map.tensors.len());
+        pictures.push(Picture { name: format!("l2-core{}", core.id), svg: map.svg(&title), text: map.text(&title), title });
+    }
+    let mesh = Mesh::of(schedule);
+    let traffic = Traffic::of(schedule, &mesh);
+    pictures.push(mesh_picture(&mesh, &traffic));
+    pictures
+}
+
+/// A tensor in L2.
+struct Block {
+    kind: TensorKind,
+    address: u64,
+    size: u64,
+    start: Time,
+    end: Time,
+    name: String,
+}
+
+struct Map {
+    tensors: Vec<Block>,
+    /// Bytes of L2 that are shown.
+    height: u64,
+    end: Time,
+    cycles: u64,
+}
+
+/// What tells one resident from another: kind, tensor, address, box and transfer.
+type Resident = (TensorKind, Option<u32>, Option<u32>, [u32; 4], Option<u32>);
+
+impl Map {
+    /// Tensors without addresses lie one upon another, in the order of their coming.
+    fn of(schedule: &Schedule, core: &Core, ends: &[Time], end: Time, machine: &Machine) -> Map {
+        let mut tensors: Vec<Block> = Vec::new();
+        let mut live: HashMap<Resident, usize> = HashMap::new();
+        let mut start = Time::ZERO;
+        for (workload, end) in core.workloads.iter().zip(ends) {
+            let mut next = HashMap::with_capacity(live.len());
+            let mut stacked = 0;
+            for tensor in &workload.buffer {
+                let key = (tensor.kind, tensor.tensor_id, tensor.address, tensor.bounds.lower, tensor.transfers.first().copied());
+                let address = tensor.address.map_or(stacked, u64::from);
+                stacked += tensor.size;
+                let index = live.get(&key).copied().filter(|i| tensors[*i].address == address).unwrap_or(tensors.len());
+                if index == tensors.len() {
+                    if tensors.len() == MOST_TENSORS {
+                        continue;
+                    }
+                    let layer = tensor.layer.or_else(|| tensor.sources.first().and_then(|s| s.layer));
+                    let name = format!("{} {}", tensor.kind.name(), layer.map_or("", |name| schedule.name(name)));
+                    tensors.push(Block { kind: tensor.kind, address, size: tensor.size, start, end: *end, name });
+                }
+                tensors[index].end = (*end).max(start);
+                next.insert(key, index);
+            }
+            live = next;
+            start = (*end).max(start);
+        }
+        let top = tensors.iter().map(|t| t.address.saturating_add(t.size)).max().unwrap_or(0);
+        Map { tensors, height: top.max(1), end, cycles: machine.cycles_of(end) }
+    }
+
+    fn svg(&self, title: &str) -> String {
+        let (left, above) = (90.0, 40.0);
+        let mut svg = head(WIDTH + left + 20.0, HEIGHT + above + 50.0, title);
+        let x = |time: Time| left + WIDTH * time.0 as f64 / self.end.0.max(1) as f64;
+        let y = |address: u64| above + HEIGHT * (1.0 - address as f64 / self.height as f64);
+        for tensor in &self.tensors {
+            let (top, bottom) = (y(tensor.address.saturating_add(tensor.size)), y(tensor.address));
+            let (from, to) = (x(tensor.start), x(tensor.end));
+            let _ = writeln!(
+                svg,
+                r##"<rect x="{from:.2}" y="{top:.2}" width="{:.2}" height="{:.2}" fill="{}" stroke="#333" stroke-width="0.3"><title>{}: {} bytes at {:#x}</title></rect>"##,
+                (to - from).max(0.2),
+                (bottom - top).max(0.2),
+                colour(tensor.kind),
+                escape(&tensor.name),
+                tensor.size,
+                tensor.address
+            );
+        }
+        for part in 0..=4u64 {
+            let address = self.height / 4 * part;
+            let _ = writeln!(svg, r#"<text x="{}" y="{:.1}" text-anchor="end">{address:#x}</text>"#, left - 6.0, y(address) + 4.0);
+            let at = Time(self.end.0 / 4 * part);
+            let _ = writeln!(
+                svg,
+                r#"<text x="{:.1}" y="{}" text-anchor="middle">{}</text>"#,
+                x(at),
+                above + HEIGHT + 16.0,
+                self.cycles / 4 * part
+            );
+        }
+        let _ = writeln!(
+            svg,
+            r#"<text x="{left}" y="{}">cycles; weights blue, inputs green, results on their way out orange</text>"#,
+            above + HEIGHT + 36.0
+        );
+        svg.push_str("</svg>\n");
+        svg
+    }
+
+    fn text(&self, title: &str) -> String {
+        let mut cells = vec![[' '; COLUMNS]; LINES];
+        let scale = |value: u64, whole: u64, count: usize| {
+            (u128::from(value) * count as u128 / u128::from(whole.max(1))).min(count as u128) as usize
+        };
+        for tensor in &self.tensors {
+            let from = scale(tensor.start.0, self.end.0, COLUMNS).min(COLUMNS - 1);
+            let to = scale(tensor.end.0, self.end.0, COLUMNS).clamp(from + 1, COLUMNS);
+            let low = scale(tensor.address, self.height, LINES).min(LINES - 1);
+            let high = scale(tensor.address.saturating_add(tensor.size), self.height, LINES).clamp(low + 1, LINES);
+            let mark = tensor.kind.name().chars().next().unwrap_or('?');
+            for line in &mut cells[low..high] {
+                line[from..to].fill(mark);
+            }
+        }
+        let mut text = format!("{title}\n");
+        for (line, cells) in cells.iter().enumerate().rev() {
+            let address = (u128::from(self.height) * line as u128 / LINES as u128) as u64;
+            let _ = writeln!(text, "{address:>10x} │{}", cells.iter().collect::<String>().trim_end());
+        }
+        let _ = writeln!(text, "{:>10} └{}", "", "─".repeat(COLUMNS));
+        let _ = writeln!(
+            text,
+            "{:>10}  0{:>width$} cycles; w weights, i inputs, o results on their way out",
+            "",
+            self.cycles,
+            width = COLUMNS - 1
+        );
+        text
+    }
+}
+
+fn colour(kind: TensorKind) -> &'static str {
+    match kind {
+        TensorKind::Weight => "#7fa6d6",
+        TensorKind::Ifmap => "#8fc58f",
+        TensorKind::Ofmap => "#e5a660",
+    }
+}
+
+fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
+    let title = format!(
+        "Mesh of {} x {} cores: {} byte-hops, busiest link {} bytes",
+        mesh.columns,
+        mesh.rows,
+        traffic.byte_hops(),
+        traffic.busiest()
+    );
+    let pitch = 120.0;
+    let mut svg = head(f64::from(mesh.columns) * pitch + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
+    let centre = |(x, y): (u32, u32)| (20.0 + (f64::from(x) + 0.5) * pitch, 50.0 + (f64::from(y) + 0.5) * pitch);
+    let mut text = format!("{title}\n");
+    let most = traffic.busiest().max(1) as f64;
+    for (link, bytes) in traffic.links.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
+        let Some((from, to)) = mesh.ends(link) else { continue };
+        let ((x0, y0), (x1, y1)) = (centre(from), centre(to));
+        // The two directions side by side.
+        let (dx, dy) = ((x1 - x0) / pitch * 8.0, (y1 - y0) / pitch * 8.0);
+        let share = *bytes as f64 / most;
+        let _ = writeln!(
+            svg,
+            r##"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" stroke="#c0392b" stroke-opacity="{:.2}" stroke-width="{:.1}"><title>{}: {bytes} bytes</title></line>"##,
+            x0 - dy,
+            y0 + dx,
+            x1 - dy,
+            y1 + dx,
+            0.25 + 0.75 * share,
+            1.0 + 7.0 * share,
+            mesh.name(link)
+        );
+        let bar = "█".repeat(((share * 40.0).round() as usize).max(1));
+        let _ = writeln!(text, "  {:<12} {bytes:>14}  {bar}", mesh.name(link));
+    }
+    for y in 0..mesh.rows {
+        for x in 0..mesh.columns {
+            let (cx, cy) = centre((x, y));
+            let number = y * mesh.columns + x;
+            let _ = writeln!(
+                svg,
+                r##"<rect x="{:.1}" y="{:.1}" width="44" height="44" rx="5" fill="#f4f4f4" stroke="#333"/><text x="{cx:.1}" y="{:.1}" text-anchor="middle">{number}</text>"##,
+                cx - 22.0,
+                cy - 22.0,
+                cy + 4.0
+            );
+        }
+    }
+    svg.push_str("</svg>\n");
+    Picture { name: "mesh".into(), title, svg, text }
+}
+
+fn head(width: f64, height: f64, title: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"20\" y=\"22\" font-size=\"14\">{title}</text>\n"
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).fold(String::with_capacity(text.len()), |mut out, c| {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            _ => out.push(c),
+        }
+        out
+    })
+}

@@ -1,0 +1,88 @@
+//! What a replay tells besides times of tasks: why cores stood still, what L2 held, what moved, what it cost.
+
+mod compare;
+mod occupancy;
+mod stalls;
+mod trace;
+
+pub use compare::compare;
+pub use occupancy::{Level, occupancy};
+pub use stalls::{Stalls, stalls};
+pub use trace::{Span, Trace};
+
+use crate::energy::Energy;
+use crate::machine::Machine;
+use crate::schedule::Schedule;
+use crate::traffic::{Mesh, Traffic};
+use chipless_model::{Node, Program, TaskId, Time, Value};
+use chipless_sim::Timeline;
+
+/// First and last tile of each workload, core by core: `workloads` of [`Lowered`](crate::Lowered).
+pub type Tiles<'t> = &'t [[TaskId; 2]];
+
+/// When a workload ran: from the start of its first tile to the end of its last.
+pub(crate) fn span(timeline: &Timeline, [first, last]: [TaskId; 2]) -> (Time, Time) {
+    (timeline.tasks[first].start, timeline.tasks[last].end)
+}
+
+pub(crate) fn leaf(name: &str, value: Value) -> Node {
+    Node { name: name.to_owned(), value: Some(value), ..Node::default() }
+}
+
+pub(crate) fn count(name: &str, n: u64) -> Node {
+    leaf(name, Value::Integer(i128::from(n)))
+}
+
+pub(crate) fn group(name: &str, children: Vec<Node>) -> Node {
+    Node { name: name.to_owned(), children, ..Node::default() }
+}
+
+/// Facts of a run: `latency_cycles`, `stalls` (cycles of all cores together, by reason), `traffic`, `l2` by core, `energy_pj`.
+pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Node> {
+    let mesh = Mesh::of(schedule);
+    let traffic = Traffic::of(schedule, &mesh);
+    let energy = Energy::of(schedule, &traffic, machine);
+    let stalls = stalls(schedule, program, tiles, timeline);
+    let cycles = |time: Time| machine.cycles_of(time);
+    let levels = occupancy(schedule, tiles, timeline);
+    let pj = |name: &str, value: f64| leaf(name, Value::Number(value));
+    vec![
+        count("latency_cycles", cycles(timeline.end)),
+        group("stalls", stalls.by_reason().map(|(reason, time)| count(reason, cycles(time))).into()),
+        group(
+            "traffic",
+            vec![
+                count("dram_bytes", traffic.dram()),
+                count("dram_read_bytes", traffic.dram_read),
+                count("dram_written_bytes", traffic.dram_written),
+                count("core_to_core_bytes", traffic.between_cores),
+                count("byte_hops", traffic.byte_hops()),
+                count("max_link_bytes", traffic.busiest()),
+            ],
+        ),
+        group(
+            "l2",
+            levels
+                .iter()
+                .zip(&schedule.cores)
+                .map(|(levels, core)| {
+                    let peak = levels.iter().map(|level| level.bytes).max().unwrap_or(0);
+                    let mean = occupancy::mean(levels);
+                    group("", vec![count("core", u64::from(core.id)), count("peak_bytes", peak), count("mean_bytes", mean)])
+                })
+                .collect(),
+        ),
+        group(
+            "energy_pj",
+            vec![
+                pj("mac", energy.mac),
+                pj("vector", energy.vector),
+                pj("l2", energy.l2),
+                pj("weight_buffer", energy.weight_buffer),
+                pj("noc", energy.noc),
+                pj("dram", energy.dram),
+                pj("total", energy.total()),
+            ],
+        ),
+    ]
+}

@@ -1,0 +1,126 @@
+//! Whatever the tiling, the number of cores and the way through memory: the same numbers come out.
+
+mod generate;
+
+use chipless_gemini::{Arrays, Data, Machine, Network, Schedule, WeightData, lower};
+use chipless_model::{Limits, Storage};
+use generate::Plan;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Every output by name, of a run that the verifier and the checks had nothing to say about.
+fn outputs(plan: &Plan, weights: WeightData<'_>) -> Vec<(String, Vec<u8>)> {
+    let limits = Limits::default();
+    let text = generate::schedule(plan).to_string();
+    let schedule = Schedule::read(&text).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
+    let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits).expect("a network");
+    let data = Data { network: Some(&network), weights: Some(weights) };
+    let given = chipless_gemini::Given { network: Some(&network), batch: None };
+    let errors: Vec<_> =
+        chipless_gemini::lint(&schedule, &text, given, &limits).into_iter().filter(chipless_model::Finding::is_error).collect();
+    assert!(errors.is_empty(), "{plan:?}: {}", errors[0]);
+    let machine = Machine::named("spec").expect("known");
+    let lowered = lower(&schedule, &data, &machine, &limits).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
+    let program = &lowered.program;
+    chipless_verify::verify(program).unwrap_or_else(|findings| panic!("{plan:?}: {}", findings[0]));
+    let mut storage = Storage::new(program, &limits).expect("small");
+    for port in &program.interface.inputs {
+        let bytes = (0..port.bytes().expect("small")).map(|i| (i * 31 % 251) as u8).collect();
+        storage.set(port.buffer, Cow::Owned(bytes));
+    }
+    let outcome = chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage));
+    outcome.end.unwrap_or_else(|stop| panic!("{plan:?}: {stop:?}"));
+    let mut outputs: Vec<_> = program.interface.outputs.iter().map(|p| (p.name.clone(), storage.bytes(p.buffer).to_vec())).collect();
+    outputs.sort();
+    outputs
+}
+
+fn last(outputs: &[(String, Vec<u8>)]) -> &[u8] {
+    &outputs.iter().find(|(name, _)| name == "Conv_last").expect("the network's output").1
+}
+
+#[test]
+fn every_tiling_and_every_mesh_gives_the_same_numbers() {
+    let whole = outputs(&Plan::default(), WeightData::Seeded(7));
+    assert!(last(&whole).iter().collect::<std::collections::HashSet<_>>().len() > 20, "a result worth comparing");
+    for (columns, rows) in [(1, 1), (2, 1), (2, 2), (3, 2)] {
+        for cut in 0..4 {
+            for (tile_cut, tiles) in [(1, 2), (2, 3), (3, 2), (0, 2)] {
+                let plan = Plan { columns, rows, cut, tile_cut, tiles, ..Plan::default() };
+                assert_eq!(last(&whole), last(&outputs(&plan, WeightData::Seeded(7))), "{plan:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_way_through_memory_makes_no_difference() {
+    let whole = outputs(&Plan::default(), WeightData::Seeded(7));
+    for through_dram in [false, true] {
+        for weights_through_l2 in [false, true] {
+            for relative in [false, true] {
+                for cut in [1, 2] {
+                    let plan = Plan { columns: 2, rows: 2, cut, tiles: 2, through_dram, weights_through_l2, relative, ..Plan::default() };
+                    assert_eq!(last(&whole), last(&outputs(&plan, WeightData::Seeded(7))), "{plan:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_layer_that_reaches_dram_is_an_output() {
+    let names: Vec<String> = outputs(&Plan { through_dram: true, columns: 2, ..Plan::default() }, WeightData::Seeded(1))
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(names, ["Add_3", "Conv_0", "Conv_2", "Conv_last", "MaxPool_1"]);
+}
+
+/// The definition, loop by loop: a convolution of 3 x 3 with padding 1, relu and requantisation.
+#[test]
+fn a_convolution_is_what_its_definition_says() {
+    let plan = Plan { through_dram: true, columns: 2, tiles: 2, ..Plan::default() };
+    let [n, k, size, c] = [plan.batch, plan.channels, plan.size, 3].map(|v| v as usize);
+    let mut arrays = HashMap::new();
+    for (name, k, c, taps) in [("Conv_0", k, c, 9), ("Conv_2", k, k, 1), ("Conv_last", k + 8, k, 9)] {
+        let weight = (0..k * c * taps).map(|i| f64::from((i * 37 % 255) as u8 as i8)).collect();
+        arrays.insert(
+            name.to_owned(),
+            Arrays { weight, k: (0..k).map(|i| 1.0 + i as f64 / 64.0).collect(), b: (0..k).map(|i| i as f64 * 5.0 - 30.0).collect() },
+        );
+    }
+    let found = outputs(&plan, WeightData::Given(&arrays));
+    let found = &found.iter().find(|(name, _)| name == "Conv_0").expect("an output").1;
+    let input = |n: usize, c: usize, y: i64, x: i64| {
+        let inside = (0..size as i64).contains(&y) && (0..size as i64).contains(&x);
+        // Input and zero point; padding is real zero.
+        if inside { value(n, c, y as usize, x as usize, size) + 3 } else { 0 }
+    };
+    let weights = &arrays["Conv_0"];
+    for image in 0..n {
+        for channel in 0..k {
+            for y in 0..size {
+                for x in 0..size {
+                    let mut sum = 0;
+                    for from in 0..c {
+                        for (r, s) in (0..3).flat_map(|r| (0..3).map(move |s| (r, s))) {
+                            let weight = weights.weight[(channel * c + from) * 9 + r * 3 + s] as i64;
+                            sum += weight * input(image, from, y as i64 + r as i64 - 1, x as i64 + s as i64 - 1);
+                        }
+                    }
+                    let real = (sum as f64 + weights.b[channel]).max(0.0) * weights.k[channel];
+                    let want = ((real * 0.003 - 5.0 + 0.5).floor()).clamp(-128.0, 127.0) as i8;
+                    let got = found[((image * k + channel) * size + y) * size + x] as i8;
+                    assert_eq!(got, want, "image {image}, channel {channel}, row {y}, column {x}");
+                }
+            }
+        }
+    }
+}
+
+/// The input that [`outputs`] gives.
+fn value(n: usize, c: usize, y: usize, x: usize, size: usize) -> i64 {
+    let index = ((n * 3 + c) * size + y) * size + x;
+    i64::from((index as u64 * 31 % 251) as u8 as i8)
+}

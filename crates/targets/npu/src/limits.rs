@@ -1,0 +1,138 @@
+//! What the hardware holds at most: sizes of transfers, counts of barriers, shapes and boxes of DPU workloads.
+
+use crate::address::{self, Target};
+use crate::dma::{Descriptor, Operation};
+use crate::dpu::{OutputBox, Workload};
+use crate::image::Image;
+use crate::schedule::Slice;
+use chipless_model::{Finding, Place, Rule, Severity};
+use std::collections::HashMap;
+
+macro_rules! rules {
+    ($($name:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
+        $(static $name: Rule = Rule {
+            code: $code, severity: Severity::Error, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source,
+        };)*
+        /// All of them.
+        pub(crate) static RULES: &[&Rule] = &[$(&$name),*];
+    };
+}
+
+rules! {
+    DMA_SIZE "npu-dma-size" "a DMA moves more than one descriptor can"
+        "The engine counts the bytes of a transfer in 24 bits: 16 MiB less one byte is the most that a descriptor moves."
+        "Split the transfer."
+        "NPU4 DMA engine: total length of a transfer";
+    GATHER_LIST "npu-dma-gather" "a gather beyond what the DMA engine does"
+        "The list of a gather stands in CMX, has at most 65536 indices, and each picks a row of at most 4096 bytes."
+        "Split the gather, or bring the list into CMX first."
+        "NPU4 DMA engine: gather mode";
+    BARRIER_COUNT "npu-barrier-count" "a barrier counts more than its register holds"
+        "Producer and consumer counts of a physical barrier are 8-bit registers. A count of 256 or more wraps, and the barrier lights or retires too early."
+        "Let fewer tasks (DPU variants count one by one) share the barrier, or chain two barriers."
+        "NPU4 barrier configuration word: two counts of 8 bits";
+    CHANNELS "npu-dpu-channels" "an input has a number of channels that the DPU cannot walk"
+        "Dense activations are read in units of 16 bytes and at least 16 channels; the channels of an input tensor are a multiple of that. Only a first convolution with compressed channels has fewer."
+        "Pad the channels."
+        "NPU4 DPU invariant, tensor_size_z; channel alignment of the NPU compiler";
+    SWIZZLE "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where its rotation does"
+        "Swizzling rotates 32-byte units inside rows of 1 KiB by an amount that depends on the row; tensors that are swizzled start at a multiple of 16 KiB, so that producer and consumer rotate alike."
+        "Align the buffer to 16 KiB, or do not swizzle it."
+        "NPU4 CMX swizzling: alignment of swizzled buffers";
+    OVERLAP "npu-workload-overlap" "two workloads of a layer compute the same outputs"
+        "The variants of an invariant cut its output tensor into boxes, and every element is computed once. Where boxes overlap, one variant overwrites the other's results, and some other part of the tensor is likely to be missing."
+        "Compare te_beg and te_end of the two variants."
+        "NPU4 DPU variant, te_beg_x to te_end_z";
+}
+
+/// Bytes of one transfer, at most.
+const TRANSFER_BYTES: u64 = (1 << 24) - 1;
+/// Entries of the list of a gather, at most, and bytes of each row.
+const GATHER: (u64, u64) = (65_536, 4096);
+/// The largest count of a barrier.
+const COUNT: u32 = 255;
+/// Where swizzled tensors may start.
+const SWIZZLE_BYTES: u64 = 1 << 14;
+/// Workloads of one invariant that are compared with each other.
+const COMPARED: usize = 1024;
+
+/// What is wrong with a DMA, if it can be said so.
+pub(crate) fn transfer(descriptor: &Descriptor, image: &Image<'_>, place: &Place) -> Option<Finding> {
+    let (read, written) = descriptor.lengths()?;
+    let bytes = read.max(written);
+    if let Operation::Gather { row, count, list, .. } = descriptor.operation {
+        let message = if count > GATHER.0 {
+            format!("gathers {count} rows; a list holds at most {}", GATHER.0)
+        } else if row > GATHER.1 {
+            format!("gathers rows of {row} bytes; a row has at most {}", GATHER.1)
+        } else if !matches!(address::resolve(image, list), Target::Cmx { .. }) {
+            format!("the list of its indices, at {list:#x}, is not in CMX")
+        } else {
+            return None;
+        };
+        return Some(GATHER_LIST.at(place.clone(), message));
+    }
+    (bytes > TRANSFER_BYTES).then(|| {
+        let message = format!("moves {bytes} bytes ({bytes:#x}); a descriptor moves at most {TRANSFER_BYTES:#x}");
+        DMA_SIZE.at(place.clone(), message)
+    })
+}
+
+/// What is wrong with the counts of a barrier.
+pub(crate) fn barrier(producers: u32, consumers: u32, place: &Place) -> Option<Finding> {
+    let (what, count) = [("producers", producers), ("consumers", consumers)].into_iter().find(|(_, count)| *count > COUNT)?;
+    Some(BARRIER_COUNT.at(place.clone(), format!("expects {count} {what}; the register holds at most {COUNT}")))
+}
+
+/// What is wrong with the shapes of a workload, though its registers decode.
+pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
+    if let Some((channels, multiple)) = workload.odd_channels() {
+        let message = format!("tensor_size_z: expected a multiple of {multiple}, found {channels}");
+        return Some(CHANNELS.at(place.clone(), message));
+    }
+    let (what, base) = workload.swizzled_inputs().find(|(_, base)| !base.is_multiple_of(SWIZZLE_BYTES))?;
+    Some(SWIZZLE.at(
+        place.clone(),
+        format!("the {what} start at {base:#x} of the tile and are swizzled; expected a multiple of {SWIZZLE_BYTES:#x}"),
+    ))
+}
+
+/// The output boxes of each invariant.
+#[derive(Debug, Default)]
+pub(crate) struct Layers(HashMap<Slice, Vec<(OutputBox, Place)>>);
+
+impl Layers {
+    /// Adds the box of a workload; the finding says which one of its invariant it overlaps.
+    pub(crate) fn add(&mut self, invariant: Slice, workload: &Workload, place: &Place) -> Option<Finding> {
+        let new = workload.output_box()?;
+        let boxes = self.0.entry(invariant).or_default();
+        let found = boxes.iter().find(|(other, _)| other.iter().zip(&new).all(|(a, b)| a.start < b.end && b.start < a.end));
+        let finding = found.map(|(other, first)| {
+            let show =
+                |b: &OutputBox| format!("x {}..{}, y {}..{}, z {}..{}", b[0].start, b[0].end, b[1].start, b[1].end, b[2].start, b[2].end);
+            let message =
+                format!("computes outputs {}, of which another workload of the layer computes a part ({})", show(&new), show(other));
+            OVERLAP.at(place.clone(), message).with(first.clone(), "the other workload")
+        });
+        if boxes.len() < COMPARED {
+            boxes.push((new, place.clone()));
+        }
+        finding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_fit_their_registers() {
+        let place = Place::file();
+        assert_eq!(barrier(255, 255, &place), None);
+        let finding = barrier(3, 256, &place).expect("a finding");
+        assert_eq!(
+            (finding.rule.code, finding.message.as_str()),
+            ("npu-barrier-count", "expects 256 consumers; the register holds at most 255")
+        );
+    }
+}

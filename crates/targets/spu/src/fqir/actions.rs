@@ -1,0 +1,344 @@
+//! What nodes do to memory. A node is a list of actions; loops and strided subgraphs hold the actions of their bodies.
+//!
+//! All arithmetic is in 64-bit integers, as the reference runtime has it: sums are not wrapped to the 32 bits of an
+//! accumulator.
+
+mod convolve;
+mod elementwise;
+mod gmac;
+mod matrix;
+
+pub(super) use convolve::Convolve;
+pub(super) use elementwise::{Elementwise, Function, Operand, Relation};
+pub(super) use gmac::Gmac;
+pub(super) use matrix::{Bias, Matrix};
+
+use super::tensor::{Move, Region, Tensor, at, load, load_all, saturate, shift, store};
+use chipless_model::{Access, BufferId, Direction, Fault, Kernel, Storage};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// One effect.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// Element by element, with broadcasting.
+    Elementwise(Elementwise),
+    /// A table, addressed by shifted and clipped elements.
+    Lookup { x: Tensor, table: Tensor, out: Tensor, shift: i32, bits: u8, first: i64 },
+    /// A matrix product.
+    Matrix(Matrix),
+    /// Products, shifted and summed.
+    Gmac(Gmac),
+    /// A convolution over frames and bands.
+    Convolve(Convolve),
+    /// A copy in another order.
+    Move(Move),
+    /// One value everywhere.
+    Fill { out: Tensor, value: i64 },
+    /// A sum over dimensions: for each output the elements at `inner`, `outer` says where they start.
+    Sum { outer: Region, inner: Region, out: Tensor, shift: i32, bits: u8 },
+    /// Reals to integers.
+    Quantize { x: Tensor, out: Tensor, quanta: i32, bits: u8 },
+    /// Integers to reals.
+    Dequantize { x: Tensor, out: Tensor, quanta: i32 },
+    /// A body, several times.
+    Loop(Loop),
+    /// A body, once in several steps.
+    Strided(Strided),
+}
+
+/// A counted loop.
+#[derive(Debug)]
+pub(super) struct Loop {
+    pub(super) iterations: u64,
+    /// Before the first iteration.
+    pub(super) before: Vec<Action>,
+    /// In each iteration before the body: moves whose source advances by so many elements, from the end where reversed.
+    pub(super) slices: Vec<(Move, u64, bool)>,
+    pub(super) body: Vec<Action>,
+    /// After the body: moves whose target advances.
+    pub(super) concatenated: Vec<(Move, u64, bool)>,
+    /// After that, for the next iteration.
+    pub(super) carried: Vec<Action>,
+    /// After the last iteration.
+    pub(super) after: Vec<Action>,
+}
+
+/// A body that runs when a counter has a value; the counter goes round with each step.
+#[derive(Debug)]
+pub(super) struct Strided {
+    pub(super) counter: Tensor,
+    pub(super) period: i64,
+    pub(super) phase: i64,
+    pub(super) body: Vec<Action>,
+    pub(super) otherwise: Vec<Action>,
+}
+
+impl Action {
+    pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        match self {
+            Action::Elementwise(elementwise) => elementwise.execute(storage),
+            Action::Lookup { x, table, out, shift, bits, first } => lookup(storage, x, table, out, *shift, *bits, *first)?,
+            Action::Matrix(matrix) => matrix.execute(storage),
+            Action::Gmac(gmac) => gmac.execute(storage),
+            Action::Convolve(convolve) => convolve.execute(storage),
+            Action::Move(moved) => moved.execute(storage),
+            Action::Fill { out, value } => {
+                let values = vec![*value; out.count() as usize];
+                store(storage.bytes_mut(out.buffer), out.element, 0, &values);
+            }
+            Action::Sum { outer, inner, out, shift, bits } => sum(storage, outer, inner, out, *shift, *bits),
+            Action::Quantize { x, out, quanta, bits } => quantize(storage, x, out, *quanta, *bits)?,
+            Action::Dequantize { x, out, quanta } => {
+                let scale = 2f64.powi(*quanta);
+                let values: Vec<u8> = load_all(storage, x).into_iter().flat_map(|v| (v as f64 * scale).to_le_bytes()).collect();
+                storage.bytes_mut(out.buffer)[..values.len()].copy_from_slice(&values);
+            }
+            Action::Loop(looped) => looped.execute(storage)?,
+            Action::Strided(strided) => strided.execute(storage)?,
+        }
+        Ok(())
+    }
+
+    /// Visits every byte that it may touch.
+    pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        use Direction::{Read, Write};
+        match self {
+            Action::Elementwise(elementwise) => elementwise.accesses(visit),
+            Action::Lookup { x, table, out, .. } => {
+                visit(x.access(Read));
+                visit(table.access(Read).may());
+                visit(out.access(Write));
+            }
+            Action::Matrix(matrix) => matrix.accesses(visit),
+            Action::Gmac(gmac) => gmac.accesses(visit),
+            Action::Convolve(convolve) => convolve.accesses(visit),
+            Action::Move(Move { from, to }) => {
+                visit(from.access(Read));
+                visit(to.access(Write));
+            }
+            Action::Fill { out, .. } => visit(out.access(Write)),
+            Action::Sum { outer, inner, out, .. } => {
+                let loops = outer.loops.iter().chain(&inner.loops).copied().collect();
+                visit(Region { loops, ..outer.clone() }.access(Read));
+                visit(out.access(Write));
+            }
+            Action::Quantize { x, out, .. } | Action::Dequantize { x, out, .. } => {
+                visit(x.access(Read));
+                visit(out.access(Write));
+            }
+            Action::Loop(looped) => looped.accesses(visit),
+            Action::Strided(strided) => strided.accesses(visit),
+        }
+    }
+
+    /// Clock cycles by the model that `machine.toml` names: the words of its longest operand.
+    pub(super) fn words(&self) -> u64 {
+        match self {
+            Action::Elementwise(elementwise) => elementwise.words(),
+            Action::Lookup { x, out, .. } | Action::Quantize { x, out, .. } | Action::Dequantize { x, out, .. } => {
+                x.words().max(out.words())
+            }
+            Action::Matrix(matrix) => matrix.words(),
+            Action::Gmac(gmac) => gmac.words(),
+            Action::Convolve(convolve) => convolve.words(),
+            Action::Move(moved) => (moved.from.count() * moved.from.element.bytes()).div_ceil(8),
+            Action::Fill { out, .. } => out.words(),
+            Action::Sum { outer, inner, .. } => (outer.count() * inner.count() * outer.element.bytes()).div_ceil(8),
+            Action::Loop(Loop { iterations, body, before, slices, concatenated, carried, after }) => {
+                let each =
+                    |moves: &[(Move, u64, bool)]| moves.iter().map(|(m, ..)| Action::Move(m.clone()).words()).fold(0, u64::saturating_add);
+                let once = total(body).saturating_add(total(carried)).saturating_add(each(slices)).saturating_add(each(concatenated));
+                once.saturating_mul(*iterations).saturating_add(total(before)).saturating_add(total(after))
+            }
+            Action::Strided(strided) => total(&strided.body).max(total(&strided.otherwise)),
+        }
+    }
+}
+
+/// Words of several actions.
+pub(super) fn total(actions: &[Action]) -> u64 {
+    actions.iter().map(Action::words).fold(0, u64::saturating_add)
+}
+
+fn run(actions: &[Action], storage: &mut Storage<'_>) -> Result<(), Fault> {
+    actions.iter().try_for_each(|action| action.execute(storage))
+}
+
+impl Loop {
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        run(&self.before, storage)?;
+        for iteration in 0..self.iterations {
+            let at = |step: u64, reversed: bool| step * if reversed { self.iterations - 1 - iteration } else { iteration };
+            for (Move { from, to }, step, reversed) in &self.slices {
+                Move { from: from.shifted(at(*step, *reversed)), to: to.clone() }.execute(storage);
+            }
+            run(&self.body, storage)?;
+            for (Move { from, to }, step, reversed) in &self.concatenated {
+                Move { from: from.clone(), to: to.shifted(at(*step, *reversed)) }.execute(storage);
+            }
+            if iteration + 1 < self.iterations {
+                run(&self.carried, storage)?;
+            }
+        }
+        run(&self.after, storage)
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        let mut inside = Inside::default();
+        self.before.iter().for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
+        let repeated = |region: &Region, step: u64| {
+            let loops = [(self.iterations, step)].into_iter().chain(region.loops.iter().copied()).collect();
+            Region { loops, ..region.clone() }
+        };
+        for (Move { from, to }, step, _) in &self.slices {
+            inside.add(repeated(from, *step).access(Direction::Read), visit);
+            inside.add(to.access(Direction::Write), visit);
+        }
+        self.body.iter().for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
+        for (Move { from, to }, step, _) in &self.concatenated {
+            inside.add(from.access(Direction::Read), visit);
+            inside.add(repeated(to, *step).access(Direction::Write), visit);
+        }
+        self.carried.iter().chain(&self.after).for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
+    }
+}
+
+impl Strided {
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        let mut counter = [0];
+        load(storage.bytes(self.counter.buffer), self.counter.element, 0, &mut counter);
+        let actions = if counter[0].rem_euclid(self.period) == self.phase { &self.body } else { &self.otherwise };
+        run(actions, storage)?;
+        counter[0] = counter[0].wrapping_add(1).rem_euclid(self.period);
+        store(storage.bytes_mut(self.counter.buffer), self.counter.element, 0, &counter);
+        Ok(())
+    }
+
+    /// What the two ways touch, data decides between them; outputs are written either way.
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        visit(self.counter.access(Direction::Read));
+        let mut inside = Inside::default();
+        self.body.iter().for_each(|action| {
+            action.accesses(&mut |a| inside.add(a, &mut |a| visit(if a.direction == Direction::Read { a.may() } else { a })));
+        });
+        self.otherwise.iter().for_each(|action| {
+            action.accesses(&mut |a| visit(if a.direction == Direction::Read { a.may() } else { a }));
+        });
+        visit(self.counter.access(Direction::Write));
+    }
+}
+
+/// Accesses of a body: what it has written itself it does not read from outside.
+#[derive(Default)]
+struct Inside {
+    written: HashSet<BufferId>,
+}
+
+impl Inside {
+    fn add(&mut self, access: Access, visit: &mut dyn FnMut(Access)) {
+        match access.direction {
+            Direction::Write => {
+                self.written.insert(access.buffer);
+                visit(access);
+            }
+            Direction::Read if !self.written.contains(&access.buffer) => visit(access),
+            Direction::Read => {}
+        }
+    }
+}
+
+fn lookup(storage: &mut Storage<'_>, x: &Tensor, table: &Tensor, out: &Tensor, by: i32, bits: u8, first: i64) -> Result<(), Fault> {
+    let entries = table.count();
+    let mut block = [0; super::tensor::BLOCK];
+    let count = out.count() as usize;
+    for start in (0..count).step_by(block.len()) {
+        let block = &mut block[..super::tensor::BLOCK.min(count - start)];
+        load(storage.bytes(x.buffer), x.element, start, block);
+        for value in block.iter_mut() {
+            let address = saturate(shift(*value, by), bits).wrapping_sub(first);
+            let entry = u64::try_from(address).ok().filter(|entry| *entry < entries);
+            let Some(entry) = entry else {
+                let message =
+                    format!("expected an address of a table of {entries} entries from {first} on, found {}", address.wrapping_add(first));
+                return Err(Fault::program(message));
+            };
+            *value = at(storage.bytes(table.buffer), table.element, entry as usize);
+        }
+        store(storage.bytes_mut(out.buffer), out.element, start, block);
+    }
+    Ok(())
+}
+
+fn sum(storage: &mut Storage<'_>, outer: &Region, inner: &Region, out: &Tensor, by: i32, bits: u8) {
+    let mut starts = Vec::new();
+    each_element(outer, |offset| starts.push(offset));
+    let mut sums = Vec::with_capacity(starts.len());
+    for start in starts {
+        let mut total = 0i64;
+        each_element(&inner.shifted(start), |offset| {
+            total = total.wrapping_add(at(storage.bytes(inner.buffer), inner.element, offset as usize));
+        });
+        sums.push(saturate(shift(total, by), bits));
+    }
+    store(storage.bytes_mut(out.buffer), out.element, 0, &sums);
+}
+
+/// Visits the offset of every element of a region in order.
+fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
+    let count = region.count();
+    for number in 0..count {
+        let mut rest = number;
+        let mut offset = region.offset;
+        for (count, stride) in region.loops.iter().rev() {
+            offset += rest % count * stride;
+            rest /= count;
+        }
+        visit(offset);
+    }
+}
+
+fn quantize(storage: &mut Storage<'_>, x: &Tensor, out: &Tensor, quanta: i32, bits: u8) -> Result<(), Fault> {
+    let count = x.count() as usize;
+    let values = if x.element == super::tensor::Element::F64 {
+        let limit = 2f64.powi(i32::from(bits) - 1);
+        let scale = 2f64.powi(quanta);
+        let bytes = &storage.bytes(x.buffer)[..count * 8];
+        let reals = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b));
+        reals.map(|real| (real / scale).floor().clamp(-limit, limit - 1.0) as i64).collect()
+    } else {
+        let values = load_all(storage, x);
+        if let Some(value) = values.iter().find(|v| saturate(**v, bits) != **v) {
+            return Err(Fault::program(format!("expected integers of {bits} bits to quantise, found {value}")));
+        }
+        values
+    };
+    store(storage.bytes_mut(out.buffer), out.element, 0, &values);
+    Ok(())
+}
+
+/// A node of a plan as a task of the model.
+#[derive(Debug)]
+pub(super) struct NodeKernel {
+    pub(super) operation: Cow<'static, str>,
+    pub(super) details: String,
+    pub(super) actions: Vec<Action>,
+}
+
+impl Kernel for NodeKernel {
+    fn operation(&self) -> Cow<'static, str> {
+        self.operation.clone()
+    }
+
+    fn details(&self) -> String {
+        self.details.clone()
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        self.actions.iter().for_each(|action| action.accesses(visit));
+    }
+
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        run(&self.actions, storage)
+    }
+}

@@ -1,0 +1,75 @@
+//! `temporal_conv2d`: a convolution over the last frames and the bands of each.
+
+use crate::fqir::tensor::{Tensor, load_all, saturate, shift, store};
+use chipless_model::{Access, Direction, Storage};
+
+/// A frame has `bands` bands of `channels` elements. The buffer holds the frames before this one, oldest first; the new
+/// frame takes the place of the oldest afterwards.
+#[derive(Debug)]
+pub(in crate::fqir) struct Convolve {
+    pub(in crate::fqir) input: Tensor,
+    pub(in crate::fqir) buffer: Option<Tensor>,
+    /// `outputs × channels (1 when depthwise) × kernel over bands × kernel over time`.
+    pub(in crate::fqir) weight: Tensor,
+    pub(in crate::fqir) bias: Option<(Tensor, i32)>,
+    pub(in crate::fqir) out: Tensor,
+    pub(in crate::fqir) bands: usize,
+    pub(in crate::fqir) channels: usize,
+    pub(in crate::fqir) outputs: usize,
+    pub(in crate::fqir) kernel: (usize, usize),
+    pub(in crate::fqir) dilation: (usize, usize),
+    pub(in crate::fqir) stride: usize,
+    pub(in crate::fqir) padding: usize,
+    pub(in crate::fqir) positions: usize,
+    pub(in crate::fqir) depthwise: bool,
+    pub(in crate::fqir) shift: i32,
+    pub(in crate::fqir) bits: u8,
+}
+
+impl Convolve {
+    pub(super) fn execute(&self, storage: &mut Storage<'_>) {
+        let frame = self.bands * self.channels;
+        let mut frames = self.buffer.as_ref().map_or_else(Vec::new, |buffer| load_all(storage, buffer));
+        frames.extend(load_all(storage, &self.input));
+        let weight = load_all(storage, &self.weight);
+        let bias = self.bias.as_ref().map(|(bias, by)| load_all(storage, bias).into_iter().map(|b| shift(b, *by)).collect::<Vec<i64>>());
+        let (kernel_time, kernel_band) = self.kernel;
+        let inputs = if self.depthwise { 1 } else { self.channels };
+        let mut results = Vec::with_capacity(self.positions * self.outputs);
+        for position in 0..self.positions {
+            for output in 0..self.outputs {
+                let mut sum = bias.as_ref().map_or(0, |bias| bias[output]);
+                for time in 0..kernel_time {
+                    for tap in 0..kernel_band {
+                        let band = position * self.stride + tap * self.dilation.1;
+                        if band < self.padding || band >= self.padding + self.bands {
+                            continue;
+                        }
+                        let at = time * self.dilation.0 * frame + (band - self.padding) * self.channels;
+                        for input in 0..inputs {
+                            let channel = if self.depthwise { output } else { input };
+                            let w = weight[((output * inputs + input) * kernel_band + tap) * kernel_time + time];
+                            sum = sum.wrapping_add(w.wrapping_mul(frames[at + channel]));
+                        }
+                    }
+                }
+                results.push(saturate(shift(sum, self.shift), self.bits));
+            }
+        }
+        store(storage.bytes_mut(self.out.buffer), self.out.element, 0, &results);
+        if let Some(buffer) = &self.buffer {
+            store(storage.bytes_mut(buffer.buffer), buffer.element, 0, &frames[frame..]);
+        }
+    }
+
+    pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        let read = [Some(&self.input), self.buffer.as_ref(), Some(&self.weight), self.bias.as_ref().map(|(bias, _)| bias)];
+        read.into_iter().flatten().for_each(|tensor| visit(tensor.access(Direction::Read)));
+        [Some(&self.out), self.buffer.as_ref()].into_iter().flatten().for_each(|tensor| visit(tensor.access(Direction::Write)));
+    }
+
+    /// The weights once for each position.
+    pub(super) fn words(&self) -> u64 {
+        (self.weight.words().saturating_mul(self.positions as u64)).max(self.out.words())
+    }
+}

@@ -1,0 +1,49 @@
+//! What can be wrong with a plan.
+
+use chipless_model::{Rule, Severity};
+
+macro_rules! rules {
+    ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
+        $(
+            #[doc = $summary]
+            pub static $name: Rule = Rule {
+                code: $code,
+                severity: Severity::$severity,
+                summary: $summary,
+                explanation: $explanation,
+                remedy: $remedy,
+                source: $source,
+            };
+        )*
+
+        /// Every rule of plans.
+        pub static ALL: &[&Rule] = &[$(&$name,)*];
+    };
+}
+
+rules! {
+    JSON Error "fqir-json" "the file is no plan that can be read"
+        "A plan is JSON: a graph with name, inputs, outputs, parameters, nodes and subgraphs, each of its type."
+        "" "runtime plan, version 1";
+    VERSION Error "fqir-version" "the plan is of a version that is not supported"
+        "Version 1 is the only one known."
+        "" "runtime plan, version 1";
+    LIMIT Error "fqir-limit" "the plan exceeds a limit"
+        "Limits keep a hostile file from taking the machine."
+        "--limit raises it" "Chipless";
+    OPERATION Error "fqir-operation" "an operation is not supported"
+        "Operations that the format cannot carry whole, or that have no meaning before the compiler has taken them apart, cannot be executed."
+        "" "FQIR registry fmot_atomics_v1.2";
+    NAME Error "fqir-name" "a tensor or subgraph is used that nothing defines"
+        "A node reads a tensor that no input, parameter, state or earlier node provides, or calls a subgraph that is not there."
+        "" "runtime plan, version 1";
+    SHAPE Error "fqir-shape" "shapes do not fit"
+        "The shapes of a node's operands do not go together, or a value does not have the shape that is declared."
+        "" "FQIR operations";
+    CONSTANT Error "fqir-constant" "a constant of a node is missing or makes no sense"
+        "Shift amounts, bit widths, lengths and lists have ranges within which an operation has a meaning."
+        "" "FQIR operations";
+    MEMORY Warning "fqir-memory" "the tensors do not fit the memories of the chip"
+        "Parameters, state and values of a step together are larger than the data memories of both cores. A compiler may still fit them: by sparsity, and by giving one place to values that do not live at the same time."
+        "" "SPU-001 as femtodriver 2.6 describes it";
+}

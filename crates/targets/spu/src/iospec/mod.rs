@@ -1,0 +1,59 @@
+//! IOSpec: the contract between a host and the program on the accelerator.
+//!
+//! [`Document::read`] makes a typed document of YAML, with findings that know line and column; [`lint`] says what is
+//! doubtful; [`Document::write`] prints it so that it reads the same. [`sequence`] holds the two state machines that say
+//! what may be written when, [`Session`] drives one, with the values and the words on the [`wire`].
+
+mod document;
+mod femto;
+mod flat;
+mod host;
+mod info;
+mod interface;
+mod lint;
+mod quantize;
+pub mod rules;
+pub mod sequence;
+mod session;
+pub mod wire;
+
+pub use document::{Document, Member, Quantization, Sequence, SequenceKind, Side, Stage, Vector};
+pub use femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
+pub use flat::convert;
+pub use host::{host_code, text_as_comment};
+pub use info::{info, raw};
+pub use interface::of_interface;
+pub use lint::lint;
+pub use quantize::{dequantize, quantize};
+pub use session::{Act, Reading, Sent, Session, Violation};
+
+use std::fmt;
+
+/// Whose rules count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RuleSet {
+    /// The text of the format: strict order within a sequence, nothing twice, outputs in sequence order.
+    #[default]
+    Spec,
+    /// What version 4.1 of the Python package femtorun does.
+    Femtorun41,
+}
+
+impl RuleSet {
+    /// Both.
+    pub const ALL: [RuleSet; 2] = [RuleSet::Spec, RuleSet::Femtorun41];
+
+    /// As the command line names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RuleSet::Spec => "spec",
+            RuleSet::Femtorun41 => "femtorun-4.1",
+        }
+    }
+}
+
+impl fmt::Display for RuleSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,446 @@
+//! A host's session with the accelerator: writes, reads and resets under a contract, with values and wire words.
+
+use super::document::{Document, Side, Vector};
+use super::sequence::Contract;
+use super::{RuleSet, wire};
+use crate::fqir::Runner;
+use std::fmt;
+
+/// What kind of call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// The order of the contract was broken.
+    Sequence,
+    /// A name, id or address that the document does not have.
+    Name,
+    /// A vector of the wrong length, values out of range, a missing field.
+    Value,
+    /// A reply that cannot be decoded.
+    Wire,
+    /// The program behind the document failed.
+    Program,
+}
+
+/// Why a call is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// What kind.
+    pub kind: Kind,
+    /// Whose turn it is, what was expected, what came.
+    pub message: String,
+    /// What would have been legal, for sequence violations: `write C`, `read A`.
+    pub expected: Vec<String>,
+}
+
+impl Violation {
+    fn new(kind: Kind, message: impl Into<String>) -> Violation {
+        Violation { kind, message: message.into(), expected: Vec::new() }
+    }
+
+    pub(super) fn sequence(message: impl Into<String>) -> Violation {
+        Violation::new(Kind::Sequence, message)
+    }
+
+    pub(super) fn name(message: impl Into<String>) -> Violation {
+        Violation::new(Kind::Name, message)
+    }
+
+    /// A value that does not fit.
+    pub fn value(message: impl Into<String>) -> Violation {
+        Violation::new(Kind::Value, message)
+    }
+
+    pub(super) fn wire(message: impl Into<String>) -> Violation {
+        Violation::new(Kind::Wire, message)
+    }
+
+    pub(super) fn expecting(mut self, expected: impl IntoIterator<Item = String>) -> Violation {
+        self.expected = expected.into_iter().collect();
+        self
+    }
+
+    /// Says of which vector.
+    #[must_use]
+    pub fn of(mut self, vector: &str) -> Violation {
+        self.message = format!("`{vector}`: {}", self.message);
+        self
+    }
+
+    /// The firmware's code for it, where one is public.
+    pub const fn code(&self) -> Option<&'static str> {
+        match self.kind {
+            Kind::Sequence => Some("kSpuSequenceError"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.code() {
+            Some(code) => write!(f, "{code}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// A vector of an act: a name, and its integers where the host gives them.
+pub type Act = (String, Option<Vec<i64>>);
+
+/// What a write led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Sequences that fired.
+    pub fired: Vec<String>,
+    /// Messages to the accelerator, for sessions with the wire.
+    pub messages: Vec<wire::Message>,
+}
+
+/// What a read gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Varnames of the outputs, in order.
+    pub outputs: Vec<String>,
+    /// Their integers, where a program or a reply gave them.
+    pub values: Vec<(String, Vec<i64>)>,
+    /// Messages from the accelerator, for sessions with the wire.
+    pub messages: Vec<wire::Message>,
+}
+
+/// A session over a document.
+#[derive(Debug)]
+pub struct Session<'d> {
+    document: &'d Document,
+    rules: RuleSet,
+    contract: Contract<'d>,
+    program: Option<Runner<'d>>,
+    with_wire: bool,
+    /// What each input has been given and no firing has taken yet; latched inputs keep their last.
+    given: Vec<Vec<Vec<i64>>>,
+    latched: Vec<bool>,
+    /// The last values of each output.
+    produced: Vec<Option<Vec<i64>>>,
+}
+
+impl<'d> Session<'d> {
+    /// A session without a program: order only.
+    pub fn new(document: &'d Document, rules: RuleSet) -> Session<'d> {
+        let unlatched = document.unlatched();
+        Session {
+            document,
+            rules,
+            contract: Contract::new(document, rules),
+            program: None,
+            with_wire: false,
+            given: vec![Vec::new(); document.inputs.len()],
+            latched: document.inputs.iter().map(|v| !unlatched.contains(&*v.key)).collect(),
+            produced: vec![None; document.outputs.len()],
+        }
+    }
+
+    /// Shows the words on the wire; writes then need values and addresses.
+    #[must_use]
+    pub fn with_wire(mut self) -> Session<'d> {
+        self.with_wire = true;
+        self
+    }
+
+    /// Puts a program behind the document.
+    ///
+    /// # Errors
+    /// A vector that the program does not have, or has with another length.
+    pub fn with_program(mut self, mut program: Runner<'d>) -> Result<Session<'d>, Violation> {
+        program.match_document(self.document).map_err(Violation::name)?;
+        self.program = Some(program);
+        Ok(self)
+    }
+
+    /// The document.
+    pub fn document(&self) -> &'d Document {
+        self.document
+    }
+
+    /// What may be done next: inputs that may be written, outputs that wait to be read.
+    pub fn next(&self) -> (Vec<&'d Vector>, Vec<&'d Vector>) {
+        let (inputs, outputs) = self.contract.next();
+        (inputs.into_iter().map(|i| &self.document.inputs[i]).collect(), outputs.into_iter().map(|o| &self.document.outputs[o]).collect())
+    }
+
+    /// The input of a name: its key or varname; under `femtorun-4.1` the varname alone.
+    ///
+    /// # Errors
+    /// No input has it.
+    pub fn input(&self, name: &str) -> Result<usize, Violation> {
+        let inputs = &self.document.inputs;
+        let by_key = || inputs.iter().position(|v| v.key == name).filter(|_| self.rules == RuleSet::Spec);
+        let found = by_key().or_else(|| inputs.iter().position(|v| v.varname == name));
+        found.ok_or_else(|| {
+            let what = match inputs.iter().find(|v| v.key == name) {
+                Some(vector) => format!(", which is a key; its varname is `{}`", vector.varname),
+                None if self.document.outputs.iter().any(|v| v.varname == name) => ", which is an output".to_owned(),
+                None if self.document.sequences.iter().any(|s| s.name == name) => ", which is a sequence".to_owned(),
+                None => String::new(),
+            };
+            let names: Vec<&str> = inputs.iter().map(|v| &*v.varname).collect();
+            Violation::name(format!("expected the name of an input ({}), found `{name}`{what}", names.join(", ")))
+        })
+    }
+
+    /// One act of the host: vectors that are written together, latched ones first.
+    ///
+    /// # Errors
+    /// An unknown name, values that do not fit, or a violation of the order. Under `spec` nothing has changed then.
+    pub fn write(&mut self, act: &[Act]) -> Result<Sent, Violation> {
+        let mut inputs = Vec::with_capacity(act.len());
+        for (name, values) in act {
+            match self.input(name) {
+                Ok(input) => inputs.push((input, values.as_ref())),
+                // An output that nothing produces is a node without predecessors: it may be sent, and nothing happens.
+                Err(_) if self.is_loose_output(name) => {}
+                Err(violation) if self.rules == RuleSet::Femtorun41 => {
+                    // What stands before the unknown name has been sent by then.
+                    self.act(inputs)?;
+                    return Err(violation);
+                }
+                Err(violation) => return Err(violation),
+            }
+        }
+        self.act(inputs)
+    }
+
+    fn is_loose_output(&self, name: &str) -> bool {
+        let names = |key: &str| self.document.sequences.iter().any(|s| s.outputs.iter().chain(&s.inputs).any(|m| m.key == key));
+        self.rules == RuleSet::Femtorun41 && self.document.outputs.iter().any(|v| v.varname == name && !names(&v.key))
+    }
+
+    /// One act by sequence id, as the firmware library takes it: vectors in the order of the sequence.
+    ///
+    /// # Errors
+    /// As [`write`](Session::write); a number of vectors other than the sequence has.
+    pub fn write_sequence(&mut self, id: usize, vectors: &[Vec<i64>]) -> Result<Sent, Violation> {
+        let sequence = &self.document.sequences[self.sequence(id)?];
+        if sequence.inputs.len() != vectors.len() {
+            let names: Vec<&str> = sequence.inputs.iter().map(|m| &*m.key).collect();
+            let (expected, found) = (names.len(), vectors.len());
+            let message = format!("expected {expected} vectors of sequence {id} ({}: {}), found {found}", sequence.name, names.join(", "));
+            return Err(Violation::value(message));
+        }
+        let index = self.document.input_index();
+        let mut act = Vec::with_capacity(vectors.len());
+        for (member, values) in sequence.inputs.iter().zip(vectors) {
+            match index.get(&*member.key) {
+                Some(input) => act.push((*input, Some(values))),
+                None => return Err(Violation::name(format!("expected inputs in sequence {id}, found `{}`", member.key))),
+            }
+        }
+        self.act(act)
+    }
+
+    /// Messages as they go over the bus, each with its header.
+    ///
+    /// # Errors
+    /// As [`write`](Session::write); an address that no input has.
+    pub fn write_words(&mut self, words: &[u64]) -> Result<Sent, Violation> {
+        let decoded = wire::decode(self.document, Side::Input, words)?;
+        self.act(decoded.iter().map(|(input, values)| (*input, Some(values))).collect())
+    }
+
+    fn sequence(&self, id: usize) -> Result<usize, Violation> {
+        let count = self.document.simple_sequences().count();
+        // Simple sequences come first.
+        if id < count { Ok(id) } else { Err(Violation::name(format!("expected a sequence id below {count}, found {id}"))) }
+    }
+
+    fn act(&mut self, mut inputs: Vec<(usize, Option<&Vec<i64>>)>) -> Result<Sent, Violation> {
+        // Names alone are sent as they come by the package; a host that gives values gives latched ones first.
+        if self.rules == RuleSet::Spec || inputs.iter().any(|(_, values)| values.is_some()) {
+            inputs.sort_by_key(|(input, _)| !self.latched[*input]);
+        }
+        let mut sent = Sent::default();
+        for (input, values) in &inputs {
+            self.check_values(&self.document.inputs[*input], *values)?;
+            if let (true, Some(values)) = (self.with_wire, values) {
+                sent.messages.push(self.message(*input, values)?);
+            }
+        }
+        let mut fired = Vec::new();
+        let numbers: Vec<usize> = inputs.iter().map(|(input, _)| *input).collect();
+        self.contract.write(&numbers, &mut fired)?;
+        for (input, values) in inputs {
+            let given = &mut self.given[input];
+            if self.latched[input] {
+                given.clear();
+            }
+            given.extend(values.cloned());
+        }
+        for sequence in &fired {
+            self.run(*sequence)?;
+        }
+        sent.fired = fired.into_iter().map(|s| self.document.sequences[s].name.clone()).collect();
+        Ok(sent)
+    }
+
+    /// The message of an input. By the package's driver, a vector with two names cannot be sent.
+    fn message(&self, input: usize, values: &[i64]) -> Result<wire::Message, Violation> {
+        let vector = &self.document.inputs[input];
+        if self.rules == RuleSet::Femtorun41 && vector.key != vector.varname {
+            return Err(Violation::name(format!("expected key and varname to be equal, found `{}` and `{}`", vector.key, vector.varname)));
+        }
+        wire::send(vector, values)
+    }
+
+    fn check_values(&self, vector: &Vector, values: Option<&Vec<i64>>) -> Result<(), Violation> {
+        let Some(values) = values else {
+            if self.with_wire || self.program.is_some() {
+                return Err(Violation::value(format!("expected values of `{}`, found its name alone", vector.key)));
+            }
+            return Ok(());
+        };
+        let most = vector.padded_length.unwrap_or(vector.length).max(vector.length);
+        let found = values.len() as i64;
+        let fits = match self.rules {
+            RuleSet::Spec => found == vector.length || Some(found) == vector.padded_length,
+            RuleSet::Femtorun41 => found <= most,
+        };
+        if !fits {
+            let padded = vector.padded_length.map_or(String::new(), |padded| format!(" (padded {padded})"));
+            return Err(Violation::value(format!("expected {}{padded} elements of `{}`, found {found}", vector.length, vector.key)));
+        }
+        let range = vector.range().unwrap_or(i64::MIN..=i64::MAX);
+        match values.iter().enumerate().find(|(_, v)| !range.contains(*v)) {
+            Some((at, value)) => Err(Violation::value(format!(
+                "expected integers of {} bits for `{}` ({} to {}), found {value} at element {at}",
+                vector.precision,
+                vector.key,
+                range.start(),
+                range.end()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs the program for a sequence that has fired: one step for each round of its inputs.
+    fn run(&mut self, sequence: usize) -> Result<(), Violation> {
+        let Some(program) = &mut self.program else { return Ok(()) };
+        let document = self.document;
+        let sequence_of = &document.sequences[sequence];
+        if sequence_of.is_latched() {
+            return Ok(());
+        }
+        let index = document.input_index();
+        let inputs: Vec<usize> = sequence_of.inputs.iter().filter_map(|m| index.get(&*m.key).copied()).collect();
+        let rounds = inputs.iter().map(|i| self.given[*i].len()).max().unwrap_or(0).max(1);
+        for (input, vector) in document.inputs.iter().enumerate().filter(|(i, _)| self.latched[*i]) {
+            if let Some(values) = self.given[input].last() {
+                program.set_input(input, elements(values, vector));
+            }
+        }
+        for round in 0..rounds {
+            for input in &inputs {
+                let given = &self.given[*input];
+                if let Some(values) = given.get(round).or(given.last()) {
+                    program.set_input(*input, elements(values, &document.inputs[*input]));
+                }
+            }
+            program.step_of(sequence).map_err(|fault| Violation::new(Kind::Program, fault.message))?;
+        }
+        for input in inputs.into_iter().filter(|i| !self.latched[*i]) {
+            self.given[input].clear();
+        }
+        for (output, produced) in self.produced.iter_mut().enumerate() {
+            if sequence_of.outputs.iter().any(|m| m.key == document.outputs[output].key) {
+                let values = produced.get_or_insert_default();
+                program.output(output, values);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is ready.
+    ///
+    /// # Errors
+    /// Under `femtorun-4.1`, where the document has an output in no sequence or in several.
+    pub fn read(&mut self) -> Result<Reading, Violation> {
+        let outputs = self.contract.read()?;
+        self.reading(&outputs)
+    }
+
+    /// Reads what is ready of one sequence, as the firmware library does.
+    ///
+    /// # Errors
+    /// As [`read`](Session::read); an unknown id.
+    pub fn read_sequence(&mut self, id: usize) -> Result<Reading, Violation> {
+        let outputs = self.contract.read_sequence(self.sequence(id)?)?;
+        self.reading(&outputs)
+    }
+
+    /// Reads one mailbox.
+    ///
+    /// # Errors
+    /// No output has it, or its output is not ready.
+    pub fn read_mailbox(&mut self, mailbox: i64) -> Result<Reading, Violation> {
+        let found = self.document.outputs.iter().position(|v| v.mailbox_id == Some(mailbox));
+        let output = found.ok_or_else(|| Violation::name(format!("expected the mailbox of an output, found {mailbox}")))?;
+        if !self.contract.read_output(output) {
+            return Err(Violation::sequence(format!(
+                "expected a result in mailbox {mailbox} ({}), found none",
+                self.document.outputs[output].key
+            )));
+        }
+        self.reading(&[output])
+    }
+
+    /// Takes the reply of a device: it must carry exactly the outputs that are ready.
+    ///
+    /// # Errors
+    /// As [`read`](Session::read); a reply that cannot be decoded, or carries other outputs.
+    pub fn receive(&mut self, words: &[u64]) -> Result<Reading, Violation> {
+        let expected = self.contract.read()?;
+        let decoded = wire::decode(self.document, Side::Output, words)?;
+        let names = |outputs: &[usize]| outputs.iter().map(|o| &*self.document.outputs[*o].varname).collect::<Vec<_>>().join(", ");
+        let mut came: Vec<usize> = decoded.iter().map(|(output, _)| *output).collect();
+        came.sort_unstable();
+        let mut wanted = expected.clone();
+        wanted.sort_unstable();
+        if came != wanted {
+            let message = format!("expected a reply with the outputs ({}), found ({})", names(&expected), names(&came));
+            return Err(Violation::wire(message));
+        }
+        for (output, values) in decoded {
+            self.produced[output] = Some(values);
+        }
+        self.reading(&expected)
+    }
+
+    fn reading(&self, outputs: &[usize]) -> Result<Reading, Violation> {
+        let mut reading = Reading::default();
+        for output in outputs {
+            let vector = &self.document.outputs[*output];
+            reading.outputs.push(vector.varname.clone());
+            if let Some(values) = &self.produced[*output] {
+                if self.with_wire {
+                    reading.messages.push(wire::reply(vector, values)?);
+                }
+                reading.values.push((vector.varname.clone(), values.clone()));
+            }
+        }
+        Ok(reading)
+    }
+
+    /// Back to the start: nothing written, nothing ready, latched values 0, the program's state as at the beginning.
+    pub fn reset(&mut self) {
+        self.contract.reset();
+        self.given.iter_mut().for_each(Vec::clear);
+        self.produced.fill(None);
+        if let Some(program) = &mut self.program {
+            program.reset();
+        }
+    }
+}
+
+/// The elements of the model's vector: padding beyond it is dropped.
+fn elements<'v>(values: &'v [i64], vector: &Vector) -> &'v [i64] {
+    &values[..values.len().min(usize::try_from(vector.length).unwrap_or_default())]
+}

@@ -1,0 +1,20 @@
+//! The fixtures of this target.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// The fixtures with a plan, a contract and the numbers of their steps.
+#[allow(dead_code, reason = "not every test file has a use for it")]
+pub(crate) const FIXTURES: [&str; 5] = ["addition", "latched", "dense", "recurrent", "operations"];
+
+/// A file of a fixture.
+pub(crate) fn fixture(name: &str, file: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/spu").join(name).join(file);
+    fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// A text file of a fixture.
+#[allow(dead_code, reason = "not every test file has a use for it")]
+pub(crate) fn text(name: &str, file: &str) -> String {
+    String::from_utf8(fixture(name, file)).expect("text")
+}

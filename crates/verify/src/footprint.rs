@@ -1,0 +1,317 @@
+//! Which bytes each task touches. A *footprint* is a set of bytes of one buffer; tasks that touch the same bytes share
+//! one, so that what it costs to look at its patterns is paid once.
+//!
+//! Memories with partitions are walked alike in all of them: nearly every access is a loop over partitions around a few columns of
+//! each, and the spans of any two of them overlap. Such a buffer has a *pitch*, and is looked at as rows of so many
+//! bytes: an access is a box of rows and columns. Other buffers are one row.
+
+use crate::access::{Strided, union};
+use chipless_model::{Access, BufferId, Certainty, Direction, Loop, Program, TaskId};
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+
+/// Runs that are looked at to find out whether a footprint has holes.
+const RUNS: u64 = 1 << 12;
+
+/// A set of bytes of one buffer.
+#[derive(Debug)]
+pub(crate) struct Footprint {
+    pub(crate) buffer: BufferId,
+    /// Whether all of it lies inside the buffer.
+    pub(crate) fits: bool,
+    /// Its patterns in their table.
+    patterns: (u32, u32),
+    /// First byte and one past the last of the patterns that lie inside the buffer.
+    pub(crate) span: (u64, u64),
+    /// What these patterns span, those joined that touch.
+    pub(crate) extents: SmallVec<[Extent; 1]>,
+}
+
+/// Columns of some rows of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// First row and one past the last.
+    pub(crate) rows: (u32, u32),
+    /// First column and one past the last.
+    pub(crate) low: u64,
+    pub(crate) high: u64,
+    /// Whether every byte of it is touched.
+    pub(crate) whole: bool,
+}
+
+impl Extent {
+    /// The bytes of each row, in a buffer of this pitch.
+    pub(crate) fn ranges(self, pitch: u64) -> impl Iterator<Item = (u64, u64)> {
+        (self.rows.0..self.rows.1).map(move |row| {
+            let start = u64::from(row).saturating_mul(pitch);
+            (start.saturating_add(self.low), start.saturating_add(self.high))
+        })
+    }
+}
+
+/// A pattern as a box of rows and columns: which rows, whether it has all of them, and what it touches of each.
+struct Boxed<'a> {
+    rows: (u32, u32),
+    dense: bool,
+    /// Loops over the columns of the first row.
+    loops: SmallVec<[Loop; 6]>,
+    low: u64,
+    high: u64,
+    pattern: Strided<'a>,
+}
+
+impl<'a> Boxed<'a> {
+    /// The box of a pattern that lies inside its buffer; `None` where its columns go on from row to row.
+    fn new(pattern: Strided<'a>, pitch: u64) -> Option<Boxed<'a>> {
+        let (over_rows, loops): (SmallVec<[Loop; 6]>, SmallVec<[Loop; 6]>) =
+            pattern.loops.iter().copied().partition(|l| l.stride.unsigned_abs().is_multiple_of(pitch) && l.stride != 0);
+        let (first, end) = pattern.extent();
+        let reach: i128 = over_rows.iter().map(|l| i128::from(l.stride.unsigned_abs()) * (i128::from(l.count) - 1)).sum();
+        let (low, high) = (first as u64, (end - reach) as u64);
+        let row = low / pitch;
+        if (high - 1) / pitch != row {
+            return None;
+        }
+        let more = u64::try_from(reach).ok()? / pitch;
+        let rows = (u32::try_from(row).ok()?, u32::try_from(row.checked_add(more)?.checked_add(1)?).ok()?);
+        let dense = match &over_rows[..] {
+            [] => true,
+            [only] => only.stride.unsigned_abs() == pitch,
+            _ => false,
+        };
+        Some(Boxed { rows, dense, loops, low: low % pitch, high: high - row * pitch, pattern })
+    }
+
+    /// A pattern of whatever shape, as all columns of its rows.
+    fn around(pattern: Strided<'a>, pitch: u64) -> Boxed<'a> {
+        let (low, high) = pattern.extent();
+        let row = |byte: i128| u32::try_from(byte / i128::from(pitch)).unwrap_or(u32::MAX - 1);
+        let rows = (row(low), row(high - 1) + 1);
+        Boxed { rows, dense: false, loops: SmallVec::new(), low: 0, high: pitch, pattern }
+    }
+
+    /// The columns of one row.
+    fn columns(&self) -> Strided<'_> {
+        let backwards: u64 = self.loops.iter().filter(|l| l.stride < 0).map(|l| l.stride.unsigned_abs() * (l.count - 1)).sum();
+        Strided { offset: self.low + backwards, run: self.pattern.run, loops: &self.loops }
+    }
+}
+
+/// All accesses of one task to one buffer in one direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Use {
+    pub(crate) task: TaskId,
+    pub(crate) footprint: u32,
+    pub(crate) direction: Direction,
+    pub(crate) certainty: Certainty,
+}
+
+/// A pattern in the table: offset, run, and which loops.
+#[derive(Clone, Copy, Debug)]
+struct Flat {
+    offset: u64,
+    run: u64,
+    loops: (u32, u32),
+}
+
+/// Every access of a program, task by task; of each task reads come before writes.
+#[derive(Debug, Default)]
+pub(crate) struct Accesses {
+    uses: Vec<Use>,
+    /// First use of each task, and one past the last of all.
+    first: Vec<u32>,
+    footprints: Vec<Footprint>,
+    patterns: Vec<Flat>,
+    loops: Vec<Loop>,
+    /// Whether any task writes a buffer.
+    written: Vec<bool>,
+    /// Bytes of a row, by buffer.
+    pitches: Vec<u64>,
+}
+
+impl Accesses {
+    pub(crate) fn collect(program: &Program<'_>) -> Accesses {
+        let mut accesses = Accesses { written: vec![false; program.buffers.len()], ..Accesses::default() };
+        accesses.first.reserve(program.tasks.len() + 1);
+        let mut known: HashTable<u32> = HashTable::new();
+        let mut list: Vec<Access> = Vec::new();
+        for task in program.tasks.indices() {
+            accesses.first.push(accesses.uses.len() as u32);
+            program.kernel(task).accesses(&mut |access| {
+                if access.buffer.index() < program.buffers.len() && !access.pattern.extent().is_empty() {
+                    list.push(access);
+                }
+            });
+            let kind = |a: &Access| (a.direction, a.buffer, a.certainty == Certainty::May);
+            if !list.is_sorted_by_key(kind) {
+                list.sort_by_key(kind);
+            }
+            for group in list.chunk_by(|a, b| kind(a) == kind(b)) {
+                let Access { buffer, direction, certainty, .. } = group[0];
+                accesses.written[buffer.index()] |= direction == Direction::Write;
+                let footprint = accesses.footprint(group, program.buffers[buffer].size, &mut known);
+                accesses.uses.push(Use { task, footprint, direction, certainty });
+            }
+            list.clear();
+        }
+        accesses.first.push(accesses.uses.len() as u32);
+        accesses.measure(program);
+        accesses
+    }
+
+    /// Finds the pitch of each buffer, and the extents of each footprint.
+    fn measure(&mut self, program: &Program<'_>) {
+        // A stride that most accesses share, if any: what is left after each has been set off against another one.
+        let mut candidates = vec![(0u64, 0u32); program.buffers.len()];
+        for footprint in &self.footprints {
+            let (candidate, votes) = &mut candidates[footprint.buffer.index()];
+            for stride in self.patterns(footprint).filter_map(|p| p.loops.iter().map(|l| l.stride.unsigned_abs()).max()) {
+                match *votes {
+                    0 => (*candidate, *votes) = (stride, 1),
+                    _ if *candidate == stride => *votes += 1,
+                    _ => *votes -= 1,
+                }
+            }
+        }
+        // It is the pitch if nearly all accesses stay in their columns.
+        let mut boxes = vec![(0u32, 0u32); program.buffers.len()];
+        for footprint in &self.footprints {
+            let pitch = candidates[footprint.buffer.index()].0;
+            let (fitting, all) = &mut boxes[footprint.buffer.index()];
+            for pattern in self.fitting(footprint, program.buffers[footprint.buffer].size).filter(|_| pitch > 0) {
+                *all += 1;
+                *fitting += u32::from(Boxed::new(pattern, pitch).is_some());
+            }
+        }
+        let pitch = |((pitch, _), (fitting, all)): (&(u64, u32), &(u32, u32))| {
+            if *pitch > 0 && u64::from(*fitting) * 16 >= u64::from(*all) * 15 { *pitch } else { u64::MAX }
+        };
+        self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
+        let extents: Vec<_> = self
+            .footprints
+            .iter()
+            .map(|f| extents(self.fitting(f, program.buffers[f.buffer].size), self.pitches[f.buffer.index()]))
+            .collect();
+        for (footprint, extents) in self.footprints.iter_mut().zip(extents) {
+            footprint.extents = extents;
+        }
+    }
+
+    /// Bytes of a row of a buffer.
+    pub(crate) fn pitch(&self, buffer: BufferId) -> u64 {
+        self.pitches[buffer.index()]
+    }
+
+    /// The footprint of accesses to one buffer.
+    fn footprint(&mut self, group: &[Access], size: u64, known: &mut HashTable<u32>) -> u32 {
+        let buffer = group[0].buffer;
+        let hash = hash(buffer, group.iter().map(|a| Strided::of(&a.pattern)));
+        let is_same = |id: &u32| {
+            let footprint = &self.footprints[*id as usize];
+            footprint.buffer == buffer && self.patterns(footprint).eq(group.iter().map(|a| Strided::of(&a.pattern)))
+        };
+        if let Some(id) = known.find(hash, is_same) {
+            return *id;
+        }
+        let start = self.patterns.len() as u32;
+        for Access { pattern, .. } in group {
+            let first = self.loops.len() as u32;
+            self.loops.extend(pattern.loops.iter().copied());
+            self.patterns.push(Flat { offset: pattern.offset, run: pattern.run, loops: (first, self.loops.len() as u32) });
+        }
+        let fitting = group.iter().map(|a| Strided::of(&a.pattern)).filter(|p| p.fits(size)).map(|p| p.extent());
+        let footprint = Footprint {
+            buffer,
+            fits: fitting.clone().count() == group.len(),
+            patterns: (start, self.patterns.len() as u32),
+            span: fitting.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).map_or((0, 0), |(low, high)| (low as u64, high as u64)),
+            extents: SmallVec::new(),
+        };
+        let id = self.footprints.len() as u32;
+        self.footprints.push(footprint);
+        known.insert_unique(hash, id, |id| {
+            let footprint = &self.footprints[*id as usize];
+            self::hash(footprint.buffer, self.patterns(footprint))
+        });
+        id
+    }
+
+    /// Whether any task writes a buffer.
+    pub(crate) fn is_written(&self, buffer: BufferId) -> bool {
+        self.written[buffer.index()]
+    }
+
+    /// Indices of a task's uses.
+    pub(crate) fn of(&self, task: TaskId) -> std::ops::Range<u32> {
+        self.first[task.index()]..self.first[task.index() + 1]
+    }
+
+    pub(crate) fn entry(&self, index: u32) -> &Use {
+        &self.uses[index as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Use> {
+        self.uses.iter()
+    }
+
+    pub(crate) fn footprints(&self) -> usize {
+        self.footprints.len()
+    }
+
+    pub(crate) fn footprint_of(&self, entry: &Use) -> &Footprint {
+        &self.footprints[entry.footprint as usize]
+    }
+
+    /// The patterns of a footprint, whether they fit or not.
+    pub(crate) fn patterns(&self, footprint: &Footprint) -> impl Iterator<Item = Strided<'_>> + Clone {
+        let (start, end) = footprint.patterns;
+        self.patterns[start as usize..end as usize].iter().map(|flat| Strided {
+            offset: flat.offset,
+            run: flat.run,
+            loops: &self.loops[flat.loops.0 as usize..flat.loops.1 as usize],
+        })
+    }
+
+    /// The patterns of a use that lie inside its buffer of `size` bytes.
+    pub(crate) fn fitting(&self, footprint: &Footprint, size: u64) -> impl Iterator<Item = Strided<'_>> + Clone {
+        self.patterns(footprint).filter(move |p| p.fits(size))
+    }
+}
+
+fn hash<'a>(buffer: BufferId, patterns: impl Iterator<Item = Strided<'a>>) -> u64 {
+    let mut hasher = FxHasher::default();
+    buffer.raw().hash(&mut hasher);
+    for pattern in patterns {
+        (pattern.offset, pattern.run, pattern.loops).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// What patterns span, those joined that touch or overlap.
+fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64) -> SmallVec<[Extent; 1]> {
+    let boxed = |pattern| Boxed::new(pattern, pitch).unwrap_or_else(|| Boxed::around(pattern, pitch));
+    let mut boxes: SmallVec<[Boxed<'_>; 4]> = patterns.map(boxed).collect();
+    let key = |b: &Boxed<'_>| (b.rows, b.low);
+    if !boxes.is_sorted_by_key(key) {
+        boxes.sort_by_key(key);
+    }
+    let mut extents = SmallVec::new();
+    let mut rest = &boxes[..];
+    while let Some(Boxed { rows, low, high, .. }) = rest.first() {
+        let (mut high, mut count) = (*high, 1);
+        while let Some(next) = rest.get(count).filter(|next| next.rows == *rows && next.low <= high) {
+            high = high.max(next.high);
+            count += 1;
+        }
+        let (joined, others) = rest.split_at(count);
+        let columns = || joined.iter().map(Boxed::columns);
+        let is_enough = || columns().fold(0u64, |n, p| n.saturating_add(p.bytes())) >= high - low;
+        let has_no_hole =
+            || columns().all(|p| p.is_contiguous()) || (is_enough() && union(columns(), RUNS).is_some_and(|union| union.len() == 1));
+        extents.push(Extent { rows: *rows, low: *low, high, whole: joined.iter().all(|b| b.dense) && has_no_hole() });
+        rest = others;
+    }
+    extents
+}

@@ -1,0 +1,156 @@
+//! Two accesses that nothing orders: whether they conflict, and what to say about it.
+
+use crate::access::{Strided, range, union};
+use crate::bounds::verb;
+use crate::findings::Findings;
+use crate::footprint::{Accesses, Use};
+use crate::overlap::{Overlap, overlap};
+use crate::rules;
+use chipless_model::{Action, BufferId, Direction, Finding, Program, Role, TaskId};
+
+/// Pairs of patterns that are compared one by one; footprints with more are compared run by run.
+const PAIRS: usize = 1 << 12;
+
+/// Runs of one footprint, at most, where footprints are compared run by run.
+const RUNS: u64 = 1 << 16;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Race<'r, 'p, 'a> {
+    pub(crate) program: &'p Program<'a>,
+    pub(crate) accesses: &'r Accesses,
+}
+
+impl Race<'_, '_, '_> {
+    /// Reports a race if two accesses have bytes in common.
+    pub(crate) fn check(self, first: &Use, second: &Use, overlap: Overlap, findings: &mut Findings) {
+        match overlap {
+            Overlap::Disjoint => {}
+            Overlap::Common(low, high) => self.report(first, second, (low, high), findings),
+            Overlap::TooHard => self.too_hard(first, second, findings),
+        }
+    }
+
+    /// Whether two accesses have bytes in common.
+    pub(crate) fn overlap(self, first: &Use, second: &Use) -> Overlap {
+        let Race { program, accesses } = self;
+        let (a, b) = (accesses.footprint_of(first), accesses.footprint_of(second));
+        let size = program.buffers[a.buffer].size;
+        let (ours, theirs) = (accesses.fitting(a, size), accesses.fitting(b, size));
+        if a.buffer != b.buffer {
+            return Overlap::Disjoint;
+        }
+        if ours.clone().count().saturating_mul(theirs.clone().count()) > PAIRS {
+            return match (union(ours, RUNS), union(theirs, RUNS)) {
+                (Some(ours), Some(theirs)) => common(&ours, &theirs),
+                _ => Overlap::TooHard,
+            };
+        }
+        let mut found = Overlap::Disjoint;
+        for ours in ours {
+            for theirs in theirs.clone() {
+                match overlap(ours, theirs) {
+                    Overlap::Disjoint => {}
+                    Overlap::TooHard => found = Overlap::TooHard,
+                    common @ Overlap::Common(..) => return common,
+                }
+            }
+        }
+        found
+    }
+
+    fn report(self, first: &Use, second: &Use, (low, high): (u64, u64), findings: &mut Findings) {
+        let Race { program, accesses } = self;
+        let both = first.direction == Direction::Write && second.direction == Direction::Write;
+        let rule = match both {
+            true if self.is_duplicate(first, second) => &rules::RACE_DUPLICATE,
+            true => &rules::RACE_WRITE_WRITE,
+            false => &rules::RACE_READ_WRITE,
+        };
+        let queues = (program.tasks[first.task].queue, program.tasks[second.task].queue);
+        let buffer = accesses.footprint_of(first).buffer;
+        let cause = (queues.0.min(queues.1).raw(), queues.0.max(queues.1).raw(), buffer.raw());
+        findings.add(rule, cause, || {
+            let (one, two) = (program.task_name(first.task), program.task_name(second.task));
+            let operation = |task| program.kernel(task).operation();
+            let is_single = |entry: &Use| matches!(&accesses.footprint_of(entry).extents[..], [extent] if extent.whole);
+            let message = format!(
+                "{two} ({}) {} {} {}{} and {one} ({}) {} them, and nothing orders the two",
+                operation(second.task),
+                verb(second.direction),
+                program.buffers[buffer].name,
+                range(low, high),
+                if is_single(first) && is_single(second) { "" } else { " (and perhaps more)" },
+                operation(first.task),
+                verb(first.direction),
+            );
+            rule.at(program.place(second.task), message)
+                .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
+                .with(program.place(second.task), format!("{two} {}", connections(program, second.task)))
+        });
+    }
+
+    /// Whether two writes look like one transfer that was cut by tiles with common rows: same operation, same steps,
+    /// sources in different memories.
+    fn is_duplicate(self, first: &Use, second: &Use) -> bool {
+        let Race { program, accesses } = self;
+        let same_steps = |a: Strided<'_>, b: Strided<'_>| {
+            a.run == b.run && a.loops.len() == b.loops.len() && a.loops.iter().zip(b.loops).all(|(a, b)| a.stride == b.stride)
+        };
+        let patterns = |entry: &Use| accesses.patterns(accesses.footprint_of(entry));
+        let sources = |entry: &Use| -> Vec<BufferId> {
+            let reads = accesses.of(entry.task).map(|index| accesses.entry(index)).filter(|e| e.direction == Direction::Read);
+            reads.map(|e| accesses.footprint_of(e).buffer).filter(|b| program.buffers[*b].role == Role::Scratch).collect()
+        };
+        let (a, b) = (sources(first), sources(second));
+        program.kernel(first.task).operation() == program.kernel(second.task).operation()
+            && patterns(first).count() == patterns(second).count()
+            && patterns(first).zip(patterns(second)).all(|(a, b)| same_steps(a, b))
+            && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
+    }
+
+    fn too_hard(self, first: &Use, second: &Use, findings: &mut Findings) {
+        let program = self.program;
+        findings.add(&rules::OVERLAP_BOUND, (0, 0, 0), || {
+            let (one, two) = (program.task_name(first.task), program.task_name(second.task));
+            let message = format!("{two} and {one} are not ordered, and may touch the same bytes");
+            rules::OVERLAP_BOUND.at(program.place(second.task), message).with(program.place(first.task), "the other one")
+        });
+    }
+
+    /// Names a task that writes what another one reads too early.
+    pub(crate) fn later_writer(self, read: &Use, finding: Finding) -> Finding {
+        let Race { program, accesses } = self;
+        let writes = accesses.iter().filter(|e| e.direction == Direction::Write && e.task != read.task);
+        match writes.into_iter().find(|e| matches!(self.overlap(e, read), Overlap::Common(..))) {
+            Some(write) => {
+                let name = program.task_name(write.task);
+                finding.with(program.place(write.task), format!("{name} writes bytes of these; {}", connections(program, write.task)))
+            }
+            None => finding.hint("no task of the program writes these bytes: look for a wrong address on either side"),
+        }
+    }
+}
+
+/// The first common range of two lists of disjoint ranges in order.
+fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
+    let (mut i, mut j) = (0, 0);
+    while let (Some(one), Some(two)) = (a.get(i), b.get(j)) {
+        let (low, high) = (one.0.max(two.0), one.1.min(two.1));
+        if low < high {
+            return Overlap::Common(low, high);
+        }
+        if one.1 <= two.1 { i += 1 } else { j += 1 }
+    }
+    Overlap::Disjoint
+}
+
+/// How a task hangs together with others.
+pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
+    let list = |names: Vec<String>, none: &str| if names.is_empty() { none.to_owned() } else { names.join(", ") };
+    let waits = program.waits(task).iter().map(|w| program.syncs[w.sync].name.clone()).collect();
+    let signals = program.signals(task).iter().filter_map(|s| match s.action {
+        Action::Add(sync, _) | Action::Set(sync, _) | Action::Produce(sync) => Some(program.syncs[sync].name.clone()),
+        Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
+    });
+    format!("waits for {}, and signals {}", list(waits, "nothing but its queue"), list(signals.collect(), "nothing"))
+}
