@@ -42,7 +42,23 @@ fn changed(directory: &Path, at: usize, from: u8, to: u8) -> PathBuf {
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["", "info", "check", "explain", "run", "list", "format", "map", "report", "drive", "iospec", "convert", "unpack", "pack", "completions"] {
+    for command in [
+        "",
+        "info",
+        "check",
+        "explain",
+        "run",
+        "list",
+        "format",
+        "map",
+        "report",
+        "drive",
+        "iospec",
+        "convert",
+        "unpack",
+        "pack",
+        "completions",
+    ] {
         let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let help = done(&arguments);
         assert!(help.contains("Examples:") && help.contains("Exit status:"), "{command}");

@@ -67,7 +67,10 @@ impl Opened {
     fn refuse_program(&self, findings: &[Finding]) -> Failure {
         let exit = Exit::of(findings).max(Exit::Wrong);
         if findings.is_empty() {
-            return Failure::unusable(&self.path, "expected a program, found a contract without one (chipless drive takes it)");
+            return Failure::unusable(
+                &self.path,
+                "expected a program, found a file that holds none (chipless drive takes a contract, chipless map a fabric)",
+            );
         }
         let why = if exit == Exit::Unusable { "is not supported" } else { "is not a program that can run" };
         self.refuse(why, findings, exit)
