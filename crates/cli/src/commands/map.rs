@@ -291,7 +291,11 @@ fn write_files(arguments: &Arguments, graph: &Graph, adg: &Adg, mapping: &Mappin
             ("L2 Performance", estimate.l2),
             ("DRAM Performance", estimate.dram),
         ];
-        let value = mapping::write(mapping, graph, adg, &figures);
+        let mut value = mapping::write(mapping, graph, adg, &figures);
+        // The fabric stands beside the mapping, so that a run needs no other file.
+        if let (serde_json::Value::Object(file), serde_json::Value::Object(fabric)) = (&mut value, adg.to_json()) {
+            file.extend(fabric);
+        }
         let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::unusable(path.display(), error))?;
         files::write(path, &[text.as_bytes(), b"\n"])?;
     }

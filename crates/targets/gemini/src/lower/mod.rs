@@ -3,7 +3,7 @@
 //! Memories are the L2 and the weight buffer of each core, and DRAM. Queues are the units of each core (`pe`, `vp`, `dt`), its
 //! control instructions, the loader of its weight buffer, its transfers to other cores, and DRAM: one queue for the whole chip
 //! where every transfer has its place in it (`tensor_order`), otherwise loads and stores of each core in the order in which an
-//! infinitely fast machine would come to them. What waits for what is the subject of [`plan`]; a wait is a token that the task
+//! infinitely fast machine would come to them. What waits for what is the subject of `plan`; a wait is a token that the task
 //! before gives once.
 
 mod builder;
