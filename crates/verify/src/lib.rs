@@ -17,7 +17,7 @@
 //!    *activation* of `g`: the signal that pushed the configuration `g`, and the *retirement* of use `g − 1`, which consists of all
 //!    producers, all consumers and the activation of `g − 1`;
 //! 4. **counter**: `x ≤ s(t)` where `t` waits for a value of a semaphore, event or token that cannot be reached
-//!    without the signal `x` (below).
+//!    without what comes after `x` (below).
 //!
 //! # Which use of a barrier
 //!
@@ -32,7 +32,7 @@
 //! order, so `≤ₜ` holds for it, and it met the same use: a contradiction. What cannot be proved so is reported
 //! (`barrier-reuse`). Where a task waits for several barriers, each is proved with the help of those proved already.
 //!
-//! # Which signals a counter needs
+//! # What a wait for a counter needs
 //!
 //! For a wait of `t` for `value ≥ n`:
 //!
@@ -40,7 +40,7 @@
 //! x ≤ s(t)  ⇔  initial + Σ { amount(y) : y rises, not x ≤ y, not s(t) ≤ y } − Σ { amount(z) : z falls, z ≤ s(t) }  <  n
 //! ```
 //!
-//! This is an equation for `≤`. For counters that only rise its *greatest* solution is exact: a point `w` does not need `x`
+//! for every point `x`, be it a signal to this counter or not. This is an equation for `≤`. For counters that only rise its *greatest* solution is exact: a point `w` does not need `x`
 //! if and only if it is reached when `x` is left out, and the points that are reached are the least fixed point of going on as far as one can. The
 //! verifier starts from the reference order, which orders too much, and computes the right hand side until nothing changes.
 //! A wait for an exact value is a wait for at least and at most that value (rises and falls change their roles), and it is reported where signals that

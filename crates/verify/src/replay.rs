@@ -5,7 +5,7 @@ use crate::clock::{Clock, Point, covers, join, raise, reaches};
 use crate::findings::Findings;
 use crate::order::{End, NOT_RUN, Order};
 use crate::rules;
-use crate::semaphore::{History, Known, needed};
+use crate::semaphore::{History, Known, need};
 use crate::usage::Usage;
 use chipless_model::{Action, Condition, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId, SyncKind, TaskId, Wait};
 use smallvec::SmallVec;
@@ -301,38 +301,31 @@ impl<'p, 'a> Replay<'p, 'a> {
             Mode::First => own,
             Mode::Refine(previous) | Mode::Bound(previous) => previous.histories.get(index).unwrap_or(own),
         };
-        let after = |y: TaskId, x: Point| match self.mode {
-            Mode::First => reaches(self.order.start(y), x),
-            Mode::Refine(previous) => reaches(previous.start(y), x),
-            Mode::Bound(_) => false,
+        let row = |y: TaskId| match self.mode {
+            _ if self.order.ran(y) => self.order.start(y),
+            Mode::Refine(previous) => previous.start(y),
+            Mode::First | Mode::Bound(_) => &[],
         };
         let excluded = |y: TaskId| match self.mode {
             Mode::First => false,
             Mode::Refine(previous) => y == task || reaches(previous.start(y), start),
             Mode::Bound(previous) => y == task || (previous.thread[y] == start.thread && previous.position[y] * 2 >= start.epoch),
         };
-        let known = Known { after: &after, excluded: &excluded };
-        let mut signals = Vec::new();
+        let threads = match self.mode {
+            Mode::First => self.threads.len(),
+            Mode::Refine(previous) | Mode::Bound(previous) => previous.threads,
+        };
+        let known = Known { row: &row, excluded: &excluded, threads: threads as u32 };
         let (mut most, mut least) = (i64::MIN, i64::MAX);
         if let Some(n) = at_least {
             let base = history.initial.saturating_add(history.falls.before(clock));
-            let found = needed(&history.rises, 1, base, n, &known);
-            most = found.most;
-            signals.extend(found.signals);
+            most = need(&history.rises, 1, base, n, &known, clock);
         }
         if let Some(n) = at_most {
             let base = history.initial.saturating_add(history.rises.before(clock));
-            let found = needed(&history.falls, -1, base, n, &known);
-            least = found.most;
-            signals.extend(found.signals);
+            least = need(&history.falls, -1, base, n, &known, clock);
         }
         let missed = at_most.is_some_and(|n| most > n || least < n);
-        for (signaller, point) in signals {
-            if self.order.ran(signaller) {
-                join(clock, self.order.start(signaller));
-            }
-            raise(clock, point);
-        }
         if usage.is_set {
             let history = &mut self.order.histories[index];
             join(&mut history.uses, clock);

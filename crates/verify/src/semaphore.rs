@@ -1,16 +1,19 @@
-//! Which signals a wait for a counter cannot do without.
+//! What comes before a wait for a counter, because the value cannot be reached without it.
 //!
-//! A wait of task `w` for `value ≥ n` needs signal `x` when all other signals that can come before `w` do not reach `n`:
+//! A wait of task `w` for `value ≥ n` needs a point `x` when all signals that can come before `w` and do not come after `x` do not
+//! reach `n`:
 //!
 //! ```text
 //! x before w  ⇔  initial + Σ { amount(y) : y a rise, not x ≤ y, not w < y } − Σ { amount(z) : z a fall, z < w }  <  n
 //! ```
 //!
-//! where `x ≤ y` says that `y` is `x` or comes after it. Of each thread, the signals that are needed are its first few,
-//! so that the last of them is found by bisection.
+//! where `x ≤ y` says that `y` is `x` or comes after it. `x` need not be a signal to this counter: where either of two signals would
+//! do, what comes before both of them comes before the wait. In each thread the points that are needed are its first few: up to the
+//! smallest one that leaves signals enough, which bisection finds, because the clocks of a thread's signals only grow.
 
-use crate::clock::{Clock, Point};
+use crate::clock::{Clock, Point, join, raise};
 use chipless_model::TaskId;
+use smallvec::SmallVec;
 
 /// A signal to a counter.
 #[derive(Clone, Copy, Debug)]
@@ -62,54 +65,61 @@ fn sum_of(changes: &[Change], count: usize) -> i64 {
     count.checked_sub(1).map_or(0, |last| changes[last].sum)
 }
 
-/// What a wait finds.
-#[derive(Debug, Default)]
-pub(crate) struct Needed {
-    /// Of each thread, the last signal that the wait cannot do without.
-    pub(crate) signals: Vec<(TaskId, Point)>,
-    /// The largest value that the counter can have before the waiter starts.
-    pub(crate) most: i64,
-}
-
 /// What is known of the order while a wait is looked at.
 pub(crate) struct Known<'k> {
-    /// Whether a task starts after a point.
-    pub(crate) after: &'k dyn Fn(TaskId, Point) -> bool,
+    /// What comes before the start of a task.
+    pub(crate) row: &'k dyn Fn(TaskId) -> &'k [u32],
     /// Whether a task comes after the waiter has started.
     pub(crate) excluded: &'k dyn Fn(TaskId) -> bool,
+    /// Number of threads.
+    pub(crate) threads: u32,
 }
 
-/// The changes that a wait for `sign · value ≥ sign · target` cannot do without, where `base` is the value with
-/// everything that goes the other way for certain. With `sign` −1, rises and falls change their roles.
-pub(crate) fn needed(changes: &Changes, sign: i64, base: i64, target: i64, known: &Known<'_>) -> Needed {
+/// Adds to `clock` what a wait for `sign · value ≥ sign · target` cannot do without, where `base` is the value with everything that
+/// goes the other way for certain. With `sign` −1, rises and falls change their roles. The answer is the largest value (with
+/// `sign` −1 the smallest) that the counter can have before the waiter starts.
+pub(crate) fn need(changes: &Changes, sign: i64, base: i64, target: i64, known: &Known<'_>, clock: &mut Clock) -> i64 {
     let (base, target) = (base.saturating_mul(sign), target.saturating_mul(sign));
     let sum_of = |changes: &[Change], count: usize| sum_of(changes, count).saturating_mul(sign);
-    let allowed: Vec<(u32, &[Change])> = changes
+    let mut allowed: SmallVec<[(u32, &[Change]); 4]> = changes
         .0
         .iter()
         .map(|(thread, changes)| (*thread, &changes[..changes.partition_point(|c| !(known.excluded)(c.task))]))
         .filter(|(_, changes)| !changes.is_empty())
         .collect();
     let most = allowed.iter().fold(base, |sum, (_, changes)| sum.saturating_add(sum_of(changes, changes.len())));
-    let mut signals = Vec::new();
     if target > base {
-        for (thread, changes) in &allowed {
-            let is_needed = |index: usize| {
-                let x = Point { thread: *thread, epoch: changes[index].epoch };
-                let others = allowed.iter().filter(|(other, _)| other != thread).fold(0i64, |sum, (_, changes)| {
-                    sum.saturating_add(sum_of(changes, changes.partition_point(|y| !(known.after)(y.task, x))))
-                });
-                base.saturating_add(others).saturating_add(sum_of(changes, index)) < target
-            };
-            let (mut low, mut high) = (0, changes.len());
-            while low < high {
-                let middle = usize::midpoint(low, high);
-                if is_needed(middle) { low = middle + 1 } else { high = middle }
+        if let [(_, changes)] = &mut allowed[..] {
+            // In a thread alone nothing after the signal that reaches the value is needed.
+            let before = changes.partition_point(|c| base.saturating_add(c.sum.saturating_mul(sign)) < target);
+            *changes = &changes[..changes.len().min(before + 1)];
+        }
+        if allowed.len() == 1 || most <= target {
+            for (thread, changes) in &allowed {
+                let last = changes[changes.len() - 1];
+                join(clock, (known.row)(last.task));
+                raise(clock, Point { thread: *thread, epoch: last.epoch });
             }
-            if let Some(last) = low.checked_sub(1) {
-                signals.push((changes[last].task, Point { thread: *thread, epoch: changes[last].epoch }));
+        } else {
+            for thread in 0..known.threads {
+                let before = |of: u32, change: &Change| match of == thread {
+                    true => change.epoch,
+                    false => (known.row)(change.task).get(thread as usize).copied().unwrap_or(0),
+                };
+                let reached_without = |epoch: u32| {
+                    allowed.iter().fold(base, |sum, (of, changes)| {
+                        sum.saturating_add(sum_of(changes, changes.partition_point(|c| before(*of, c) < epoch)))
+                    })
+                };
+                let mut low = clock.get(thread as usize).copied().unwrap_or(0);
+                let mut high = allowed.iter().map(|(of, changes)| before(*of, &changes[changes.len() - 1])).max().unwrap_or(0);
+                while low < high {
+                    let middle = high - (high - low) / 2;
+                    if reached_without(middle) < target { low = middle } else { high = middle - 1 }
+                }
+                raise(clock, Point { thread, epoch: low });
             }
         }
     }
-    Needed { signals, most: most.saturating_mul(sign) }
+    most.saturating_mul(sign)
 }
