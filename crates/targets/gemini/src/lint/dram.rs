@@ -141,7 +141,6 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
             }
         }
     };
-    let mut on_chip: Option<(u32, At)> = None;
     for (_, workload) in lint.schedule.workloads() {
         for tensor in &workload.buffer {
             let dram = tensor.sources.iter().find(|source| matches!(source.peer, Peer::Dram(_)));
@@ -152,14 +151,12 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
                     }
                 }
                 (_, Some(source)) => place(tensor.tensor_order, Access::Load(source.transfer), tensor.at, findings),
-                (_, None) => match (tensor.tensor_order, on_chip) {
-                    (Some(order), None) => on_chip = Some((order, tensor.at)),
-                    (Some(order), Some((first, at))) if order != first => {
-                        let message = || format!("expected {first}, the number of all tensors that stay on the chip, found {order}");
-                        findings.report_with(&rules::QUEUE_GAP, tensor.at, message, Some((at, "another of them")));
-                    }
-                    _ => {}
-                },
+                (_, None) if tensor.tensor_order != u32::try_from(total).ok() => {
+                    let found = tensor.tensor_order.map_or_else(|| "none".to_owned(), |order| order.to_string());
+                    let message = || format!("expected {total}, the number of DRAM transfers, for a tensor that stays on the chip, found {found}");
+                    findings.report(&rules::QUEUE_GAP, tensor.at, message);
+                }
+                (_, None) => {}
             }
         }
         for entry in workload.weight_buffer.iter().flatten().filter(|entry| entry.source == WeightSource::Dram) {
