@@ -55,7 +55,8 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     for unknown in &schedule.unknown {
         findings.report(&rules::UNKNOWN_KEY, unknown.owner, || {
             let key: String = unknown.key.chars().take(60).collect();
-            format!("expected keys that the format knows, found `{key}`")
+            let place = unknown.nested.map_or_else(String::new, |index| format!(" in number {index} of its list"));
+            format!("expected keys that the format knows, found `{key}`{place}")
         });
     }
     ids(schedule, findings);
@@ -77,7 +78,7 @@ pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut
     if !legal && !lint.packed {
         findings.report(&rules::INPUTS, workload.at, || format!("expected {want}, found {found}"));
     }
-    if workload.time == 0 {
+    if workload.time == 0 && !lint.packed {
         findings.report(&rules::TIME, workload.at, || "expected a time above 0, found 0".to_owned());
     }
     let predicted = workload.tiles.iter().filter_map(|tile| tile.time).fold(0.0, f64::max);

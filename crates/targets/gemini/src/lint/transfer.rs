@@ -300,7 +300,8 @@ fn frame(lint: Lint<'_>, tensor: &Tensor, source: &Source, maker: Maker, finding
                 let message = || format!("expected the box of transfer {}, {}, found {}", source.transfer, entry.bounds, source.bounds);
                 findings.report_with(&rules::SOURCE_OUTSIDE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
             }
-            if entry.weight != (tensor.kind == TensorKind::Weight) {
+            // Converted activations may be weights.
+            if entry.weight != (tensor.kind == TensorKind::Weight) && !lint.packed {
                 let (sent, kept) = if entry.weight { ("weights", "ifmap") } else { ("a feature map", "weights") };
                 let message = || format!("expected the type of transfer {}, {sent}, found {kept}", source.transfer);
                 findings.report_with(&rules::DRAM_TYPE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
