@@ -26,6 +26,9 @@ impl Schedule {
             return self;
         }
         self.renumber();
+        if self.dialect.is_tiling() {
+            self.relate();
+        }
         self.dram(network);
         self.weights(network);
         let end = self.snapshots();
@@ -68,6 +71,38 @@ impl Schedule {
         }
         for entry in &mut self.dram_in {
             renumber(entry.core, &mut entry.workload);
+        }
+    }
+
+    /// IR-tiling stores a box once for each of its readers and relates each read to its own. In the spec's dialect all stores of
+    /// a box write the same bytes, and a read comes after all of them.
+    fn relate(&mut self) {
+        let makers = self.cores.iter().flat_map(|core| &core.workloads).flat_map(|w| w.ofmaps.iter().map(|piece| (piece.transfer, w.layer)));
+        let layers: HashMap<u32, Name> = makers.collect();
+        let mut alike: HashMap<(Name, Bounds), Vec<u32>> = HashMap::new();
+        let mut boxes: HashMap<u32, (Name, Bounds)> = HashMap::new();
+        for entry in &self.dram_in {
+            if let Some(layer) = layers.get(&entry.transfer) {
+                alike.entry((*layer, entry.bounds)).or_default().push(entry.transfer);
+                boxes.insert(entry.transfer, (*layer, entry.bounds));
+            }
+        }
+        let mut back: HashMap<u32, Vec<u32>> = HashMap::new();
+        for entry in &mut self.dram_out {
+            let Some(related) = &mut entry.related else { continue };
+            let mut all: Vec<u32> = related.to_vec();
+            all.extend(related.iter().filter_map(|id| alike.get(boxes.get(id)?)).flatten());
+            all.sort_unstable();
+            all.dedup();
+            for id in &all {
+                back.entry(*id).or_default().push(entry.transfer);
+            }
+            *related = all.into_iter().collect();
+        }
+        for entry in &mut self.dram_in {
+            if let Some(reads) = back.remove(&entry.transfer) {
+                entry.related = Some(reads.into_iter().collect());
+            }
         }
     }
 

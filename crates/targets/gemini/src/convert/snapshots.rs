@@ -2,6 +2,7 @@
 //! marks and an address.
 
 use super::BITS;
+use crate::lint::cover;
 use crate::names::Name;
 use crate::schedule::{Bounds, Core, Ifmap, Peer, Phase, Schedule, Tensor, TensorKind, Tile, TransferIds, Workload};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,6 +33,7 @@ impl Schedule {
                 }
             }
             early(core);
+            kept(core);
             end = end.max(place(core, addressed, base));
         }
         end
@@ -50,7 +52,15 @@ pub(super) fn fit(tensor: &mut Tensor, block: u64) {
 fn operands(workload: &mut Workload) {
     let mut second: HashMap<u32, usize> = HashMap::new();
     let mut buffer: Vec<Tensor> = Vec::with_capacity(workload.buffer.len() + 1);
-    for tensor in std::mem::take(&mut workload.buffer) {
+    let mut seen: HashSet<Identity> = HashSet::new();
+    for mut tensor in std::mem::take(&mut workload.buffer) {
+        // IR-tiling shows what has several readers once for each.
+        if tensor.kind != TensorKind::Ofmap && !seen.insert(identity(&tensor)) {
+            continue;
+        }
+        if tensor.kind == TensorKind::Ifmap {
+            shrink(&mut tensor, &mut workload.ifmaps);
+        }
         let groups = if tensor.kind == TensorKind::Ifmap { groups(&tensor) } else { vec![] };
         if groups.len() < 2 {
             buffer.push(tensor);
@@ -81,6 +91,24 @@ fn operands(workload: &mut Workload) {
         }
     }
     workload.ifmaps = ifmaps.into();
+}
+
+/// What has no source is nowhere, such as the state of a recurrent network before its first step: where the sources fill a
+/// smaller box, that is the tensor, and what is read of it.
+fn shrink(tensor: &mut Tensor, ifmaps: &mut [Ifmap]) {
+    let parts: Vec<Bounds> = tensor.sources.iter().filter_map(|source| source.bounds.intersection(&tensor.bounds)).collect();
+    let Some(first) = parts.first() else { return };
+    let around = parts.iter().fold(*first, |around, part| Bounds {
+        lower: std::array::from_fn(|d| around.lower[d].min(part.lower[d])),
+        upper: std::array::from_fn(|d| around.upper[d].max(part.upper[d])),
+    });
+    if around == tensor.bounds || cover::hole(&around, &parts).is_some() {
+        return;
+    }
+    tensor.bounds = around;
+    for ifmap in ifmaps.iter_mut().filter(|ifmap| ifmap.transfers.iter().all(|id| tensor.transfers.contains(id))) {
+        ifmap.bounds = ifmap.bounds.intersection(&around).unwrap_or(around);
+    }
 }
 
 /// Sources by operand: those of one layer are of one operand, and no two of an operand overlap.
@@ -152,6 +180,37 @@ fn early(core: &mut Core) {
             }
         }
     }
+    more(core, wanted, &moved);
+}
+
+/// What is read later on stays until then; IR-tiling shows some tensors only while they are loaded.
+fn kept(core: &mut Core) {
+    let mut last: HashMap<u32, (usize, Tensor)> = HashMap::new();
+    let mut wanted: Vec<Vec<Tensor>> = vec![Vec::new(); core.workloads.len()];
+    let mut moved: HashSet<Identity> = HashSet::new();
+    for (index, workload) in core.workloads.iter().enumerate() {
+        for tensor in workload.buffer.iter().filter(|tensor| tensor.kind != TensorKind::Ofmap) {
+            for transfer in &tensor.transfers {
+                last.insert(*transfer, (index, tensor.clone()));
+            }
+        }
+        let weights = workload.weight.iter().flat_map(|weight| &weight.transfers);
+        for transfer in workload.ifmaps.iter().flat_map(|ifmap| &ifmap.transfers).chain(weights) {
+            let Some((seen, tensor)) = last.get(transfer).filter(|(seen, _)| *seen < index).cloned() else { continue };
+            for list in wanted.get_mut(seen + 1..=index).into_iter().flatten() {
+                list.push(tensor.clone());
+            }
+            for transfer in &tensor.transfers {
+                last.insert(*transfer, (index, tensor.clone()));
+            }
+            moved.insert(identity(&tensor));
+        }
+    }
+    more(core, wanted, &moved);
+}
+
+/// Adds tensors to snapshots; wherever these are, they need another place.
+fn more(core: &mut Core, wanted: Vec<Vec<Tensor>>, moved: &HashSet<Identity>) {
     for (workload, more) in core.workloads.iter_mut().zip(wanted) {
         let mut buffer: Vec<Tensor> = std::mem::take(&mut workload.buffer).into_vec();
         buffer.extend(more);
@@ -224,10 +283,12 @@ fn place(core: &mut Core, addressed: bool, base: u64) -> u64 {
         for (tensor, id) in workload.buffer.iter_mut().zip(ids) {
             tensor.tensor_id = Some(id);
             tensor.newly_added = (tensor.kind != TensorKind::Ofmap).then(|| !resident.contains_key(&id));
-            let span = match (spans.get(&id), tensor.address.filter(|_| addressed)) {
-                (Some(span), None) => *span,
-                (_, Some(address)) => (u64::from(address), u64::from(address) + tensor.size),
-                (None, None) => first_fit(&spans, base, tensor.size),
+            let own = tensor.address.filter(|_| addressed).map(|address| (u64::from(address), u64::from(address) + tensor.size));
+            let span = match (spans.get(&id), own) {
+                (Some(span), _) => *span,
+                // Some allocators let what comes share space with what leaves.
+                (None, Some(own)) if spans.values().all(|other| own.1 <= other.0 || other.1 <= own.0) => own,
+                (None, _) => first_fit(&spans, base, tensor.size),
             };
             spans.insert(id, span);
             tensor.address = Some(u32::try_from(span.0).unwrap_or(u32::MAX));

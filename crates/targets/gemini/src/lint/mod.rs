@@ -4,7 +4,7 @@
 //! what the schedule itself states and implies. Workloads are looked at in parallel, each with the one before it.
 
 mod batch;
-mod cover;
+pub(crate) mod cover;
 mod dram;
 mod index;
 mod network;

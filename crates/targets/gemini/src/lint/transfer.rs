@@ -207,7 +207,7 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
         one_source(lint, tensor, source, findings);
     }
     if tensor.sources.is_empty() {
-        if lint.spec && tensor.kind != TensorKind::Ofmap {
+        if lint.spec && tensor.kind != TensorKind::Ofmap && !(lint.packed && tensor.transfers.is_empty()) {
             let message = || format!("expected the sources of the transfers {:?}, found none", &tensor.transfers[..]);
             findings.report(&rules::SOURCE_IDS, tensor.at, message);
         }
@@ -296,7 +296,9 @@ fn frame(lint: Lint<'_>, tensor: &Tensor, source: &Source, maker: Maker, finding
         // Both are counted in the input of the reading layer; images may be counted from the tensor.
         Maker::Dram(index) => {
             let Some(entry) = lint.schedule.dram_out.get(index as usize) else { return };
-            if entry.bounds.lower[1..] != corner[1..] {
+            // The ancestors count channels of what is concatenated in the layer that makes them.
+            let from = if lint.packed { 2 } else { 1 };
+            if entry.bounds.lower[from..] != corner[from..] {
                 let message = || format!("expected the box of transfer {}, {}, found {}", source.transfer, entry.bounds, source.bounds);
                 findings.report_with(&rules::SOURCE_OUTSIDE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
             }
