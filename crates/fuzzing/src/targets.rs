@@ -77,3 +77,42 @@ pub fn neuron_lower(bytes: &[u8]) {
         Err(finding) => tell(&[*finding]),
     }
 }
+
+/// Reads a file as a schedule, a front-end file or assembly, and writes it back.
+pub fn gemini_read(bytes: &[u8]) {
+    let limits = limits();
+    if let Ok(network) = chipless_gemini::Network::read(bytes, &limits) {
+        _ = network.scheduled().count();
+    }
+    if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
+        tell(&assembly.findings());
+        _ = (assembly.info(), assembly.raw());
+    }
+    match chipless_gemini::Document::read(bytes, "net_b1_c1_bw16.json", &limits) {
+        Ok(document) => {
+            tell(&document.findings(None, None, &limits));
+            _ = (document.info(), document.raw());
+            let written = document.schedule.clone().convert(None).write();
+            if let Ok(again) = chipless_gemini::Schedule::read(&written) {
+                assert_eq!(again.write(), written, "written again it is not the same");
+            }
+        }
+        Err(finding) => tell(&[*finding]),
+    }
+}
+
+/// Reads a file as a schedule or assembly, and makes its program.
+pub fn gemini_lower(bytes: &[u8]) {
+    let limits = limits();
+    let Some(machine) = chipless_gemini::Machine::named("spec") else { return };
+    if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
+        prove(&assembly.lower(&machine));
+    }
+    let Ok(document) = chipless_gemini::Document::read(bytes, "", &limits) else { return };
+    for schedule in [document.schedule.clone(), document.schedule.convert(None)] {
+        match chipless_gemini::lower(&schedule, &chipless_gemini::Data::default(), &machine, &limits) {
+            Ok(lowered) => prove(&lowered.program),
+            Err(finding) => tell(&[*finding]),
+        }
+    }
+}

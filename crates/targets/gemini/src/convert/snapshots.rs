@@ -24,6 +24,7 @@ impl Schedule {
             // What the file gave no place comes behind everything that has one.
             let base = taken.filter_map(|t| Some(u64::from(t.address?) + t.size)).max().unwrap_or(0);
             for workload in &mut core.workloads {
+                weights_there(workload);
                 operands(workload);
                 staging(workload, core.id);
                 for tensor in workload.buffer.iter_mut().filter(|tensor| tensor.kind == TensorKind::Ifmap) {
@@ -37,6 +38,20 @@ impl Schedule {
             end = end.max(place(core, addressed, base));
         }
         end
+    }
+}
+
+/// IR-tiling has a transfer of the weights for each tile of a layer, and takes them once: what is there already is used.
+fn weights_there(workload: &mut Workload) {
+    let layer = workload.layer;
+    let Some(weight) = workload.weight.as_mut().filter(|weight| !weight.from_ofmap) else { return };
+    if workload.buffer.iter().any(|tensor| tensor.transfers.iter().any(|id| weight.transfers.contains(id))) {
+        return;
+    }
+    let [first, last] = [weight.bounds.lower[1], weight.bounds.upper[1]];
+    let same = |tensor: &&Tensor| tensor.layer == Some(layer) && tensor.bounds.lower[1] <= first && last <= tensor.bounds.upper[1];
+    if let Some(tensor) = workload.buffer.iter().filter(|tensor| tensor.kind == TensorKind::Weight).find(same) {
+        weight.transfers.clone_from(&tensor.transfers);
     }
 }
 
