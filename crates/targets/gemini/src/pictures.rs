@@ -44,7 +44,7 @@ pub fn pictures(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, mach
         let peak = levels.iter().map(|l| l.bytes).max().unwrap_or(0);
         let map = Map::of(schedule, core, &ends, timeline.end, machine);
         let title = format!("L2 of core {}: {} tensors, at most {peak} bytes at a time", core.id, map.tensors.len());
-        pictures.push(Picture { name: format!("l2-core{}", core.id), svg: map.svg(&title), text: map.text(&title), title });
+        pictures.push(Picture { name: format!("l2-core{}", core.id), svg: map.svg(&title), text: map.text(), title });
     }
     let mesh = Mesh::of(schedule);
     let traffic = Traffic::of(schedule, &mesh);
@@ -145,7 +145,7 @@ impl Map {
         svg
     }
 
-    fn text(&self, title: &str) -> String {
+    fn text(&self) -> String {
         let mut cells = vec![[' '; COLUMNS]; LINES];
         let scale = |value: u64, whole: u64, count: usize| {
             (u128::from(value) * count as u128 / u128::from(whole.max(1))).min(count as u128) as usize
@@ -160,7 +160,7 @@ impl Map {
                 line[from..to].fill(mark);
             }
         }
-        let mut text = format!("{title}\n");
+        let mut text = String::new();
         for (line, cells) in cells.iter().enumerate().rev() {
             let address = (u128::from(self.height) * line as u128 / LINES as u128) as u64;
             let _ = writeln!(text, "{address:>10x} │{}", cells.iter().collect::<String>().trim_end());
@@ -196,7 +196,7 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
     let pitch = 120.0;
     let mut svg = head(f64::from(mesh.columns) * pitch + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
     let centre = |(x, y): (u32, u32)| (20.0 + (f64::from(x) + 0.5) * pitch, 50.0 + (f64::from(y) + 0.5) * pitch);
-    let mut text = format!("{title}\n");
+    let mut text = String::new();
     let most = traffic.busiest().max(1) as f64;
     for (link, bytes) in traffic.links.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
         let Some((from, to)) = mesh.ends(link) else { continue };
