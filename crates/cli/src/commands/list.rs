@@ -80,13 +80,7 @@ fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>, beside: &
 /// Instructions of another file by task.
 type Beside = HashMap<TaskId, Vec<String>>;
 
-fn text(
-    out: &mut impl Write,
-    program: &Program<'_>,
-    lister: &Lister<'_, '_>,
-    selected: &[TaskId],
-    beside: &Beside,
-) -> io::Result<()> {
+fn text(out: &mut impl Write, program: &Program<'_>, lister: &Lister<'_, '_>, selected: &[TaskId], beside: &Beside) -> io::Result<()> {
     let mut queue = None;
     let mut text = String::new();
     for task in selected {

@@ -163,7 +163,9 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
 
 /// Reads a trace.
 pub(super) fn trace(path: &Path) -> Result<replay::Trace, Failure> {
-    assembly(path, &Limits::default())?.trace().ok_or_else(|| Failure::unusable(path.display(), "expected a trace, found assembly without times"))
+    assembly(path, &Limits::default())?
+        .trace()
+        .ok_or_else(|| Failure::unusable(path.display(), "expected a trace, found assembly without times"))
 }
 
 /// Reads assembly or a trace.

@@ -346,7 +346,9 @@ impl Lowering {
     fn machine<T>(&self, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
         let Some((path, text)) = &self.machine else {
             return match self.figures.first() {
-                Some(figure) => Err(Failure::unusable("--set", format_args!("expected --machine FILE.toml beside \"{figure}\", found none"))),
+                Some(figure) => {
+                    Err(Failure::unusable("--set", format_args!("expected --machine FILE.toml beside \"{figure}\", found none")))
+                }
                 None => Ok(None),
             };
         };

@@ -110,7 +110,14 @@ fn operands_come_apart() {
 #[test]
 fn unknown_keys_are_written_back_wherever_they_are() {
     let mut schedule = generate::schedule(&plan());
-    let places = ["/odd", "/0/0/odd", "/0/0/buffer/0/odd", "/0/0/buffer/0/source/0/odd", "/0/0/ofmap/0/destination/0/odd", "/-1/out/0/destination/0/odd"];
+    let places = [
+        "/odd",
+        "/0/0/odd",
+        "/0/0/buffer/0/odd",
+        "/0/0/buffer/0/source/0/odd",
+        "/0/0/ofmap/0/destination/0/odd",
+        "/-1/out/0/destination/0/odd",
+    ];
     for (number, place) in places.iter().enumerate() {
         let (owner, key) = place.rsplit_once('/').expect("a pointer");
         schedule.pointer_mut(owner).unwrap_or_else(|| panic!("{owner}"))[key] = json!({"number": number});

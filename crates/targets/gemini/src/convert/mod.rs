@@ -77,7 +77,8 @@ impl Schedule {
     /// IR-tiling stores a box once for each of its readers and relates each read to its own. In the spec's dialect all stores of
     /// a box write the same bytes, and a read comes after all of them.
     fn relate(&mut self) {
-        let makers = self.cores.iter().flat_map(|core| &core.workloads).flat_map(|w| w.ofmaps.iter().map(|piece| (piece.transfer, w.layer)));
+        let makers =
+            self.cores.iter().flat_map(|core| &core.workloads).flat_map(|w| w.ofmaps.iter().map(|piece| (piece.transfer, w.layer)));
         let layers: HashMap<u32, Name> = makers.collect();
         let mut alike: HashMap<(Name, Bounds), Vec<u32>> = HashMap::new();
         let mut boxes: HashMap<u32, (Name, Bounds)> = HashMap::new();

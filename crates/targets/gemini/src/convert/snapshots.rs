@@ -132,7 +132,8 @@ fn groups(tensor: &Tensor) -> Vec<Vec<usize>> {
     for (number, source) in tensor.sources.iter().enumerate() {
         let fits = |group: &&mut Vec<usize>| {
             let mut others = group.iter().filter_map(|other| tensor.sources.get(*other));
-            others.clone().any(|other| other.layer == source.layer) || others.all(|other| other.bounds.intersection(&source.bounds).is_none())
+            others.clone().any(|other| other.layer == source.layer)
+                || others.all(|other| other.bounds.intersection(&source.bounds).is_none())
         };
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(number),

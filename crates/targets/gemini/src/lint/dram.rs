@@ -153,7 +153,8 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
                 (_, Some(source)) => place(tensor.tensor_order, Access::Load(source.transfer), tensor.at, findings),
                 (_, None) if tensor.tensor_order != u32::try_from(total).ok() && !lint.packed => {
                     let found = tensor.tensor_order.map_or_else(|| "none".to_owned(), |order| order.to_string());
-                    let message = || format!("expected {total}, the number of DRAM transfers, for a tensor that stays on the chip, found {found}");
+                    let message =
+                        || format!("expected {total}, the number of DRAM transfers, for a tensor that stays on the chip, found {found}");
                     findings.report(&rules::QUEUE_GAP, tensor.at, message);
                 }
                 (_, None) => {}
@@ -238,5 +239,9 @@ fn stored<'w>(lint: Lint<'_>, workload: &'w Workload, tensor: &Tensor) -> Option
     // A piece that goes to a core as well may have a tensor of its own for that.
     let on_chip = (lint.schedule.dram_in.len() + lint.schedule.dram_out.len()) as u64;
     let elsewhere = workload.ofmaps.iter().filter(|piece| !to_dram(piece)).any(&same);
-    if elsewhere && tensor.tensor_order.is_none_or(|order| u64::from(order) >= on_chip) { None } else { workload.ofmaps.iter().filter(to_dram).find(|piece| same(piece)) }
+    if elsewhere && tensor.tensor_order.is_none_or(|order| u64::from(order) >= on_chip) {
+        None
+    } else {
+        workload.ofmaps.iter().filter(to_dram).find(|piece| same(piece))
+    }
 }

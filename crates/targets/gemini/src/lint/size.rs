@@ -71,7 +71,13 @@ fn spec(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
         for source in &tensor.sources {
             let want = bytes::feature_map(&source.bounds, align, bits);
             if let Some(found) = source.size.filter(|found| *found != want) {
-                let message = || format!("expected {want} bytes from transfer {}, {bits} bits of {:?}, found {found}", source.transfer, source.bounds.shape());
+                let message = || {
+                    format!(
+                        "expected {want} bytes from transfer {}, {bits} bits of {:?}, found {found}",
+                        source.transfer,
+                        source.bounds.shape()
+                    )
+                };
                 findings.report(&rules::SIZE, tensor.at, message);
             }
         }

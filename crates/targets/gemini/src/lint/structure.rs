@@ -85,7 +85,9 @@ pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut
     let time = workload.time as f64;
     let differs = if workload.layer_type.unit() == LayerType::Vp { (predicted - time).abs() > 1.0 } else { predicted > time + 1.0 };
     if differs && predicted > 0.0 {
-        findings.report(&rules::TIME, workload.at, || format!("expected a time that goes with single_tile_time_pred, {predicted}, found {time}"));
+        findings.report(&rules::TIME, workload.at, || {
+            format!("expected a time that goes with single_tile_time_pred, {predicted}, found {time}")
+        });
     }
 }
 

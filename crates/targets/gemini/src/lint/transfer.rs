@@ -102,7 +102,8 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
     };
     for (index, destination) in destinations.iter().enumerate() {
         if destinations.get(..index).is_some_and(|before| before.contains(destination)) {
-            findings.report(&rules::DESTINATION, piece, || format!("expected each destination of transfer {transfer} once, found one twice"));
+            findings
+                .report(&rules::DESTINATION, piece, || format!("expected each destination of transfer {transfer} once, found one twice"));
         }
         let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload) else { continue };
         let file_core = schedule.file_core(core);

@@ -3,9 +3,9 @@
 use super::index::{self, Maker};
 use super::{Findings, Lint};
 use crate::bytes;
+use crate::names::Name;
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
-use crate::names::Name;
 use crate::schedule::{At, LayerType, TensorKind, TransferIds, WeightSource, WeightTensor, Workload};
 
 /// Bytes of each bank beyond which an address is a mistake; the capacity is not published, the largest end seen is 18816.

@@ -25,9 +25,9 @@ use crate::read::Error;
 use crate::schedule::Schedule;
 use crate::traffic::Mesh;
 use builder::Builder;
+use chipless_model::{Limits, Place, Program, Rule, Severity, TaskId};
 use plan::{Node, Plan, Sink};
 use residents::Residents;
-use chipless_model::{Limits, Place, Program, Rule, Severity, TaskId};
 use std::collections::HashMap;
 
 /// The schedule cannot be made into a program.
