@@ -2,7 +2,7 @@
 
 use crate::graph::{ArrayKind, EdgeId, Graph, NodeId, NodeKind, Role, Source};
 use crate::operations;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a vertex is placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub(super) struct Net {
     /// Whether it is the state of a stream, from the first link of its port.
     pub(super) state: bool,
     pub(super) wires: Vec<usize>,
+    /// Nets with other parts of the same results: a result leaves its element on one link.
+    pub(super) siblings: Vec<usize>,
 }
 
 /// An array and the ports on it.
@@ -175,6 +177,7 @@ impl Kernel {
 
     fn connect(&mut self, graph: &Graph, vertex_of: &HashMap<NodeId, usize>) {
         let mut net_of: HashMap<NetKey, usize> = HashMap::new();
+        let mut nets_of_result: BTreeMap<(usize, u32), Vec<usize>> = BTreeMap::new();
         for (edge, body) in graph.edges.iter_enumerated() {
             let (Some(&source), Some(&sink)) = (vertex_of.get(&body.source), vertex_of.get(&body.sink)) else { continue };
             let (from, to) = (&self.vertices[source], &self.vertices[sink]);
@@ -190,7 +193,9 @@ impl Kernel {
             };
             let state =
                 from.place == Place::Input && from.stated && body.value == 0 || operand.is_some_and(|operand| operand.role == Role::State);
-            let key = if from.temporal && from.place == Place::Input {
+            let key = if state {
+                NetKey::Value(body.source, body.value, body.low, body.high)
+            } else if from.temporal && from.place == Place::Input {
                 NetKey::Port(from.node, false)
             } else if to.temporal && to.place == Place::Output && from.temporal {
                 NetKey::Port(to.node, true)
@@ -198,9 +203,15 @@ impl Kernel {
                 NetKey::Value(body.source, body.value, body.low, body.high)
             };
             let net = *net_of.entry(key).or_insert_with(|| {
-                self.nets.push(Net { source, value: body.value, width: body.width(), state, wires: Vec::new() });
+                self.nets.push(Net { source, value: body.value, width: body.width(), state, wires: Vec::new(), siblings: Vec::new() });
                 self.nets.len() - 1
             });
+            if from.place == Place::Unit {
+                let nets = nets_of_result.entry((source, body.value)).or_default();
+                if !nets.contains(&net) {
+                    nets.push(net);
+                }
+            }
             let timed = !from.temporal && !to.temporal;
             let wire = self.wires.len();
             self.nets[net].wires.push(wire);
@@ -208,6 +219,12 @@ impl Kernel {
             self.vertices[sink].inputs.push(wire);
             let width = body.width();
             self.wires.push(Wire { edge, source, sink, net, width, low: body.low, offset, operand: body.operand, timed });
+        }
+        for nets in nets_of_result.values() {
+            for net in nets {
+                let others = nets.iter().copied().filter(|other| other != net);
+                self.nets[*net].siblings.extend(others);
+            }
         }
     }
 

@@ -75,7 +75,7 @@ impl<'p> Router<'p> {
             let stated = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
             let links =
                 if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
-            let ordered = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered);
+            let ordered = fabric.is_ordered(port);
             let is_input = !fabric.outputs[port as usize].is_empty();
             for (index, link) in links.iter().enumerate() {
                 let body = fabric.links[*link as usize];
@@ -137,8 +137,12 @@ impl<'p> Router<'p> {
                 let crowded = self.trees[net].branches.iter().any(|branch| self.is_crowded(branch, net));
                 let missing = self.trees[net].ends.len() < kernel.nets[net].wires.len();
                 if crowded || missing || unreached[net] > 0 || self.strays(net, windows) {
-                    self.remove(net);
-                    unreached[net] = self.grow(net, windows);
+                    // Parts of one result leave together, and so they are routed anew together.
+                    let together = || std::iter::once(net).chain(kernel.nets[net].siblings.iter().copied());
+                    together().for_each(|net| self.remove(net));
+                    for net in together() {
+                        unreached[net] = self.grow(net, windows);
+                    }
                 }
             }
             let collisions = self.collisions();
@@ -276,9 +280,16 @@ impl<'p> Router<'p> {
         if !single {
             self.frontier.offer(source.0, 0, 0.0, (NONE, NONE, NONE));
         }
+        // The link on which the value leaves, where that is settled: state on the first of its port, a result where its other parts do.
+        let leaves_on = if kernel.nets[net].state && !is_unit {
+            fabric.outputs[source.0 as usize].first().copied()
+        } else {
+            kernel.nets[net].siblings.iter().find_map(|other| self.trees[*other].branches.first()).map(|branch| branch.link)
+        };
         for (index, branch) in self.trees[net].branches.iter().enumerate() {
             let at = fabric.links[branch.link as usize].sink;
-            if (branch.depth as usize) < horizon && (fabric.is_switch[at as usize] || at == target) {
+            let arrived = last.is_none() && at == target && self.enters(wire, branch.link, branch.slot);
+            if (branch.depth as usize) < horizon && (fabric.is_switch[at as usize] || arrived) {
                 self.frontier.offer(at, branch.depth as usize, 0.0, (NONE, index as u32, NONE));
             }
         }
@@ -292,13 +303,15 @@ impl<'p> Router<'p> {
                 if best.is_some_and(|(known, ..)| cost >= known) {
                     continue;
                 }
-                if element == target && (depth > 0 || source.0 == target && last.is_some()) && depth + extra > 0 {
+                let is_source = depth == 0 && element == source.0;
+                let is_end = if last.is_some() { fabric.is_switch[element as usize] || is_source } else { depth > 0 };
+                if element == target && is_end {
                     let length = depth + extra;
                     let off = if length < least { (least - length) as f32 * 6.0 } else { length.saturating_sub(most) as f32 * 12.0 };
                     if best.is_none_or(|(known, ..)| cost + off < known) {
                         best = Some((cost + off, element, depth));
                     }
-                    if !(fabric.is_switch[element as usize] || depth == 0 && element == source.0) {
+                    if !(fabric.is_switch[element as usize] || is_source) {
                         continue;
                     }
                 }
@@ -311,16 +324,19 @@ impl<'p> Router<'p> {
                     if depth + 1 + rest + extra > horizon {
                         continue;
                     }
+                    if is_source && leaves_on.is_some_and(|settled| settled != link) {
+                        continue;
+                    }
                     let parts = self.parts(link, net);
                     let granularity = fabric.links[link as usize].granularity;
                     let slots = fabric.links[link as usize].slots;
                     let mut cheapest: Option<(f32, u32)> = None;
                     for slot in (0..slots).step_by(parts as usize) {
                         // Elements and ports fix the part of the first and last link; switches do not.
-                        if depth == 0 && is_unit && element == source.0 && slot * granularity != self.first_bit(wire, granularity) {
+                        if is_source && is_unit && slot * granularity != self.first_bit(wire, granularity) {
                             continue;
                         }
-                        if next == sink.0 && last.is_none() && slot * granularity != self.last_bit(wire, granularity) {
+                        if next == sink.0 && last.is_none() && !self.enters(wire, link, slot) {
                             continue;
                         }
                         if let Some(price) = self.price(link, slot, parts, net)
@@ -330,7 +346,7 @@ impl<'p> Router<'p> {
                         }
                     }
                     let Some((price, slot)) = cheapest else { continue };
-                    if self.frontier.is_new(next, depth + 1, cost + price) && !self.is_on_way(net, link, state) {
+                    if self.frontier.is_new(next, depth + 1, cost + price) && !self.is_on_way(net, (link, slot), state) {
                         self.frontier.offer(next, depth + 1, cost + price, (link, slot, state as u32));
                     }
                 }
@@ -349,26 +365,27 @@ impl<'p> Router<'p> {
         bit - bit % granularity
     }
 
-    /// Bit of the last link at which a wire enters its element.
-    fn last_bit(&self, wire: usize, granularity: u32) -> u32 {
+    /// Whether a wire may enter its element on a slot of a link: where its part of the operand lies.
+    fn enters(&self, wire: usize, link: u32, slot: u32) -> bool {
         let body = &self.kernel().wires[wire];
-        let (element, slot) = self.placer.at(self.placement, body.sink);
+        let granularity = self.fabric().links[link as usize].granularity;
+        let (element, own_slot) = self.placer.at(self.placement, body.sink);
         let own = self.fabric().adg.elements[ElementId::new(element as usize)].granularity;
-        let bit = slot * own + body.offset;
-        bit - bit % granularity
+        let bit = own_slot * own + body.offset;
+        body.offset.is_multiple_of(granularity) && slot * granularity == bit - bit % granularity
     }
 
-    /// Whether a link is on the way to a state already, or in the tree of the net.
-    fn is_on_way(&self, net: usize, link: u32, mut state: usize) -> bool {
-        if self.trees[net].branches.iter().any(|branch| branch.link == link) {
+    /// Whether a slot of a link is on the way to a state already, or in the tree of the net.
+    fn is_on_way(&self, net: usize, (link, slot): (u32, u32), mut state: usize) -> bool {
+        if self.trees[net].branches.iter().any(|branch| (branch.link, branch.slot) == (link, slot)) {
             return true;
         }
         loop {
-            let (via, _, before) = self.frontier.step[state];
+            let (via, taken, before) = self.frontier.step[state];
             if via == NONE {
                 return false;
             }
-            if via == link {
+            if (via, taken) == (link, slot) {
                 return true;
             }
             state = before as usize;

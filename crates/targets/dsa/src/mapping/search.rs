@@ -150,10 +150,35 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
     };
     let candidates = match feasible::candidates(graph, &kernel, &fabric) {
         Ok(candidates) => candidates,
-        Err(reason) => return Outcome::refused(reason, true),
+        Err(refusal) => return Outcome::refused(refusal.reason, refusal.proved),
     };
-    let bound = feasible::latency_bound(&kernel, &fabric, &candidates);
-    let placer = Placer::new(&kernel, &fabric, &candidates);
+    // Where arrays can be divided among memories in several ways, the first way that leads to a mapping without mismatch has to do.
+    let mut best: Option<Outcome> = None;
+    for candidates in &candidates {
+        let outcome = search(graph, &kernel, &fabric, candidates, options, started, progress);
+        let done = outcome.mapping.is_some() && outcome.mismatch == 0 || started.elapsed() >= options.time_limit;
+        if best.as_ref().is_none_or(|best| best.mapping.is_none() && outcome.mapping.is_some() || outcome.mismatch < best.mismatch) {
+            best = Some(outcome);
+        }
+        if done {
+            break;
+        }
+    }
+    best.unwrap_or_else(|| Outcome::refused("nothing was searched".to_owned(), false))
+}
+
+/// Searches for a mapping with the arrays where they are.
+fn search(
+    graph: &Graph,
+    kernel: &Kernel,
+    fabric: &Fabric<'_>,
+    candidates: &Candidates,
+    options: &Options,
+    started: Instant,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome {
+    let bound = feasible::latency_bound(kernel, fabric, candidates);
+    let placer = Placer::new(kernel, fabric, candidates);
     let mut best: Option<Trial> = None;
     let (mut trials, mut stale, mut hopeless) = (0, 0u64, 0);
     let work = ROUND * u64::from(moves(&placer)) * (kernel.wires.len() + kernel.vertices.len() + placer.pins.len()) as u64;
@@ -213,7 +238,7 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
         }
     }
     let Some(best) = best else { return Outcome::refused("the time limit left no time for a trial".to_owned(), false) };
-    finish(graph, adg, &placer, &candidates, &best, bound, trials, expired)
+    finish(graph, &placer, candidates, &best, bound, trials, expired)
 }
 
 /// Moves of a trial that begins anew.
@@ -293,7 +318,6 @@ fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32
 #[allow(clippy::too_many_arguments, reason = "the end of one function, cut off for reading")]
 fn finish(
     graph: &Graph,
-    adg: &Adg,
     placer: &Placer<'_>,
     candidates: &Candidates,
     best: &Trial,
@@ -301,6 +325,7 @@ fn finish(
     trials: u32,
     expired: bool,
 ) -> Outcome {
+    let adg = placer.fabric.adg;
     let ended = if expired { "before the time limit" } else { "in the trials that were made" };
     if best.faults > 0 {
         let nearest = match best.obstacle {
