@@ -2,7 +2,7 @@
 
 use crate::graph::{ArrayKind, EdgeId, Graph, NodeId, NodeKind, Role, Source};
 use crate::operations;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 /// What a vertex is placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +71,11 @@ pub(super) struct Net {
     pub(super) source: usize,
     /// Value of the source; of a temporal port the first.
     pub(super) value: u32,
+    /// Bits from the lowest of the value to the highest that a wire carries.
     pub(super) width: u32,
     /// Whether it is the state of a stream, from the first link of its port.
     pub(super) state: bool,
     pub(super) wires: Vec<usize>,
-    /// Nets with other parts of the same results: a result leaves its element on one link.
-    pub(super) siblings: Vec<usize>,
 }
 
 /// An array and the ports on it.
@@ -100,8 +99,8 @@ pub(super) struct Kernel {
 /// What keeps wires apart on a link.
 #[derive(PartialEq, Eq, Hash)]
 enum NetKey {
-    /// A range of bits of a value.
-    Value(NodeId, u32, u32, u32),
+    /// A value, or parts of it.
+    Value(NodeId, u32),
     /// Everything from or to a port that its group uses in turn.
     Port(NodeId, bool),
 }
@@ -177,7 +176,6 @@ impl Kernel {
 
     fn connect(&mut self, graph: &Graph, vertex_of: &HashMap<NodeId, usize>) {
         let mut net_of: HashMap<NetKey, usize> = HashMap::new();
-        let mut nets_of_result: BTreeMap<(usize, u32), Vec<usize>> = BTreeMap::new();
         for (edge, body) in graph.edges.iter_enumerated() {
             let (Some(&source), Some(&sink)) = (vertex_of.get(&body.source), vertex_of.get(&body.sink)) else { continue };
             let (from, to) = (&self.vertices[source], &self.vertices[sink]);
@@ -194,24 +192,19 @@ impl Kernel {
             let state =
                 from.place == Place::Input && from.stated && body.value == 0 || operand.is_some_and(|operand| operand.role == Role::State);
             let key = if state {
-                NetKey::Value(body.source, body.value, body.low, body.high)
+                NetKey::Value(body.source, body.value)
             } else if from.temporal && from.place == Place::Input {
                 NetKey::Port(from.node, false)
             } else if to.temporal && to.place == Place::Output && from.temporal {
                 NetKey::Port(to.node, true)
             } else {
-                NetKey::Value(body.source, body.value, body.low, body.high)
+                NetKey::Value(body.source, body.value)
             };
             let net = *net_of.entry(key).or_insert_with(|| {
-                self.nets.push(Net { source, value: body.value, width: body.width(), state, wires: Vec::new(), siblings: Vec::new() });
+                self.nets.push(Net { source, value: body.value, width: 0, state, wires: Vec::new() });
                 self.nets.len() - 1
             });
-            if from.place == Place::Unit {
-                let nets = nets_of_result.entry((source, body.value)).or_default();
-                if !nets.contains(&net) {
-                    nets.push(net);
-                }
-            }
+            self.nets[net].width = self.nets[net].width.max(body.high + 1);
             let timed = !from.temporal && !to.temporal;
             let wire = self.wires.len();
             self.nets[net].wires.push(wire);
@@ -219,12 +212,6 @@ impl Kernel {
             self.vertices[sink].inputs.push(wire);
             let width = body.width();
             self.wires.push(Wire { edge, source, sink, net, width, low: body.low, offset, operand: body.operand, timed });
-        }
-        for nets in nets_of_result.values() {
-            for net in nets {
-                let others = nets.iter().copied().filter(|other| other != net);
-                self.nets[*net].siblings.extend(others);
-            }
         }
     }
 
