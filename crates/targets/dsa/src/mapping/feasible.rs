@@ -30,11 +30,12 @@ pub(super) struct Refusal {
     pub(super) proved: bool,
 }
 
-/// Finds the candidates, for each division of the arrays among the memories that seems possible; there is at least one.
+/// Finds the candidates, for each division of the arrays among the memories that seems possible; there is at least one. And whether
+/// these are all divisions that can be.
 ///
 /// # Errors
 /// Why there is no mapping.
-pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<Vec<Candidates>, Refusal> {
+pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<(Vec<Candidates>, bool), Refusal> {
     let proved = |reason| Refusal { reason, proved: true };
     let of = places(graph, kernel, fabric).map_err(proved)?;
     let arrays = kernel.arrays.len();
@@ -49,18 +50,19 @@ pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) ->
     }
     let mut found = Vec::new();
     let mut refusal = None;
-    for memories in divisions {
+    let every = divisions.len();
+    for (number, memories) in divisions.into_iter().enumerate() {
         match ports(graph, kernel, fabric, of.clone(), &memories) {
             Ok(of) => found.push(Candidates { of, memories }),
             Err(reason) => refusal = refusal.or(Some(reason)),
         }
         if found.len() == SEARCHED {
-            break;
+            return Ok((found, complete && number + 1 == every));
         }
     }
     match refusal {
         Some(reason) if found.is_empty() => Err(Refusal { reason, proved: complete }),
-        _ => Ok(found),
+        _ => Ok((found, complete)),
     }
 }
 
