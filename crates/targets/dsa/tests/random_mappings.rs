@@ -41,7 +41,7 @@ fn fabric(rng: &mut Rng) -> Value {
     };
     let buffer = json!({ "outputBufferDepth": 2, "staticOutputBuffer": false });
     for number in 0..rows * columns {
-        nodes.insert(format!("Switch.{number}"), json!({ "a.CompNode$": computing(rng), "a.OutputBuffer$": buffer }));
+        nodes.insert(format!("Switch.{number}"), json!({ "dsagen2.comp.config.CompKeys$CompNode$": computing(rng), "dsagen2.comp.config.CompKeys$OutputBuffer$": buffer }));
     }
     let switch = |row: usize, column: usize| ("Switch", row % rows * columns + column % columns);
     let shared = if rng.u8(..3) == 0 { 8 } else { 1 };
@@ -52,11 +52,11 @@ fn fabric(rng: &mut Rng) -> Value {
         });
         let control = json!({ "sizeLUT": 4, "inputLSBCtrl": true, "outputLSBCtrl": true });
         nodes.insert(format!("ProcessingElement.{number}"), json!({
-            "a.CompNode$": computing(rng), "a.OutputBuffer$": buffer, "a.RegFile$": { "numReg": 1 },
-            "a.MetaControl$": control, "a.DsaOperations$": operations,
+            "dsagen2.comp.config.CompKeys$CompNode$": computing(rng), "dsagen2.comp.config.CompKeys$OutputBuffer$": buffer, "dsagen2.comp.config.CompKeys$RegFile$": { "numReg": 1 },
+            "dsagen2.comp.config.CompKeys$MetaControl$": control, "dsagen2.comp.config.CompKeys$DsaOperations$": operations,
         }));
     }
-    for (kind, key, count) in [("InputVectorPort", "a.IVPNode$", inputs), ("OutputVectorPort", "a.OVPNode$", outputs)] {
+    for (kind, key, count) in [("InputVectorPort", "dsagen2.sync.config.SyncKeys$IVPNode$", inputs), ("OutputVectorPort", "dsagen2.sync.config.SyncKeys$OVPNode$", outputs)] {
         for number in 0..count {
             let port = json!({ "vpImpl": if rng.u8(..3) == 0 { 2 } else { 0 }, "vpStated": rng.u8(..3) > 0, "depthByte": 2 });
             nodes.insert(format!("{kind}.{number}"), json!({ key: port }));
@@ -64,7 +64,7 @@ fn fabric(rng: &mut Rng) -> Value {
     }
     for number in 0..2 {
         let memory = json!({ "readWidth": 32, "writeWidth": 32, "memUnitBits": 8, "capacity": 1024 });
-        nodes.insert(format!("ScratchpadMemory.{number}"), json!({ "a.MemNode$": memory }));
+        nodes.insert(format!("ScratchpadMemory.{number}"), json!({ "dsagen2.mem.config.MemKeys$MemNode$": memory }));
         for port in (0..inputs).filter(|port| port % 2 == number || rng.bool()) {
             link(("ScratchpadMemory", number), ("InputVectorPort", port));
         }

@@ -432,8 +432,8 @@ impl<'k> Placer<'k> {
         (latency, excess, total)
     }
 
-    fn cost(&self, placement: &Placement, weights: &Weights, scratch: &mut Scratch) -> f64 {
-        let (latency, excess, total) = self.estimate(placement, scratch);
+    /// By how many vertices the slots of elements and the ports are overbooked.
+    fn overlap(&self, placement: &Placement, scratch: &mut Scratch) -> i32 {
         scratch.count.clear();
         scratch.count.resize(self.slot_room.len(), 0);
         let mut overlap = 0;
@@ -449,6 +449,17 @@ impl<'k> Placer<'k> {
                 }
             }
         }
+        overlap
+    }
+
+    /// Whether every vertex has a place of its own.
+    pub(super) fn is_apart(&self, placement: &Placement) -> bool {
+        self.overlap(placement, &mut Scratch::default()) == 0
+    }
+
+    fn cost(&self, placement: &Placement, weights: &Weights, scratch: &mut Scratch) -> f64 {
+        let (latency, excess, total) = self.estimate(placement, scratch);
+        let overlap = self.overlap(placement, scratch);
         f64::from(latency) * weights.latency
             + f64::from(excess) * weights.excess
             + f64::from(total) * weights.length
