@@ -41,7 +41,10 @@ fn fabric(rng: &mut Rng) -> Value {
     };
     let buffer = json!({ "outputBufferDepth": 2, "staticOutputBuffer": false });
     for number in 0..rows * columns {
-        nodes.insert(format!("Switch.{number}"), json!({ "dsagen2.comp.config.CompKeys$CompNode$": computing(rng), "dsagen2.comp.config.CompKeys$OutputBuffer$": buffer }));
+        nodes.insert(
+            format!("Switch.{number}"),
+            json!({ "dsagen2.comp.config.CompKeys$CompNode$": computing(rng), "dsagen2.comp.config.CompKeys$OutputBuffer$": buffer }),
+        );
     }
     let switch = |row: usize, column: usize| ("Switch", row % rows * columns + column % columns);
     let shared = if rng.u8(..3) == 0 { 8 } else { 1 };
@@ -56,7 +59,10 @@ fn fabric(rng: &mut Rng) -> Value {
             "dsagen2.comp.config.CompKeys$MetaControl$": control, "dsagen2.comp.config.CompKeys$DsaOperations$": operations,
         }));
     }
-    for (kind, key, count) in [("InputVectorPort", "dsagen2.sync.config.SyncKeys$IVPNode$", inputs), ("OutputVectorPort", "dsagen2.sync.config.SyncKeys$OVPNode$", outputs)] {
+    for (kind, key, count) in [
+        ("InputVectorPort", "dsagen2.sync.config.SyncKeys$IVPNode$", inputs),
+        ("OutputVectorPort", "dsagen2.sync.config.SyncKeys$OVPNode$", outputs),
+    ] {
         for number in 0..count {
             let port = json!({ "vpImpl": if rng.u8(..3) == 0 { 2 } else { 0 }, "vpStated": rng.u8(..3) > 0, "depthByte": 2 });
             nodes.insert(format!("{kind}.{number}"), json!({ key: port }));
@@ -91,7 +97,8 @@ fn fabric(rng: &mut Rng) -> Value {
             link(element, switch(row + 1, column));
         }
     }
-    (0..outputs).for_each(|port| (0..width).for_each(|column| link(switch(rows - 1 + port, columns - 1 + column), ("OutputVectorPort", port))));
+    (0..outputs)
+        .for_each(|port| (0..width).for_each(|column| link(switch(rows - 1 + port, columns - 1 + column), ("OutputVectorPort", port))));
     json!({ "DSAGenNodes": nodes, "DSAGenEdges": links })
 }
 

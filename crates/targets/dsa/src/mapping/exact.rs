@@ -239,7 +239,8 @@ impl Exact<'_> {
         for link in links {
             let way = fabric.links[link as usize];
             let arrives = way.sink == sink;
-            if !arrives && (!fabric.is_switch[way.sink as usize] || reach[way.sink as usize] == FAR || self.came[known(way.sink)].is_some()) {
+            if !arrives && (!fabric.is_switch[way.sink as usize] || reach[way.sink as usize] == FAR || self.came[known(way.sink)].is_some())
+            {
                 continue;
             }
             let parts = fabric.slots_for(link, body.width);

@@ -293,11 +293,7 @@ fn unit_candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>, vertex: 
 /// Lanes that the data links of a port have room for; of a port that keeps order those in front.
 fn lanes_of(fabric: &Fabric<'_>, port: u32, links: &[u32], vertex: &Vertex) -> u32 {
     let on = |link: &u32| fabric.links[*link as usize].slots / fabric.slots_for(*link, vertex.width);
-    if fabric.is_ordered(port) {
-        links.iter().take_while(|link| on(link) > 0).count() as u32
-    } else {
-        links.iter().map(on).sum()
-    }
+    if fabric.is_ordered(port) { links.iter().take_while(|link| on(link) > 0).count() as u32 } else { links.iter().map(on).sum() }
 }
 
 fn port_candidates(

@@ -422,7 +422,8 @@ impl<'p> Router<'p> {
         for (link, slot) in steps.into_iter().rev().chain(last) {
             at += 1;
             // The last step to a port may be there already.
-            let same = |branch: &Branch| (branch.link, branch.slot, branch.before, branch.low, branch.width) == (link, slot, before, low, width);
+            let same =
+                |branch: &Branch| (branch.link, branch.slot, branch.before, branch.low, branch.width) == (link, slot, before, low, width);
             if let Some(known) = self.trees[net].branches.iter().position(same) {
                 before = known as u32;
                 continue;

@@ -343,15 +343,7 @@ fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32
 }
 
 #[allow(clippy::too_many_arguments, reason = "the end of one function, cut off for reading")]
-fn finish(
-    graph: &Graph,
-    placer: &Placer<'_>,
-    candidates: &Candidates,
-    best: &Trial,
-    bound: i32,
-    trials: u32,
-    expired: bool,
-) -> Outcome {
+fn finish(graph: &Graph, placer: &Placer<'_>, candidates: &Candidates, best: &Trial, bound: i32, trials: u32, expired: bool) -> Outcome {
     let adg = placer.fabric.adg;
     let ended = if expired { "before the time limit" } else { "in the trials that were made" };
     if best.faults > 0 {
@@ -448,7 +440,9 @@ mod tests {
             let fabric = Fabric::new(&adg).unwrap();
             let Ok((candidates, _)) = feasible::candidates(&graph, &kernel, &fabric) else { panic!("refused") };
             let placer = Placer::new(&kernel, &fabric, &candidates[0]);
-            let Answer::Found(placement, ways) = exact::search(&placer, Instant::now() + Duration::from_mins(1)) else { panic!("no mapping") };
+            let Answer::Found(placement, ways) = exact::search(&placer, Instant::now() + Duration::from_mins(1)) else {
+                panic!("no mapping")
+            };
             let outcome = finish(&graph, &placer, &candidates[0], &trial_of(&placer, placement, ways), 0, 0, false);
             let verdict = judge(&graph, &adg, &outcome.mapping.unwrap());
             assert_eq!(verdict.faults, Vec::<String>::new());
