@@ -46,11 +46,6 @@ impl Shadow {
         mut suspect: impl FnMut(Record),
     ) {
         let Extent { rows, low, high, whole } = extent;
-        self.split(low);
-        self.split(high);
-        let mut at = low;
-        let mut gaps: SmallVec<[(u64, u64); 4]> = SmallVec::new();
-        let mut cells = 0;
         // Whether a recorded access stays. What is unordered and conflicts is reported, and need not stay either.
         let mut look = |other: &Record, conflicts: bool| {
             if other.rows.0 >= rows.1 || rows.0 >= other.rows.1 {
@@ -63,12 +58,7 @@ impl Shadow {
             let is_inside = whole && rows.0 <= other.rows.0 && other.rows.1 <= rows.1;
             !((before || conflicts) && (is_inside || other.footprint == record.footprint))
         };
-        for (start, cell) in self.0.range_mut(low..high) {
-            if *start > at {
-                gaps.push((at, *start));
-            }
-            at = cell.end;
-            cells += 1;
+        let mut visit = |cell: &mut Cell| {
             if write {
                 cell.writes.retain(|other| look(other, true));
                 cell.reads.retain(|other| look(other, true));
@@ -80,6 +70,23 @@ impl Shadow {
                 cell.reads.retain(|other| look(other, false));
                 cell.reads.push(record);
             }
+        };
+        // Most accesses are to bytes that others have touched together before.
+        if let Some(cell) = self.0.get_mut(&low).filter(|cell| cell.end == high) {
+            return visit(cell);
+        }
+        self.split(low);
+        self.split(high);
+        let mut at = low;
+        let mut gaps: SmallVec<[(u64, u64); 4]> = SmallVec::new();
+        let mut cells = 0;
+        for (start, cell) in self.0.range_mut(low..high) {
+            if *start > at {
+                gaps.push((at, *start));
+            }
+            at = cell.end;
+            cells += 1;
+            visit(cell);
         }
         if at < high {
             gaps.push((at, high));

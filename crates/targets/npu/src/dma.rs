@@ -20,6 +20,8 @@ pub(crate) struct Descriptor {
     pub(crate) waits: u128,
     /// Physical barriers produced.
     pub(crate) posts: u128,
+    /// Whether it starts after the transfer before it has ended. Otherwise the two may be under way together.
+    pub(crate) in_order: bool,
     /// What moves.
     pub(crate) operation: Operation,
 }
@@ -126,7 +128,7 @@ impl Descriptor {
                 _ => unsupported("a DMA conversion that is not public"),
             }
         };
-        Descriptor { link: bits(r.u64(0), 0, 48), waits: r.mask(72, 88), posts: r.mask(64, 80), operation }
+        Descriptor { link: bits(r.u64(0), 0, 48), waits: r.mask(72, 88), posts: r.mask(64, 80), in_order: bits(cfg, 28, 1) == 1, operation }
     }
 
     /// Bytes read and written, if they can be counted: they must match.

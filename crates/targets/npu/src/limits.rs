@@ -35,6 +35,14 @@ rules! {
         "Dense activations are read in units of 16 bytes and at least 16 channels; the channels of an input tensor are a multiple of that. Only a first convolution with compressed channels has fewer."
         "Pad the channels."
         "NPU4 DPU invariant, tensor_size_z; channel alignment of the NPU compiler";
+    DEPTHWISE "npu-dpu-depthwise-channels" "a depthwise or pooling workload of a number of channels that the DPU does not do at once"
+        "Where each output channel sees only its own input channel, the DPU works on 16, 32 or 64 channels of a workload."
+        "Cut the layer into workloads of 64, 32 and 16 channels."
+        "NPU4 DPU; workload channels of depthwise convolution and pooling in the NPU compiler";
+    WEIGHT_TABLE "npu-dpu-weight-table" "a weight table does not start at a multiple of 16 bytes"
+        "The table has entries of 16 bytes, one for each output channel, which the DPU reads whole."
+        "Check weight_start, and the buffer that the table is copied to."
+        "NPU4 DPU variant, weight_start; alignment of weight tables in the NPU compiler";
     SWIZZLE "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where its rotation does"
         "Swizzling rotates 32-byte units inside rows of 1 KiB by an amount that depends on the row; tensors that are swizzled start at a multiple of 16 KiB, so that producer and consumer rotate alike."
         "Align the buffer to 16 KiB, or do not swizzle it."
@@ -53,6 +61,8 @@ const GATHER: (u64, u64) = (65_536, 4096);
 const COUNT: u32 = 255;
 /// Where swizzled tensors may start.
 const SWIZZLE_BYTES: u64 = 1 << 14;
+/// Channels of a workload whose output channels see one input channel each.
+const CHANNELWISE: [usize; 3] = [16, 32, 64];
 /// Workloads of one invariant that are compared with each other.
 const COMPARED: usize = 1024;
 
@@ -89,6 +99,13 @@ pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
     if let Some((channels, multiple)) = workload.odd_channels() {
         let message = format!("tensor_size_z: expected a multiple of {multiple}, found {channels}");
         return Some(CHANNELS.at(place.clone(), message));
+    }
+    if let Some(channels) = workload.channelwise().filter(|channels| !CHANNELWISE.contains(channels)) {
+        let message = format!("{}: expected an output box of 16, 32 or 64 channels, found {channels}", workload.operation());
+        return Some(DEPTHWISE.at(place.clone(), message));
+    }
+    if let Some(table) = workload.weight_table().filter(|table| !table.is_multiple_of(16)) {
+        return Some(WEIGHT_TABLE.at(place.clone(), format!("weight_start: expected a multiple of 16, found {table:#x}")));
     }
     let (what, base) = workload.swizzled_inputs().find(|(_, base)| !base.is_multiple_of(SWIZZLE_BYTES))?;
     Some(SWIZZLE.at(

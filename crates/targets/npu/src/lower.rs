@@ -1,6 +1,7 @@
 //! From the loaded image to a program of the model.
 
 use crate::address::{self, CMX_SIZE, Target};
+use crate::advice::Advice;
 use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu;
@@ -99,6 +100,8 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         parts: HashMap::new(),
         operations: HashMap::new(),
         layers: Layers::default(),
+        advice: Advice::default(),
+        barriers: control.barriers.len(),
         accumulators: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
@@ -110,7 +113,11 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     lowering.tasks(&schedule);
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants).finish());
-    if lowering.findings.iter().any(Finding::is_error) { Err(lowering.findings) } else { Ok(lowering.program) }
+    lowering.findings.append(&mut lowering.advice.findings);
+    if lowering.findings.iter().any(Finding::is_error) {
+        return Err(lowering.findings);
+    }
+    Ok(Program { warnings: lowering.findings, ..lowering.program })
 }
 
 struct Lowering<'l, 'i> {
@@ -124,6 +131,9 @@ struct Lowering<'l, 'i> {
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
     layers: Layers,
+    advice: Advice,
+    /// How many virtual barriers the program has.
+    barriers: usize,
     /// Accumulators of the DPUs, by tile.
     accumulators: [Accumulators; address::TILES as usize],
     /// What arrives in CMX, while tasks are lowered.
@@ -239,6 +249,7 @@ impl<'i> Lowering<'_, 'i> {
             let mut pieces: Vec<usize> = (0..schedule.pieces.len()).filter(|p| schedule.pieces[*p].queue == index).collect();
             pieces.sort_by_key(|p| schedule.pieces[*p].tasks.first().copied().unwrap_or(usize::MAX));
             let mut position = 0;
+            self.advice.next_queue();
             for piece in pieces {
                 let first = self.program.tasks.next_idx();
                 for task in &schedule.pieces[piece].tasks {
@@ -281,7 +292,8 @@ impl<'i> Lowering<'_, 'i> {
         self.arrivals(&*kernel, &task.description, walked);
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
-        self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
     /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
@@ -395,6 +407,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
+        self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);

@@ -11,6 +11,8 @@ use std::borrow::Cow;
 pub(crate) struct Executed<'a> {
     pub(crate) slot: &'a Slot,
     pub(crate) chip: Chip,
+    /// Slots of the same core with the same number touch the same bytes.
+    pub(crate) body: u32,
 }
 
 /// What a slot does.
@@ -119,6 +121,10 @@ impl Kernel for Executed<'_> {
             // What is not executed touches nothing that is known.
             Ok(Effect::None) | Err(_) => {}
         }
+    }
+
+    fn alike(&self) -> Option<u32> {
+        Some(self.body)
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
