@@ -1,6 +1,7 @@
 //! What a compiler should not have done, though the program runs: reported beside the program, never instead of it.
 
 use crate::bytes::Record;
+use crate::dma::Operation;
 use crate::schedule::{Description, Task as Scheduled};
 use chipless_model::{Access, Direction, Finding, Pattern, Place, Program, Rule, Severity, TaskId};
 use std::collections::VecDeque;
@@ -17,13 +18,17 @@ macro_rules! rules {
 
 rules! {
     OVERTAKEN Warning "npu-dma-overtakes" "a DMA may overtake one before it that touches the same bytes"
-        "A descriptor whose bit `ord` is clear may start while the one or two before it on its list are still moving. The compiler clears the bit only where it sees no common bytes; it looks for reads after writes and not for the other two kinds of conflict. Chipless runs transfers of a list one after the other, so it does not show what the hardware would do."
+        "A descriptor whose bit `ord` is clear may start while the one or two before it on its list are still moving. The compiler clears the bit only where it sees no common bytes; it looks for reads after writes and not for the other two kinds of conflict. Chipless runs transfers of a list one after the other, so it does not show what the hardware would do. A descriptor that waits for a barrier, or comes after one that does, is taken to be ordered."
         "Set bit 28 (ord) of the configuration word of the later descriptor, or let it wait for a barrier that the earlier one posts."
         "NPU4 DMA descriptor, offset 16, bit 28; DMA scheduling in the NPU compiler";
     SCHEDULE_HINT Warning "npu-schedule-hint" "a scheduling field names a barrier that the program does not have"
         "start_after is one more than the highest virtual barrier that must be loaded before the task may be enqueued, clean_after the barrier after which its descriptor may go. A number beyond the barriers of the program lets firmware that uses these fields wait for ever. Chipless and the firmware of the compiler releases at hand do not need them: both are 0 there."
         "Set both fields to 0, or to barriers of the program."
         "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
+    NOT_EXECUTED Note "npu-not-executed" "a DMA that is known by its layout only"
+        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it writes counts as not written."
+        "None needed for the hardware."
+        "NPU4 DMA descriptor, offset 16";
     SEVERAL_WAITS Note "npu-several-waits" "a task waits for several barriers"
         "The compiler tries to let each task wait for one barrier, because each further wait costs time and a physical barrier. Tasks with two occur in sound programs."
         "None needed."
@@ -38,8 +43,8 @@ const RUNS: u64 = 1 << 12;
 /// Looks at the tasks of a program one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Advice {
-    /// Transfers of the current list that may still be under way, with the barriers that they post.
-    under_way: VecDeque<(TaskId, u128)>,
+    /// Transfers of the current list that may still be under way.
+    under_way: VecDeque<TaskId>,
     /// What there is to say.
     pub(crate) findings: Vec<Finding>,
 }
@@ -60,12 +65,18 @@ impl Advice {
         match &scheduled.description {
             Description::Dma { descriptor, .. } => {
                 self.hint(record, 0xc0, barriers, || program.place(task));
-                let later = self.under_way.iter().filter(|(_, posts)| !descriptor.in_order && posts & scheduled.waits == 0);
-                self.findings.extend(later.filter_map(|(earlier, _)| overtakes(program, *earlier, task)));
+                if let Operation::Unsupported { what, .. } = descriptor.operation {
+                    self.findings.push(NOT_EXECUTED.at(program.place(task), format!("{what}: it is listed, not executed")));
+                }
+                // A barrier that this one or one between waits for mostly comes after the earlier transfers.
+                if scheduled.waits != 0 || descriptor.in_order {
+                    self.under_way.clear();
+                }
+                self.findings.extend(self.under_way.iter().filter_map(|earlier| overtakes(program, *earlier, task)));
                 if self.under_way.len() == UNDER_WAY {
                     self.under_way.pop_front();
                 }
-                self.under_way.push_back((task, scheduled.posts));
+                self.under_way.push_back(task);
             }
             Description::Shave { .. } => self.hint(record, 0x48, barriers, || program.place(task)),
             Description::Dpu { .. } => {}

@@ -9,13 +9,13 @@ use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::{Edge, Tensor};
 use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source, Transfer, Work};
-use crate::limits::{self, Layers};
+use crate::limits::{self, Layers, Workspaces};
 use crate::machine::Machine;
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location,
+    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location,
     Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule, Severity,
     Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
@@ -100,6 +100,7 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         parts: HashMap::new(),
         operations: HashMap::new(),
         layers: Layers::default(),
+        workspaces: Workspaces::new(image),
         advice: Advice::default(),
         barriers: control.barriers.len(),
         accumulators: Default::default(),
@@ -107,6 +108,8 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         known: Arc::default(),
         findings,
     };
+    let oversized: Vec<Finding> = lowering.workspaces.check(image).collect();
+    lowering.findings.extend(oversized);
     lowering.memories(&control);
     lowering.interface(document);
     lowering.syncs(&schedule);
@@ -131,6 +134,7 @@ struct Lowering<'l, 'i> {
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
     layers: Layers,
+    workspaces: Workspaces,
     advice: Advice,
     /// How many virtual barriers the program has.
     barriers: usize,
@@ -289,15 +293,16 @@ impl<'i> Lowering<'_, 'i> {
         let signals = Span::push(&mut self.program.signals, actions.map(Signal::on_completion));
         let demand = Demand { resource: ResourceId::from_raw(0), bytes: moved };
         let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
-        self.arrivals(&*kernel, &task.description, walked);
+        self.arrivals(&*kernel, &task.description, walked, &place);
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
         let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
         self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
-    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
-    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize) {
+    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones. What it touches
+    /// there must be the program's.
+    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize, place: &Place) {
         let operation = if let Description::Dma { descriptor, .. } = description { Some(&descriptor.operation) } else { None };
         let copied = match operation {
             Some(Operation::Move { source, from, conversion: None, .. }) if from.loops.is_empty() => {
@@ -311,16 +316,27 @@ impl<'i> Lowering<'_, 'i> {
             }
             _ => None,
         };
-        let (cmx, constants) = (&self.cmx, &mut self.constants);
+        let (cmx, constants, workspaces) = (&self.cmx, &mut self.constants, &self.workspaces);
+        let mut outside = None;
         kernel.accesses(&mut |access| {
-            let tile = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer));
-            if let (Direction::Write, Some(tile)) = (access.direction, tile) {
-                let extent = access.pattern.extent();
+            let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
+            let extent = access.pattern.extent();
+            if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
+                outside = workspaces.access(tile, &extent, place);
+            }
+            if access.direction == Direction::Write {
                 let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
                 let bytes = copied.filter(|_| access.pattern.loops.is_empty());
                 constants.arrive(tile, walked, bound(extent.start), bound(extent.end), bytes);
             }
         });
+        let executed: &[&Fetched] = match description {
+            Description::Dma { .. } => &[],
+            Description::Dpu { variant, invariant, .. } => &[variant, invariant],
+            Description::Shave { invocation, range, .. } => &[invocation, range],
+        };
+        let fetched = executed.iter().find_map(|f| workspaces.descriptor(f.offset..f.offset + f.from.size, place));
+        self.findings.extend(fetched.or(outside));
     }
 
     fn transfer(&mut self, descriptor: &Descriptor, bytes: Slice, place: &Place) -> (Box<dyn Kernel + 'i>, Time, u64) {

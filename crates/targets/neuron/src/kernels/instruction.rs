@@ -3,7 +3,7 @@
 use super::array::{LoadWeights, Matmul};
 use super::{Chip, Elements, elements};
 use crate::stream::{ADD, Instruction, Opcode, Operand, Slot, Support};
-use chipless_model::{Access, Fault, Kernel, Storage};
+use chipless_model::{Access, BufferId, Fault, Kernel, Storage};
 use std::borrow::Cow;
 
 /// A slot, and the memories of its core.
@@ -69,6 +69,13 @@ impl Executed<'_> {
             _ => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
         })
     }
+}
+
+/// Why a slot is not executed, if it is not.
+pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault> {
+    let [state_buffer, psum, array] = [0, 1, 2].map(BufferId::from_raw);
+    let chip = Chip { state_buffer, psum, array, state_buffer_partition };
+    Executed { slot, chip, body: 0 }.effect().err()
 }
 
 /// Why an opcode is not executed.
