@@ -116,6 +116,15 @@ fn every_rule_finds_its_fault() {
         ("neff-instruction-name", &[(SP, r#""instr":"SP.bin""#, r#""instr":"PE.bin""#)]),
         ("neff-stream-length", &[("sg00/PE.bin", "", "not 64 bytes")]),
         ("neff-feature-missing", &[entry(r#""id":1,"function_start":"f","#)]),
+        ("neff-reservation", &[(DEF, r#""dma_queue""#, r#""runtime_semaphore_count": 257, "dma_queue""#)]),
+        (
+            "neff-reservation",
+            &[(
+                DEF,
+                r#""dma_queue""#,
+                r#""runtime_statebuffer_reservation": [{"type": "evtaccel", "base_partition": 0, "partitions": 128, "offset": 229376, "size": 8}], "dma_queue""#,
+            )],
+        ),
         ("neff-queue-type", &[(DEF, r#""type": "data""#, r#""type": "inout""#)]),
         ("neff-queue-count", &[queue(r#""num_queues": 17"#)]),
         ("neff-queue-count", &[queue(r#""num_queues": 0"#)]),
