@@ -79,6 +79,12 @@ fn misuse_is_told_on_stderr_with_status_2() {
         (vec!["run", "absent.blob"], "absent.blob: cannot be read: No such file or directory (os error 2)\n".to_owned()),
         (vec!["info", "fixtures"], "fixtures: cannot be read: expected a file, found a directory\n".to_owned()),
         (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR plan (JSON) or a .femto container, found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
+        (
+            vec!["run", "fixtures/gemini/set.json"],
+            "fixtures/gemini/set.json: not supported in core1.load[0]: the file does not say how this transfer lays out its bytes: only times are known\n  \
+             --> core1.load[0]  load  \"transfer 2\"  schedule, offset 0x33b\n   = 0 of 7 tasks ran in 0.000 ns\n   = help: --timing-only times the program without its numbers\n"
+                .to_owned(),
+        ),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),
         (vec!["run", CONV, "--input", "x.npy"], "--input: expected NAME=FILE.npy, found \"x.npy\"\n".to_owned()),
         (vec!["run", CONV, "--input", "x=absent.npy"], "absent.npy: cannot be read: No such file or directory (os error 2)\n".to_owned()),
@@ -199,6 +205,18 @@ fn graphs_are_told_judged_and_formatted() {
     done(&["format", "--check", copy.to_str().unwrap()]);
     assert_eq!(run(&["format", "fixtures/dsa/broken/lines.dfg"]).0, 2);
     assert_eq!(run(&["format", CONV]).0, 2);
+}
+
+/// A file that only its name tells is read by the reader that can say what is wrong with it.
+#[test]
+fn a_damaged_file_is_known_by_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, code) in [("kernel.dfg", "dfg-syntax"), ("model.neff", "neff-"), ("model.blob", "elf-"), ("model.bin", "file-unknown")] {
+        let path = directory.path().join(name);
+        std::fs::write(&path, "a = = b\n").unwrap();
+        let (exit, out, _) = run(&["check", path.to_str().unwrap()]);
+        assert!(exit > 0 && out.contains(&format!("error[{code}")), "{name}: {out}");
+    }
 }
 
 #[test]

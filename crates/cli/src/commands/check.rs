@@ -143,7 +143,7 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
         }
     };
     let (rules, runtime) = (arguments.rules.map(Rules::set), arguments.runtime.as_deref());
-    match Target::recognize(&bytes).or(rules.map(|_| Target::Spu)) {
+    match Target::recognize(path, &bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
             let name = file.path.clone();

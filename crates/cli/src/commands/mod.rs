@@ -34,7 +34,7 @@ impl Opened {
     fn open(path: &Path) -> Result<Opened, Failure> {
         let name = path.display().to_string();
         let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-        let target = Target::recognize(&bytes).ok_or_else(|| Failure::unusable(&name, unknown(&bytes)))?;
+        let target = Target::recognize(path, &bytes).ok_or_else(|| Failure::unusable(&name, unknown(&bytes)))?;
         Ok(Opened { path: name, target, bytes })
     }
 

@@ -285,11 +285,15 @@ impl Session<'_, '_> {
     }
 
     fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Failure {
+        let mut text = deadlock::text(&self.opened.path, self.program, timeline, stop, terminal::err());
         let exit = match stop {
-            Stop::Fault { fault, .. } if fault.unsupported => Exit::Unusable,
+            Stop::Fault { fault, .. } if fault.unsupported => {
+                text.push_str("   = help: --timing-only times the program without its numbers\n");
+                Exit::Unusable
+            }
             _ => Exit::Wrong,
         };
-        Failure::Said(exit, deadlock::text(&self.opened.path, self.program, timeline, stop, terminal::err()))
+        Failure::Said(exit, text)
     }
 
     /// What holds for every run.

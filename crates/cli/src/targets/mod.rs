@@ -14,7 +14,7 @@ use chipless_sim::Timeline;
 use chipless_spu::iospec::RuleSet;
 use clap::Args;
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A family of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl Target {
                                        Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR \
                                        plan (JSON) or a .femto container";
 
-    /// The target of a file, by its content.
-    pub(crate) fn recognize(bytes: &[u8]) -> Option<Target> {
+    /// The target of a file: by its content, or by its name where the content is too damaged to tell.
+    pub(crate) fn recognize(path: &Path, bytes: &[u8]) -> Option<Target> {
         type Recognize = fn(&[u8]) -> bool;
         let known: [(Target, Recognize); 5] = [
             (Target::Npu, chipless_npu::recognize),
@@ -42,7 +42,13 @@ impl Target {
             (Target::Spu, chipless_spu::recognize),
             (Target::Dsa, |bytes| chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)),
         ];
-        known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target)
+        let by_content = known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target);
+        by_content.or_else(|| match path.extension()?.to_str()? {
+            "blob" => Some(Target::Npu),
+            "neff" => Some(Target::Neuron),
+            "dfg" => Some(Target::Dsa),
+            _ => None,
+        })
     }
 
     pub(crate) fn name(self) -> &'static str {
