@@ -28,7 +28,9 @@ impl Written {
                 at = whole * PAGE;
                 continue;
             }
-            if let Some(end) = self.full_until(page) {
+            if !self.partial.contains_key(&page)
+                && let Some(end) = self.full_until(page)
+            {
                 at = end.saturating_mul(PAGE);
                 continue;
             }
@@ -54,12 +56,7 @@ impl Written {
         while at < high {
             let page = at / PAGE;
             let end = high.min((page + 1).saturating_mul(PAGE));
-            if let Some(end) = self.full_until(page) {
-                if inside {
-                    return Some(at);
-                }
-                at = end.saturating_mul(PAGE);
-            } else if let Some(bits) = self.partial.get(&page) {
+            if let Some(bits) = self.partial.get(&page) {
                 let wanted = |word: u64| if inside { word } else { !word };
                 let (first, last) = (at % PAGE, at % PAGE + (end - at));
                 let found = words(first as usize, last as usize).find_map(|(word, mask)| {
@@ -70,6 +67,11 @@ impl Written {
                     return Some(page * PAGE + found);
                 }
                 at = end;
+            } else if let Some(end) = self.full_until(page) {
+                if inside {
+                    return Some(at);
+                }
+                at = end.saturating_mul(PAGE);
             } else if inside {
                 // Few pages are looked at one by one, many are skipped at once.
                 let is_far = (high / PAGE - page) as usize > self.partial.len();

@@ -233,20 +233,31 @@ fn change_counts(program: &mut Program<'_>, _: &Mixes, rate: &mut Rate) {
     }
 }
 
-/// The next use of a barrier begins when all consumers of this one but one are there; the last one counts for the next use.
+/// One physical barrier serves for two that follow each other, whether the first use is over by then or not.
 fn reuse_early(program: &mut Program<'_>, _: &Mixes, rate: &mut Rate) {
-    let mut pairs = Vec::new();
-    for sync in program.syncs.indices() {
-        let uses: Vec<_> = program.configurations.indices().filter(|id| program.configurations[*id].barrier == sync).collect();
-        pairs.extend(uses.windows(2).map(|pair| (pair[0], pair[1])));
-    }
-    pairs.retain(|(this, next)| program.configurations[*this].consumers > 0 && program.completion != Some(*next));
-    for (this, next) in places(pairs.len()).map(|i| pairs[i]) {
-        program.configurations[this].consumers -= 1;
-        program.configurations[next].consumers += 1;
+    let single = |sync: SyncId| match &program.syncs[sync].kind {
+        SyncKind::Barrier { preloaded, .. } if preloaded.len() == 1 && program.completion != Some(preloaded[0]) => Some((sync, preloaded[0])),
+        _ => None,
+    };
+    let mut uses: Vec<_> = program.syncs.indices().filter_map(single).collect();
+    uses.sort_by_key(|(_, configuration)| program.configurations[*configuration].number);
+    let pairs: Vec<_> = uses.windows(2).chain(uses.windows(4)).map(|uses| (uses[0], uses[uses.len() - 1])).collect();
+    for ((kept, first), (given_up, second)) in places(pairs.len()).map(|i| pairs[i]) {
+        let before = (program.waits.clone(), program.signals.clone(), program.syncs.clone());
+        program.waits.iter_mut().filter(|wait| wait.sync == given_up).for_each(|wait| wait.sync = kept);
+        for signal in &mut program.signals {
+            match &mut signal.action {
+                Action::Produce(sync) | Action::Consume(sync) if *sync == given_up => *sync = kept,
+                _ => {}
+            }
+        }
+        program.configurations[second].barrier = kept;
+        for (sync, held) in [(kept, vec![first, second]), (given_up, Vec::new())] {
+            program.syncs[sync].kind = SyncKind::Barrier { preloaded: held, depth: None };
+        }
         rate.take(program);
-        program.configurations[this].consumers += 1;
-        program.configurations[next].consumers -= 1;
+        program.configurations[second].barrier = given_up;
+        (program.waits, program.signals, program.syncs) = before;
     }
 }
 

@@ -110,10 +110,13 @@ fn transfers() {
         blob.put(at + 20, word | 1 << 10);
         true
     });
-    is_found("npu-dma-overtakes", "spill_ddr_t1", "task.dma", DMA, |blob, at| {
+    // The second of two transfers of one list writes where the first does.
+    is_found("npu-dma-overtakes", "conv1x1", "task.dma.0.0", DMA, |blob, at| {
         let word = blob.u32(at + 16);
-        blob.put(at + 16, word & !(1 << 28));
-        word & 1 << 28 != 0
+        let is_free = blob.u32(at + 72) == 0 && blob.u32(at + 76) == 0 && word & 1 << 28 == 0;
+        let (before, now) = (blob.u32(at - DMA + 48), blob.u32(at + 48));
+        blob.put(at + 48, before);
+        is_free && before != now && before >> 28 == 4
     });
 }
 
