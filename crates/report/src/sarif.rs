@@ -144,7 +144,12 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
     for file in files {
         let parent = artifacts.len() as i64;
         let location = ArtifactLocation { uri: uri(file.path), index: parent };
-        artifacts.push(Artifact { location: location.clone(), parent_index: None, length: file.bytes.len() as i64, roles: ["analysisTarget"] });
+        artifacts.push(Artifact {
+            location: location.clone(),
+            parent_index: None,
+            length: file.bytes.len() as i64,
+            roles: ["analysisTarget"],
+        });
         let texts = Texts::new(&file);
         let packed: Vec<(&str, ArtifactLocation)> = file
             .parts
@@ -228,11 +233,7 @@ fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome
         related_locations: related
             .chain(members)
             .enumerate()
-            .map(|(index, (location, role))| Location {
-                id: Some(index + 1),
-                message: Some(Message { text: role.to_owned() }),
-                ..location
-            })
+            .map(|(index, (location, role))| Location { id: Some(index + 1), message: Some(Message { text: role.to_owned() }), ..location })
             .collect(),
     }
 }

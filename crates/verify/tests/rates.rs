@@ -236,7 +236,9 @@ fn change_counts(program: &mut Program<'_>, _: &Mixes, rate: &mut Rate) {
 /// One physical barrier serves for two that follow each other, whether the first use is over by then or not.
 fn reuse_early(program: &mut Program<'_>, _: &Mixes, rate: &mut Rate) {
     let single = |sync: SyncId| match &program.syncs[sync].kind {
-        SyncKind::Barrier { preloaded, .. } if preloaded.len() == 1 && program.completion != Some(preloaded[0]) => Some((sync, preloaded[0])),
+        SyncKind::Barrier { preloaded, .. } if preloaded.len() == 1 && program.completion != Some(preloaded[0]) => {
+            Some((sync, preloaded[0]))
+        }
         _ => None,
     };
     let mut uses: Vec<_> = program.syncs.indices().filter_map(single).collect();

@@ -105,7 +105,9 @@ fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Fi
     };
     let before = accesses(earlier);
     for new in accesses(later) {
-        for old in before.iter().filter(|old| old.buffer == new.buffer && (old.direction, new.direction) != (Direction::Read, Direction::Read)) {
+        for old in
+            before.iter().filter(|old| old.buffer == new.buffer && (old.direction, new.direction) != (Direction::Read, Direction::Read))
+        {
             let Some((low, high)) = common(&old.pattern, &new.pattern) else { continue };
             let verb = |direction| if direction == Direction::Read { "reads" } else { "writes" };
             let (one, two) = (program.task_name(earlier), program.task_name(later));

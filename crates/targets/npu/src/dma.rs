@@ -130,7 +130,14 @@ impl Descriptor {
                 _ => unsupported("a DMA conversion that is not public"),
             }
         };
-        Descriptor { link: bits(r.u64(0), 0, 48), waits: r.mask(72, 88), posts: r.mask(64, 80), uses_barriers: bits(cfg, 29, 1) == 1, in_order: bits(cfg, 28, 1) == 1, operation }
+        Descriptor {
+            link: bits(r.u64(0), 0, 48),
+            waits: r.mask(72, 88),
+            posts: r.mask(64, 80),
+            uses_barriers: bits(cfg, 29, 1) == 1,
+            in_order: bits(cfg, 28, 1) == 1,
+            operation,
+        }
     }
 
     /// Bytes read and written, if they can be counted: they must match.

@@ -15,9 +15,9 @@ use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
-    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location,
-    Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule, Severity,
-    Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits,
+    Location, Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule,
+    Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;

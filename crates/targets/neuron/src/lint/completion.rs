@@ -63,9 +63,7 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
         }
         partial(&raised, &waits, findings);
         for (room, slot, dma) in last {
-            let is_output = |d: &Dma| {
-                matches!(variable(&subgraph.definition, d.destination.address), Ok((_, _, v)) if v.kind == Some(VariableType::Output))
-            };
+            let is_output = |d: &Dma| matches!(variable(&subgraph.definition, d.destination.address), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
             let raised = raised[usize::from(dma.semaphore)];
             let is_awaited = waits.iter().any(|wait| wait.semaphore == dma.semaphore && wait.value >= raised.total);
             if is_output(dma) && !raised.otherwise && !is_awaited {
@@ -125,14 +123,16 @@ fn partial(raised: &[Raised; 256], waits: &[Wait<'_, '_>], findings: &mut Findin
     let mut found = [0u32; 256];
     let is_part = |wait: &&Wait<'_, '_>| {
         let raised = raised[usize::from(wait.semaphore)];
-        !raised.otherwise && raised.step > 1 && wait.value % raised.step != 0
+        !raised.otherwise && raised.step > 1 && !wait.value.is_multiple_of(raised.step)
     };
     for wait in waits.iter().filter(is_part) {
         let semaphore = usize::from(wait.semaphore);
         found[semaphore] += 1;
         if found[semaphore] == 1 {
-            let message =
-                format!("waits until $S[{semaphore}] is {}; each transfer raises it by {}, one for each ring", wait.value, raised[semaphore].step);
+            let message = format!(
+                "waits until $S[{semaphore}] is {}; each transfer raises it by {}, one for each ring",
+                wait.value, raised[semaphore].step
+            );
             findings.report(&PART_OF_TRANSFER, || place(wait.room, wait.slot), message);
         }
     }

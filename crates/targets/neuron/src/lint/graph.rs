@@ -44,7 +44,9 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     // Outputs of a node: an argument is its own.
     let outputs = |node: &GraphNode<'_>| if &*node.op == "null" { 1 } else { node.output_names.len() as u64 };
     let leads_somewhere = |entry: &[u64], before: usize| match *entry {
-        [node, output] | [node, output, _] => graph.nodes.get(..before).and_then(|n| n.get(node as usize)).is_some_and(|n| output < outputs(n)),
+        [node, output] | [node, output, _] => {
+            graph.nodes.get(..before).and_then(|n| n.get(node as usize)).is_some_and(|n| output < outputs(n))
+        }
         _ => false,
     };
     let mut entries = 0u64;
@@ -87,7 +89,8 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     for (index, node) in graph.nodes.iter().enumerate() {
         let (is_argument, is_listed) = (&*node.op == "null", listed.contains(&(index as u64)));
         if is_argument != is_listed {
-            let message = format!("node {index} (`{}`) is {} argument, arg_nodes says otherwise", node.name, if is_argument { "an" } else { "no" });
+            let message =
+                format!("node {index} (`{}`) is {} argument, arg_nodes says otherwise", node.name, if is_argument { "an" } else { "no" });
             report(&rules::GRAPH_INDEX, "/arg_nodes", message);
         }
         if is_argument && !used.contains(&(index as u64)) {

@@ -2,8 +2,8 @@
 
 use super::operand::{Operand, Unresolved, leaves_partitions, variable};
 use super::{
-    Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream,
-    Support,
+    Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space,
+    Stream, Support,
 };
 use crate::def::{Definition, QueueType, VariableType};
 use crate::graph::Engine;
