@@ -7,4 +7,4 @@ mod model;
 mod targets;
 
 pub use model::model;
-pub use targets::{gemini_lower, gemini_read, neuron_lower, neuron_read, npu_lower, npu_read};
+pub use targets::{adg_read, dfg_read, gemini_lower, gemini_read, neuron_lower, neuron_read, npu_lower, npu_read};

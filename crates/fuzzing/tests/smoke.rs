@@ -61,6 +61,18 @@ fn mutate_text(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// All fixtures of one folder with one ending.
+fn folder(folder: &str, ending: &str) -> Vec<Vec<u8>> {
+    let folder = format!("{}/../../fixtures/{folder}", env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(folder).expect("the fixtures are there");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == ending));
+    paths.sort();
+    let found: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a readable fixture")).collect();
+    assert!(found.len() > 5, "only {} fixtures", found.len());
+    found
+}
+
 /// Cut, flipped, overwritten with numbers that hurt.
 fn mutate(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
@@ -127,6 +139,17 @@ fn gemini_read() {
 #[test]
 fn gemini_lower() {
     smoke_with(&schedules(), 600, mutate_text, chipless_fuzzing::gemini_lower);
+}
+
+#[test]
+fn dfg_read() {
+    let files: Vec<Vec<u8>> = ["dsa", "dsa/kernels"].iter().flat_map(|name| folder(name, "dfg")).collect();
+    smoke(&files, 4000, chipless_fuzzing::dfg_read);
+}
+
+#[test]
+fn adg_read() {
+    smoke(&folder("dsa/adg", "json"), 400, chipless_fuzzing::adg_read);
 }
 
 /// Whatever the bytes, the model's promise holds.
