@@ -4,7 +4,9 @@
 //! fixtures, on random mutations of these and on random bytes, with any compiler.
 
 mod model;
+mod spu;
 mod targets;
 
 pub use model::model;
+pub use spu::{spu_femto, spu_iospec, spu_plan};
 pub use targets::{neuron_lower, neuron_read, npu_lower, npu_read};
