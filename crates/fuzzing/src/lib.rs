@@ -4,6 +4,7 @@
 //! fixtures, on random mutations of these and on random bytes, with any compiler.
 
 mod model;
+mod spu;
 mod targets;
 
 pub use model::model;

@@ -5,17 +5,17 @@ use chipless_model::{Finding, Limits, Program};
 use chipless_sim::TimingOnly;
 
 /// Small enough that no input takes long.
-fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     Limits { memory_bytes: 64 << 20, tasks: 4096, inflated_bytes: 16 << 20, json_bytes: 4 << 20, transfers: 4096, ..Limits::default() }
 }
 
 /// Findings must be printable.
-fn tell(findings: &[Finding]) {
+pub(crate) fn tell(findings: &[Finding]) {
     assert!(findings.iter().all(|finding| !finding.to_string().is_empty()), "a finding says nothing");
 }
 
 /// Verifies a program; a verified one must end in time.
-fn prove(program: &Program<'_>) {
+pub(crate) fn prove(program: &Program<'_>) {
     match chipless_verify::verify(program) {
         Ok(verified) => {
             let is_certain = verified.warnings().iter().all(|f| f.rule.code != "semaphore-order-unproven");

@@ -8,7 +8,7 @@ use crate::files;
 use crate::targets::{LoweringOptions, spu};
 use crate::terminal;
 use chipless_report::findings::Checked;
-use chipless_spu::fqir::{self, Plan, Runner};
+use chipless_spu::fqir;
 use chipless_spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Violation, dequantize, wire};
 use clap::{Args, ValueEnum};
 use script::{Reader, Step};
@@ -131,20 +131,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         terminal::print(&iospec::host_code(&document))?;
         return Ok(Exit::Done);
     }
-    let mut session = Session::new(&document, arguments.rules.set());
-    if arguments.wire {
-        session = session.with_wire();
-    }
-    let Some(path) = &arguments.program else { return Driver::new(arguments, &document, session).run() };
+    let session = || {
+        let session = Session::new(&document, arguments.rules.set());
+        if arguments.wire { session.with_wire() } else { session }
+    };
+    let Some(path) = &arguments.program else { return Driver::new(arguments, &document, session()).run() };
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-    let refused = |finding: Box<chipless_model::Finding>| Failure::unusable(&name, finding);
-    let plan = Plan::read(&bytes, lowering.limits()).map_err(refused)?;
-    let lowered = fqir::lower(&plan, &spu::machine(&lowering)?, lowering.limits()).map_err(refused)?;
-    let runner = Runner::new(&lowered, lowering.limits())
-        .map_err(|e| Failure::unusable(&name, format_args!("expected buffers of at most {} bytes, found {}", e.limit, e.bytes)))?;
-    let session = session.with_program(runner).map_err(|violation| Failure::unusable(arguments.spec.display(), violation))?;
-    Driver::new(arguments, &document, session).run()
+    spu::with_runner(&name, &bytes, &lowering, |runner| {
+        let session = session().with_program(runner).map_err(|violation| Failure::unusable(arguments.spec.display(), violation))?;
+        Driver::new(arguments, &document, session).run()
+    })
 }
 
 /// The IOSpec of a file, if nothing in it is an error under the rules.

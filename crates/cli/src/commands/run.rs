@@ -1,6 +1,7 @@
 //! `chipless run`
 
 mod contract;
+mod driven;
 mod inputs;
 mod outputs;
 mod progress;
@@ -10,18 +11,22 @@ use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
 use crate::policy::{Policy, PolicyOptions};
-use crate::targets::{Data, Document, Lowering, LoweringOptions};
+use crate::targets::{Data, Document, Lowering, LoweringOptions, spu};
 use crate::{files, terminal};
 use chipless_model::{Finding, Program, Storage, TaskId};
-use chipless_report::summary::Run;
-use chipless_report::{deadlock, perfetto};
+use chipless_report::summary::{Output, Run};
+use chipless_report::{Statistics, deadlock, perfetto};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
+use chipless_spu::fqir::Runner;
+use chipless_spu::iospec::{self, RuleSet};
 use clap::Args;
 use contract::Contract;
+use driven::Driven;
+use inputs::Given;
 use outputs::Dumps;
 use progress::Progress;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 use steps::Steps;
 
@@ -92,7 +97,8 @@ Examples:
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
 as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less
 than a byte have a byte for each element. An input of an FQIR plan may have one dimension more: a row for each step, state
-carried from step to step.
+carried from step to step. Under an IOSpec of several sequences, or of complex ones, a row is what is written at a time,
+and outputs have a row for each time that they come.
 
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the
 longest waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`,
@@ -200,7 +206,16 @@ impl Session<'_, '_> {
                 format_args!("expected buffers of at most {} bytes together, found {} ({hint})", too_large.limit, too_large.bytes),
             )
         })?;
-        let contract = self.arguments.iospec.as_deref().map(|path| Contract::open(path, self.program)).transpose()?;
+        let contract = match &self.arguments.iospec {
+            Some(path) => {
+                let document = super::drive::open(path, RuleSet::Spec)?;
+                if !contract::is_plain(&document) {
+                    return self.execute_driven(path, &document, &given);
+                }
+                Some(Contract::of(path, document, self.program)?)
+            }
+            None => None,
+        };
         let mut zeros = contract.as_ref().map_or_else(|| Ok(Vec::new()), |contract| contract.zeros(self.program, &given))?;
         let steps = Steps::of(self.program, &given)?;
         // Rows come step by step.
@@ -271,6 +286,34 @@ impl Session<'_, '_> {
         }
         notes.extend(self.notes());
         self.summarise(&timeline, written, (!random.is_empty()).then_some(self.arguments.seed), notes)
+    }
+
+    /// A contract that says itself what comes when. The timeline is that of one step.
+    fn execute_driven(&self, path: &Path, document: &iospec::Document, given: &[Given]) -> Result<Exit, Failure> {
+        if self.program.target != "spu" {
+            let expected = "expected one simple sequence with outputs: only an FQIR plan can be run under any other contract";
+            return Err(Failure::wrong(path.display(), expected));
+        }
+        let directory = self.arguments.output_dir.as_deref();
+        if let Some(directory) = directory {
+            files::make_directory(directory)?;
+        }
+        let driven = Driven::new(path, document, self.program, given)?;
+        let run = |runner: Runner<'_>| driven.run(self.program, runner, directory);
+        let (writes, outputs) = spu::with_runner(&self.opened.path, &self.opened.bytes, self.lowering, run)?;
+        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        self.trace(&timeline)?;
+        end.map_err(|stop| self.stopped(&timeline, &stop))?;
+        let mut notes = vec![format!("{writes} vectors written; times are those of one step, outputs shown are the last ones")];
+        let mut written = Vec::new();
+        for (port, path, count, last) in outputs {
+            let declared = &self.program.interface.outputs[port];
+            notes.push(format!("{} came {count} times", declared.name));
+            let statistics = Statistics::of(declared.element, declared.shape.iter().product(), &last);
+            written.push(Output { port, path: path.map(|p| p.display().to_string()), statistics });
+        }
+        notes.extend(self.notes());
+        self.summarise(&timeline, written, None, notes)
     }
 
     fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {

@@ -3,7 +3,7 @@
 use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::Failure;
 use chipless_model::{Finding, Info, Limits, Node, Place};
-use chipless_spu::fqir::{self, MACHINE, Machine, Plan};
+use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner};
 use chipless_spu::iospec::{self, Femto, RuleSet};
 
 pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Result<(), Vec<Finding>> {
@@ -160,4 +160,19 @@ pub(crate) fn machine(lowering: &Lowering) -> Result<Machine, Failure> {
         Some(machine) => Ok(machine),
         None => Machine::parse(MACHINE).map_err(|error| Failure::unusable("machine.toml", error)),
     }
+}
+
+/// Makes the program of a plan ready to run, step by step.
+pub(crate) fn with_runner<T>(
+    name: &str,
+    bytes: &[u8],
+    lowering: &Lowering,
+    then: impl FnOnce(Runner<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let refused = |finding: Box<Finding>| Failure::unusable(name, finding);
+    let plan = Plan::read(bytes, lowering.limits()).map_err(refused)?;
+    let lowered = fqir::lower(&plan, &machine(lowering)?, lowering.limits()).map_err(refused)?;
+    let runner = Runner::new(&lowered, lowering.limits())
+        .map_err(|e| Failure::unusable(name, format_args!("expected buffers of at most {} bytes, found {}", e.limit, e.bytes)))?;
+    then(runner)
 }

@@ -2,8 +2,8 @@
 
 mod common;
 
-use chipless_spu::iospec::{Document, RuleSet, Session, Side, convert, host_code, lint, wire};
-use common::text;
+use chipless_spu::iospec::{Document, Femto, RuleSet, Session, Side, convert, host_code, lint, wire};
+use common::{fixture, text};
 use proptest::prelude::*;
 
 fn document(text: &str, rules: RuleSet) -> Document {
@@ -280,4 +280,83 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_container_gives_its_contract_and_its_banks() {
+    let femto = Femto::read(&fixture("container", "program.femto")).expect("a container");
+    assert_eq!((&*femto.model, femto.part, femto.key, femto.mhz, femto.pages), ("latched", 1, 32, 150, 1));
+    assert_eq!(femto.sequences, [(vec![0], vec![2]), (vec![1], vec![])]);
+    let banks: Vec<(u8, u8)> = femto.cores[0].banks.iter().map(|b| (b.uid, b.state)).collect();
+    assert_eq!((femto.cores[0].status, banks), (1, vec![(0x00, 4), (0x20, 4), (0x30, 4)]));
+    let text = chipless_spu::yaml::write(&femto.iospec());
+    assert_eq!(drive(&text, RuleSet::Spec, &["1", "0", "0", "read", "0", "read"]), ["", "", "!", "2", "", "2"]);
+}
+
+#[test]
+fn yaml_is_that_of_the_package() {
+    let with = |field: &str| spec(&["B"], &["A"], &format!("simple_sequences:\n{}", simple("s", "B", "A"))).replacen("varname: B", field, 1);
+    for (field, loads) in [
+        ("varname: 2020-01-01", false),
+        ("varname: 2020-1-1", true),
+        ("varname: 2020-01-41", false),
+        ("varname: 1:30.5", false),
+        ("varname: =", false),
+        ("varname: <<", false),
+        ("varname: \"<<\"", true),
+        ("varname: !!binary aGk=", false),
+        ("varname: B, note: !!binary aGk=", true),
+        ("varname: B, =: 1", true),
+        ("varname: !!str on", true),
+        ("varname: B, note: 0x_", false),
+        ("varname: B, note: 2001-12-14t21:59:43.10-05:00", true),
+    ] {
+        let read = Document::read(&with(field), RuleSet::Femtorun41);
+        assert_eq!(read.is_ok(), loads, "{field}: {read:?}");
+        if let Ok(document) = read {
+            assert_eq!(Document::read(&document.write(), RuleSet::Femtorun41).expect("printed").root, document.root, "{field}");
+        }
+    }
+}
+
+#[test]
+fn merged_fields_give_way_to_own_ones() {
+    let text = "
+inputs:
+  B: &b {type: input, varname: B, length: 8, precision: 16, padded_length: 8}
+  C: {varname: C, <<: *b, length: 4}
+  D: {<<: [{varname: D, length: 2}, *b]}
+outputs:
+  A: {<<: *b, type: output, varname: A}
+simple_sequences:
+  s: {type: simple_sequence, inputs: [B, C, D], outputs: [A]}
+";
+    let document = document(text, RuleSet::Spec);
+    let vectors: Vec<(&str, i64)> = document.vectors().map(|v| (&*v.varname, v.length)).collect();
+    assert_eq!(vectors, [("B", 8), ("C", 4), ("D", 2), ("A", 8)]);
+    assert!(document.findings.is_empty(), "{:?}", document.findings);
+}
+
+#[test]
+fn in_the_package_an_output_that_nothing_produces_may_be_sent() {
+    // B stands on both sides: the output takes the place of the input, and the sequence takes it.
+    let both = spec(&["B"], &["B", "A"], &format!("simple_sequences:\n{}", simple("s", "B", "A")));
+    assert_eq!(drive(&both, RuleSet::Femtorun41, &["B", "B", "reset", "B"]), ["", "!", "", ""]);
+    let produced = spec(&["C"], &["A"], &format!("simple_sequences:\n{}", simple("s", "C", "A")));
+    assert_eq!(drive(&produced, RuleSet::Femtorun41, &["A", "C", "read"]), ["!", "", "A"]);
+}
+
+#[test]
+fn the_package_looks_at_no_count_after_one_above_one() {
+    let counted = |first: i32, second: &str| {
+        let sequences = format!(
+            "complex_sequences:\n  s: {{type: complex_sequence, inputs: {{B: {first}, C: {second}}}, outputs: {{A: 1}}}}\n"
+        );
+        spec(&["B", "C"], &["A"], &sequences)
+    };
+    assert!(Document::read(&counted(1, "often"), RuleSet::Femtorun41).is_err());
+    assert!(Document::read(&counted(2, "often"), RuleSet::Spec).is_err());
+    assert_eq!(drive(&counted(2, "often"), RuleSet::Femtorun41, &["B", "C"]), ["!", "!"]);
+    let nameless = spec(&["B"], &["A"], "simple_sequences:\n  null: {type: simple_sequence, inputs: [B], outputs: [A]}\n");
+    assert!(Document::read(&nameless, RuleSet::Femtorun41).is_err());
 }

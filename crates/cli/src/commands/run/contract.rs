@@ -1,11 +1,16 @@
 //! A run that keeps to an IOSpec: which inputs must be given, and what they may hold.
 
 use super::inputs::Given;
-use crate::commands::drive::open;
 use crate::failure::Failure;
 use chipless_model::{ElementType, Kind, Port, Program};
-use chipless_spu::iospec::{Document, RuleSet, SequenceKind, Vector};
+use chipless_spu::iospec::{Document, SequenceKind, Vector};
 use std::path::Path;
+
+/// Whether a document has one simple sequence with outputs, besides latched ones: then a run is a firing.
+pub(super) fn is_plain(document: &Document) -> bool {
+    let mut with_outputs = document.sequences.iter().filter(|s| !s.is_latched());
+    with_outputs.next().is_some_and(|s| s.kind == SequenceKind::Simple) && with_outputs.next().is_none()
+}
 
 /// A contract and the program that it is for.
 pub(super) struct Contract {
@@ -14,17 +19,10 @@ pub(super) struct Contract {
 }
 
 impl Contract {
-    /// Opens an IOSpec for a program.
-    ///
-    /// The contract must have one simple sequence with outputs, besides latched ones: that is what one run is.
-    pub(super) fn open(path: &Path, program: &Program<'_>) -> Result<Contract, Failure> {
-        let contract = Contract { name: path.display().to_string(), document: open(path, RuleSet::Spec)? };
+    /// A document as a contract of a program; [`is_plain`] holds of it.
+    pub(super) fn of(path: &Path, document: Document, program: &Program<'_>) -> Result<Contract, Failure> {
+        let contract = Contract { name: path.display().to_string(), document };
         let document = &contract.document;
-        let with_outputs: Vec<_> = document.sequences.iter().filter(|s| !s.is_latched()).collect();
-        if with_outputs.len() != 1 || with_outputs[0].kind == SequenceKind::Complex {
-            let found = format!("{} (chipless drive takes them)", with_outputs.len());
-            return Err(contract.says(format_args!("expected one simple sequence with outputs for a run, found {found}")));
-        }
         contract.matches(&document.inputs, &program.interface.inputs, "input")?;
         contract.matches(&document.outputs, &program.interface.outputs, "output")?;
         if let Some(port) = program.interface.inputs.iter().find(|p| contract.vector(&p.name).is_none()) {

@@ -192,7 +192,7 @@ impl Document {
         let tree =
             yaml::read(text, Budget::default()).map_err(|(span, message)| vec![rules::SYNTAX.under(rules).at(span.place(), message)])?;
         let root = tree.root.unwrap_or(Node { value: Value::Null, span: Span::default() });
-        let mut reader = Reader { rules, findings: Vec::new() };
+        let mut reader = Reader { rules, counted: false, findings: Vec::new() };
         for (key, first, again) in tree.duplicates {
             let finding = rules::DUPLICATE_KEY.under(rules).at(again.place(), format!("expected each key once, found `{key}` again"));
             reader.findings.push(finding.with(first.place(), "first here"));
@@ -270,6 +270,8 @@ fn name_of(node: &Node) -> String {
         Value::Float(_) => "!!float ",
         Value::Bool(_) => "!!bool ",
         Value::Null => "!!null ",
+        Value::Opaque("timestamp", _) => "!!timestamp ",
+        Value::Opaque(..) => "!!binary ",
         _ => "",
     };
     format!("{tag}{}", node.label())
@@ -277,6 +279,8 @@ fn name_of(node: &Node) -> String {
 
 struct Reader {
     rules: RuleSet,
+    /// Whether a count above 1 was seen: the package looks at no further one on reading.
+    counted: bool,
     findings: Vec<Finding>,
 }
 
@@ -312,6 +316,9 @@ impl Reader {
                 continue;
             };
             for (key, object) in objects {
+                if key.value == Value::Null {
+                    self.at(&rules::FIELD_TYPE, key.span, format!("expected a name in the section {name}, found {}", key.value.kind()));
+                }
                 match name {
                     "inputs" => document.inputs.extend(self.vector(key, object, Side::Input)),
                     "outputs" => document.outputs.extend(self.vector(key, object, Side::Output)),
@@ -514,6 +521,9 @@ impl Reader {
     }
 
     fn counted(&mut self, item: &Node, count: &Node, key: &Node, field: &str) -> Option<Member> {
+        if item.value == Value::Null {
+            self.wrong_type(item, key, field, "names");
+        }
         let number = match count.value {
             Value::Integer(value) => Some(value as f64),
             Value::Float(value) => Some(value),
@@ -521,9 +531,15 @@ impl Reader {
             _ => None,
         };
         let Some(number) = number else {
+            if self.counted && self.rules == RuleSet::Femtorun41 {
+                // It fails as soon as something is counted against it, so it is below every count.
+                self.unchecked(count, key, field, "a count");
+                return Some(Member { key: name_of(item), count: f64::NEG_INFINITY, span: item.span });
+            }
             self.wrong_type(count, key, field, "a count");
             return None;
         };
+        self.counted |= number > 1.0;
         let sound = matches!(count.value, Value::Integer(1..=0xffff_ffff));
         if !sound {
             self.unchecked(count, key, field, "a count from 1 on");

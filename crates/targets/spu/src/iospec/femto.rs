@@ -357,7 +357,8 @@ fn vectors(model: &Part<'_>) -> Result<Vec<FemtoVector>, Error> {
 fn sequences(model: &Part<'_>) -> Result<Vec<FemtoSequence>, Error> {
     let (count, table) = (model.number(8, 2)? as usize, model.number(10, 2)? as usize);
     let one = |index: usize| {
-        let at = model.number(table + index * 4 + 2, 2)? as usize;
+        // Offsets count from the table.
+        let at = table + model.number(table + index * 4 + 2, 2)? as usize;
         let (inputs, outputs) = (model.number(at + 1, 1)? as usize, model.number(at + 3, 1)? as usize);
         let (inputs_at, outputs_at) = (model.number(at + 2, 1)? as usize, model.number(at + 4, 1)? as usize);
         Ok((model.list(at + inputs_at, inputs)?, model.list(at + outputs_at, outputs)?))
@@ -369,7 +370,7 @@ fn cores(chip: &Part<'_>) -> Result<Vec<Core>, Error> {
     let (count, table) = (chip.number(4, 1)? as usize, chip.number(5, 1)? as usize);
     let mut cores = Vec::new();
     for index in 0..count {
-        let at = chip.number(table + index * 4 + 2, 2)? as usize;
+        let at = table + chip.number(table + index * 4 + 2, 2)? as usize;
         let (banks, banks_at) = (chip.number(at + 2, 1)? as usize, chip.number(at + 3, 1)? as usize);
         let bank = |n: usize| {
             let at = at + banks_at + n * 2;

@@ -52,6 +52,22 @@ impl<'d> Contract<'d> {
         }
     }
 
+    /// Writes an output, given by its position in [`Document::outputs`]: under `femtorun-4.1` one that nothing produces is
+    /// a node like any other.
+    ///
+    /// # Errors
+    /// A sequence produces it; what [`write`](Contract::write) says of inputs.
+    pub fn write_output(&mut self, output: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
+        let vector = &self.document.outputs[output];
+        match &mut self.machine {
+            Machine::Spec(_) => Err(Violation::name(format!("expected an input, found the output `{}`", vector.key))),
+            Machine::Femtorun(counters) => {
+                let node = counters.outputs[output];
+                counters.send_node(self.document, node, &vector.key, fired)
+            }
+        }
+    }
+
     /// Takes the outputs that are ready: positions in [`Document::outputs`].
     ///
     /// # Errors
@@ -361,17 +377,21 @@ impl Counters {
     }
 
     fn send(&mut self, document: &Document, input: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
-        let vector = &document.inputs[input];
+        let key = &document.inputs[input].key;
         let Some(node) = self.inputs[input] else {
-            return Err(Violation::name(format!("an output has the key `{}` too and takes the place of the input", vector.key)));
+            return Err(Violation::name(format!("an output has the key `{key}` too and takes the place of the input")));
         };
-        if !self.predecessors[node].is_empty() {
-            return Err(Violation::name(format!("expected an input, found `{}`, which a sequence produces", vector.key)));
-        }
-        self.count(document, node, input, 0, fired)
+        self.send_node(document, node, key, fired)
     }
 
-    fn count(&mut self, document: &Document, node: usize, input: usize, depth: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn send_node(&mut self, document: &Document, node: usize, key: &str, fired: &mut Vec<usize>) -> Result<(), Violation> {
+        if !self.predecessors[node].is_empty() {
+            return Err(Violation::name(format!("expected an input, found `{key}`, which a sequence produces")));
+        }
+        self.count(document, node, key, 0, fired)
+    }
+
+    fn count(&mut self, document: &Document, node: usize, came: &str, depth: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
         if depth > DEEPEST {
             return Err(Violation::sequence(format!("expected at most {DEEPEST} sequences that fire each other, found more")));
         }
@@ -381,13 +401,13 @@ impl Counters {
             let mut satisfied = true;
             for edge in &self.predecessors[next] {
                 if self.counts[*edge] > self.numbers[*edge] {
-                    return Err(self.too_many(document, next, input));
+                    return Err(self.too_many(document, next, came));
                 }
                 satisfied &= self.counts[*edge] >= self.numbers[*edge];
             }
             if satisfied {
                 fired.extend(self.sequence[next]);
-                self.count(document, next, input, depth + 1, fired)?;
+                self.count(document, next, came, depth + 1, fired)?;
                 if !self.is_output[next] {
                     self.predecessors[next].iter().for_each(|edge| self.counts[*edge] = 0.0);
                 }
@@ -396,8 +416,7 @@ impl Counters {
         Ok(())
     }
 
-    fn too_many(&self, document: &Document, node: usize, input: usize) -> Violation {
-        let came = &document.inputs[input].key;
+    fn too_many(&self, document: &Document, node: usize, came: &str) -> Violation {
         if self.is_output[node] {
             let output = self.outputs.iter().position(|o| *o == node).map_or("an output", |o| &document.outputs[o].key);
             let message = format!("expected {output} to be received first, came {came}: too many inputs before outputs were received");

@@ -98,6 +98,13 @@ pub struct Sent {
     pub messages: Vec<wire::Message>,
 }
 
+impl Sent {
+    fn extend(&mut self, more: Sent) {
+        self.fired.extend(more.fired);
+        self.messages.extend(more.messages);
+    }
+}
+
 /// What a read gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -175,7 +182,9 @@ impl<'d> Session<'d> {
     pub fn input(&self, name: &str) -> Result<usize, Violation> {
         let inputs = &self.document.inputs;
         let by_key = || inputs.iter().position(|v| v.key == name).filter(|_| self.rules == RuleSet::Spec);
-        let found = by_key().or_else(|| inputs.iter().position(|v| v.varname == name));
+        // In the package an output takes the place of an input with its key.
+        let hidden = |v: &Vector| self.rules == RuleSet::Femtorun41 && self.document.outputs.iter().any(|o| o.key == v.key);
+        let found = by_key().or_else(|| inputs.iter().position(|v| v.varname == name && !hidden(v)));
         found.ok_or_else(|| {
             let what = match inputs.iter().find(|v| v.key == name) {
                 Some(vector) => format!(", which is a key; its varname is `{}`", vector.varname),
@@ -194,25 +203,23 @@ impl<'d> Session<'d> {
     /// An unknown name, values that do not fit, or a violation of the order. Under `spec` nothing has changed then.
     pub fn write(&mut self, act: &[Act]) -> Result<Sent, Violation> {
         let mut inputs = Vec::with_capacity(act.len());
+        let mut sent = Sent::default();
         for (name, values) in act {
             match self.input(name) {
                 Ok(input) => inputs.push((input, values.as_ref())),
-                // An output that nothing produces is a node without predecessors: it may be sent, and nothing happens.
-                Err(_) if self.is_loose_output(name) => {}
                 Err(violation) if self.rules == RuleSet::Femtorun41 => {
-                    // What stands before the unknown name has been sent by then.
-                    self.act(inputs)?;
-                    return Err(violation);
+                    // What stands before has been sent by then.
+                    sent.extend(self.act(std::mem::take(&mut inputs))?);
+                    let output = self.document.outputs.iter().position(|v| v.varname == *name).ok_or(violation)?;
+                    let mut fired = Vec::new();
+                    self.contract.write_output(output, &mut fired)?;
+                    sent.fired.extend(fired.into_iter().map(|s| self.document.sequences[s].name.clone()));
                 }
                 Err(violation) => return Err(violation),
             }
         }
-        self.act(inputs)
-    }
-
-    fn is_loose_output(&self, name: &str) -> bool {
-        let names = |key: &str| self.document.sequences.iter().any(|s| s.outputs.iter().chain(&s.inputs).any(|m| m.key == key));
-        self.rules == RuleSet::Femtorun41 && self.document.outputs.iter().any(|v| v.varname == name && !names(&v.key))
+        sent.extend(self.act(inputs)?);
+        Ok(sent)
     }
 
     /// One act by sequence id, as the firmware library takes it: vectors in the order of the sequence.

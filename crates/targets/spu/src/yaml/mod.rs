@@ -67,6 +67,8 @@ pub enum Value {
     Float(f64),
     /// Everything else, and whatever is quoted.
     Text(String),
+    /// What no IOSpec makes use of: a `timestamp` or `binary` data, by the name of its tag, and its text.
+    Opaque(&'static str, String),
     /// A sequence.
     List(Vec<Node>),
     /// A mapping in the order of the file. Keys differ: of equal ones the last counts, at the place of the first.
@@ -88,6 +90,7 @@ impl Value {
             Value::Integer(_) => "an integer",
             Value::Float(_) => "a real number",
             Value::Text(_) => "text",
+            Value::Opaque(..) => "a date or binary data",
             Value::List(_) => "a list",
             Value::Map(_) => "a mapping",
         }
@@ -149,7 +152,7 @@ impl Node {
     /// A scalar as text, as it would be printed without quotes; collections by their kind.
     pub fn label(&self) -> String {
         match &self.value {
-            Value::Text(text) => text.clone(),
+            Value::Text(text) | Value::Opaque(_, text) => text.clone(),
             Value::Integer(value) => value.to_string(),
             Value::Float(value) => scalar::print_float(*value),
             Value::Bool(value) => value.to_string(),

@@ -58,8 +58,14 @@ pub fn read(source: &str, budget: Budget) -> Result<Tree, Error> {
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let span = trimmed(span, source);
-                let value = scalar_value(&text, style, tag.as_deref()).map_err(|message| (span, message))?;
-                let merges = style == ScalarStyle::Plain && tag.is_none() && text == "<<";
+                let plain = style == ScalarStyle::Plain && tag.is_none();
+                let merges = plain && text == "<<" && builder.awaits_key();
+                // As keys, the marks of YAML 1.1 for merging and for a default are what they look like.
+                let value = if merges || plain && text == "=" && builder.awaits_key() {
+                    Value::Text(text.into_owned())
+                } else {
+                    scalar_value(&text, style, tag.as_deref()).map_err(|message| (span, message))?
+                };
                 builder.node(Node { value, span }, anchor, merges)?;
             }
             Event::SequenceStart(_, anchor, tag) => builder.open(Value::List(Vec::new()), span, anchor, tag.as_deref(), "seq")?,
@@ -87,14 +93,19 @@ fn of_markers(start: Marker, end: Marker) -> Span {
 
 fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, String> {
     let mismatch = |name: &str| format!("expected a value of the tag !!{name}, found \"{}\"", shortened(text));
-    let huge = || format!("expected an integer of at most 128 bits, found {}", shortened(text));
-    let resolved = || scalar::resolve(text).map_err(|Unresolved::Huge| huge());
+    let unresolved = |why: Unresolved| format!("expected {}, found {}", why.expected(), shortened(text));
+    let resolved = || scalar::resolve(text).map_err(unresolved);
     let Some(tag) = tag else {
         return if style == ScalarStyle::Plain { resolved() } else { Ok(Value::Text(text.to_owned())) };
     };
-    match tag.core_suffix() {
+    match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
         Some("str") => Ok(Value::Text(text.to_owned())),
-        Some("int") => scalar::integer(text).ok_or_else(|| mismatch("int"))?.map(Value::Integer).map_err(|Unresolved::Huge| huge()),
+        Some("int") => scalar::integer(text).ok_or_else(|| mismatch("int"))?.map(Value::Integer).map_err(unresolved),
+        Some("binary") => Ok(Value::Opaque("binary", text.to_owned())),
+        Some("timestamp") => match scalar::resolve(text) {
+            Ok(value @ Value::Opaque("timestamp", _)) => Ok(value),
+            _ => Err(mismatch("timestamp")),
+        },
         Some("float") => {
             let whole = || scalar::integer(text).and_then(Result::ok).map(|v| v as f64);
             scalar::float(text).or_else(whole).map(Value::Float).ok_or_else(|| mismatch("float"))
@@ -117,6 +128,8 @@ struct Open {
     key: Option<Node>,
     /// Whether that key is a merge key.
     merges: bool,
+    /// What merge keys bring: later ones count, and whatever the mapping says itself counts more.
+    merged: Vec<(Node, Node)>,
     /// Where each key of a mapping stands in it.
     keys: HashMap<String, usize>,
     /// Collections at the deepest place inside.
@@ -161,13 +174,18 @@ impl Builder {
         self.add(node, 0, 1)
     }
 
+    /// Whether the next node is a key of a mapping.
+    fn awaits_key(&self) -> bool {
+        self.open.last().is_some_and(|open| open.key.is_none() && matches!(open.node.value, Value::Map(_)))
+    }
+
     fn open(&mut self, value: Value, span: Span, anchor: usize, tag: Option<&Tag>, natural: &str) -> Result<(), Error> {
         self.spend(1, span)?;
         if let Some(tag) = tag.filter(|t| t.core_suffix() != Some(natural)) {
             return Err((span, format!("expected plain data, found the tag {}", tag.original())));
         }
         self.check_depth(self.open.len() + 1, span)?;
-        self.open.push(Open { node: Node { value, span }, anchor, key: None, merges: false, keys: HashMap::new(), height: 0, nodes: 1 });
+        self.open.push(Open { node: Node { value, span }, anchor, key: None, merges: false, merged: Vec::new(), keys: HashMap::new(), height: 0, nodes: 1 });
         Ok(())
     }
 
@@ -180,6 +198,10 @@ impl Builder {
 
     fn close(&mut self, end: Span) -> Result<(), Error> {
         let Some(mut open) = self.open.pop() else { return Ok(()) };
+        if let (false, Value::Map(own)) = (open.merged.is_empty(), &mut open.node.value) {
+            let said = std::mem::take(own);
+            *own = overlaid(std::mem::take(&mut open.merged).into_iter().chain(said));
+        }
         open.node.span.size = (end.offset + end.size).saturating_sub(open.node.span.offset);
         let height = open.height + 1;
         if open.anchor != 0 {
@@ -215,7 +237,7 @@ impl Builder {
                     return Err((node.span, format!("expected a scalar as key, found {}", node.value.kind())));
                 }
                 None => open.key = Some(node),
-                Some(_) if open.merges => merge(entries, &mut open.keys, node)?,
+                Some(_) if open.merges => merge(&mut open.merged, node)?,
                 Some(key) => {
                     // Keys are equal when they are written equally: 1 and "1" differ.
                     let name = format!("{:?}", key.value);
@@ -234,24 +256,27 @@ impl Builder {
     }
 }
 
-/// A merge key: the entries of another mapping, or of several, where they are not given themselves.
-fn merge(entries: &mut Vec<(Node, Node)>, keys: &mut HashMap<String, usize>, node: Node) -> Result<(), Error> {
+/// A merge key: the entries of another mapping, or of several, of which the first counts most.
+fn merge(merged: &mut Vec<(Node, Node)>, node: Node) -> Result<(), Error> {
     let sources = match node.value {
         Value::Map(_) => vec![node],
         Value::List(items) => items,
         ref other => return Err((node.span, format!("expected a mapping to merge, found {}", other.kind()))),
     };
-    for source in sources {
-        let Value::Map(merged) = source.value else {
-            return Err((source.span, format!("expected a mapping to merge, found {}", source.value.kind())));
-        };
-        for (key, value) in merged {
-            let name = format!("{:?}", key.value);
-            if let std::collections::hash_map::Entry::Vacant(vacant) = keys.entry(name) {
-                vacant.insert(entries.len());
-                entries.push((key, value));
-            }
+    for source in sources.into_iter().rev() {
+        match source.value {
+            Value::Map(entries) => merged.extend(entries),
+            other => return Err((source.span, format!("expected a mapping to merge, found {}", other.kind()))),
         }
     }
     Ok(())
+}
+
+/// Entries of which later ones count, at the place of the first of their key.
+fn overlaid(entries: impl Iterator<Item = (Node, Node)>) -> Vec<(Node, Node)> {
+    let mut all: indexmap::IndexMap<String, (Node, Node)> = indexmap::IndexMap::new();
+    for (key, value) in entries {
+        all.insert(format!("{:?}", key.value), (key, value));
+    }
+    all.into_values().collect()
 }

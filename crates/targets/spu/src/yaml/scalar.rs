@@ -6,6 +6,18 @@ use super::Value;
 pub(super) enum Unresolved {
     /// An integer beyond 128 bits.
     Huge,
+    /// What the loader takes for a value of this kind, and then fails to make one of.
+    Broken(&'static str),
+}
+
+impl Unresolved {
+    /// What was expected instead.
+    pub(super) const fn expected(&self) -> &'static str {
+        match self {
+            Unresolved::Huge => "an integer of at most 128 bits",
+            Unresolved::Broken(expected) => expected,
+        }
+    }
 }
 
 /// The value of a plain scalar.
@@ -14,6 +26,8 @@ pub(super) fn resolve(text: &str) -> Result<Value, Unresolved> {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Ok(Value::Bool(true)),
         "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Ok(Value::Bool(false)),
+        // A plain `=` or `<<` has a tag of its own, which the safe loader makes no value of.
+        "=" | "<<" => return Err(Unresolved::Broken("text in quotes")),
         _ => {}
     }
     if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.')) {
@@ -21,6 +35,9 @@ pub(super) fn resolve(text: &str) -> Result<Value, Unresolved> {
     }
     if let Some(value) = integer(text) {
         return value.map(Value::Integer);
+    }
+    if let Some(sound) = is_date(text) {
+        return if sound { Ok(Value::Opaque("timestamp", text.to_owned())) } else { Err(Unresolved::Broken("a date that exists")) };
     }
     Ok(float(text).map_or_else(|| Value::Text(text.to_owned()), Value::Float))
 }
@@ -33,8 +50,12 @@ pub(super) fn integer(text: &str) -> Option<Result<i128, Unresolved>> {
     };
     let digits = |body: &str, radix: u32| {
         let of_radix = body.bytes().all(|b| b == b'_' || (b as char).is_digit(radix));
-        (of_radix && body.bytes().any(|b| b != b'_'))
-            .then(|| i128::from_str_radix(&body.replace('_', ""), radix).map_err(|_| Unresolved::Huge))
+        (of_radix && !body.is_empty()).then(|| match body.replace('_', "") {
+            // `0_` is nought, but `0x_` is nothing at all.
+            digits if digits.is_empty() && radix == 8 => Ok(0),
+            digits if digits.is_empty() => Err(Unresolved::Broken("digits")),
+            digits => i128::from_str_radix(&digits, radix).map_err(|_| Unresolved::Huge),
+        })
     };
     let value = if body == "0" {
         Ok(0)
@@ -67,6 +88,49 @@ fn base_60(body: &str) -> Option<Result<i128, Unresolved>> {
     Some(value)
 }
 
+/// Whether a text has the form of a date or of a time of a date, and whether there is such a one.
+fn is_date(text: &str) -> Option<bool> {
+    let number = |part: &str, digits: std::ops::RangeInclusive<usize>| {
+        (digits.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())).then(|| part.parse::<u32>().ok()).flatten()
+    };
+    let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
+    let (date, time) = text.split_at(end);
+    let mut parts = date.split('-');
+    let digits = if time.is_empty() { 2..=2 } else { 1..=2 };
+    let (year, month, day) = (number(parts.next()?, 4..=4)?, number(parts.next()?, digits.clone())?, number(parts.next()?, digits)?);
+    if parts.next().is_some() {
+        return None;
+    }
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let mut sound = year > 0 && (1..=12).contains(&month) && (1..=days).contains(&day);
+    if time.is_empty() {
+        return Some(sound);
+    }
+    let time = time.strip_prefix(['T', 't']).unwrap_or_else(|| time.trim_start_matches([' ', '\t']));
+    let length = time.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(time.len());
+    let (clock, zone) = time.split_at(length);
+    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+    let mut parts = clock.split(':');
+    let (hour, minute, second) = (number(parts.next()?, 1..=2)?, number(parts.next()?, 2..=2)?, number(parts.next()?, 2..=2)?);
+    if parts.next().is_some() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    sound &= hour < 24 && minute < 60 && second < 60;
+    let zone = zone.trim_start_matches([' ', '\t']);
+    if let Some(offset) = zone.strip_prefix(['+', '-']) {
+        let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
+        sound &= number(hours, 1..=2)? * 60 + number(minutes, 2..=2)? < 24 * 60;
+    } else if !zone.is_empty() && zone != "Z" {
+        return None;
+    }
+    Some(sound)
+}
+
 /// A float needs a point, and a sign in its exponent.
 pub(super) fn float(text: &str) -> Option<f64> {
     let (sign, body) = match text.strip_prefix('-') {
@@ -79,6 +143,12 @@ pub(super) fn float(text: &str) -> Option<f64> {
         _ => {}
     }
     let (whole, rest) = body.split_once('.')?;
+    if whole.contains(':') {
+        // Base 60, the last part with a fraction of decimals.
+        let fraction = rest.bytes().all(|b| b.is_ascii_digit() || b == b'_').then(|| format!("0.{}0", rest.replace('_', "")))?;
+        let whole = base_60(whole).filter(|_| whole.starts_with(|c: char| c.is_ascii_digit()))?.ok()?;
+        return Some(sign * (whole as f64 + fraction.parse::<f64>().ok()?));
+    }
     let numeric = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
     let (fraction, exponent) = match rest.find(['e', 'E']) {
         Some(at) => (&rest[..at], Some(&rest[at + 1..])),
@@ -144,12 +214,26 @@ mod tests {
             (".5", Value::Float(0.5)),
             ("-.inf", Value::Float(f64::NEG_INFINITY)),
             ("~", Value::Null),
+            ("1:30.5", Value::Float(90.5)),
+            ("0_", Value::Integer(0)),
+            ("0b", Value::Text("0b".into())),
+            ("2020-02-29", Value::Opaque("timestamp", "2020-02-29".into())),
+            ("2001-12-14t21:59:43.10-05:00", Value::Opaque("timestamp", "2001-12-14t21:59:43.10-05:00".into())),
+            ("2001-1-2 3:04:05", Value::Opaque("timestamp", "2001-1-2 3:04:05".into())),
+            ("2001-1-2", Value::Text("2001-1-2".into())),
             ("%x.4", Value::Text("%x.4".into())),
             ("-", Value::Text("-".into())),
             (".", Value::Text(".".into())),
             ("999999999999999999999999999999999999999999", Value::Text("huge".into())),
         ] {
             assert_eq!(value(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_scalars_that_the_loader_fails_on_have_no_value() {
+        for text in ["=", "<<", "0x_", "0b__", "2021-02-29", "2020-13-01", "2020-01-01 24:00:00"] {
+            assert!(resolve(text).is_err(), "{text}");
         }
     }
 

@@ -72,6 +72,10 @@ fn inline(out: &mut String, node: &Node) {
             }
             out.push('}');
         }
+        Value::Opaque(tag, text) => {
+            let _ = write!(out, "!!{tag} ");
+            double_quoted(out, text);
+        }
         Value::Float(value) => out.push_str(&scalar::print_float(*value)),
         _ => out.push_str(&node.label()),
     }
@@ -85,8 +89,12 @@ fn quoted(out: &mut String, text: &str) {
         && matches!(scalar::resolve(text), Ok(Value::Text(_)));
     if plain {
         out.push_str(text);
-        return;
+    } else {
+        double_quoted(out, text);
     }
+}
+
+fn double_quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

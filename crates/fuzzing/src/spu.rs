@@ -1,0 +1,79 @@
+//! Contracts, plans and containers of the SPU: a document that was read prints so that it reads the same, and can be driven by
+//! what it says may come next; a plan that was lowered can be stepped.
+
+use crate::targets::{limits, prove, tell};
+use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner};
+use chipless_spu::iospec::{self, Document, Femto, RuleSet, Session};
+
+/// Writes that a session is followed for.
+const WRITES: usize = 24;
+
+/// Reads a file as an IOSpec under both rule sets, prints it, and drives it.
+pub fn spu_iospec(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for rules in RuleSet::ALL {
+        let document = match Document::read(text, rules).or_else(|_| iospec::convert(text, rules)) {
+            Ok(document) => document,
+            Err(findings) => {
+                tell(&findings);
+                continue;
+            }
+        };
+        tell(&iospec::lint(&document, rules));
+        _ = (iospec::info(&document), iospec::raw(&document), iospec::host_code(&document));
+        let again = Document::read(&document.write(), rules).expect("what was printed reads again");
+        assert_eq!(again.root, document.root, "another document: {}", document.write());
+        drive(&document, rules);
+    }
+}
+
+/// What a session says may come must be in order.
+fn drive(document: &Document, rules: RuleSet) {
+    if document.inputs.len() > 64 || iospec::lint(document, rules).iter().any(chipless_model::Finding::is_error) {
+        return;
+    }
+    let mut session = Session::new(document, rules);
+    for step in 0..WRITES {
+        let (inputs, outputs) = session.next();
+        if !outputs.is_empty() {
+            _ = session.read();
+        } else if let Some(input) = inputs.get(step % inputs.len().max(1)) {
+            _ = session.write(&[(input.varname.clone(), Some(vec![1, -1]))]);
+            let name = if rules == RuleSet::Spec { &input.key } else { &input.varname };
+            let written = session.write(&[(name.clone(), None)]);
+            assert!(written.is_ok() || rules == RuleSet::Femtorun41, "said to be in order: {written:?}");
+        }
+    }
+    session.reset();
+}
+
+/// Reads a file as a plan, makes its program, and takes three steps of it.
+pub fn spu_plan(bytes: &[u8]) {
+    let limits = limits();
+    let plan = match Plan::read(bytes, &limits) {
+        Ok(plan) => plan,
+        Err(finding) => return tell(&[*finding]),
+    };
+    _ = (fqir::info(&plan), fqir::raw(&plan));
+    let machine = Machine::parse(MACHINE).expect("it comes along");
+    match fqir::lower(&plan, &machine, &limits) {
+        Ok(lowered) => {
+            prove(&lowered.program);
+            if let Ok(mut runner) = Runner::new(&lowered, &limits) {
+                _ = (0..3).try_for_each(|_| runner.step());
+            }
+        }
+        Err(finding) => tell(&[*finding]),
+    }
+}
+
+/// Reads a file as a `.femto` container; its IOSpec is one that the package loads, unless a vector stands twice.
+pub fn spu_femto(bytes: &[u8]) {
+    match Femto::read(bytes) {
+        Ok(femto) => {
+            _ = (femto.info(), femto.raw());
+            spu_iospec(chipless_spu::yaml::write(&femto.iospec()).as_bytes());
+        }
+        Err(finding) => tell(&[*finding]),
+    }
+}
