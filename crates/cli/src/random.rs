@@ -10,11 +10,14 @@ use chipless_model::{ElementType, Kind};
 /// Elements made at a time; a multiple of eight, so that packed elements begin at a byte.
 const BLOCK: usize = 512;
 
+/// What the state of the generator grows by at each step.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 struct SplitMix64(u64);
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
@@ -26,8 +29,9 @@ impl SplitMix64 {
 /// Floats are the sum of four uniform numbers in ±1, a bell in ±4, rounded to their type. Signed integers lie in −8..=7, unsigned
 /// ones in 0..=15, both within their type; signed ones of more than 16 bits are mostly indices and lie in 0..=7.
 pub(crate) fn fill(element: ElementType, seed: u64, index: usize, bytes: &mut [u8]) -> Result<(), chipless_kernels::Error> {
-    let mut seeds = SplitMix64(seed);
-    let mut random = SplitMix64((0..=index).map(|_| seeds.next()).last().unwrap_or(seed));
+    // The state grows by the same at each step, so that all those before this one are one step.
+    let mut seeds = SplitMix64(seed.wrapping_add(STEP.wrapping_mul(index as u64)));
+    let mut random = SplitMix64(seeds.next());
     let elements = |bytes: &[u8]| bytes.len() * 8 / element.bits() as usize;
     for block in bytes.chunks_mut(BLOCK * element.bits() as usize / 8) {
         if element.kind() == Kind::Float {

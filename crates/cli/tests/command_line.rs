@@ -204,6 +204,8 @@ fn graphs_are_told_judged_and_formatted() {
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), canonical);
     done(&["format", "--check", copy.to_str().unwrap()]);
     assert_eq!(run(&["format", "fixtures/dsa/broken/lines.dfg"]).0, 2);
+    let (code, out, err) = run(&["format", "fixtures/dsa/complex_legacy.dfg"]);
+    assert!(code == 0 && out.contains("A0:0:31") && err.contains("slices as width and index"), "{out}{err}");
     assert_eq!(run(&["format", CONV]).0, 2);
 }
 

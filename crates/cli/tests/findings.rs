@@ -129,6 +129,27 @@ fn sarif_is_what_the_standard_says() {
 }
 
 #[test]
+fn sarif_names_the_members_of_a_packed_file() {
+    let (code, out, err) = run(&["check", "--format", "sarif", "fixtures/broken/early_read.neff"]);
+    assert_eq!((code, err.as_str()), (1, ""));
+    let log: Value = serde_json::from_str(&out).unwrap();
+    let run = &log["runs"][0];
+    let artifacts = run["artifacts"].as_array().unwrap();
+    assert!(artifacts[0].get("parentIndex").is_none());
+    assert!(artifacts.len() > 1 && artifacts[1..].iter().all(|artifact| artifact["parentIndex"] == 0));
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], "read-before-write");
+    let place = &result["locations"][0];
+    assert!(place["physicalLocation"]["artifactLocation"]["index"] == 0 && place["physicalLocation"].get("region").is_none());
+    assert_eq!(place["logicalLocations"][0]["fullyQualifiedName"], "sg00/DVE.bin/sg00.dve[1]");
+    let related = result["relatedLocations"].as_array().unwrap();
+    related.iter().for_each(|location| check_location(location, artifacts));
+    let here = related.iter().find(|location| location["message"]["text"] == "here").unwrap();
+    assert_eq!(here["physicalLocation"]["artifactLocation"]["uri"], "sg00/DVE.bin");
+    assert_eq!(here["physicalLocation"]["region"]["byteOffset"], 64);
+}
+
+#[test]
 fn findings_are_allowed_and_denied_by_code() {
     let (code, out, _) = run(&["check", PADDED]);
     assert!(code == 0 && out.contains("warning[padding-read]") && out.ends_with("1 warning\n"), "{out}");

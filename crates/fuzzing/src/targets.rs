@@ -77,3 +77,94 @@ pub fn neuron_lower(bytes: &[u8]) {
         Err(finding) => tell(&[*finding]),
     }
 }
+
+/// Reads a file as a schedule, a front-end file or assembly, and writes it back.
+pub fn gemini_read(bytes: &[u8]) {
+    let limits = limits();
+    if let Ok(network) = chipless_gemini::Network::read(bytes, &limits) {
+        _ = network.scheduled().count();
+    }
+    if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
+        tell(&assembly.findings());
+        _ = (assembly.info(), assembly.raw());
+    }
+    match chipless_gemini::Document::read(bytes, "net_b1_c1_bw16.json", &limits) {
+        Ok(document) => {
+            tell(&document.findings(None, None, &limits));
+            _ = (document.info(), document.raw());
+            let written = document.schedule.clone().convert(None).write();
+            if let Ok(again) = chipless_gemini::Schedule::read(&written) {
+                assert_eq!(again.write(), written, "written again it is not the same");
+            }
+        }
+        Err(finding) => tell(&[*finding]),
+    }
+}
+
+/// Reads a file as a schedule or assembly, and makes its program.
+pub fn gemini_lower(bytes: &[u8]) {
+    let limits = limits();
+    let Some(machine) = chipless_gemini::Machine::named("spec") else { return };
+    if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
+        prove(&assembly.lower(&machine));
+    }
+    let Ok(document) = chipless_gemini::Document::read(bytes, "", &limits) else { return };
+    for schedule in [document.schedule.clone(), document.schedule.convert(None)] {
+        match chipless_gemini::lower(&schedule, &chipless_gemini::Data::default(), &machine, &limits) {
+            Ok(lowered) => prove(&lowered.program),
+            Err(finding) => tell(&[*finding]),
+        }
+    }
+}
+
+/// Reads a file as a dataflow graph, prints it, and reads what was printed: it must be the same graph. Then evaluates a few rows in both
+/// ways, which must agree.
+pub fn dfg_read(bytes: &[u8]) {
+    let limits = Limits { text_bytes: 1 << 20, declarations: 20_000, ..limits() };
+    let document = chipless_dsa::Document::read(bytes, &limits);
+    tell(&chipless_dsa::lint(&document, &limits));
+    _ = (chipless_dsa::info(&document), chipless_dsa::raw(&document));
+    if let Some(text) = document.format() {
+        let again = chipless_dsa::Document::read(text.as_bytes(), &limits);
+        assert_eq!(again.format().as_deref(), Some(&*text), "formatting twice differs");
+        if document.is_complete() {
+            assert_eq!(without_places(&again.graph), without_places(&document.graph), "formatting changes the graph");
+        }
+    }
+    if document.is_complete() && document.graph.nodes.len() < 200 && document.graph.edges.len() < 2000 {
+        evaluate(&document.graph, &limits);
+    }
+}
+
+/// Nodes and edges; where they stand in the file, and in which era's words, is not theirs.
+fn without_places(graph: &chipless_dsa::graph::Graph) -> String {
+    let nodes = graph.nodes.iter().map(|node| (&node.name, node.group, &node.kind, &node.operands, &node.values));
+    format!("{:?} {:?} {:?}", graph.groups, nodes.collect::<Vec<_>>(), graph.edges)
+}
+
+fn evaluate(graph: &chipless_dsa::graph::Graph, limits: &Limits) {
+    use chipless_dsa::evaluate::{Settings, Strategy, Stream, evaluate};
+    let row_bytes = |port: &chipless_dsa::graph::Port| port.lanes as usize * port.width as usize / 8;
+    if graph.inputs().map(|(_, _, port)| row_bytes(port)).sum::<usize>() > 1 << 16 {
+        return;
+    }
+    let stream = |port| Stream { loops: vec![2, 3], bytes: (0..6 * row_bytes(port)).map(|byte| byte as u8).collect::<Vec<_>>().into() };
+    let inputs: Vec<Stream<'_>> = graph.inputs().map(|(_, _, port)| stream(port)).collect();
+    let run = |strategy| evaluate(graph, &inputs, Settings { strategy, ..Settings::default() }, limits).map(|found| found.outputs);
+    assert_eq!(run(Strategy::Automatic), run(Strategy::TokenByToken), "the ways of evaluation differ");
+}
+
+/// Reads a file as an architecture graph, and writes it: it must be the same fabric when it is read again.
+pub fn adg_read(bytes: &[u8]) {
+    let limits = limits();
+    _ = chipless_dsa::adg::recognize(bytes);
+    match chipless_dsa::adg::Adg::read(bytes, &limits) {
+        Ok((adg, findings)) => {
+            tell(&findings);
+            _ = (adg.info(), adg.raw(), chipless_dsa::pictures::text(&adg, None));
+            let again = chipless_dsa::adg::Adg::read(adg.to_json().to_string().as_bytes(), &limits);
+            assert!(again.is_ok_and(|(again, _)| again.counts() == adg.counts()), "writing changes the fabric");
+        }
+        Err(finding) => tell(&[*finding]),
+    }
+}

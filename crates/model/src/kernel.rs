@@ -21,6 +21,12 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
 
+    /// A small number that only kernels with the same accesses share, so that they need to be asked for these only once;
+    /// `None` where nobody numbered them.
+    fn alike(&self) -> Option<u32> {
+        None
+    }
+
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
 

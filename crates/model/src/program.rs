@@ -1,7 +1,7 @@
 //! The program: memories, buffers, queues, tasks, syncs and the interface to the host.
 
 use crate::element::ElementType;
-use crate::finding::Place;
+use crate::finding::{Finding, Place};
 use crate::id::{BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId, TaskId};
 use crate::kernel::Kernel;
 use crate::sync::{Configuration, Signal, Sync, Wait};
@@ -48,6 +48,8 @@ pub struct Program<'a> {
     pub completion: Option<ConfigurationId>,
     /// Names of the parts of the file that locations point into.
     pub parts: IndexVec<PartId, String>,
+    /// What lowering found that keeps the program from nothing, but that people should look at.
+    pub warnings: Vec<Finding>,
 }
 
 /// What kind of memory.
@@ -178,6 +180,7 @@ pub struct Span {
 
 impl Span {
     /// The entries of a table that this span names.
+    #[inline]
     pub fn of<T>(self, table: &[T]) -> &[T] {
         &table[self.start as usize..][..self.len as usize]
     }
@@ -255,21 +258,25 @@ pub struct Interface {
 
 impl<'a> Program<'a> {
     /// The kernel of a task.
+    #[inline]
     pub fn kernel(&self, task: TaskId) -> &(dyn Kernel + 'a) {
         &*self.kernels[self.tasks[task].kernel]
     }
 
     /// A task's conditions.
+    #[inline]
     pub fn waits(&self, task: TaskId) -> &[Wait] {
         self.tasks[task].waits.of(&self.waits)
     }
 
     /// A task's signals.
+    #[inline]
     pub fn signals(&self, task: TaskId) -> &[Signal] {
         self.tasks[task].signals.of(&self.signals)
     }
 
     /// A task's shared resources.
+    #[inline]
     pub fn demands(&self, task: TaskId) -> &[Demand] {
         self.tasks[task].demands.of(&self.demands)
     }

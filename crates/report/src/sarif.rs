@@ -1,7 +1,9 @@
 //! Findings as SARIF 2.1.0, for code-scanning services and editors.
 //!
 //! Places in texts are lines and columns, places in binaries are byte offsets; tasks and queues are logical locations. What a rule
-//! means and how to mend it is its help.
+//! means and how to mend it is its help. Where a file is packed, the place of a result is the file and the name of the member, so that
+//! services which know nothing of archives can show it; a related location names lines or bytes of the member, as an artifact in the
+//! file's.
 
 use crate::findings::Checked;
 use crate::text::Texts;
@@ -71,8 +73,12 @@ struct Message {
 }
 
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Artifact {
     location: ArtifactLocation,
+    /// The file that it is packed into.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_index: Option<i64>,
     length: i64,
     roles: [&'static str; 1],
 }
@@ -135,17 +141,34 @@ struct LogicalLocation {
 /// The log of checked files. `complete` says whether every file could be checked.
 pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> Log {
     let (mut artifacts, mut results, mut rules) = (Vec::new(), Vec::new(), Vec::<&'static Rule>::new());
-    for (index, file) in files.into_iter().enumerate() {
-        let location = ArtifactLocation { uri: uri(file.path), index: index as i64 };
+    for file in files {
+        let parent = artifacts.len() as i64;
+        let location = ArtifactLocation { uri: uri(file.path), index: parent };
+        artifacts.push(Artifact {
+            location: location.clone(),
+            parent_index: None,
+            length: file.bytes.len() as i64,
+            roles: ["analysisTarget"],
+        });
         let texts = Texts::new(&file);
+        let packed: Vec<(&str, ArtifactLocation)> = file
+            .parts
+            .iter()
+            .map(|(name, bytes)| {
+                let location = ArtifactLocation { uri: uri(name), index: artifacts.len() as i64 };
+                let length = bytes.len() as i64;
+                artifacts.push(Artifact { location: location.clone(), parent_index: Some(parent), length, roles: ["resultFile"] });
+                (&**name, location)
+            })
+            .collect();
+        let places = Places { file: &location, packed: &packed, texts: &texts };
         for finding in file.findings {
             let rule_index = rules.iter().position(|rule| rule.code == finding.rule.code).unwrap_or_else(|| {
                 rules.push(finding.rule);
                 rules.len() - 1
             });
-            results.push(outcome(finding, rule_index, &location, &file, &texts));
+            results.push(outcome(finding, rule_index, &places));
         }
-        artifacts.push(Artifact { location, length: file.bytes.len() as i64, roles: ["analysisTarget"] });
     }
     let driver = Driver {
         name: "chipless",
@@ -184,54 +207,76 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn outcome(finding: &Finding, rule_index: usize, artifact: &ArtifactLocation, file: &Checked<'_>, texts: &Texts<'_>) -> Outcome {
+/// Where places of one file are.
+struct Places<'p> {
+    file: &'p ArtifactLocation,
+    /// Members that findings name, of a file that is packed.
+    packed: &'p [(&'p str, ArtifactLocation)],
+    texts: &'p Texts<'p>,
+}
+
+fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome {
     let mut message = finding.message.clone();
     if let Some(hint) = &finding.hint {
         let _ = write!(message, "\nHelp: {hint}");
     }
-    let related = finding.related.iter().enumerate();
+    let related = finding.related.iter().map(|(place, role)| (places.location(place), role.as_str()));
+    let first = std::iter::once((&finding.place, "here"));
+    let all = first.chain(finding.related.iter().map(|(place, role)| (place, role.as_str())));
+    let members = all.filter_map(|(place, role)| Some((places.member(place)?, role)));
     Outcome {
         rule_id: finding.rule.code,
         rule_index,
         level: level(finding.severity),
         message: Message { text: message },
-        locations: [location(&finding.place, artifact, file, texts)],
+        locations: [places.location(&finding.place)],
         related_locations: related
-            .map(|(index, (place, role))| Location {
-                id: Some(index + 1),
-                message: Some(Message { text: role.clone() }),
-                ..location(place, artifact, file, texts)
-            })
+            .chain(members)
+            .enumerate()
+            .map(|(index, (location, role))| Location { id: Some(index + 1), message: Some(Message { text: role.to_owned() }), ..location })
             .collect(),
     }
 }
 
-fn location(place: &Place, artifact: &ArtifactLocation, file: &Checked<'_>, texts: &Texts<'_>) -> Location {
-    // A region counts in the file; what is packed into it is told by its logical location.
-    let is_packed = file.parts.iter().any(|(name, _)| *name == place.part);
-    let text = || {
-        texts.region(place).map(|region| Region::Text {
+impl Places<'_> {
+    fn packed(&self, place: &Place) -> Option<&ArtifactLocation> {
+        self.packed.iter().find(|(name, _)| *name == place.part).map(|(_, location)| location)
+    }
+
+    /// The place in the file. What is packed has no bytes of its own there.
+    fn location(&self, place: &Place) -> Location {
+        let region = if self.packed(place).is_some() { None } else { self.region(place) };
+        let name = if place.item.is_empty() { &*place.part } else { &*place.item };
+        let logical = LogicalLocation {
+            name: name.to_owned(),
+            fully_qualified_name: [&*place.part, &*place.item].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("/"),
+        };
+        Location {
+            id: None,
+            physical_location: PhysicalLocation { artifact_location: self.file.clone(), region },
+            logical_locations: if name.is_empty() { Vec::new() } else { vec![logical] },
+            message: None,
+        }
+    }
+
+    /// The place in a packed member, if it has lines or bytes there.
+    fn member(&self, place: &Place) -> Option<Location> {
+        let physical_location = PhysicalLocation { artifact_location: self.packed(place)?.clone(), region: Some(self.region(place)?) };
+        Some(Location { id: None, physical_location, logical_locations: Vec::new(), message: None })
+    }
+
+    fn region(&self, place: &Place) -> Option<Region> {
+        let text = self.texts.region(place).map(|region| Region::Text {
             start_line: region.start.0,
             start_column: region.start.1,
             end_line: region.end.0,
             end_column: region.end.1,
-        })
-    };
-    let binary = || {
-        let (offset, size) = (i64::try_from(place.offset?).ok()?, i64::try_from(place.size).ok()?);
-        Some(Region::Binary { byte_offset: offset, byte_length: size })
-    };
-    let region = if is_packed { None } else { text().or_else(binary) };
-    let name = if place.item.is_empty() { &*place.part } else { &*place.item };
-    let logical = LogicalLocation {
-        name: name.to_owned(),
-        fully_qualified_name: [&*place.part, &*place.item].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("/"),
-    };
-    Location {
-        id: None,
-        physical_location: PhysicalLocation { artifact_location: artifact.clone(), region },
-        logical_locations: if name.is_empty() { Vec::new() } else { vec![logical] },
-        message: None,
+        });
+        let binary = || {
+            let (offset, size) = (i64::try_from(place.offset?).ok()?, i64::try_from(place.size).ok()?);
+            Some(Region::Binary { byte_offset: offset, byte_length: size })
+        };
+        text.or_else(binary)
     }
 }
 

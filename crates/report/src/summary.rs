@@ -7,6 +7,7 @@ use crate::style::{Paint, bytes, clean, count, rate, shape, share};
 use chipless_model::{Node, Port, Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::{State, Timeline};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Lines of the longest tasks, of the longest waits.
@@ -204,29 +205,21 @@ impl Run<'_, '_> {
 
     fn waited(&self) -> Vec<Waited> {
         let Run { program, timeline, .. } = *self;
-        let mut waits: Vec<(QueueId, SyncId, Time, TaskId)> = timeline
-            .tasks
-            .iter_enumerated()
-            .filter(|(_, record)| record.state != State::Waiting)
-            .filter_map(|(task, record)| {
-                Some((program.tasks[task].queue, record.stall?.sync, record.start.saturating_sub(record.ready), task))
-            })
-            .filter(|(_, _, time, _)| *time > Time::ZERO)
-            .collect();
-        waits.sort_unstable();
-        let mut waited: Vec<Waited> = Vec::new();
-        for (queue, sync, time, task) in waits {
-            let by = timeline.tasks[task].stall.and_then(|s| s.by);
-            match waited.last_mut().filter(|w| (&*w.queues, w.sync) == (&[queue], sync)) {
-                Some(w) => {
-                    w.total += time;
-                    w.times += 1;
-                    // Sorted: the waits of one queue for one sync come in order of their length.
-                    (w.longest, w.by) = (time, by);
-                }
-                None => waited.push(Waited { queues: vec![queue], sync, total: time, times: 1, longest: time, by }),
+        let mut waits: BTreeMap<(QueueId, SyncId), Waited> = BTreeMap::new();
+        for (task, record) in timeline.tasks.iter_enumerated().filter(|(_, record)| record.state != State::Waiting) {
+            let time = record.start.saturating_sub(record.ready);
+            let Some(stall) = record.stall.filter(|_| time > Time::ZERO) else { continue };
+            let queue = program.tasks[task].queue;
+            let none = || Waited { queues: vec![queue], sync: stall.sync, total: Time::ZERO, times: 0, longest: Time::ZERO, by: None };
+            let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
+            waited.total += time;
+            waited.times += 1;
+            // Of equal ones the last.
+            if time >= waited.longest {
+                (waited.longest, waited.by) = (time, stall.by);
             }
         }
+        let mut waited: Vec<Waited> = waits.into_values().collect();
         let alike = |w: &Waited| (std::cmp::Reverse(w.total), w.sync, w.by, w.times, w.longest);
         waited.sort_by_key(alike);
         waited.dedup_by(|next, kept| {

@@ -8,7 +8,7 @@
 use crate::access::{Strided, union};
 use chipless_model::{Access, BufferId, Certainty, Direction, Loop, Program, TaskId};
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
@@ -137,9 +137,22 @@ impl Accesses {
         accesses.first.reserve(program.tasks.len() + 1);
         let mut known: HashTable<u32> = HashTable::new();
         let mut list: Vec<Access> = Vec::new();
+        // The first task of those that say that they are alike.
+        let mut alike: FxHashMap<u32, TaskId> = FxHashMap::default();
         for task in program.tasks.indices() {
             accesses.first.push(accesses.uses.len() as u32);
-            program.kernel(task).accesses(&mut |access| {
+            let kernel = program.kernel(task);
+            if let Some(number) = kernel.alike() {
+                let first = *alike.entry(number).or_insert(task);
+                if first != task {
+                    let uses = accesses.first[first.index()] as usize..accesses.first[first.index() + 1] as usize;
+                    accesses.uses.extend_from_within(uses);
+                    let added = accesses.first[task.index()] as usize;
+                    accesses.uses[added..].iter_mut().for_each(|entry| entry.task = task);
+                    continue;
+                }
+            }
+            kernel.accesses(&mut |access| {
                 if access.buffer.index() < program.buffers.len() && !access.pattern.extent().is_empty() {
                     list.push(access);
                 }

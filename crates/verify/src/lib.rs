@@ -116,6 +116,9 @@ impl<'p, 'a> Verified<'p, 'a> {
 /// Proves a program safe. The error holds every finding, errors first; warnings alone do not stop a program.
 pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<Finding>> {
     let mut findings = Findings::default();
+    for warning in &program.warnings {
+        findings.add(warning.rule, (0, 0, 0), || warning.clone());
+    }
     let (order, found) = Order::find(program);
     protocol::check(program, order.end == End::Stuck, &mut findings);
     let counts_agree = !findings.has_errors();

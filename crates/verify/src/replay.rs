@@ -240,6 +240,17 @@ impl<'p, 'a> Replay<'p, 'a> {
     fn start(&mut self, task: TaskId, clock: &mut Clock) {
         let program = self.program;
         let waits = program.waits(task);
+        if waits.iter().any(|w| w.condition == Condition::Lit) {
+            self.meet(task, waits, clock);
+        }
+        for wait in waits.iter().filter(|w| w.condition != Condition::Lit) {
+            self.count(task, wait, clock);
+        }
+    }
+
+    /// Adds to a task's clock what comes before the uses of barriers that it waits for.
+    fn meet(&mut self, task: TaskId, waits: &[Wait], clock: &mut Clock) {
+        let program = self.program;
         // A barrier's use is certain once everything of the use before is, by anything but this very wait.
         let mut pending: SmallVec<[SyncId; 4]> = waits.iter().filter(|w| w.condition == Condition::Lit).map(|w| w.sync).collect();
         loop {
@@ -272,9 +283,6 @@ impl<'p, 'a> Replay<'p, 'a> {
             {
                 barrier.watch(task, point);
             }
-        }
-        for wait in waits.iter().filter(|w| w.condition != Condition::Lit) {
-            self.count(task, wait, clock);
         }
     }
 

@@ -43,7 +43,7 @@ impl Changes {
     pub(crate) fn before(&self, clock: &Clock) -> i64 {
         self.0.iter().fold(0, |sum, (thread, changes)| {
             let epoch = clock.get(*thread as usize).copied().unwrap_or(0);
-            sum_of(changes, changes.partition_point(|c| c.epoch <= epoch)).saturating_add(sum)
+            sum_of(changes, first_without(changes, |c| c.epoch <= epoch)).saturating_add(sum)
         })
     }
 }
@@ -59,6 +59,19 @@ pub(crate) struct History {
     pub(crate) uses: Clock,
     pub(crate) rises: Changes,
     pub(crate) falls: Changes,
+}
+
+/// The same as `partition_point`, quick where the answer is near the end, as it is while signals come in.
+fn first_without(changes: &[Change], holds: impl Fn(&Change) -> bool) -> usize {
+    let (mut high, mut step) = (changes.len(), 1);
+    while high > 0 {
+        let low = high.saturating_sub(step);
+        if holds(&changes[low]) {
+            return low + 1 + changes[low + 1..high].partition_point(&holds);
+        }
+        (high, step) = (low, step * 2);
+    }
+    0
 }
 
 fn sum_of(changes: &[Change], count: usize) -> i64 {
@@ -84,14 +97,14 @@ pub(crate) fn need(changes: &Changes, sign: i64, base: i64, target: i64, known: 
     let mut allowed: SmallVec<[(u32, &[Change]); 4]> = changes
         .0
         .iter()
-        .map(|(thread, changes)| (*thread, &changes[..changes.partition_point(|c| !(known.excluded)(c.task))]))
+        .map(|(thread, changes)| (*thread, &changes[..first_without(changes, |c| !(known.excluded)(c.task))]))
         .filter(|(_, changes)| !changes.is_empty())
         .collect();
     let most = allowed.iter().fold(base, |sum, (_, changes)| sum.saturating_add(sum_of(changes, changes.len())));
     if target > base {
         if let [(_, changes)] = &mut allowed[..] {
             // In a thread alone nothing after the signal that reaches the value is needed.
-            let before = changes.partition_point(|c| base.saturating_add(c.sum.saturating_mul(sign)) < target);
+            let before = first_without(changes, |c| base.saturating_add(c.sum.saturating_mul(sign)) < target);
             *changes = &changes[..changes.len().min(before + 1)];
         }
         if allowed.len() == 1 || most <= target {

@@ -32,7 +32,13 @@ struct Cell {
 
 /// The cells of a buffer; bytes outside all of them have not been touched.
 #[derive(Debug, Default)]
-pub(crate) struct Shadow(BTreeMap<u64, Cell>);
+pub(crate) struct Shadow {
+    /// First byte of each cell, and where it is among `cells`.
+    starts: BTreeMap<u64, u32>,
+    cells: Vec<Cell>,
+    /// Places of cells that are no more.
+    free: Vec<u32>,
+}
 
 impl Shadow {
     /// Records an access to an extent. `is_before(end)` says whether another access that ends there comes before it; those that do not
@@ -46,11 +52,6 @@ impl Shadow {
         mut suspect: impl FnMut(Record),
     ) {
         let Extent { rows, low, high, whole } = extent;
-        self.split(low);
-        self.split(high);
-        let mut at = low;
-        let mut gaps: SmallVec<[(u64, u64); 4]> = SmallVec::new();
-        let mut cells = 0;
         // Whether a recorded access stays. What is unordered and conflicts is reported, and need not stay either.
         let mut look = |other: &Record, conflicts: bool| {
             if other.rows.0 >= rows.1 || rows.0 >= other.rows.1 {
@@ -63,12 +64,7 @@ impl Shadow {
             let is_inside = whole && rows.0 <= other.rows.0 && other.rows.1 <= rows.1;
             !((before || conflicts) && (is_inside || other.footprint == record.footprint))
         };
-        for (start, cell) in self.0.range_mut(low..high) {
-            if *start > at {
-                gaps.push((at, *start));
-            }
-            at = cell.end;
-            cells += 1;
+        let mut visit = |cell: &mut Cell| {
             if write {
                 cell.writes.retain(|other| look(other, true));
                 cell.reads.retain(|other| look(other, true));
@@ -80,6 +76,26 @@ impl Shadow {
                 cell.reads.retain(|other| look(other, false));
                 cell.reads.push(record);
             }
+        };
+        // Most accesses are to bytes that others have touched together before.
+        if let Some(cell) = self.starts.get(&low).map(|index| &mut self.cells[*index as usize]).filter(|cell| cell.end == high) {
+            return visit(cell);
+        }
+        self.split(low);
+        self.split(high);
+        let mut at = low;
+        let mut gaps: SmallVec<[(u64, u64); 4]> = SmallVec::new();
+        let mut cells = 0;
+        let mut is_covered = write && whole;
+        for (start, index) in self.starts.range(low..high) {
+            let cell = &mut self.cells[*index as usize];
+            if *start > at {
+                gaps.push((at, *start));
+            }
+            at = cell.end;
+            cells += 1;
+            visit(cell);
+            is_covered &= cell.writes.len() == 1 && cell.reads.is_empty();
         }
         if at < high {
             gaps.push((at, high));
@@ -91,29 +107,37 @@ impl Shadow {
             cell
         };
         // A write that leaves nothing of what was there makes one cell of all.
-        if write && whole && cells > 1 && self.0.range(low..high).all(|(_, cell)| cell.writes.len() == 1 && cell.reads.is_empty()) {
+        if is_covered && cells > 1 {
             let mut inner: SmallVec<[u64; 16]> = SmallVec::new();
-            inner.extend(self.0.range(low..high).map(|(start, _)| *start));
+            inner.extend(self.starts.range(low..high).map(|(start, _)| *start));
             for start in inner {
-                self.0.remove(&start);
+                self.free.extend(self.starts.remove(&start));
             }
-            self.0.insert(low, fresh(high));
-            return;
+            return self.insert(low, fresh(high));
         }
         for (low, high) in gaps {
-            self.0.insert(low, fresh(high));
+            self.insert(low, fresh(high));
         }
+    }
+
+    fn insert(&mut self, start: u64, cell: Cell) {
+        let index = self.free.pop().unwrap_or(self.cells.len() as u32);
+        match self.cells.get_mut(index as usize) {
+            Some(old) => *old = cell,
+            None => self.cells.push(cell),
+        }
+        self.starts.insert(start, index);
     }
 
     /// Makes a cell start at this byte if one spans it.
     fn split(&mut self, at: u64) {
-        if let Some((start, cell)) = self.0.range_mut(..at).next_back()
-            && *start < at
-            && cell.end > at
+        if let Some((_, index)) = self.starts.range(..at).next_back()
+            && self.cells[*index as usize].end > at
         {
+            let cell = &mut self.cells[*index as usize];
             let right = cell.clone();
             cell.end = at;
-            self.0.insert(at, right);
+            self.insert(at, right);
         }
     }
 }

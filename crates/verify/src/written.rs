@@ -1,18 +1,19 @@
-//! Which bytes of a buffer have been written: a bit for each byte, in pages that vanish once they are full.
+//! Which bytes of a buffer have been written: whole pages as ranges, however long, and a bit for each byte of the others.
+
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 const WORDS: usize = (PAGE / 64) as usize;
-const EMPTY: u32 = 0;
-const FULL: u32 = 1;
 
 /// A set of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// By page: EMPTY, FULL, or 2 + index into `bits`. Pages beyond the end are empty.
-    pages: Vec<u32>,
-    bits: Vec<[u64; WORDS]>,
-    free: Vec<u32>,
+    /// Ranges of pages all of whose bytes are in the set: first page, and one past the last. No two touch.
+    full: BTreeMap<u64, u64>,
+    /// Pages of which some bytes are.
+    partial: FxHashMap<u64, Box<[u64; WORDS]>>,
 }
 
 impl Written {
@@ -20,94 +21,103 @@ impl Written {
     pub(crate) fn insert(&mut self, low: u64, high: u64) {
         let mut at = low;
         while at < high {
-            let page = (at / PAGE) as usize;
-            let end = high.min((page as u64 + 1) * PAGE);
-            if self.pages.len() <= page {
-                self.pages.resize(page + 1, EMPTY);
+            let page = at / PAGE;
+            let whole = if at.is_multiple_of(PAGE) { high / PAGE } else { 0 };
+            if whole > page {
+                self.fill(page, whole);
+                at = whole * PAGE;
+                continue;
             }
-            if end - at == PAGE {
-                self.release(page);
-                self.pages[page] = FULL;
-            } else if self.pages[page] != FULL {
-                self.set(page, (at % PAGE) as usize, (at % PAGE + (end - at)) as usize);
+            if !self.partial.contains_key(&page)
+                && let Some(end) = self.full_until(page)
+            {
+                at = end.saturating_mul(PAGE);
+                continue;
             }
+            let end = high.min((page + 1).saturating_mul(PAGE));
+            self.set(page, (at % PAGE) as usize, (at % PAGE + (end - at)) as usize);
             at = end;
         }
     }
 
     /// The first byte from `low` to before `high` that is not in the set.
     pub(crate) fn first_missing(&self, low: u64, high: u64) -> Option<u64> {
-        let mut at = low;
-        while at < high {
-            let page = at / PAGE;
-            let end = high.min((page + 1) * PAGE);
-            match self.pages.get(page as usize).copied().unwrap_or(EMPTY) {
-                EMPTY => return Some(at),
-                FULL => {}
-                index => {
-                    let bits = &self.bits[index as usize - 2];
-                    let (first, last) = (at % PAGE, at % PAGE + (end - at));
-                    if let Some(missing) = words(first as usize, last as usize).find_map(|(word, mask)| {
-                        let missing = !bits[word] & mask;
-                        (missing != 0).then(|| word as u64 * 64 + u64::from(missing.trailing_zeros()))
-                    }) {
-                        return Some(page * PAGE + missing);
-                    }
-                }
-            }
-            at = end;
-        }
-        None
+        self.first(low, high, false)
     }
 
     /// One past the last byte of the gap that starts at `low`, at most `high`.
     pub(crate) fn gap_end(&self, low: u64, high: u64) -> u64 {
+        self.first(low, high, true).unwrap_or(high)
+    }
+
+    /// The first byte of a range that is in the set, or that is not.
+    fn first(&self, low: u64, high: u64, inside: bool) -> Option<u64> {
         let mut at = low;
         while at < high {
             let page = at / PAGE;
-            let end = high.min((page + 1) * PAGE);
-            match self.pages.get(page as usize).copied().unwrap_or(EMPTY) {
-                EMPTY => {}
-                FULL => return at,
-                index => {
-                    let bits = &self.bits[index as usize - 2];
-                    let (first, last) = (at % PAGE, at % PAGE + (end - at));
-                    if let Some(found) = words(first as usize, last as usize).find_map(|(word, mask)| {
-                        let found = bits[word] & mask;
-                        (found != 0).then(|| word as u64 * 64 + u64::from(found.trailing_zeros()))
-                    }) {
-                        return page * PAGE + found;
-                    }
+            let end = high.min((page + 1).saturating_mul(PAGE));
+            if let Some(bits) = self.partial.get(&page) {
+                let wanted = |word: u64| if inside { word } else { !word };
+                let (first, last) = (at % PAGE, at % PAGE + (end - at));
+                let found = words(first as usize, last as usize).find_map(|(word, mask)| {
+                    let found = wanted(bits[word]) & mask;
+                    (found != 0).then(|| word as u64 * 64 + u64::from(found.trailing_zeros()))
+                });
+                if let Some(found) = found {
+                    return Some(page * PAGE + found);
                 }
+                at = end;
+            } else if let Some(end) = self.full_until(page) {
+                if inside {
+                    return Some(at);
+                }
+                at = end.saturating_mul(PAGE);
+            } else if inside {
+                // Few pages are looked at one by one, many are skipped at once.
+                let is_far = (high / PAGE - page) as usize > self.partial.len();
+                at = if is_far { self.next_page(page).saturating_mul(PAGE) } else { end };
+            } else {
+                return Some(at);
             }
-            at = end;
         }
-        high
+        None
     }
 
-    fn set(&mut self, page: usize, first: usize, last: usize) {
-        if self.pages[page] == EMPTY {
-            let index = self.free.pop().unwrap_or_else(|| {
-                self.bits.push([0; WORDS]);
-                self.bits.len() as u32 + 1
-            });
-            self.pages[page] = index;
+    /// One past the last page of the range of full pages that holds this one.
+    fn full_until(&self, page: u64) -> Option<u64> {
+        self.full.range(..=page).next_back().map(|(_, end)| *end).filter(|end| *end > page)
+    }
+
+    /// The next page of which bytes are in the set.
+    fn next_page(&self, page: u64) -> u64 {
+        let full = self.full.range(page + 1..).next().map(|(first, _)| *first);
+        self.partial.keys().copied().filter(|other| *other > page).chain(full).min().unwrap_or(u64::MAX)
+    }
+
+    /// Makes pages full.
+    fn fill(&mut self, first: u64, end: u64) {
+        if !self.partial.is_empty() {
+            if end - first > self.partial.len() as u64 {
+                self.partial.retain(|page, _| !(first..end).contains(page));
+            } else {
+                (first..end).for_each(|page| drop(self.partial.remove(&page)));
+            }
         }
-        let bits = &mut self.bits[self.pages[page] as usize - 2];
+        let (mut low, mut high) = (first, end);
+        while let Some((other, other_end)) = self.full.range(..=high).next_back().map(|(a, b)| (*a, *b)).filter(|(_, end)| *end >= low) {
+            (low, high) = (low.min(other), high.max(other_end));
+            self.full.remove(&other);
+        }
+        self.full.insert(low, high);
+    }
+
+    fn set(&mut self, page: u64, first: usize, last: usize) {
+        let bits = self.partial.entry(page).or_insert_with(|| Box::new([0; WORDS]));
         for (word, mask) in words(first, last) {
             bits[word] |= mask;
         }
         if words(first, last).all(|(word, _)| bits[word] == u64::MAX) && bits.iter().all(|word| *word == u64::MAX) {
-            self.release(page);
-            self.pages[page] = FULL;
-        }
-    }
-
-    fn release(&mut self, page: usize) {
-        let index = self.pages[page];
-        if index > FULL {
-            self.bits[index as usize - 2] = [0; WORDS];
-            self.free.push(index);
+            self.fill(page, page + 1);
         }
     }
 }
@@ -125,6 +135,17 @@ fn words(first: usize, last: usize) -> impl Iterator<Item = (usize, u64)> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_memory_of_any_size_costs_nothing() {
+        let mut written = Written::default();
+        written.insert(1, u64::MAX);
+        assert_eq!((written.first_missing(0, u64::MAX), written.gap_end(0, u64::MAX)), (Some(0), 1));
+        assert_eq!(written.first_missing(1, u64::MAX), None);
+        let mut written = Written::default();
+        written.insert(1 << 60, (1 << 60) + 3);
+        assert_eq!((written.first_missing(0, u64::MAX), written.gap_end(0, u64::MAX)), (Some(0), 1 << 60));
+    }
 
     proptest! {
         #[test]

@@ -30,7 +30,8 @@ Examples:
   chipless format --check *.dfg                     for continuous integration
   chipless format --write *.dfg
 
-Older forms of the language become the modern one; comments stay. The graph is the same.
+Older forms of the language become the modern one; comments stay. The graph is the same. Where slices are given as width
+and index, which the real tool misreads, that is said.
 
 Exit status: 0 done, 1 with --check a file is not in the canonical form, 2 a file cannot be read.";
 
@@ -63,6 +64,13 @@ fn one(path: &Path, arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(opened.refuse("cannot be formatted", &document.findings, Exit::Unusable));
     };
     let canonical = text.as_bytes() == &*opened.bytes;
+    if document.slices_by_width() && !arguments.check {
+        terminal::complain(&format!(
+            "{}: slices as width and index become ranges of bits, which is what they mean; the real tool, and `chipless run` on the file as it \
+             was, takes the two numbers for a range, so that the formatted file may compute something else\n",
+            opened.path
+        ));
+    }
     match (arguments.check, arguments.write) {
         (true, _) if canonical => Ok(Exit::Done),
         (true, _) => Err(Failure::wrong(&opened.path, "not in the canonical form; `chipless format --write` changes it")),

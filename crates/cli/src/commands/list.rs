@@ -8,6 +8,8 @@ use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::list::Lister;
 use chipless_sim::TimingOnly;
 use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -48,6 +50,7 @@ A task is its name, its operation, the compiler's label and its place in the fil
   r cmx0+0x18000  4×64 B stride 512    bytes that it reads: buffer and offset, 4 runs of 64 bytes, 512 apart
   w y+0x0  4096 B                      bytes that it writes
   produce barrier 4 (use 9)            what it signals, in this order
+  asm 118: pe_conv after LD            the instruction of the assembly in line 118 (gemini: --assembly, or asm.txt)
 
 Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be read or is not supported.";
 
@@ -55,25 +58,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&lowering, |document| {
-        let listed = document.with_program(&lowering, |program, _| list(arguments, &opened, program))?;
+        let list = |program: &Program<'_>, _| list(arguments, &opened, program, &document.beside(&lowering)?);
+        let listed = document.with_program(&lowering, list)?;
         listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
     })
 }
 
-fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>) -> Result<(), Failure> {
+fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>, beside: &Beside) -> Result<(), Failure> {
     let selected = select(opened, program, &arguments.names)?;
     // A run tells which uses of the barriers the tasks meet, as far as it comes.
     let timeline = chipless_sim::run(program, &mut TimingOnly).timeline;
     let lister = Lister::new(program, Some(&timeline), terminal::out());
     let mut out = BufWriter::new(io::stdout().lock());
     let written = match arguments.format {
-        Format::Text => text(&mut out, program, &lister, &selected),
-        Format::Json => json(&mut out, &lister, &selected),
+        Format::Text => text(&mut out, program, &lister, &selected, beside),
+        Format::Json => json(&mut out, &lister, &selected, beside),
     };
     written.and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
 }
 
-fn text(out: &mut impl Write, program: &Program<'_>, lister: &Lister<'_, '_>, selected: &[TaskId]) -> io::Result<()> {
+/// Instructions of another file by task.
+type Beside = HashMap<TaskId, Vec<String>>;
+
+fn text(out: &mut impl Write, program: &Program<'_>, lister: &Lister<'_, '_>, selected: &[TaskId], beside: &Beside) -> io::Result<()> {
     let mut queue = None;
     let mut text = String::new();
     for task in selected {
@@ -84,16 +91,31 @@ fn text(out: &mut impl Write, program: &Program<'_>, lister: &Lister<'_, '_>, se
             queue = Some(here);
         }
         lister.text(&mut text, *task);
+        for line in beside.get(task).into_iter().flatten() {
+            text.push_str("      asm ");
+            text.push_str(line);
+            text.push('\n');
+        }
         out.write_all(text.as_bytes())?;
         text.clear();
     }
     Ok(())
 }
 
-fn json(out: &mut impl Write, lister: &Lister<'_, '_>, selected: &[TaskId]) -> io::Result<()> {
+/// A task with its instructions.
+#[derive(Serialize)]
+struct Listed<'t, R> {
+    #[serde(flatten)]
+    report: R,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    assembly: &'t [String],
+}
+
+fn json(out: &mut impl Write, lister: &Lister<'_, '_>, selected: &[TaskId], beside: &Beside) -> io::Result<()> {
     for (i, task) in selected.iter().enumerate() {
         out.write_all(if i == 0 { b"[\n" } else { b",\n" })?;
-        serde_json::to_writer(&mut *out, &lister.report(*task))?;
+        let assembly = beside.get(task).map(Vec::as_slice).unwrap_or_default();
+        serde_json::to_writer(&mut *out, &Listed { report: lister.report(*task), assembly })?;
     }
     out.write_all(if selected.is_empty() { b"[]\n" } else { b"\n]\n" })
 }

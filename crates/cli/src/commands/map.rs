@@ -14,6 +14,7 @@ use chipless_dsa::pictures;
 use chipless_model::{Finding, Limits};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -190,7 +191,8 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
     let outcome = mapping::map(graph, adg, &options, &mut |progress: Progress| {
         if watched {
             let found = progress.latency.map_or_else(|| "nothing legal yet".to_owned(), |latency| format!("latency {latency}"));
-            terminal::complain(&format!("\r\x1b[K{} trials, {found}", progress.trials));
+            let seconds = started.elapsed().as_secs_f64();
+            terminal::complain(&format!("\r\x1b[Kmapping: {} trials, {found}, {seconds:.0} s", progress.trials));
         }
     });
     let seconds = started.elapsed().as_secs_f64();
@@ -233,12 +235,16 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             let mut text = pictures::text(adg, Some(pictures::Mapped { graph, mapping: &mapping }));
             text.push('\n');
             text.push_str(&figures(&verdict, &estimate));
-            let (links, trials) = (outcome.links, outcome.trials);
+            let (links, trials, interval) = (outcome.links, outcome.trials, outcome.initiation_interval);
+            let used = mapping.nodes.iter().flatten().map(|place| place.element).collect::<BTreeSet<_>>().len();
+            let every = if interval == 1 { "cycle".to_owned() } else { format!("{interval} cycles") };
             text.push_str(&format!(
-                "initiation interval {}, {links} links, {trials} trials, {seconds:.3} s\n",
-                outcome.initiation_interval
+                "a row every {every} (the initiation interval); no mapping has a latency below {} cycles\n\
+                 {used} of {} elements and {links} of {} links are used; found in {trials} trials, {seconds:.3} s\n",
+                outcome.latency_bound,
+                adg.elements.len(),
+                adg.links.len(),
             ));
-            text.push_str(&format!("no mapping has a latency below {}\n", outcome.latency_bound));
             if let Some(reason) = reason {
                 text.push_str(&format!("{reason}\n"));
             }

@@ -125,6 +125,13 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     })
 }
 
+fn verify(program: &Program<'_>) -> Vec<Finding> {
+    match chipless_verify::verify(program) {
+        Ok(verified) => verified.warnings().to_vec(),
+        Err(findings) => findings,
+    }
+}
+
 /// A program that is about to run.
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
@@ -142,18 +149,27 @@ struct Session<'s, 'p> {
 
 impl Session<'_, '_> {
     fn run(&self) -> Result<Exit, Failure> {
-        if !self.arguments.no_verify {
-            self.verify()?;
+        let program = self.program;
+        let keep_time = || chipless_sim::run(program, &mut TimingOnly);
+        match (self.arguments.timing_only, self.arguments.no_verify) {
+            (true, true) => self.keep_time(keep_time()),
+            (true, false) => {
+                // A timing run touches no data, so it may start before the proof is there.
+                let (findings, outcome) = rayon::join(|| verify(program), keep_time);
+                self.refuse(findings)?;
+                self.keep_time(outcome)
+            }
+            (false, no_verify) => {
+                if !no_verify {
+                    self.refuse(verify(program))?;
+                }
+                self.execute()
+            }
         }
-        if self.arguments.timing_only { self.keep_time() } else { self.execute() }
     }
 
-    /// Refuses a program in which errors are found before it runs. One that hangs or breaks a protocol shows where.
-    fn verify(&self) -> Result<(), Failure> {
-        let mut errors = match chipless_verify::verify(self.program) {
-            Ok(verified) => verified.warnings().to_vec(),
-            Err(findings) => findings,
-        };
+    /// Refuses a program in which errors were found before it runs. One that hangs or breaks a protocol shows where.
+    fn refuse(&self, mut errors: Vec<Finding>) -> Result<(), Failure> {
         self.policy.apply(&mut errors);
         errors.splice(0..0, self.findings.iter().cloned());
         errors.retain(Finding::is_error);
@@ -168,8 +184,8 @@ impl Session<'_, '_> {
         Err(self.opened.refuse("is refused: errors were found (--no-verify runs it all the same)", &errors, Exit::Wrong))
     }
 
-    fn keep_time(&self) -> Result<Exit, Failure> {
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+    fn keep_time(&self, outcome: Outcome) -> Result<Exit, Failure> {
+        let Outcome { timeline, end } = outcome;
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
         self.summarise(&timeline, Vec::new(), None, self.notes())

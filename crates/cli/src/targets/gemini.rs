@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 /// A schedule that was read, and the options under which it is looked at.
 struct Opened<'f, 'o> {
     document: chipless_gemini::Document<'f>,
+    path: PathBuf,
     lowering: &'o Lowering,
     findings: OnceCell<Vec<Finding>>,
     /// First and last tile of each workload, once it was lowered.
@@ -30,7 +31,7 @@ pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) ->
         return Ok(());
     }
     let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
-    then(&Opened { document, lowering, findings: OnceCell::new(), tiles: OnceCell::new() });
+    then(&Opened { document, path: source.path.into(), lowering, findings: OnceCell::new(), tiles: OnceCell::new() });
     Ok(())
 }
 
@@ -60,8 +61,13 @@ impl Document for Opened<'_, '_> {
         Ok(self.document.schedule.clone().convert(self.lowering.network.as_ref()).write())
     }
 
+    fn beside(&self, lowering: &Lowering) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
+        let (Some(tiles), Some(assembly)) = (self.tiles.get(), self.assembly(lowering)?) else { return Ok(HashMap::new()) };
+        Ok(assembly.by_task(&self.document.schedule, tiles))
+    }
+
     fn facts(&self, lowering: &Lowering, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
-        let (Some(tiles), Some(machine)) = (self.tiles.get(), self.machine(lowering)?) else { return Ok(Vec::new()) };
+        let (Some(tiles), machine) = (self.tiles.get(), self.machine(lowering)?) else { return Ok(Vec::new()) };
         let schedule = &self.document.schedule;
         let mut facts = replay::facts(schedule, program, tiles, timeline, &machine);
         if let Some((_, trace)) = &lowering.trace {
@@ -71,7 +77,7 @@ impl Document for Opened<'_, '_> {
     }
 
     fn pictures(&self, lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
-        let Some(machine) = self.machine(lowering)? else { return Ok(Err(Vec::new())) };
+        let machine = self.machine(lowering)?;
         let mut timeline = None;
         let lowered = self.lower(lowering, &mut |program, _| timeline = Some(chipless_sim::run(program, &mut TimingOnly).timeline))?;
         Ok(lowered.map(|()| {
@@ -82,7 +88,7 @@ impl Document for Opened<'_, '_> {
     }
 
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
-        let Some(machine) = self.machine(lowering)? else { return Ok(Err(Vec::new())) };
+        let machine = self.machine(lowering)?;
         let weights = match &lowering.weights {
             Weights::None => None,
             Weights::Seeded(seed) => Some(WeightData::Seeded(*seed)),
@@ -107,17 +113,24 @@ impl Document for Opened<'_, '_> {
 
 impl Opened<'_, '_> {
     /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
-    fn machine(&self, lowering: &Lowering) -> Result<Option<Machine>, Failure> {
-        let given = lowering.machine(Machine::parse)?;
+    fn machine(&self, lowering: &Lowering) -> Result<Machine, Failure> {
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
-        Ok(given.or_else(|| {
-            let mut machine = Machine::named(if is_spec { "spec" } else { "set" })?;
-            if let Some(gibibytes) = self.document.name.dram_bandwidth.filter(|_| is_spec) {
-                machine.dram.bytes_per_second = f64::from(gibibytes) * f64::from(1 << 30);
-            }
-            Some(machine)
-        }))
+        let bandwidth = self.document.name.dram_bandwidth.filter(|_| is_spec);
+        let named = bandwidth.map(|gibibytes| format!("dram.bytes_per_second={}", u64::from(gibibytes) << 30));
+        lowering.machine_or(own_machine(if is_spec { "spec" } else { "set" }), named.as_slice(), Machine::parse)
     }
+
+    /// The assembly that was named, or lies beside the schedule.
+    fn assembly(&self, lowering: &Lowering) -> Result<Option<Assembly>, Failure> {
+        let beside = || ["asm.txt", "asm.txt.gz"].map(|name| self.path.with_file_name(name)).into_iter().find(|path| path.is_file());
+        let Some(path) = lowering.assembly.clone().or_else(beside) else { return Ok(None) };
+        assembly(&path, &lowering.limits).map(Some)
+    }
+}
+
+/// Text of a machine that comes with Chipless.
+fn own_machine(name: &str) -> &'static str {
+    chipless_gemini::MACHINES.iter().find(|(known, _)| *known == name).map_or("", |(_, text)| text)
 }
 
 /// Reads the arrays of a network: for each layer with weights the files that the front-end file names, or `LAYER_weight.npy`,
@@ -150,11 +163,16 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
 
 /// Reads a trace.
 pub(super) fn trace(path: &Path) -> Result<replay::Trace, Failure> {
+    assembly(path, &Limits::default())?
+        .trace()
+        .ok_or_else(|| Failure::unusable(path.display(), "expected a trace, found assembly without times"))
+}
+
+/// Reads assembly or a trace.
+fn assembly(path: &Path, limits: &Limits) -> Result<Assembly, Failure> {
     let bytes = files::open(path).map_err(|error| Failure::unusable(path.display(), error))?;
-    let limits = Limits::default();
-    let assembly = chipless_gemini::unzip(&bytes, &limits).and_then(|bytes| Assembly::read(&bytes, &limits));
-    let assembly = assembly.map_err(|finding| Failure::unusable(path.display(), finding))?;
-    assembly.trace().ok_or_else(|| Failure::unusable(path.display(), "expected a trace, found assembly without times"))
+    let assembly = chipless_gemini::unzip(&bytes, limits).and_then(|bytes| Assembly::read(&bytes, limits));
+    assembly.map_err(|finding| Failure::unusable(path.display(), finding))
 }
 
 /// Assembly of a core, or a trace.
@@ -177,8 +195,7 @@ impl Document for OpenedAssembly {
     }
 
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
-        let given = lowering.machine(Machine::parse)?;
-        let Some(machine) = given.or_else(|| Machine::named("spec")) else { return Ok(Err(Vec::new())) };
+        let machine = lowering.machine_or(own_machine("spec"), &[], Machine::parse)?;
         let mut notes = Vec::new();
         if !self.assembly.is_trace() {
             notes.push("assembly has no times: compute instructions are estimated from their tiles".to_owned());

@@ -9,7 +9,7 @@ pub(crate) mod spu;
 use crate::failure::Failure;
 use crate::files;
 use crate::suggest;
-use chipless_model::{Finding, Info, Limits, Node, Program, Rule};
+use chipless_model::{Finding, Info, Limits, Node, Program, Rule, TaskId};
 use chipless_sim::Timeline;
 use chipless_spu::iospec::RuleSet;
 use clap::Args;
@@ -161,6 +161,11 @@ pub(crate) trait Document {
         Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only"))
     }
 
+    /// Instructions of another file that belong to tasks of the program that [`lower`](Document::lower) made, a line each.
+    fn beside(&self, _lowering: &Lowering) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
+        Ok(HashMap::new())
+    }
+
     /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
     fn facts(&self, _lowering: &Lowering, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
         Ok(Vec::new())
@@ -209,6 +214,13 @@ pub(crate) struct LoweringOptions {
     /// A trace of the program to compare the times with (gemini).
     #[arg(long, value_name = "TRACE.txt")]
     compare: Option<PathBuf>,
+    /// The assembly of a schedule, for `list`; without it asm.txt beside the schedule, if there is one (gemini).
+    #[arg(long, value_name = "ASM.txt")]
+    assembly: Option<PathBuf>,
+    /// Another figure of the machine, by its place in the machine file: `dram.bytes_per_second=8e9`. May be given several times;
+    /// targets other than gemini need --machine beside it.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    figures: Vec<String>,
     /// The batch of a schedule, instead of what its file name says (gemini).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
@@ -238,6 +250,8 @@ pub(crate) struct Lowering {
     network: Option<chipless_gemini::Network>,
     weights: Weights,
     trace: Option<(String, chipless_gemini::replay::Trace)>,
+    assembly: Option<PathBuf>,
+    figures: Vec<String>,
     batch: Option<u32>,
     limits: Limits,
     data: Data,
@@ -279,8 +293,19 @@ impl LoweringOptions {
             Some(path) => Some((path.display().to_string(), gemini::trace(path)?)),
             None => None,
         };
-        let mapping = self.mapping.clone();
-        Ok(Lowering { machine, kernels, network, weights, trace, batch: self.batch, mapping, limits, data: Data::default() })
+        Ok(Lowering {
+            machine,
+            kernels,
+            network,
+            weights,
+            trace,
+            assembly: self.assembly.clone(),
+            figures: self.figures.clone(),
+            batch: self.batch,
+            mapping: self.mapping.clone(),
+            limits,
+            data: Data::default(),
+        })
     }
 
     fn limits(&self) -> Result<Limits, Failure> {
@@ -319,7 +344,59 @@ impl Lowering {
 
     /// The machine file that was given, read as that of a target.
     fn machine<T>(&self, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
-        let Some((path, text)) = &self.machine else { return Ok(None) };
-        read(text).map(Some).map_err(|error| Failure::unusable(path, error.trim_end()))
+        let Some((path, text)) = &self.machine else {
+            return match self.figures.first() {
+                Some(figure) => {
+                    Err(Failure::unusable("--set", format_args!("expected --machine FILE.toml beside \"{figure}\", found none")))
+                }
+                None => Ok(None),
+            };
+        };
+        let text = with_figures(text, &self.figures)?;
+        read(&text).map(Some).map_err(|error| Failure::unusable(path, error.trim_end()))
+    }
+
+    /// The machine file that was given, or else the target's own with some figures that the program's file says.
+    fn machine_or<T>(&self, own: &str, figures: &[String], read: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Failure> {
+        let (path, text) = match &self.machine {
+            Some((path, text)) => (path.as_str(), text.clone()),
+            None => ("--set", with_figures(own, figures)?),
+        };
+        let text = with_figures(&text, &self.figures)?;
+        read(&text).map_err(|error| Failure::unusable(path, error.trim_end()))
+    }
+}
+
+/// A machine file with other figures: `KEY=VALUE`, where the key is a path of names and the value is TOML.
+fn with_figures(text: &str, figures: &[String]) -> Result<String, Failure> {
+    if figures.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let misused = |text: String| Failure::unusable("--set", text);
+    let mut machine: toml::Table = toml::from_str(text).map_err(|error| misused(error.to_string()))?;
+    for figure in figures {
+        let (key, value) = figure.split_once('=').ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
+        let value = toml::from_str::<toml::Table>(&format!("value = {value}")).ok().and_then(|mut table| table.remove("value"));
+        let value = value.ok_or_else(|| misused(format!("expected a number or a \"text\" for {key}, found \"{figure}\"")))?;
+        let mut names = key.split('.');
+        let first = names.next().and_then(|name| machine.get_mut(name));
+        let slot = names.try_fold(first, |slot, name| Some(slot?.as_table_mut()?.get_mut(name))).flatten();
+        match slot {
+            Some(slot) if !slot.is_table() => *slot = value,
+            _ => {
+                let known: Vec<String> = machine.iter().flat_map(|(name, value)| keys(name, value)).collect();
+                let hint = suggest::hint(key, known.iter().map(String::as_str));
+                return Err(misused(format!("expected a figure of the machine such as {}, found \"{key}\"{hint}", known.join(", "))));
+            }
+        }
+    }
+    Ok(machine.to_string())
+}
+
+/// Paths of the figures under a name.
+fn keys(name: &str, value: &toml::Value) -> Vec<String> {
+    match value.as_table() {
+        Some(table) => table.iter().flat_map(|(inner, value)| keys(inner, value)).map(|inner| format!("{name}.{inner}")).collect(),
+        None => vec![name.to_owned()],
     }
 }

@@ -7,6 +7,8 @@ use std::borrow::Cow;
 
 /// Rows of a stream where no stream was given.
 pub const DEFAULT_ROWS: u64 = 256;
+/// Bytes of all streams together where none was given, at most; every port has one row at least.
+const DEFAULT_BYTES: u64 = 64 << 20;
 
 /// Where the rows of a port come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +83,11 @@ pub fn inputs<'a>(
         found.push((node, body, port, array, loops));
     }
     let stated = graph.inputs().any(|(.., port)| port.stated);
-    let default = loops_of_given.unwrap_or_else(|| if stated { vec![16, DEFAULT_ROWS / 16] } else { vec![DEFAULT_ROWS] });
+    // Very wide graphs get fewer rows: what nobody asked for should not take long.
+    let wide = graph.inputs().map(|(.., port)| row_bytes(port) as u64).fold(1, u64::saturating_add);
+    let rows = (DEFAULT_BYTES / wide).clamp(1, DEFAULT_ROWS);
+    let inner = (rows / 16).max(1);
+    let default = loops_of_given.unwrap_or_else(|| if stated { vec![rows.min(16), inner] } else { vec![rows] });
     let mut budget = limits.memory_bytes;
     let mut hosts = 0;
     let mut streams = Vec::new();

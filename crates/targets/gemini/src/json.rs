@@ -77,15 +77,25 @@ impl<'a> Reader<'a> {
     /// Goes to the next byte that is no white space, and shows it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
+        let found = self.byte();
+        if found.is_some_and(|byte| byte <= b' ') { self.space() } else { found }
+    }
+
+    /// Passes white space; indentation is most of what pretty printers write.
+    fn space(&mut self) -> Option<u8> {
+        const SPACES: u64 = u64::from_le_bytes([b' '; 8]);
         let bytes = self.text.as_bytes();
         loop {
             match bytes.get(self.at) {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
                 found => return found.copied(),
             }
-            // Indentation is most of what pretty printers write.
-            while bytes.get(self.at..self.at + 8) == Some(b"        ") {
-                self.at += 8;
+            while let Some(next) = bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+                let other = u64::from_le_bytes(*next) ^ SPACES;
+                self.at += other.trailing_zeros() as usize / 8;
+                if other != 0 {
+                    break;
+                }
             }
         }
     }
@@ -285,6 +295,13 @@ impl<'a> Reader<'a> {
         let start = self.at + 1;
         let bytes = self.text.as_bytes();
         let mut end = start;
+        while let Some(next) = bytes.get(end..).and_then(<[u8]>::first_chunk) {
+            let special = special(u64::from_le_bytes(*next));
+            end += special.trailing_zeros() as usize / 8;
+            if special != 0 {
+                break;
+            }
+        }
         loop {
             match bytes.get(end) {
                 Some(b'"') => break,
@@ -467,6 +484,16 @@ impl<'a> Reader<'a> {
             _ => self.syntax("a value"),
         }
     }
+}
+
+/// Marks the first of eight bytes, from the lowest on, that is a quote, a backslash or a control character; marks behind it
+/// mean nothing.
+fn special(bytes: u64) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes & HIGH;
+    let is = |byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
+    is(b'"') | is(b'\\') | below(bytes, 0x20)
 }
 
 #[cfg(test)]

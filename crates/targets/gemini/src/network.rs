@@ -136,6 +136,13 @@ impl Network {
     }
 }
 
+impl Layer {
+    /// How many inputs are neither constants nor weights.
+    pub fn activations(&self) -> usize {
+        self.previous_layer.iter().filter(|name| !name.starts_with("constant") && !name.ends_with("_constant1")).count()
+    }
+}
+
 impl<'de> Deserialize<'de> for Network {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Network, D::Error> {
         struct Layers;

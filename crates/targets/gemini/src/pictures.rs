@@ -31,6 +31,8 @@ const WIDTH: f64 = 1200.0;
 const HEIGHT: f64 = 400.0;
 const COLUMNS: usize = 72;
 const LINES: usize = 20;
+/// Width of a letter in pixels, generously.
+const LETTER: f64 = 7.0;
 
 /// All pictures of a replay.
 pub fn pictures(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Picture> {
@@ -123,6 +125,10 @@ impl Map {
                 tensor.size,
                 tensor.address
             );
+            if to - from > LETTER * tensor.name.len() as f64 && bottom - top > 14.0 {
+                let (middle, line) = (f64::midpoint(from, to), f64::midpoint(top, bottom) + 4.0);
+                let _ = writeln!(svg, r#"<text x="{middle:.1}" y="{line:.1}" text-anchor="middle">{}</text>"#, escape(&tensor.name));
+            }
         }
         for part in 0..=4u64 {
             let address = self.height / 4 * part;
@@ -194,7 +200,8 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
         traffic.busiest()
     );
     let pitch = 120.0;
-    let mut svg = head(f64::from(mesh.columns) * pitch + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
+    let width = (f64::from(mesh.columns) * pitch).max(LETTER * title.len() as f64);
+    let mut svg = head(width + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
     let centre = |(x, y): (u32, u32)| (20.0 + (f64::from(x) + 0.5) * pitch, 50.0 + (f64::from(y) + 0.5) * pitch);
     let mut text = String::new();
     let most = traffic.busiest().max(1) as f64;
@@ -215,6 +222,15 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
             1.0 + 7.0 * share,
             mesh.name(link)
         );
+        // Beside its line: above or below, or to the left or right.
+        let (anchor, arrow) = match () {
+            () if dy > 0.0 => ("end", '↓'),
+            () if dy < 0.0 => ("start", '↑'),
+            () if dx > 0.0 => ("middle", '→'),
+            () => ("middle", '←'),
+        };
+        let (x, y) = (f64::midpoint(x0, x1) - 1.8 * dy, f64::midpoint(y0, y1) + 2.2 * dx + 4.0);
+        let _ = writeln!(svg, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{arrow} {bytes}</text>"#);
         let bar = "█".repeat(((share * 40.0).round() as usize).max(1));
         let _ = writeln!(text, "  {:<12} {bytes:>14}  {bar}", mesh.name(link));
     }

@@ -147,8 +147,10 @@ pub struct Schedule {
 /// A key that the format does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
-    /// The object that has it.
+    /// The object that has it, or the entry whose list that object is in.
     pub owner: At,
+    /// Position of the object in the `source` or `destination` list of the entry.
+    pub nested: Option<u32>,
     /// The key.
     pub key: Box<str>,
     /// The value as the file writes it.

@@ -11,9 +11,9 @@ impl Schedule {
     /// The schedule as a file of the spec's dialect, keys in alphabetical order as its scheduler writes them. What was read from
     /// a file of that dialect reads the same again; [`convert`](Schedule::convert) the others first.
     pub fn write(&self) -> String {
-        let mut unknown: HashMap<At, Vec<&Unknown>> = HashMap::new();
+        let mut unknown: HashMap<Owner, Vec<&Unknown>> = HashMap::new();
         for entry in &self.unknown {
-            unknown.entry(entry.owner).or_default().push(entry);
+            unknown.entry((entry.owner, entry.nested)).or_default().push(entry);
         }
         let mut writer = Writer { schedule: self, unknown, out: String::new(), depth: 0 };
         writer.schedule();
@@ -22,9 +22,12 @@ impl Schedule {
     }
 }
 
+/// An entry, or an object in one of its lists.
+type Owner = (At, Option<u32>);
+
 struct Writer<'s> {
     schedule: &'s Schedule,
-    unknown: HashMap<At, Vec<&'s Unknown>>,
+    unknown: HashMap<Owner, Vec<&'s Unknown>>,
     out: String,
     depth: usize,
 }
@@ -106,10 +109,10 @@ impl Writer<'_> {
         self.out.push(']');
     }
 
-    fn object(&mut self, at: Option<At>, fields: impl FnOnce(&mut Self)) {
+    fn object(&mut self, owner: Option<Owner>, fields: impl FnOnce(&mut Self)) {
         self.open('{');
         fields(self);
-        let unknown = at.and_then(|at| self.unknown.remove(&at)).unwrap_or_default();
+        let unknown = owner.and_then(|owner| self.unknown.remove(&owner)).unwrap_or_default();
         for entry in unknown {
             self.key(&entry.key);
             self.out.push_str(&entry.value);
@@ -125,6 +128,15 @@ impl Writer<'_> {
             write(self, item);
         }
         self.close(']');
+    }
+
+    /// A list of objects in an entry.
+    fn nested<T>(&mut self, key: &str, at: At, items: &[T], mut write: impl FnMut(&mut Self, Owner, &T)) {
+        let mut index = 0;
+        self.list(key, items, |w, item| {
+            write(w, (at, Some(index)), item);
+            index += 1;
+        });
     }
 
     fn corners(&mut self, bounds: &Bounds) {
@@ -158,7 +170,7 @@ impl Writer<'_> {
 
     fn schedule(&mut self) {
         let schedule = self.schedule;
-        self.object(Some(At(0)), |w| {
+        self.object(Some((At(0), None)), |w| {
             w.key("-1");
             w.object(None, |w| {
                 w.list("in", &schedule.dram_in, Self::dram_in);
@@ -175,7 +187,7 @@ impl Writer<'_> {
     }
 
     fn dram_in(&mut self, entry: &DramIn) {
-        self.object(Some(entry.at), |w| {
+        self.object(Some((entry.at, None)), |w| {
             w.field("core_id", entry.core);
             w.name("layer_name", entry.layer);
             w.corners(&entry.bounds);
@@ -188,8 +200,8 @@ impl Writer<'_> {
     }
 
     fn dram_out(&mut self, entry: &DramOut) {
-        self.object(Some(entry.at), |w| {
-            w.list("destination", &entry.destinations, Self::destination);
+        self.object(Some((entry.at, None)), |w| {
+            w.nested("destination", entry.at, &entry.destinations, Self::destination);
             w.name("layer_name", entry.layer);
             w.corners(&entry.bounds);
             w.optional("priority", entry.priority);
@@ -202,8 +214,8 @@ impl Writer<'_> {
         });
     }
 
-    fn destination(&mut self, destination: &Destination) {
-        self.object(None, |w| {
+    fn destination(&mut self, owner: Owner, destination: &Destination) {
+        self.object(Some(owner), |w| {
             w.peer(destination.peer);
             w.name("layer_name", destination.layer);
             w.peer_type(destination.peer);
@@ -212,10 +224,10 @@ impl Writer<'_> {
     }
 
     fn workload(&mut self, workload: &Workload) {
-        self.object(Some(workload.at), |w| {
+        self.object(Some((workload.at, None)), |w| {
             w.list("buffer", &workload.buffer, Self::tensor);
             w.list("ifmap", &workload.ifmaps, |w, ifmap| {
-                w.object(Some(ifmap.at), |w| {
+                w.object(Some((ifmap.at, None)), |w| {
                     w.optional("align", ifmap.align);
                     w.optional("bitwidth", ifmap.bitwidth);
                     w.corners(&ifmap.bounds);
@@ -227,8 +239,8 @@ impl Writer<'_> {
             w.name("layer_name", Some(workload.layer));
             w.text("layer_type", workload.layer_type.name());
             w.list("ofmap", &workload.ofmaps, |w, piece| {
-                w.object(Some(piece.at), |w| {
-                    w.list("destination", &piece.destinations, Self::destination);
+                w.object(Some((piece.at, None)), |w| {
+                    w.nested("destination", piece.at, &piece.destinations, Self::destination);
                     w.corners(&piece.bounds);
                     w.optional("size", piece.size);
                     w.field("transfer_id", piece.transfer);
@@ -248,7 +260,7 @@ impl Writer<'_> {
             w.field("time", workload.time);
             if let Some(weight) = &workload.weight {
                 w.key("weight");
-                w.object(Some(weight.at), |w| {
+                w.object(Some((weight.at, None)), |w| {
                     if weight.from_ofmap {
                         w.field("from_ofmap", true);
                     }
@@ -269,7 +281,7 @@ impl Writer<'_> {
     }
 
     fn tensor(&mut self, tensor: &Tensor) {
-        self.object(Some(tensor.at), |w| {
+        self.object(Some((tensor.at, None)), |w| {
             w.optional("address", tensor.address);
             w.optional("align", tensor.align);
             w.optional("bitwidth", tensor.bitwidth);
@@ -284,8 +296,8 @@ impl Writer<'_> {
             w.optional("priority", tensor.priority);
             w.field("size", tensor.size);
             if tensor.kind != TensorKind::Ofmap || !tensor.sources.is_empty() {
-                w.list("source", &tensor.sources, |w, source| {
-                    w.object(None, |w| {
+                w.nested("source", tensor.at, &tensor.sources, |w, owner, source| {
+                    w.object(Some(owner), |w| {
                         w.peer(source.peer);
                         w.name("layer_name", source.layer);
                         w.corners(&source.bounds);
@@ -311,7 +323,7 @@ impl Writer<'_> {
     }
 
     fn weight_tensor(&mut self, entry: &WeightTensor) {
-        self.object(Some(entry.at), |w| {
+        self.object(Some((entry.at, None)), |w| {
             w.field("address", entry.address);
             w.optional("align", entry.align);
             w.optional("bitwidth", entry.bitwidth);
@@ -331,7 +343,7 @@ impl Writer<'_> {
 
     fn tile(&mut self, tile: &Tile) {
         self.key(&format!("tile_num_{}", tile.number));
-        self.object(Some(tile.at), |w| {
+        self.object(Some((tile.at, None)), |w| {
             let PeTile { layer, loop_order, cut_mode, input_channel_cuts, activation_mini_tile, output_mini_tile, mtc0_mtk0 } =
                 tile.pe.as_deref().cloned().unwrap_or_default();
             if let Some(mini) = activation_mini_tile {

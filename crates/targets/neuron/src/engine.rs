@@ -338,7 +338,8 @@ fn tables<'a>(source: &Source<'a>, text: &'a str) -> Result<Vec<Vec<(Name<'a>, N
     for (index, table) in raw.into_iter().enumerate() {
         let mut files = Vec::new();
         for (role, value) in table.0 {
-            if value.starts_with('"') {
+            // Other keys may hold anything.
+            if value.starts_with('"') || role.ends_with("_table") {
                 let file = source.parse_at(value, || format!("/dve_tables/{index}/{role}"))?;
                 files.push((role, file));
             }

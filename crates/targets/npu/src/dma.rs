@@ -20,6 +20,10 @@ pub(crate) struct Descriptor {
     pub(crate) waits: u128,
     /// Physical barriers produced.
     pub(crate) posts: u128,
+    /// Whether its barriers count at all.
+    pub(crate) uses_barriers: bool,
+    /// Whether it starts after the transfer before it has ended. Otherwise the two may be under way together.
+    pub(crate) in_order: bool,
     /// What moves.
     pub(crate) operation: Operation,
 }
@@ -111,7 +115,7 @@ impl Descriptor {
             } else {
                 unsupported("DMA gather with a conversion")
             }
-        } else if to.run == 0 {
+        } else if to.run == 0 && (from.run == 0 || memset != 0) {
             Operation::Synchronise
         } else if memset != 0 {
             Operation::Fill { value: r.u64(32), destination, to }
@@ -126,7 +130,14 @@ impl Descriptor {
                 _ => unsupported("a DMA conversion that is not public"),
             }
         };
-        Descriptor { link: bits(r.u64(0), 0, 48), waits: r.mask(72, 88), posts: r.mask(64, 80), operation }
+        Descriptor {
+            link: bits(r.u64(0), 0, 48),
+            waits: r.mask(72, 88),
+            posts: r.mask(64, 80),
+            uses_barriers: bits(cfg, 29, 1) == 1,
+            in_order: bits(cfg, 28, 1) == 1,
+            operation,
+        }
     }
 
     /// Bytes read and written, if they can be counted: they must match.

@@ -5,7 +5,7 @@
 //! Sources: ELF-64 object file format; `openvinotoolkit/npu_compiler_elf`, `vpux_elf/types/vpu_extensions.hpp`.
 
 use crate::rules;
-use crate::section::{Section, section_type};
+use crate::section::{Section, section_flag, section_type};
 use chipless_model::{Finding, Place};
 use object::LittleEndian as LE;
 use object::elf::{FileHeader64, NoteHeader64, Rela64, SectionHeader64, Sym64};
@@ -243,6 +243,11 @@ impl<'f> Elf<'f> {
     /// Checks that a table consists of whole entries and that its names and strings are in place.
     fn check_table(&self, index: usize, findings: &mut Vec<Finding>) {
         let section = &self.sections[index];
+        // Sections that are loaded are checked when they are placed.
+        if section.flags & section_flag::ALLOC == 0 && !section.alignment.max(1).is_power_of_two() {
+            let place = Place::bytes(self.header_offset(index) + 48, 8).in_part(section.name.to_owned()).at("sh_addralign");
+            findings.push(rules::ELF_ALIGNMENT.at(place, format!("an alignment of {} is not a power of two", section.alignment)));
+        }
         if !matches!(section.kind, section_type::SYMTAB | section_type::RELA) {
             return;
         }

@@ -4,6 +4,7 @@
 //! sections and applies the relocations, and [lowered](lower()) to a [`Program`](chipless_model::Program).
 
 mod address;
+mod advice;
 mod bytes;
 mod dma;
 pub mod dpu;
@@ -58,5 +59,5 @@ impl Document<'_> {
 
 /// Every rule of this target.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    rules::RULES.iter().chain(schedule::rules::ALL).chain(limits::RULES).chain(lower::RULES).copied()
+    rules::RULES.iter().chain(schedule::rules::ALL).chain(limits::RULES).chain(advice::RULES).chain(lower::RULES).copied()
 }

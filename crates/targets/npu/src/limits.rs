@@ -1,12 +1,13 @@
 //! What the hardware holds at most: sizes of transfers, counts of barriers, shapes and boxes of DPU workloads.
 
-use crate::address::{self, Target};
+use crate::address::{self, CMX_SIZE, Target};
 use crate::dma::{Descriptor, Operation};
 use crate::dpu::{OutputBox, Workload};
 use crate::image::Image;
 use crate::schedule::Slice;
 use chipless_model::{Finding, Place, Rule, Severity};
 use std::collections::HashMap;
+use std::ops::Range;
 
 macro_rules! rules {
     ($($name:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
@@ -27,14 +28,30 @@ rules! {
         "The list of a gather stands in CMX, has at most 65536 indices, and each picks a row of at most 4096 bytes."
         "Split the gather, or bring the list into CMX first."
         "NPU4 DMA engine: gather mode";
+    BARRIERS_OFF "npu-dma-barriers-off" "a DMA names barriers, and its use of barriers is switched off"
+        "Bit 29 of the configuration word (barrier_en) lets the engine wait for and signal the barriers of the descriptor's masks. Without it the masks mean nothing: the transfer does not wait, and barriers that count on it never light."
+        "Set the bit, or clear the masks."
+        "NPU4 DMA descriptor, offset 16, bit 29; set in every program seen";
     BARRIER_COUNT "npu-barrier-count" "a barrier counts more than its register holds"
         "Producer and consumer counts of a physical barrier are 8-bit registers. A count of 256 or more wraps, and the barrier lights or retires too early."
         "Let fewer tasks (DPU variants count one by one) share the barrier, or chain two barriers."
         "NPU4 barrier configuration word: two counts of 8 bits";
+    WORKSPACE "npu-cmx-workspace" "a task touches on-chip memory that the program has not reserved"
+        "Section buffer.CMX_NN.T says how many bytes of the on-chip memory of tile T the program uses, from the tile's first byte on; section program.metadata.cmx says how many of these, from 0x3c00 on, hold descriptors. Bytes beyond are somebody else's."
+        "Compare the address with the sizes of the two sections; one of them is damaged."
+        "NPU4 sections buffer.CMX_NN and program.metadata.cmx; sizes in compiled programs";
     CHANNELS "npu-dpu-channels" "an input has a number of channels that the DPU cannot walk"
         "Dense activations are read in units of 16 bytes and at least 16 channels; the channels of an input tensor are a multiple of that. Only a first convolution with compressed channels has fewer."
         "Pad the channels."
         "NPU4 DPU invariant, tensor_size_z; channel alignment of the NPU compiler";
+    DEPTHWISE "npu-dpu-depthwise-channels" "a depthwise or pooling workload of a number of channels that the DPU does not do at once"
+        "Where each output channel sees only its own input channel, the DPU works on 16, 32 or 64 channels of a workload."
+        "Cut the layer into workloads of 64, 32 and 16 channels."
+        "NPU4 DPU; workload channels of depthwise convolution and pooling in the NPU compiler";
+    WEIGHT_TABLE "npu-dpu-weight-table" "a weight table does not start at a multiple of 16 bytes"
+        "The table has entries of 16 bytes, one for each output channel, which the DPU reads whole."
+        "Check weight_start, and the buffer that the table is copied to."
+        "NPU4 DPU variant, weight_start; alignment of weight tables in the NPU compiler";
     SWIZZLE "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where its rotation does"
         "Swizzling rotates 32-byte units inside rows of 1 KiB by an amount that depends on the row; tensors that are swizzled start at a multiple of 16 KiB, so that producer and consumer rotate alike."
         "Align the buffer to 16 KiB, or do not swizzle it."
@@ -53,11 +70,19 @@ const GATHER: (u64, u64) = (65_536, 4096);
 const COUNT: u32 = 255;
 /// Where swizzled tensors may start.
 const SWIZZLE_BYTES: u64 = 1 << 14;
+/// Where descriptors stand in the memory of a tile, at the lowest.
+const DESCRIPTORS: u64 = 0x3c00;
+/// Channels of a workload whose output channels see one input channel each.
+const CHANNELWISE: [usize; 3] = [16, 32, 64];
 /// Workloads of one invariant that are compared with each other.
 const COMPARED: usize = 1024;
 
 /// What is wrong with a DMA, if it can be said so.
 pub(crate) fn transfer(descriptor: &Descriptor, image: &Image<'_>, place: &Place) -> Option<Finding> {
+    if !descriptor.uses_barriers && descriptor.waits | descriptor.posts != 0 {
+        let message = "names barriers in its masks, but bit 29 (barrier_en) of the configuration word is clear";
+        return Some(BARRIERS_OFF.at(place.clone(), message));
+    }
     let (read, written) = descriptor.lengths()?;
     let bytes = read.max(written);
     if let Operation::Gather { row, count, list, .. } = descriptor.operation {
@@ -78,6 +103,50 @@ pub(crate) fn transfer(descriptor: &Descriptor, image: &Image<'_>, place: &Place
     })
 }
 
+/// Bytes of each tile that the program uses, and where its descriptors end.
+#[derive(Debug)]
+pub(crate) struct Workspaces {
+    tiles: [u64; address::TILES as usize],
+    descriptors: u64,
+}
+
+impl Workspaces {
+    pub(crate) fn new(image: &Image<'_>) -> Workspaces {
+        let size = |name: &str| image.section(name).map(|section| image.sections()[section].size);
+        let tiles = std::array::from_fn(|tile| size(&format!("buffer.CMX_NN.{tile}")).unwrap_or(0));
+        Workspaces { tiles, descriptors: size("program.metadata.cmx").map_or(CMX_SIZE, |size| DESCRIPTORS.saturating_add(size)) }
+    }
+
+    /// What is wrong with the sizes.
+    pub(crate) fn check(&self, image: &Image<'_>) -> impl Iterator<Item = Finding> {
+        let sizes = self.tiles.iter().enumerate().map(|(tile, size)| (format!("buffer.CMX_NN.{tile}"), *size));
+        let sizes = sizes.chain([("program.metadata.cmx".to_owned(), self.descriptors)]);
+        sizes.filter(|(name, end)| *end > CMX_SIZE && image.section(name).is_some()).map(|(name, end)| {
+            WORKSPACE.at(Place::file().in_part(name), format!("ends at {end:#x} of a tile, which has {CMX_SIZE:#x} bytes"))
+        })
+    }
+
+    /// What is wrong with an access to these bytes of a tile.
+    pub(crate) fn access(&self, tile: u8, bytes: &Range<i128>, place: &Place) -> Option<Finding> {
+        let size = *self.tiles.get(tile as usize)?;
+        (bytes.end > i128::from(size)).then(|| {
+            let message = format!("touches tile {tile} up to {:#x}; the program uses {size:#x} bytes of it", bytes.end);
+            WORKSPACE.at(place.clone(), message)
+        })
+    }
+
+    /// What is wrong with a descriptor that an engine takes from these bytes of a tile.
+    pub(crate) fn descriptor(&self, bytes: Range<u64>, place: &Place) -> Option<Finding> {
+        (bytes.start < DESCRIPTORS || bytes.end > self.descriptors).then(|| {
+            let message = format!(
+                "its descriptor stands at {:#x}..{:#x} of the tile, descriptors have {DESCRIPTORS:#x}..{:#x}",
+                bytes.start, bytes.end, self.descriptors
+            );
+            WORKSPACE.at(place.clone(), message)
+        })
+    }
+}
+
 /// What is wrong with the counts of a barrier.
 pub(crate) fn barrier(producers: u32, consumers: u32, place: &Place) -> Option<Finding> {
     let (what, count) = [("producers", producers), ("consumers", consumers)].into_iter().find(|(_, count)| *count > COUNT)?;
@@ -89,6 +158,13 @@ pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
     if let Some((channels, multiple)) = workload.odd_channels() {
         let message = format!("tensor_size_z: expected a multiple of {multiple}, found {channels}");
         return Some(CHANNELS.at(place.clone(), message));
+    }
+    if let Some(channels) = workload.channelwise().filter(|channels| !CHANNELWISE.contains(channels)) {
+        let message = format!("{}: expected an output box of 16, 32 or 64 channels, found {channels}", workload.operation());
+        return Some(DEPTHWISE.at(place.clone(), message));
+    }
+    if let Some(table) = workload.weight_table().filter(|table| !table.is_multiple_of(16)) {
+        return Some(WEIGHT_TABLE.at(place.clone(), format!("weight_start: expected a multiple of 16, found {table:#x}")));
     }
     let (what, base) = workload.swizzled_inputs().find(|(_, base)| !base.is_multiple_of(SWIZZLE_BYTES))?;
     Some(SWIZZLE.at(

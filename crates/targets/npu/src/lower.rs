@@ -1,6 +1,7 @@
 //! From the loaded image to a program of the model.
 
 use crate::address::{self, CMX_SIZE, Target};
+use crate::advice::Advice;
 use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu;
@@ -8,15 +9,15 @@ use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::{Edge, Tensor};
 use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source, Transfer, Work};
-use crate::limits::{self, Layers};
+use crate::limits::{self, Layers, Workspaces};
 use crate::machine::Machine;
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits, Location,
-    Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule, Severity,
-    Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits,
+    Location, Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule,
+    Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -99,18 +100,27 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         parts: HashMap::new(),
         operations: HashMap::new(),
         layers: Layers::default(),
+        workspaces: Workspaces::new(image),
+        advice: Advice::default(),
+        barriers: control.barriers.len(),
         accumulators: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
         findings,
     };
+    let oversized: Vec<Finding> = lowering.workspaces.check(image).collect();
+    lowering.findings.extend(oversized);
     lowering.memories(&control);
     lowering.interface(document);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants).finish());
-    if lowering.findings.iter().any(Finding::is_error) { Err(lowering.findings) } else { Ok(lowering.program) }
+    lowering.findings.append(&mut lowering.advice.findings);
+    if lowering.findings.iter().any(Finding::is_error) {
+        return Err(lowering.findings);
+    }
+    Ok(Program { warnings: lowering.findings, ..lowering.program })
 }
 
 struct Lowering<'l, 'i> {
@@ -124,6 +134,10 @@ struct Lowering<'l, 'i> {
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
     layers: Layers,
+    workspaces: Workspaces,
+    advice: Advice,
+    /// How many virtual barriers the program has.
+    barriers: usize,
     /// Accumulators of the DPUs, by tile.
     accumulators: [Accumulators; address::TILES as usize],
     /// What arrives in CMX, while tasks are lowered.
@@ -239,6 +253,7 @@ impl<'i> Lowering<'_, 'i> {
             let mut pieces: Vec<usize> = (0..schedule.pieces.len()).filter(|p| schedule.pieces[*p].queue == index).collect();
             pieces.sort_by_key(|p| schedule.pieces[*p].tasks.first().copied().unwrap_or(usize::MAX));
             let mut position = 0;
+            self.advice.next_queue();
             for piece in pieces {
                 let first = self.program.tasks.next_idx();
                 for task in &schedule.pieces[piece].tasks {
@@ -278,14 +293,16 @@ impl<'i> Lowering<'_, 'i> {
         let signals = Span::push(&mut self.program.signals, actions.map(Signal::on_completion));
         let demand = Demand { resource: ResourceId::from_raw(0), bytes: moved };
         let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
-        self.arrivals(&*kernel, &task.description, walked);
+        self.arrivals(&*kernel, &task.description, walked, &place);
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
-        self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
-    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
-    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize) {
+    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones. What it touches
+    /// there must be the program's.
+    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize, place: &Place) {
         let operation = if let Description::Dma { descriptor, .. } = description { Some(&descriptor.operation) } else { None };
         let copied = match operation {
             Some(Operation::Move { source, from, conversion: None, .. }) if from.loops.is_empty() => {
@@ -299,16 +316,27 @@ impl<'i> Lowering<'_, 'i> {
             }
             _ => None,
         };
-        let (cmx, constants) = (&self.cmx, &mut self.constants);
+        let (cmx, constants, workspaces) = (&self.cmx, &mut self.constants, &self.workspaces);
+        let mut outside = None;
         kernel.accesses(&mut |access| {
-            let tile = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer));
-            if let (Direction::Write, Some(tile)) = (access.direction, tile) {
-                let extent = access.pattern.extent();
+            let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
+            let extent = access.pattern.extent();
+            if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
+                outside = workspaces.access(tile, &extent, place);
+            }
+            if access.direction == Direction::Write {
                 let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
                 let bytes = copied.filter(|_| access.pattern.loops.is_empty());
                 constants.arrive(tile, walked, bound(extent.start), bound(extent.end), bytes);
             }
         });
+        let executed: &[&Fetched] = match description {
+            Description::Dma { .. } => &[],
+            Description::Dpu { variant, invariant, .. } => &[variant, invariant],
+            Description::Shave { invocation, range, .. } => &[invocation, range],
+        };
+        let fetched = executed.iter().find_map(|f| workspaces.descriptor(f.offset..f.offset + f.from.size, place));
+        self.findings.extend(fetched.or(outside));
     }
 
     fn transfer(&mut self, descriptor: &Descriptor, bytes: Slice, place: &Place) -> (Box<dyn Kernel + 'i>, Time, u64) {
@@ -395,6 +423,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
+        self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);

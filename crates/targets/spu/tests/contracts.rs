@@ -295,7 +295,8 @@ fn a_container_gives_its_contract_and_its_banks() {
 
 #[test]
 fn yaml_is_that_of_the_package() {
-    let with = |field: &str| spec(&["B"], &["A"], &format!("simple_sequences:\n{}", simple("s", "B", "A"))).replacen("varname: B", field, 1);
+    let with =
+        |field: &str| spec(&["B"], &["A"], &format!("simple_sequences:\n{}", simple("s", "B", "A"))).replacen("varname: B", field, 1);
     for (field, loads) in [
         ("varname: 2020-01-01", false),
         ("varname: 2020-1-1", true),
@@ -349,9 +350,8 @@ fn in_the_package_an_output_that_nothing_produces_may_be_sent() {
 #[test]
 fn the_package_looks_at_no_count_after_one_above_one() {
     let counted = |first: i32, second: &str| {
-        let sequences = format!(
-            "complex_sequences:\n  s: {{type: complex_sequence, inputs: {{B: {first}, C: {second}}}, outputs: {{A: 1}}}}\n"
-        );
+        let sequences =
+            format!("complex_sequences:\n  s: {{type: complex_sequence, inputs: {{B: {first}, C: {second}}}, outputs: {{A: 1}}}}\n");
         spec(&["B", "C"], &["A"], &sequences)
     };
     assert!(Document::read(&counted(1, "often"), RuleSet::Femtorun41).is_err());

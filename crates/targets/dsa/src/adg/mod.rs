@@ -312,11 +312,12 @@ impl Adg {
         &self.elements[self.links[link].sink]
     }
 
-    /// The smallest part of a link that is routed on its own, bits: the coarser of its two ends. Ports take what the other end has.
+    /// The smallest part of a link that is routed on its own, bits: the coarser of its two ends, as far as the link is that wide. Ports
+    /// take what the other end has.
     pub fn granularity(&self, link: LinkId) -> u32 {
         match self.source(link).granularity.max(self.sink(link).granularity) {
             0 => WORD,
-            bits => bits,
+            bits => bits.min(self.width(link)),
         }
     }
 

@@ -9,14 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What travels: edges with the same may share a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cargo {
-    /// A value from its bit on.
+    /// A value, from this of its bits on.
     Value(NodeId, u32, u32),
     /// Whatever a port of a temporal group takes in or gives out in turn.
     Turns(NodeId),
 }
 
 /// What is on a slot of a link, and which links it comes from.
-type Load = BTreeMap<Cargo, BTreeSet<Option<Hop>>>;
+type Load = BTreeMap<Cargo, BTreeSet<Option<(LinkId, u32)>>>;
 
 pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut Verdict) {
     // For each slot of each link: what is on it, and which links that comes from.
@@ -32,14 +32,19 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
         if in_memory {
             continue;
         }
-        let cargo = cargo(graph, edge);
         let mut before = None;
         for hop in hops {
             if adg.links.get(hop.link).is_none() {
                 break;
             }
-            for slot in slots(adg, *hop, edge.width()) {
-                loads.entry((hop.link, slot)).or_default().entry(cargo).or_default().insert(before);
+            let granularity = adg.granularity(hop.link);
+            for (part, slot) in (0..).zip(slots(adg, *hop, edge.width())) {
+                // Parts of a value share the wires of the whole: what counts is which of its bits are on the slot, and whence.
+                let cargo = cargo(graph, edge, part * granularity);
+                let within = part * granularity + edge.low;
+                let whence = before.map(|hop: Hop| (hop.link, adg.granularity(hop.link), hop.bit, edge.low));
+                let whence = whence.map(|(link, size, bit, low)| (link, (bit / size + (within - low) / size) % adg.slots(link)));
+                loads.entry((hop.link, slot)).or_default().entry(cargo).or_default().insert(whence);
             }
             before = Some(*hop);
         }
@@ -72,14 +77,15 @@ fn is_temporal(graph: &Graph, node: NodeId) -> bool {
     graph.groups.get(graph.nodes[node].group).is_some_and(|group| group.temporal)
 }
 
-fn cargo(graph: &Graph, edge: &Edge) -> Cargo {
+/// What an edge has on the slot that begins so many bits behind its first.
+fn cargo(graph: &Graph, edge: &Edge, behind: u32) -> Cargo {
     let (source, sink) = (&graph.nodes[edge.source].kind, &graph.nodes[edge.sink].kind);
     if is_temporal(graph, edge.source) && matches!(source, NodeKind::Input(_)) {
         Cargo::Turns(edge.source)
     } else if is_temporal(graph, edge.source) && is_temporal(graph, edge.sink) && matches!(sink, NodeKind::Output(_)) {
         Cargo::Turns(edge.sink)
     } else {
-        Cargo::Value(edge.source, edge.value, edge.low)
+        Cargo::Value(edge.source, edge.value, edge.low + behind)
     }
 }
 

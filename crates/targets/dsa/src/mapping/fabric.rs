@@ -131,6 +131,11 @@ impl<'a> Fabric<'a> {
         self.adg.elements[ElementId::new(element as usize)].delay_depth().min(1 << 20) as i32
     }
 
+    /// Whether a port keeps its lanes in order, one on each link.
+    pub(super) fn is_ordered(&self, port: u32) -> bool {
+        self.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered)
+    }
+
     /// The links of a port that carry data, in order: without the one that is kept for state.
     pub(super) fn data_links(&self, port: u32, outgoing: bool) -> &[u32] {
         let links = if outgoing { &self.outputs[port as usize] } else { &self.inputs[port as usize] };

@@ -4,7 +4,7 @@ use super::fabric::{FAR, Fabric};
 use super::kernel::{Kernel, Net, Place, Vertex, label};
 use crate::adg::{Element, ElementId, Form, MemoryKind};
 use crate::graph::{ArrayKind, Graph};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where each vertex can be, and where the arrays are.
 pub(super) struct Candidates {
@@ -14,18 +14,66 @@ pub(super) struct Candidates {
     pub(super) memories: Vec<u32>,
 }
 
-/// Finds the candidates.
+/// Divisions of arrays among memories that are tried, at most.
+const MOST_DIVISIONS: usize = 4096;
+/// Arrays that are divided, at most.
+const MOST_ARRAYS: usize = 512;
+/// Steps of the search for divisions.
+const STEPS: usize = 1 << 18;
+/// Of these, how many that seem possible are searched.
+const SEARCHED: usize = 4;
+
+/// Why there is no mapping.
+pub(super) struct Refusal {
+    pub(super) reason: String,
+    /// Whether that is certain.
+    pub(super) proved: bool,
+}
+
+/// Finds the candidates, for each division of the arrays among the memories that seems possible; there is at least one. And whether
+/// these are all divisions that can be.
 ///
 /// # Errors
 /// Why there is no mapping.
-pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<Candidates, String> {
-    let memories = place_arrays(graph, kernel, fabric)?;
+pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<(Vec<Candidates>, bool), Refusal> {
+    let proved = |reason| Refusal { reason, proved: true };
+    let of = places(graph, kernel, fabric).map_err(proved)?;
+    let arrays = kernel.arrays.len();
+    if arrays > MOST_ARRAYS {
+        let reason = format!("the graph has {arrays} arrays, more than the {MOST_ARRAYS} that are divided among memories");
+        return Err(Refusal { reason, proved: false });
+    }
+    let (divisions, complete) = divisions(graph, kernel, fabric).map_err(proved)?;
+    if divisions.is_empty() {
+        let reason = format!("no division of the {arrays} arrays among the memories of their kinds was found in which each has room");
+        return Err(Refusal { reason, proved: complete });
+    }
+    let mut found = Vec::new();
+    let mut refusal = None;
+    let every = divisions.len();
+    for (number, memories) in divisions.into_iter().enumerate() {
+        match ports(graph, kernel, fabric, of.clone(), &memories) {
+            Ok(of) => found.push(Candidates { of, memories }),
+            Err(reason) => refusal = refusal.or(Some(reason)),
+        }
+        if found.len() == SEARCHED {
+            return Ok((found, complete && number + 1 == every));
+        }
+    }
+    match refusal {
+        Some(reason) if found.is_empty() => Err(Refusal { reason, proved: complete }),
+        _ => Ok((found, complete)),
+    }
+}
+
+/// Candidates of the instructions; those of ports depend on where the arrays are.
+fn places(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<Vec<Vec<(u32, u32)>>, String> {
     let room: usize = fabric
         .units
         .iter()
         .map(|id| {
             let element = &fabric.adg.elements[ElementId::new(*id as usize)];
-            element.processing().map_or(0, |unit| unit.instruction_slots as usize).max(element.slots() as usize)
+            element.processing().map_or(0, |unit| unit.instruction_slots as usize).max(1) * element.slots() as usize
         })
         .sum();
     for (place, what, there) in [
@@ -41,17 +89,30 @@ pub(super) fn candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) ->
     }
     let mut of = Vec::with_capacity(kernel.vertices.len());
     for vertex in &kernel.vertices {
-        let found = match vertex.place {
-            Place::Unit => unit_candidates(graph, kernel, fabric, vertex)?,
-            Place::Input | Place::Output => port_candidates(graph, kernel, fabric, vertex, &memories)?,
-        };
-        of.push(found);
+        of.push(if vertex.place == Place::Unit { unit_candidates(graph, kernel, fabric, vertex)? } else { Vec::new() });
     }
     narrow_slices(graph, kernel, fabric)?;
-    for (place, what) in [(Place::Input, "input ports"), (Place::Output, "output ports"), (Place::Unit, "instructions")] {
-        matching(graph, kernel, fabric, &of, place, what)?;
+    temporal_groups(kernel, fabric, &of)?;
+    matching(graph, kernel, fabric, &of, Place::Unit, "instructions")?;
+    Ok(of)
+}
+
+/// The candidates of the ports beside those of the instructions.
+fn ports(
+    graph: &Graph,
+    kernel: &Kernel,
+    fabric: &Fabric<'_>,
+    mut of: Vec<Vec<(u32, u32)>>,
+    memories: &[u32],
+) -> Result<Vec<Vec<(u32, u32)>>, String> {
+    for (vertex, candidates) in kernel.vertices.iter().zip(&mut of) {
+        if vertex.place != Place::Unit {
+            *candidates = port_candidates(graph, kernel, fabric, vertex, memories)?;
+        }
     }
-    Ok(Candidates { of, memories })
+    matching(graph, kernel, fabric, &of, Place::Input, "input ports")?;
+    matching(graph, kernel, fabric, &of, Place::Output, "output ports")?;
+    Ok(of)
 }
 
 fn memory_kind(kind: ArrayKind) -> MemoryKind {
@@ -64,37 +125,80 @@ fn memory_kind(kind: ArrayKind) -> MemoryKind {
     }
 }
 
-/// Arrays into memories of their kind, the largest first, each into the memory with the most room.
-fn place_arrays(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<Vec<u32>, String> {
-    let mut room: BTreeMap<u32, u64> = BTreeMap::new();
-    for (id, element) in fabric.adg.elements.iter_enumerated() {
-        if let Some(memory) = element.memory() {
-            room.insert(id.index() as u32, memory.capacity);
-        }
-    }
+/// Ways to divide the arrays among the memories of their kinds, the most even first: for each array its memory.
+fn divisions(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<(Vec<Vec<u32>>, bool), String> {
+    let memories: Vec<(u32, ArrayRoom)> = fabric
+        .adg
+        .elements
+        .iter_enumerated()
+        .filter_map(|(id, element)| {
+            let memory = element.memory()?;
+            Some((id.index() as u32, ArrayRoom { kind: memory.kind, left: memory.capacity }))
+        })
+        .collect();
     let mut order: Vec<usize> = (0..kernel.arrays.len()).collect();
     order.sort_by_key(|array| std::cmp::Reverse(kernel.arrays[*array].size));
-    let mut memories = vec![0; kernel.arrays.len()];
-    for array in order {
-        let wanted = &kernel.arrays[array];
-        let kind = memory_kind(wanted.kind);
-        let of_kind = |id: &u32| fabric.adg.elements[ElementId::new(*id as usize)].memory().is_some_and(|memory| memory.kind == kind);
-        let best = room.iter().filter(|(id, _)| of_kind(id)).max_by_key(|(id, room)| (**room, std::cmp::Reverse(**id)));
-        let name = label(graph, wanted.node);
-        let Some((&id, &left)) = best else {
-            return Err(format!("the array {name} needs a {}; the fabric has none", kind.name()));
-        };
-        if left < wanted.size {
-            return Err(format!(
-                "the array {name} needs {} bytes of a {}; the most that is left in one is {left}",
-                wanted.size,
-                kind.name()
-            ));
+    for array in &kernel.arrays {
+        let kind = memory_kind(array.kind);
+        let most = memories.iter().filter(|(_, room)| room.kind == kind).map(|(_, room)| room.left).max();
+        let (name, size) = (label(graph, array.node), array.size);
+        match most {
+            None => return Err(format!("the array {name} needs a {}; the fabric has none", kind.name())),
+            Some(most) if most < size => {
+                return Err(format!("the array {name} needs {size} bytes of a {}; the largest has {most}", kind.name()));
+            }
+            Some(_) => {}
         }
-        room.insert(id, left - wanted.size);
-        memories[array] = id;
     }
-    Ok(memories)
+    Ok(divide(kernel, &order, memories))
+}
+
+#[derive(Clone, Copy)]
+struct ArrayRoom {
+    kind: MemoryKind,
+    left: u64,
+}
+
+/// Every array on a memory with room for it, in every way, until there are enough; and whether these are all.
+fn divide(kernel: &Kernel, order: &[usize], mut memories: Vec<(u32, ArrayRoom)>) -> (Vec<Vec<u32>>, bool) {
+    let mut chosen = vec![0; order.len()];
+    if order.is_empty() {
+        return (vec![chosen], true);
+    }
+    // The memory with the most room first.
+    let options = |memories: &[(u32, ArrayRoom)], array: usize| -> Vec<usize> {
+        let (kind, size) = (memory_kind(kernel.arrays[array].kind), kernel.arrays[array].size);
+        let mut fitting: Vec<usize> =
+            (0..memories.len()).filter(|memory| memories[*memory].1.kind == kind && memories[*memory].1.left >= size).collect();
+        fitting.sort_by_key(|memory| std::cmp::Reverse(memories[*memory].1.left));
+        fitting
+    };
+    let mut found = Vec::new();
+    let mut stack: Vec<(Vec<usize>, usize)> = vec![(options(&memories, order[0]), 0)];
+    for _ in 0..STEPS {
+        let depth = stack.len();
+        let Some((fitting, next)) = stack.last_mut() else { return (found, true) };
+        let array = order[depth - 1];
+        let size = kernel.arrays[array].size;
+        if let Some(&before) = next.checked_sub(1).and_then(|before| fitting.get(before)) {
+            memories[before].1.left += size;
+        }
+        let Some(&memory) = fitting.get(*next) else {
+            stack.pop();
+            continue;
+        };
+        *next += 1;
+        memories[memory].1.left -= size;
+        chosen[array] = memories[memory].0;
+        match order.get(depth) {
+            Some(array) => stack.push((options(&memories, *array), 0)),
+            None => found.push(chosen.clone()),
+        }
+        if found.len() >= MOST_DIVISIONS {
+            break;
+        }
+    }
+    (found, false)
 }
 
 /// What keeps an instruction off an element, in the order of the questions asked.
@@ -131,6 +235,27 @@ fn obstacle(kernel: &Kernel, fabric: &Fabric<'_>, vertex: &Vertex, id: u32, elem
     None
 }
 
+/// Whether an element whose part begins at a bit has a link for each operand and each result, with slots where they lie.
+fn has_ways(kernel: &Kernel, fabric: &Fabric<'_>, vertex: &Vertex, id: u32, bit: u32) -> bool {
+    let fits = |link: u32, from: u32, width: u32| {
+        let way = fabric.links[link as usize];
+        let (first, parts) = (from / way.granularity, fabric.slots_for(link, width));
+        first.is_multiple_of(parts) && first + parts <= way.slots
+    };
+    let entry = |wire: &usize| {
+        let wire = &kernel.wires[*wire];
+        let together = vertex.temporal && kernel.vertices[wire.source].temporal;
+        let fine = |link: &u32| wire.offset.is_multiple_of(fabric.links[*link as usize].granularity);
+        together || fabric.inputs[id as usize].iter().any(|link| fine(link) && fits(*link, bit + wire.offset, wire.width))
+    };
+    let exit = |wire: &usize| {
+        let wire = &kernel.wires[*wire];
+        let together = vertex.temporal && kernel.vertices[wire.sink].temporal;
+        together || fabric.outputs[id as usize].iter().any(|link| fits(*link, bit + wire.low, wire.width))
+    };
+    vertex.inputs.iter().all(entry) && vertex.outputs.iter().all(exit)
+}
+
 fn unit_candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>, vertex: &Vertex) -> Result<Vec<(u32, u32)>, String> {
     let mut found = Vec::new();
     let mut last: Option<(usize, String)> = None;
@@ -140,7 +265,13 @@ fn unit_candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>, vertex: 
             None => {
                 let slots = if vertex.temporal { 1 } else { element.slots() };
                 let taken = vertex.width.div_ceil(element.granularity.max(1)).max(1);
-                found.extend((0..slots).step_by(taken as usize).filter(|slot| slot + taken <= element.slots()).map(|slot| (id, slot)));
+                let before = found.len();
+                let fits = |slot: &u32| slot + taken <= element.slots() && has_ways(kernel, fabric, vertex, id, slot * element.granularity);
+                found.extend((0..slots).step_by(taken as usize).filter(fits).map(|slot| (id, slot)));
+                if found.len() == before && last.as_ref().is_none_or(|(best, _)| *best < usize::MAX) {
+                    let reason = "links that take all its operands and results apart as it does; no element has them";
+                    last = Some((usize::MAX, reason.to_owned()));
+                }
             }
             // The obstacle of the element that comes nearest is the one to tell.
             Some(reason) => {
@@ -159,13 +290,10 @@ fn unit_candidates(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>, vertex: 
     Ok(found)
 }
 
-/// Links for data that a port needs: one for each lane, or less where lanes share a link.
-fn links_needed(vertex: &Vertex, granularity: u32, width: u32) -> u32 {
-    if vertex.temporal {
-        return 1;
-    }
-    let on_one = (width / vertex.width.max(granularity).max(1)).max(1);
-    vertex.lanes.div_ceil(on_one)
+/// Lanes that the data links of a port have room for; of a port that keeps order those in front.
+fn lanes_of(fabric: &Fabric<'_>, port: u32, links: &[u32], vertex: &Vertex) -> u32 {
+    let on = |link: &u32| fabric.links[*link as usize].slots / fabric.slots_for(*link, vertex.width);
+    if fabric.is_ordered(port) { links.iter().take_while(|link| on(link) > 0).count() as u32 } else { links.iter().map(on).sum() }
 }
 
 fn port_candidates(
@@ -181,7 +309,8 @@ fn port_candidates(
     let what = if outgoing { "input port" } else { "output port" };
     let array = vertex.array.and_then(|array| kernel.arrays.iter().position(|known| known.node == array));
     let mut found = Vec::new();
-    let (mut widest, mut needed, mut stateless, mut apart) = (0, vertex.lanes, 0, 0);
+    let needed = if vertex.temporal { 1 } else { vertex.lanes };
+    let (mut widest, mut stateless, mut apart) = (0, 0, 0);
     for &id in ports {
         let element = &fabric.adg.elements[ElementId::new(id as usize)];
         if vertex.stated && !element.port().is_some_and(|port| port.stated) {
@@ -201,11 +330,9 @@ fn port_candidates(
             }
         }
         let links = fabric.data_links(id, outgoing);
-        let granularity = links.iter().map(|link| fabric.links[*link as usize].granularity).max().unwrap_or(64);
-        let width = links.iter().map(|link| fabric.links[*link as usize].slots * granularity).min().unwrap_or(64);
-        needed = links_needed(vertex, granularity, width);
-        widest = widest.max(links.len());
-        if needed as usize <= links.len() {
+        let lanes = lanes_of(fabric, id, links, vertex);
+        widest = widest.max(lanes);
+        if needed <= lanes {
             found.push((id, 0));
         }
     }
@@ -224,7 +351,7 @@ fn port_candidates(
             ""
         };
         format!(
-            "the {what} {name} has {} lanes of {} bits and needs {needed} links; the widest {what} has {widest} for data{reserved}",
+            "the {what} {name} has {} lanes of {} bits; the widest {what} has links for {widest} such lanes{reserved}",
             vertex.lanes, vertex.width
         )
     })
@@ -243,6 +370,41 @@ fn narrow_slices(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<
             } else {
                 format!("{to} takes bits {low} to {high} of {from}; the fabric routes {finest} bits at once")
             });
+        }
+    }
+    Ok(())
+}
+
+/// The instructions of a temporal group share an element: it must have room for them, and links for what they exchange with others.
+fn temporal_groups(kernel: &Kernel, fabric: &Fabric<'_>, of: &[Vec<(u32, u32)>]) -> Result<(), String> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (number, vertex) in kernel.vertices.iter().enumerate() {
+        if vertex.temporal && vertex.place == Place::Unit {
+            groups.entry(vertex.group).or_default().push(number);
+        }
+    }
+    for (group, members) in groups {
+        let nets = |wires: fn(&Vertex) -> &Vec<usize>, other: fn(&Kernel, usize) -> usize| {
+            let outside = members.iter().flat_map(|member| wires(&kernel.vertices[*member]));
+            let outside = outside.filter(|wire| !members.contains(&other(kernel, **wire)));
+            outside.map(|wire| kernel.wires[*wire].net).collect::<BTreeSet<usize>>().len()
+        };
+        let entering = nets(|vertex| &vertex.inputs, |kernel, wire| kernel.wires[wire].source);
+        let leaving = nets(|vertex| &vertex.outputs, |kernel, wire| kernel.wires[wire].sink);
+        let room = |links: &[u32]| links.iter().map(|link| fabric.links[*link as usize].slots as usize).sum::<usize>();
+        let suits = |(element, _): &(u32, u32)| {
+            let unit = fabric.adg.elements[ElementId::new(*element as usize)].processing();
+            unit.is_some_and(|unit| unit.instruction_slots as usize >= members.len())
+                && members.iter().all(|member| of[*member].iter().any(|(other, _)| other == element))
+                && room(&fabric.inputs[*element as usize]) >= entering
+                && room(&fabric.outputs[*element as usize]) >= leaving
+        };
+        if !of[members[0]].iter().any(suits) {
+            return Err(format!(
+                "the {} instructions of temporal sub-graph {group} share one element, which takes {entering} values in and {leaving} out; \
+                 no element knows them all and has the links",
+                members.len()
+            ));
         }
     }
     Ok(())

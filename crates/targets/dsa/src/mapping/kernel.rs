@@ -71,6 +71,7 @@ pub(super) struct Net {
     pub(super) source: usize,
     /// Value of the source; of a temporal port the first.
     pub(super) value: u32,
+    /// Bits from the lowest of the value to the highest that a wire carries.
     pub(super) width: u32,
     /// Whether it is the state of a stream, from the first link of its port.
     pub(super) state: bool,
@@ -98,8 +99,8 @@ pub(super) struct Kernel {
 /// What keeps wires apart on a link.
 #[derive(PartialEq, Eq, Hash)]
 enum NetKey {
-    /// A range of bits of a value.
-    Value(NodeId, u32, u32, u32),
+    /// A value, or parts of it.
+    Value(NodeId, u32),
     /// Everything from or to a port that its group uses in turn.
     Port(NodeId, bool),
 }
@@ -190,17 +191,20 @@ impl Kernel {
             };
             let state =
                 from.place == Place::Input && from.stated && body.value == 0 || operand.is_some_and(|operand| operand.role == Role::State);
-            let key = if from.temporal && from.place == Place::Input {
+            let key = if state {
+                NetKey::Value(body.source, body.value)
+            } else if from.temporal && from.place == Place::Input {
                 NetKey::Port(from.node, false)
             } else if to.temporal && to.place == Place::Output && from.temporal {
                 NetKey::Port(to.node, true)
             } else {
-                NetKey::Value(body.source, body.value, body.low, body.high)
+                NetKey::Value(body.source, body.value)
             };
             let net = *net_of.entry(key).or_insert_with(|| {
-                self.nets.push(Net { source, value: body.value, width: body.width(), state, wires: Vec::new() });
+                self.nets.push(Net { source, value: body.value, width: 0, state, wires: Vec::new() });
                 self.nets.len() - 1
             });
+            self.nets[net].width = self.nets[net].width.max(body.high + 1);
             let timed = !from.temporal && !to.temporal;
             let wire = self.wires.len();
             self.nets[net].wires.push(wire);

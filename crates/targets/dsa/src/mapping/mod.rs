@@ -9,6 +9,7 @@
 //! `docs/dsa-mapping.md` explains the rules and the algorithm.
 
 pub mod bits;
+mod exact;
 mod fabric;
 mod feasible;
 mod file;

@@ -116,9 +116,9 @@ impl<'k> Placer<'k> {
                     let wire_ = &kernel.wires[*wire];
                     let state = wire_.operand >= body.lanes;
                     let lane = (!state).then_some(if body.temporal { 0 } else { wire_.operand });
-                    // Lanes of one value can share a link, unless they must lie in order.
+                    // Lanes that come in turn share a link; others have one each, whatever their values.
                     let key = if state { usize::MAX } else { wire_.net };
-                    let known = of_net.iter().find(|(net, _)| *net == key).map(|(_, pin)| *pin);
+                    let known = of_net.iter().find(|(net, _)| *net == key && body.temporal).map(|(_, pin)| *pin);
                     let pin = known.unwrap_or_else(|| {
                         pins_of[vertex].push(pins.len());
                         pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width.max(1), class: 0 });
@@ -219,10 +219,6 @@ impl<'k> Placer<'k> {
             return (links.first().copied().unwrap_or(0), 0);
         }
         self.spots[body.class][port as usize].get(placement.position[pin] as usize).copied().unwrap_or_default()
-    }
-
-    fn is_ordered(&self, port: u32) -> bool {
-        self.fabric.adg.elements[crate::adg::ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered)
     }
 
     pub(super) fn sink_pin(&self, wire: usize) -> Option<usize> {
@@ -333,19 +329,41 @@ impl<'k> Placer<'k> {
         }
     }
 
+    /// Slots that a pin takes at a position: those of all links in one row.
+    fn taken(&self, pin: usize, (link, slot): (u32, u32)) -> std::ops::Range<u32> {
+        let first = self.fabric.links[link as usize].first + slot;
+        first..first + self.fabric.slots_for(link, self.pins[pin].width)
+    }
+
     /// Gives the pins of a port positions of their own.
     fn spread(&self, placement: &mut Placement, vertex: usize, rng: &mut Rng) {
         let port = self.at(placement, vertex).0;
-        let Some(first) = self.pins_of[vertex].iter().find(|pin| self.pins[**pin].lane.is_some()) else { return };
-        let count = self.positions(&self.pins[*first], port);
-        let mut free: Vec<u32> = (0..count).collect();
-        if !self.is_ordered(port) {
-            rng.shuffle(&mut free);
+        let outgoing = self.kernel.vertices[vertex].place == Place::Input;
+        let links = self.fabric.data_links(port, outgoing);
+        let mut pins: Vec<usize> = self.pins_of[vertex].iter().copied().filter(|pin| self.pins[*pin].lane.is_some()).collect();
+        if self.fabric.is_ordered(port) {
+            for pin in pins {
+                let body = &self.pins[pin];
+                let wire = body.wires.first().map(|wire| &self.kernel.wires[*wire]);
+                let within = wire.map_or(0, |wire| if outgoing { wire.low } else { wire.offset });
+                let own = links.get(body.lane.unwrap_or(0) as usize);
+                let fits = |(link, slot): &(u32, u32)| Some(link) == own && *slot == within / self.fabric.links[*link as usize].granularity;
+                let position = self.spots[body.class][port as usize].iter().position(fits);
+                placement.position[pin] = position.unwrap_or(0) as u32;
+            }
+            return;
         }
-        let ordered = self.is_ordered(port);
-        for (index, pin) in self.pins_of[vertex].iter().filter(|pin| self.pins[**pin].lane.is_some()).enumerate() {
-            let wanted = if ordered { self.pins[*pin].lane.unwrap_or(0) as usize } else { index };
-            placement.position[*pin] = free.get(wanted).copied().unwrap_or(0);
+        // Wide ones first: narrow ones fit between them.
+        rng.shuffle(&mut pins);
+        pins.sort_by_key(|pin| std::cmp::Reverse(self.pins[*pin].width));
+        let mut taken = std::collections::HashSet::new();
+        for pin in pins {
+            let spots = &self.spots[self.pins[pin].class][port as usize];
+            let offset = rng.usize(..spots.len().max(1));
+            let free = |position: &usize| !self.taken(pin, spots[*position]).any(|slot| taken.contains(&slot));
+            let position = (0..spots.len()).map(|index| (index + offset) % spots.len()).find(free).unwrap_or(0);
+            placement.position[pin] = position as u32;
+            taken.extend(spots.get(position).map(|spot| self.taken(pin, *spot)).into_iter().flatten());
         }
     }
 
@@ -414,8 +432,8 @@ impl<'k> Placer<'k> {
         (latency, excess, total)
     }
 
-    fn cost(&self, placement: &Placement, weights: &Weights, scratch: &mut Scratch) -> f64 {
-        let (latency, excess, total) = self.estimate(placement, scratch);
+    /// By how many vertices the slots of elements and the ports are overbooked.
+    fn overlap(&self, placement: &Placement, scratch: &mut Scratch) -> i32 {
         scratch.count.clear();
         scratch.count.resize(self.slot_room.len(), 0);
         let mut overlap = 0;
@@ -431,6 +449,17 @@ impl<'k> Placer<'k> {
                 }
             }
         }
+        overlap
+    }
+
+    /// Whether every vertex has a place of its own.
+    pub(super) fn is_apart(&self, placement: &Placement) -> bool {
+        self.overlap(placement, &mut Scratch::default()) == 0
+    }
+
+    fn cost(&self, placement: &Placement, weights: &Weights, scratch: &mut Scratch) -> f64 {
+        let (latency, excess, total) = self.estimate(placement, scratch);
+        let overlap = self.overlap(placement, scratch);
         f64::from(latency) * weights.latency
             + f64::from(excess) * weights.excess
             + f64::from(total) * weights.length
@@ -493,16 +522,24 @@ impl<'k> Placer<'k> {
                 let body = &self.pins[pin];
                 let port = self.at(placement, body.vertex).0;
                 let count = self.positions(body, port);
-                if body.lane.is_none() || count < 2 || self.is_ordered(port) {
+                if body.lane.is_none() || count < 2 || self.fabric.is_ordered(port) {
                     continue;
                 }
                 let position = rng.u32(..count);
                 let old = placement.position[pin];
-                let lanes = &self.pins_of[body.vertex];
-                if let Some(other) = lanes.iter().find(|other| self.pins[**other].lane.is_some() && placement.position[**other] == position)
-                {
-                    undo.push((false, *other, position));
-                    placement.position[*other] = old;
+                let wanted = self.taken(pin, self.spots[body.class][port as usize][position as usize]);
+                let mut there = self.pins_of[body.vertex].iter().copied().filter(|other| {
+                    let held = self.taken(*other, self.position(placement, *other));
+                    *other != pin && self.pins[*other].lane.is_some() && held.start < wanted.end && wanted.start < held.end
+                });
+                // Pins of one width change places; nothing else is pushed aside.
+                match (there.next(), there.next()) {
+                    (None, _) => {}
+                    (Some(other), None) if self.pins[other].class == body.class => {
+                        undo.push((false, other, placement.position[other]));
+                        placement.position[other] = old;
+                    }
+                    _ => continue,
                 }
                 undo.push((false, pin, old));
                 placement.position[pin] = position;
@@ -545,7 +582,7 @@ impl<'k> Placer<'k> {
             let fits = self.pins_of[member]
                 .iter()
                 .all(|pin| self.pins[*pin].lane.is_none() || placement.position[*pin] < self.positions(&self.pins[*pin], port));
-            if !self.pins_of[member].is_empty() && (!fits || self.is_ordered(port)) {
+            if !self.pins_of[member].is_empty() && (!fits || self.fabric.is_ordered(port)) {
                 self.spread(placement, member, rng);
             }
         }

@@ -18,6 +18,11 @@ struct Branch {
     depth: u32,
     /// The branch before it.
     before: u32,
+    /// The lowest bit of the value that it carries, and how many.
+    low: u32,
+    width: u32,
+    /// The coarsest link so far: parts of the value that begin at its multiples can be taken off.
+    coarsest: u32,
 }
 
 /// The ways of a net: a tree.
@@ -75,7 +80,7 @@ impl<'p> Router<'p> {
             let stated = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
             let links =
                 if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
-            let ordered = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered);
+            let ordered = fabric.is_ordered(port);
             let is_input = !fabric.outputs[port as usize].is_empty();
             for (index, link) in links.iter().enumerate() {
                 let body = fabric.links[*link as usize];
@@ -134,7 +139,7 @@ impl<'p> Router<'p> {
         let mut unreached = vec![0; kernel.nets.len()];
         for _ in 0..rounds.max(1) {
             for &net in &order {
-                let crowded = self.trees[net].branches.iter().any(|branch| self.is_crowded(branch, net));
+                let crowded = self.trees[net].branches.iter().any(|branch| self.is_crowded(branch));
                 let missing = self.trees[net].ends.len() < kernel.nets[net].wires.len();
                 if crowded || missing || unreached[net] > 0 || self.strays(net, windows) {
                     self.remove(net);
@@ -156,7 +161,9 @@ impl<'p> Router<'p> {
             for (wire, end) in kernel.nets[net].wires.iter().zip(&tree.ends) {
                 let mut at = *end;
                 while let Some(branch) = tree.branches.get(at as usize) {
-                    ways[*wire].push((branch.link, branch.slot));
+                    // A part of what the branch carries lies behind its beginning.
+                    let behind = kernel.wires[*wire].low.saturating_sub(branch.low) / self.fabric().links[branch.link as usize].granularity;
+                    ways[*wire].push((branch.link, branch.slot + behind));
                     at = branch.before;
                 }
                 ways[*wire].reverse();
@@ -165,13 +172,14 @@ impl<'p> Router<'p> {
         Routing { ways, collisions: self.collisions(), unreached: unreached.iter().sum() }
     }
 
-    fn parts(&self, link: u32, net: usize) -> u32 {
-        self.fabric().slots_for(link, self.kernel().nets[net].width)
+    /// Slots of all links that a branch takes.
+    fn taken(&self, branch: &Branch) -> std::ops::Range<u32> {
+        let first = self.fabric().links[branch.link as usize].first + branch.slot;
+        first..first + self.fabric().slots_for(branch.link, branch.width)
     }
 
-    fn is_crowded(&self, branch: &Branch, net: usize) -> bool {
-        let first = self.fabric().links[branch.link as usize].first + branch.slot;
-        (first..first + self.parts(branch.link, net)).any(|slot| self.used.get(slot as usize).is_some_and(|used| *used > 1))
+    fn is_crowded(&self, branch: &Branch) -> bool {
+        self.taken(branch).any(|slot| self.used.get(slot as usize).is_some_and(|used| *used > 1))
     }
 
     /// Whether a wire of the net has not the length that it should.
@@ -196,9 +204,8 @@ impl<'p> Router<'p> {
         found
     }
 
-    fn mark(&mut self, branch: Branch, net: usize, add: bool) {
-        let first = self.fabric().links[branch.link as usize].first + branch.slot;
-        for slot in first..first + self.parts(branch.link, net) {
+    fn mark(&mut self, branch: Branch, add: bool) {
+        for slot in self.taken(&branch) {
             if let Some(used) = self.used.get_mut(slot as usize) {
                 *used = if add { *used + 1 } else { used.saturating_sub(1) };
             }
@@ -208,7 +215,7 @@ impl<'p> Router<'p> {
     fn remove(&mut self, net: usize) {
         let tree = std::mem::take(&mut self.trees[net]);
         for branch in tree.branches {
-            self.mark(branch, net, false);
+            self.mark(branch, false);
         }
     }
 
@@ -217,8 +224,8 @@ impl<'p> Router<'p> {
         let kernel = self.kernel();
         let wires = &kernel.nets[net].wires;
         let mut order: Vec<usize> = (0..wires.len()).collect();
-        // Short ways first: longer ones branch off them.
-        order.sort_by_key(|index| windows[wires[*index]].1);
+        // Whole values first, then short ways: parts and longer ways branch off them.
+        order.sort_by_key(|index| (std::cmp::Reverse(kernel.wires[wires[*index]].width), windows[wires[*index]].1));
         let mut ends = vec![NONE; wires.len()];
         let mut missed = 0;
         for index in order {
@@ -272,13 +279,22 @@ impl<'p> Router<'p> {
         self.frontier.begin();
         let source = self.placer.at(self.placement, body.source);
         let is_unit = kernel.vertices[body.source].place == Place::Unit;
-        let single = is_unit && !self.trees[net].branches.is_empty();
-        if !single {
-            self.frontier.offer(source.0, 0, 0.0, (NONE, NONE, NONE));
-        }
+        self.frontier.offer(source.0, 0, 0.0, (NONE, NONE, NONE));
+        // The link on which the value leaves, where that is settled: state on the first of its port, a result on one only.
+        let leaves_on = if kernel.nets[net].state && !is_unit {
+            fabric.outputs[source.0 as usize].first().copied()
+        } else {
+            self.trees[net].branches.first().filter(|_| is_unit).map(|branch| branch.link)
+        };
         for (index, branch) in self.trees[net].branches.iter().enumerate() {
             let at = fabric.links[branch.link as usize].sink;
-            if (branch.depth as usize) < horizon && (fabric.is_switch[at as usize] || at == target) {
+            let inside = branch.low <= body.low && body.low + body.width <= branch.low + branch.width;
+            if !inside || !(body.low - branch.low).is_multiple_of(branch.coarsest) {
+                continue;
+            }
+            let behind = (body.low - branch.low) / fabric.links[branch.link as usize].granularity;
+            let arrived = last.is_none() && at == target && self.enters(wire, branch.link, branch.slot + behind);
+            if (branch.depth as usize) < horizon && (fabric.is_switch[at as usize] || arrived) {
                 self.frontier.offer(at, branch.depth as usize, 0.0, (NONE, index as u32, NONE));
             }
         }
@@ -292,13 +308,15 @@ impl<'p> Router<'p> {
                 if best.is_some_and(|(known, ..)| cost >= known) {
                     continue;
                 }
-                if element == target && (depth > 0 || source.0 == target && last.is_some()) && depth + extra > 0 {
+                let is_source = depth == 0 && element == source.0;
+                let is_end = if last.is_some() { fabric.is_switch[element as usize] || is_source } else { depth > 0 };
+                if element == target && is_end {
                     let length = depth + extra;
                     let off = if length < least { (least - length) as f32 * 6.0 } else { length.saturating_sub(most) as f32 * 12.0 };
                     if best.is_none_or(|(known, ..)| cost + off < known) {
                         best = Some((cost + off, element, depth));
                     }
-                    if !(fabric.is_switch[element as usize] || depth == 0 && element == source.0) {
+                    if !(fabric.is_switch[element as usize] || is_source) {
                         continue;
                     }
                 }
@@ -311,16 +329,19 @@ impl<'p> Router<'p> {
                     if depth + 1 + rest + extra > horizon {
                         continue;
                     }
-                    let parts = self.parts(link, net);
+                    if is_source && leaves_on.is_some_and(|settled| settled != link) {
+                        continue;
+                    }
+                    let parts = fabric.slots_for(link, body.width);
                     let granularity = fabric.links[link as usize].granularity;
                     let slots = fabric.links[link as usize].slots;
                     let mut cheapest: Option<(f32, u32)> = None;
                     for slot in (0..slots).step_by(parts as usize) {
                         // Elements and ports fix the part of the first and last link; switches do not.
-                        if depth == 0 && is_unit && element == source.0 && slot * granularity != self.first_bit(wire, granularity) {
+                        if is_source && is_unit && slot * granularity != self.first_bit(wire, granularity) {
                             continue;
                         }
-                        if next == sink.0 && last.is_none() && slot * granularity != self.last_bit(wire, granularity) {
+                        if next == sink.0 && last.is_none() && !self.enters(wire, link, slot) {
                             continue;
                         }
                         if let Some(price) = self.price(link, slot, parts, net)
@@ -330,14 +351,14 @@ impl<'p> Router<'p> {
                         }
                     }
                     let Some((price, slot)) = cheapest else { continue };
-                    if self.frontier.is_new(next, depth + 1, cost + price) && !self.is_on_way(net, link, state) {
+                    if self.frontier.is_new(next, depth + 1, cost + price) && !self.is_on_way(net, link, slot..slot + parts, state) {
                         self.frontier.offer(next, depth + 1, cost + price, (link, slot, state as u32));
                     }
                 }
             }
         }
         let (_, element, depth) = best?;
-        Some(self.plant(net, Frontier::state(element, depth), depth, last))
+        Some(self.plant(net, wire, Frontier::state(element, depth), depth, last))
     }
 
     /// Bit of the first link at which the value of a wire leaves its element.
@@ -349,34 +370,41 @@ impl<'p> Router<'p> {
         bit - bit % granularity
     }
 
-    /// Bit of the last link at which a wire enters its element.
-    fn last_bit(&self, wire: usize, granularity: u32) -> u32 {
+    /// Whether a wire may enter its element on a slot of a link: where its part of the operand lies.
+    fn enters(&self, wire: usize, link: u32, slot: u32) -> bool {
         let body = &self.kernel().wires[wire];
-        let (element, slot) = self.placer.at(self.placement, body.sink);
+        let granularity = self.fabric().links[link as usize].granularity;
+        let (element, own_slot) = self.placer.at(self.placement, body.sink);
         let own = self.fabric().adg.elements[ElementId::new(element as usize)].granularity;
-        let bit = slot * own + body.offset;
-        bit - bit % granularity
+        let bit = own_slot * own + body.offset;
+        body.offset.is_multiple_of(granularity) && slot * granularity == bit - bit % granularity
     }
 
-    /// Whether a link is on the way to a state already, or in the tree of the net.
-    fn is_on_way(&self, net: usize, link: u32, mut state: usize) -> bool {
-        if self.trees[net].branches.iter().any(|branch| branch.link == link) {
+    /// Whether slots of a link are on the way to a state already, or in the tree of the net.
+    fn is_on_way(&self, net: usize, link: u32, slots: std::ops::Range<u32>, mut state: usize) -> bool {
+        let first = self.fabric().links[link as usize].first;
+        let (start, end) = (first + slots.start, first + slots.end);
+        let meets = |branch: &Branch| {
+            let taken = self.taken(branch);
+            branch.link == link && taken.start < end && start < taken.end
+        };
+        if self.trees[net].branches.iter().any(meets) {
             return true;
         }
         loop {
-            let (via, _, before) = self.frontier.step[state];
+            let (via, taken, before) = self.frontier.step[state];
             if via == NONE {
                 return false;
             }
-            if via == link {
+            if via == link && slots.contains(&taken) {
                 return true;
             }
             state = before as usize;
         }
     }
 
-    /// Adds the way to a state to the tree, and the last step behind it; the number of its last branch.
-    fn plant(&mut self, net: usize, mut state: usize, depth: usize, last: Option<(u32, u32)>) -> u32 {
+    /// Adds the way of a wire to a state to the tree, and the last step behind it; the number of its last branch.
+    fn plant(&mut self, net: usize, wire: usize, mut state: usize, depth: usize, last: Option<(u32, u32)>) -> u32 {
         let mut steps = Vec::new();
         // A way begins at the source, or at a branch of the tree, whose number stands where the slot would.
         let mut before;
@@ -389,18 +417,21 @@ impl<'p> Router<'p> {
             steps.push((link, slot));
             state = previous as usize;
         }
+        let (low, width) = (self.kernel().wires[wire].low, self.kernel().wires[wire].width);
         let mut at = depth - steps.len();
         for (link, slot) in steps.into_iter().rev().chain(last) {
             at += 1;
             // The last step to a port may be there already.
-            if let Some(known) =
-                self.trees[net].branches.iter().position(|branch| branch.link == link && branch.slot == slot && branch.before == before)
-            {
+            let same =
+                |branch: &Branch| (branch.link, branch.slot, branch.before, branch.low, branch.width) == (link, slot, before, low, width);
+            if let Some(known) = self.trees[net].branches.iter().position(same) {
                 before = known as u32;
                 continue;
             }
-            let branch = Branch { link, slot, depth: at as u32, before };
-            self.mark(branch, net, true);
+            let so_far = self.trees[net].branches.get(before as usize).map_or(1, |branch| branch.coarsest);
+            let coarsest = so_far.max(self.fabric().links[link as usize].granularity);
+            let branch = Branch { link, slot, depth: at as u32, before, low, width, coarsest };
+            self.mark(branch, true);
             before = self.trees[net].branches.len() as u32;
             self.trees[net].branches.push(branch);
         }

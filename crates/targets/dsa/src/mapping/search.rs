@@ -3,6 +3,7 @@
 //! Trials come in rounds. A round's trials depend on the seed, their number and what earlier rounds found, never on each other, so the
 //! result is the same for any number of threads. Only where the time limit ends the search does the machine's speed matter.
 
+use super::exact::{self, Answer};
 use super::fabric::Fabric;
 use super::feasible::{self, Candidates};
 use super::kernel::{Kernel, Place, label};
@@ -13,6 +14,7 @@ use super::{Claim, Hop, Location, Mapping, Route};
 use crate::adg::{Adg, ElementId, LinkId};
 use crate::graph::Graph;
 use fastrand::Rng;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// What counts after legality and the absence of mismatch.
@@ -148,12 +150,41 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
         Ok(fabric) => fabric,
         Err(reason) => return Outcome::refused(reason, false),
     };
-    let candidates = match feasible::candidates(graph, &kernel, &fabric) {
-        Ok(candidates) => candidates,
-        Err(reason) => return Outcome::refused(reason, true),
+    let (candidates, complete) = match feasible::candidates(graph, &kernel, &fabric) {
+        Ok(found) => found,
+        Err(refusal) => return Outcome::refused(refusal.reason, refusal.proved),
     };
-    let bound = feasible::latency_bound(&kernel, &fabric, &candidates);
-    let placer = Placer::new(&kernel, &fabric, &candidates);
+    // Where arrays can be divided among memories in several ways, the first way that leads to a mapping without mismatch has to do.
+    let mut best: Option<Outcome> = None;
+    let mut impossible = complete;
+    for candidates in &candidates {
+        let outcome = search(graph, &kernel, &fabric, candidates, options, started, progress);
+        let done = outcome.mapping.is_some() && outcome.mismatch == 0 || started.elapsed() >= options.time_limit;
+        impossible &= outcome.proved;
+        if best.as_ref().is_none_or(|best| best.mapping.is_none() && outcome.mapping.is_some() || outcome.mismatch < best.mismatch) {
+            best = Some(outcome);
+        }
+        if done {
+            break;
+        }
+    }
+    let mut best = best.unwrap_or_else(|| Outcome::refused("nothing was searched".to_owned(), false));
+    best.proved = impossible && best.mapping.is_none();
+    best
+}
+
+/// Searches for a mapping with the arrays where they are.
+fn search(
+    graph: &Graph,
+    kernel: &Kernel,
+    fabric: &Fabric<'_>,
+    candidates: &Candidates,
+    options: &Options,
+    started: Instant,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome {
+    let bound = feasible::latency_bound(kernel, fabric, candidates);
+    let placer = Placer::new(kernel, fabric, candidates);
     let mut best: Option<Trial> = None;
     let (mut trials, mut stale, mut hopeless) = (0, 0u64, 0);
     let work = ROUND * u64::from(moves(&placer)) * (kernel.wires.len() + kernel.vertices.len() + placer.pins.len()) as u64;
@@ -212,8 +243,19 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
             break;
         }
     }
-    let Some(best) = best else { return Outcome::refused("the time limit left no time for a trial".to_owned(), false) };
-    finish(graph, adg, &placer, &candidates, &best, bound, trials, expired)
+    let Some(mut best) = best else { return Outcome::refused("the time limit left no time for a trial".to_owned(), false) };
+    if best.faults > 0 {
+        let deadline = started.checked_add(options.time_limit).unwrap_or_else(|| started + Duration::from_hours(24));
+        match exact::search(&placer, deadline) {
+            Answer::Found(placement, ways) => best = trial_of(&placer, placement, ways),
+            Answer::Impossible(placements) => {
+                let reason = format!("no mapping exists: each of {placements} placements was tried, and none can be routed");
+                return Outcome { trials, ..Outcome::refused(reason, true) };
+            }
+            Answer::Open => {}
+        }
+    }
+    finish(graph, &placer, candidates, &best, bound, trials, expired)
 }
 
 /// Moves of a trial that begins anew.
@@ -242,7 +284,7 @@ fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Tr
     used.dedup();
     let obstacle = routing.collisions.first().map(|(link, _, values)| (*link, *values));
     Trial {
-        faults: routing.collisions.len() + routing.unreached,
+        faults: routing.collisions.len() + routing.unreached + usize::from(!placer.is_apart(&placement)),
         mismatch: timing.mismatch,
         slack: timing.slack,
         latency: timing.latency,
@@ -252,6 +294,16 @@ fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Tr
         placement,
         obstacle,
     }
+}
+
+/// A routed placement as a trial.
+fn trial_of(placer: &Placer<'_>, placement: Placement, ways: Vec<Vec<(u32, u32)>>) -> Trial {
+    let vertices = 0..placer.kernel.vertices.len();
+    let depths: Vec<i32> = vertices.map(|vertex| placer.fabric.delay_depth(placer.at(&placement, vertex).0)).collect();
+    let lengths: Vec<i32> = ways.iter().map(|way| way.len() as i32).collect();
+    let Timing { delay, latency, mismatch, slack, .. } = timing::solve(placer.kernel, &lengths, &depths);
+    let used: BTreeSet<u32> = ways.iter().flatten().map(|(link, _)| *link).collect();
+    Trial { placement, ways, delay, faults: 0, mismatch, slack, latency, links: used.len(), obstacle: None }
 }
 
 /// Routes, and asks for longer ways where operands come too early.
@@ -291,16 +343,8 @@ fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32
 }
 
 #[allow(clippy::too_many_arguments, reason = "the end of one function, cut off for reading")]
-fn finish(
-    graph: &Graph,
-    adg: &Adg,
-    placer: &Placer<'_>,
-    candidates: &Candidates,
-    best: &Trial,
-    bound: i32,
-    trials: u32,
-    expired: bool,
-) -> Outcome {
+fn finish(graph: &Graph, placer: &Placer<'_>, candidates: &Candidates, best: &Trial, bound: i32, trials: u32, expired: bool) -> Outcome {
+    let adg = placer.fabric.adg;
     let ended = if expired { "before the time limit" } else { "in the trials that were made" };
     if best.faults > 0 {
         let nearest = match best.obstacle {
@@ -312,7 +356,7 @@ fn finish(
                     values
                 )
             }
-            None => format!("in the closest, {} edges have no way", best.faults),
+            None => format!("in the closest, {} edges have no way, or two instructions one place", best.faults),
         };
         let mut outcome = Outcome::refused(format!("no legal mapping was found {ended} ({trials}); {nearest}"), false);
         outcome.trials = trials;
@@ -372,5 +416,37 @@ fn finish(
         trials,
         reason,
         proved: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Document;
+    use crate::judge::judge;
+    use chipless_model::Limits;
+
+    /// What the exhaustive search finds is legal, with the figures that it has.
+    #[test]
+    #[allow(clippy::unwrap_used, reason = "a test")]
+    fn the_exhaustive_search_finds_legal_mappings() {
+        let read = |name: &str| std::fs::read(format!("{}/../../../fixtures/dsa/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        for (kernel, fabric) in [("add", "mesh2x2"), ("add", "narrow4x4"), ("divide", "two-outputs3x3"), ("axpy", "ordered4x4")] {
+            let (text, json) = (read(&format!("kernels/{kernel}.dfg")), read(&format!("adg/{fabric}.json")));
+            let limits = Limits::default();
+            let graph = Document::read(&text, &limits).graph;
+            let (adg, _) = Adg::read(&json, &limits).unwrap();
+            let kernel = Kernel::new(&graph).unwrap();
+            let fabric = Fabric::new(&adg).unwrap();
+            let Ok((candidates, _)) = feasible::candidates(&graph, &kernel, &fabric) else { panic!("refused") };
+            let placer = Placer::new(&kernel, &fabric, &candidates[0]);
+            let Answer::Found(placement, ways) = exact::search(&placer, Instant::now() + Duration::from_mins(1)) else {
+                panic!("no mapping")
+            };
+            let outcome = finish(&graph, &placer, &candidates[0], &trial_of(&placer, placement, ways), 0, 0, false);
+            let verdict = judge(&graph, &adg, &outcome.mapping.unwrap());
+            assert_eq!(verdict.faults, Vec::<String>::new());
+            assert_eq!((verdict.latency, verdict.mismatch), (outcome.latency, outcome.mismatch));
+        }
     }
 }

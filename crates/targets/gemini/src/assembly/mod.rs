@@ -13,8 +13,10 @@ pub use literal::Literal;
 use crate::read::{Error, text};
 use crate::replay::{Span, Trace};
 use crate::rules::assembly as rules;
-use chipless_model::{Finding, Info, Limits, Node, Place, Value};
+use crate::schedule::Schedule;
+use chipless_model::{Finding, Info, Limits, Node, Place, TaskId, Value};
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 
 /// A unit of the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,6 +115,22 @@ impl Instruction {
     }
 }
 
+impl fmt::Display for Instruction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.op)?;
+        for (word, units) in [("after", &self.previous), ("before", &self.next)] {
+            if !units.is_empty() {
+                let names: Vec<&str> = units.iter().map(|unit| unit.name()).collect();
+                write!(f, " {word} {}", names.join(", "))?;
+            }
+        }
+        match self.time {
+            Some([start, end]) => write!(f, ", cycles {start} to {end}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// The instructions of a core.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assembly {
@@ -179,6 +197,22 @@ impl Assembly {
             span.end = span.end.max(end);
         }
         Some(Trace { end: self.end().filter(|_| self.is_trace())?, spans })
+    }
+
+    /// The instructions of each task of a schedule's program, a line each: compute instructions with their tiles, all others
+    /// with the first tile of their workload. `tiles` are the first and last tile of each workload, as
+    /// [`Lowered`](crate::Lowered) has them. Assembly is of one core, the first of the schedule.
+    pub fn by_task(&self, schedule: &Schedule, tiles: &[[TaskId; 2]]) -> HashMap<TaskId, Vec<String>> {
+        let core = schedule.cores.first();
+        let mut by_task: HashMap<TaskId, Vec<String>> = HashMap::new();
+        for instruction in &self.instructions {
+            let workload = instruction.workload.and_then(|id| u32::try_from(id).ok());
+            let Some([first, last]) = workload.and_then(|id| tiles.get(core?.position(id)?)) else { continue };
+            let tile = instruction.tile.filter(|_| !instruction.is_configuration()).and_then(|tile| u32::try_from(tile).ok());
+            let task = TaskId::from_raw(first.raw().saturating_add(tile.unwrap_or(0)).min(last.raw()));
+            by_task.entry(task).or_default().push(instruction.to_string());
+        }
+        by_task
     }
 
     /// The file at a glance.

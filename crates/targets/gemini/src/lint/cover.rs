@@ -6,7 +6,7 @@ use crate::schedule::Bounds;
 const WORK: usize = 20_000;
 
 /// A part of `whole` that no part fills; `None` if there is none, or if it would take too long to tell.
-pub(super) fn hole(whole: &Bounds, parts: &[Bounds]) -> Option<Bounds> {
+pub(crate) fn hole(whole: &Bounds, parts: &[Bounds]) -> Option<Bounds> {
     if parts.iter().any(|part| part.contains(whole)) || whole.is_empty() {
         return None;
     }

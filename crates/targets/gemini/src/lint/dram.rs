@@ -141,25 +141,23 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
             }
         }
     };
-    let mut on_chip: Option<(u32, At)> = None;
     for (_, workload) in lint.schedule.workloads() {
         for tensor in &workload.buffer {
             let dram = tensor.sources.iter().find(|source| matches!(source.peer, Peer::Dram(_)));
             match (tensor.kind, dram) {
                 (TensorKind::Ofmap, _) => {
-                    if let Some(piece) = stored(workload, tensor) {
+                    if let Some(piece) = stored(lint, workload, tensor) {
                         place(tensor.tensor_order, Access::Store(piece.transfer), tensor.at, findings);
                     }
                 }
                 (_, Some(source)) => place(tensor.tensor_order, Access::Load(source.transfer), tensor.at, findings),
-                (_, None) => match (tensor.tensor_order, on_chip) {
-                    (Some(order), None) => on_chip = Some((order, tensor.at)),
-                    (Some(order), Some((first, at))) if order != first => {
-                        let message = || format!("expected {first}, the number of all tensors that stay on the chip, found {order}");
-                        findings.report_with(&rules::QUEUE_GAP, tensor.at, message, Some((at, "another of them")));
-                    }
-                    _ => {}
-                },
+                (_, None) if tensor.tensor_order != u32::try_from(total).ok() && !lint.packed => {
+                    let found = tensor.tensor_order.map_or_else(|| "none".to_owned(), |order| order.to_string());
+                    let message =
+                        || format!("expected {total}, the number of DRAM transfers, for a tensor that stays on the chip, found {found}");
+                    findings.report(&rules::QUEUE_GAP, tensor.at, message);
+                }
+                (_, None) => {}
             }
         }
         for entry in workload.weight_buffer.iter().flatten().filter(|entry| entry.source == WeightSource::Dram) {
@@ -172,6 +170,8 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
     for pair in places.windows(2) {
         if let [a, b] = pair
             && a.0 == b.0
+            // The parts of a converted tensor share its place.
+            && !lint.packed
         {
             let name = |access| match access {
                 Access::Load(id) => format!("the load of transfer {id}"),
@@ -187,6 +187,7 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
     distinct.dedup();
     if let Some(place) = places.last()
         && last != distinct.len()
+        && !lint.packed
     {
         let message = || format!("expected the DRAM queue numbered from 0 without gaps, found {} places up to {}", distinct.len(), place.0);
         findings.report(&rules::QUEUE_GAP, place.2, message);
@@ -209,7 +210,7 @@ pub(super) fn accesses(lint: Lint<'_>) -> Vec<(u32, Access, Vec<Position>)> {
             };
             for tensor in &workload.buffer {
                 if tensor.kind == TensorKind::Ofmap {
-                    if let Some(piece) = stored(workload, tensor) {
+                    if let Some(piece) = stored(lint, workload, tensor) {
                         first(tensor.tensor_order, Access::Store(piece.transfer));
                     }
                 } else {
@@ -229,13 +230,18 @@ pub(super) fn accesses(lint: Lint<'_>) -> Vec<(u32, Access, Vec<Position>)> {
 }
 
 /// The piece that an ofmap tensor holds on its way to DRAM.
-fn stored<'w>(workload: &'w Workload, tensor: &Tensor) -> Option<&'w Ofmap> {
+fn stored<'w>(lint: Lint<'_>, workload: &'w Workload, tensor: &Tensor) -> Option<&'w Ofmap> {
     if tensor.layer != Some(workload.layer) {
         return None;
     }
     let to_dram = |piece: &&Ofmap| piece.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_)));
     let same = |piece: &Ofmap| piece.bounds == tensor.bounds || piece.bounds.moved_by(workload.bounds.lower) == tensor.bounds;
     // A piece that goes to a core as well may have a tensor of its own for that.
+    let on_chip = (lint.schedule.dram_in.len() + lint.schedule.dram_out.len()) as u64;
     let elsewhere = workload.ofmaps.iter().filter(|piece| !to_dram(piece)).any(&same);
-    if elsewhere { None } else { workload.ofmaps.iter().filter(to_dram).find(|piece| same(piece)) }
+    if elsewhere && tensor.tensor_order.is_none_or(|order| u64::from(order) >= on_chip) {
+        None
+    } else {
+        workload.ofmaps.iter().filter(to_dram).find(|piece| same(piece))
+    }
 }

@@ -4,7 +4,7 @@
 //! what the schedule itself states and implies. Workloads are looked at in parallel, each with the one before it.
 
 mod batch;
-mod cover;
+pub(crate) mod cover;
 mod dram;
 mod index;
 mod network;
@@ -20,6 +20,7 @@ use crate::names::Name;
 use crate::network::Network;
 use crate::place;
 use crate::rules::MORE_FINDINGS;
+use crate::rules::schedule::PACKED;
 use crate::schedule::{At, Core, Dialect, Schedule, Workload};
 use chipless_model::{Finding, Limits, Place, Rule};
 use index::Index;
@@ -43,7 +44,10 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     let mut all = Findings::new(limits.findings);
     structure::check(schedule, &mut all);
     let index = Index::new(schedule);
-    let lint = Lint { schedule, index: &index, spec: schedule.dialect == Dialect::Spec };
+    let lint = Lint { schedule, index: &index, spec: schedule.dialect == Dialect::Spec, packed: is_packed(schedule) };
+    if lint.packed {
+        all.report(&PACKED, At(0), || "expected channels aligned to 64 bits, found align 1 of every tensor".to_owned());
+    }
     batch::check(lint, given, &mut all);
     transfer::check(lint, &mut all);
     let runs: Vec<(usize, usize)> = (0..schedule.cores.len())
@@ -80,6 +84,7 @@ fn workload(lint: Lint<'_>, core: &Core, position: usize, findings: &mut Finding
     let Some(workload) = core.workloads.get(position) else { return };
     let before = position.checked_sub(1).and_then(|position| core.workloads.get(position));
     size::check(lint, workload, findings);
+    structure::check_workload(lint, workload, findings);
     transfer::check_workload(lint, core, workload, findings);
     snapshot::check(lint, workload, before, findings);
     weights::check(lint, workload, findings);
@@ -92,6 +97,13 @@ struct Lint<'a> {
     schedule: &'a Schedule,
     index: &'a Index,
     spec: bool,
+    /// No channel is aligned, and weights have no parameters: a schedule that was converted from an ancestor.
+    packed: bool,
+}
+
+fn is_packed(schedule: &Schedule) -> bool {
+    let mut tensors = schedule.workloads().flat_map(|(_, workload)| &workload.buffer).peekable();
+    schedule.dialect == Dialect::Spec && tensors.peek().is_some() && tensors.all(|tensor| tensor.align == Some(1))
 }
 
 impl Lint<'_> {

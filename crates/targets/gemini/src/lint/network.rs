@@ -4,8 +4,8 @@ use super::{Findings, Lint, cover};
 use crate::bytes;
 use crate::network::{Layer, Network};
 use crate::rules::memory as rules;
-use crate::rules::schedule::PADDING;
-use crate::schedule::{At, Bounds, LayerType, Workload};
+use crate::rules::schedule::{INPUTS, PADDING, SOURCE_LAYER};
+use crate::schedule::{At, Bounds, LayerType, TensorKind, Workload};
 use indexmap::IndexMap;
 
 pub(super) fn check(lint: Lint<'_>, network: &Network, findings: &mut Findings) {
@@ -21,7 +21,7 @@ pub(super) fn check(lint: Lint<'_>, network: &Network, findings: &mut Findings) 
         };
         cover(name, layer, workloads, findings);
         for workload in workloads {
-            one(lint, layer, workload, findings);
+            one(lint, network, layer, workload, findings);
         }
     }
     for (name, layer) in network.scheduled() {
@@ -53,7 +53,7 @@ fn cover(name: &str, layer: &Layer, workloads: &[&Workload], findings: &mut Find
     }
 }
 
-fn one(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findings) {
+fn one(lint: Lint<'_>, network: &Network, layer: &Layer, workload: &Workload, findings: &mut Findings) {
     let unit = workload.layer_type.unit();
     let matrix = is_matrix(layer);
     if (unit == LayerType::Pe) != matrix {
@@ -75,6 +75,8 @@ fn one(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findin
     input(layer, workload, findings);
     if lint.spec {
         padding(layer, workload, findings);
+        tiles(layer, workload, findings);
+        ports(lint, network, workload, findings);
         types(layer, workload, findings);
     }
 }
@@ -112,11 +114,61 @@ fn padding(layer: &Layer, workload: &Workload, findings: &mut Findings) {
     }
 }
 
+/// Tiles read what their output needs, and are padded as their place in the layer says.
+fn tiles(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+    let Some([rows, columns]) = layer.kernel_size.or(layer.pool_size) else { return };
+    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else { return };
+    if layer.other.contains_key("dilation") {
+        return;
+    }
+    let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
+    for tile in &workload.tiles {
+        let (lower, upper) = (tile.ofmap.lower, tile.ofmap.upper);
+        let needed = [window(lower[2], upper[2], rows, down, top, *height), window(lower[3], upper[3], columns, right, left, *width)];
+        if let Some(read) = tile.ifmap {
+            for (d, (first, last)) in [2, 3].into_iter().zip(needed) {
+                let (from, to) = (u64::from(read.lower[d]), u64::from(read.upper[d]));
+                if from > first || to < last {
+                    let what = if d == 2 { "rows" } else { "columns" };
+                    let message = || format!("expected a tile that reads the {what} {first} to {last}, found {from} to {to}");
+                    findings.report(&rules::TILE_INPUT, tile.at, message);
+                }
+            }
+        }
+        let [above, below] = edges(lower[2], upper[2], rows, down, top, *height);
+        let [before, after] = edges(lower[3], upper[3], columns, right, left, *width);
+        let want = [above, below, before, after];
+        if let Some(found) = tile.padding.filter(|found| *found != want) {
+            let message = || format!("expected padding {want:?} at top, bottom, left and right of the tile, found {found:?}");
+            findings.report(&PADDING, tile.at, message);
+        }
+    }
+}
+
+/// Layers that sources name are layers or inputs of the network.
+fn ports(lint: Lint<'_>, network: &Network, workload: &Workload, findings: &mut Findings) {
+    for tensor in workload.buffer.iter().filter(|tensor| tensor.newly_added == Some(true) && tensor.kind == TensorKind::Ifmap) {
+        for name in tensor.sources.iter().filter_map(|source| source.layer).map(|name| lint.schedule.name(name)) {
+            let reads = |layer: &Layer| layer.previous_layer.iter().any(|previous| previous == name);
+            if !network.layers.contains_key(name) && !network.layers.values().any(reads) {
+                let message = || format!("expected a layer or an input of the front-end file, found {name}");
+                findings.report(&SOURCE_LAYER, tensor.at, message);
+            }
+        }
+    }
+}
+
 /// What is read is what the layer needs.
 fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
     let elementwise = layer.operation.starts_with("element_wise") || layer.operation == "quantize";
     let kernel = layer.kernel_size.or(layer.pool_size);
     let windowed = (layer.operation.starts_with("conv") || layer.operation.ends_with("pool2d")) && !layer.other.contains_key("dilation");
+    if layer.operation == "quantize" || layer.operation.ends_with("pool2d") || layer.operation.starts_with("element_wise") {
+        let (want, found) = (layer.activations(), workload.ifmaps.len());
+        if want > 0 && found != want {
+            findings.report(&INPUTS, workload.at, || format!("expected {want} ifmaps of the operation {}, found {found}", layer.operation));
+        }
+    }
     for (index, ifmap) in workload.ifmaps.iter().enumerate() {
         let Some(shape) = layer.input_shape.get(if elementwise { index } else { 0 }) else { continue };
         let Some(all) = whole(shape) else { continue };

@@ -59,7 +59,11 @@ impl Graph {
         let node = |position: Position| (starts[position.0 as usize] + position.1 as usize) as u32;
         let accesses = if lint.spec { accesses(lint) } else { Vec::new() };
         let first_access = positions.len() as u32;
-        let by_access: HashMap<Access, u32> = accesses.iter().enumerate().map(|(i, access)| (access.1, first_access + i as u32)).collect();
+        let mut by_access: HashMap<Access, u32> = HashMap::with_capacity(accesses.len());
+        for (i, access) in accesses.iter().enumerate() {
+            // Data that come a second time are there the first time, too.
+            by_access.entry(access.1).or_insert(first_access + i as u32);
+        }
 
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); positions.len() + accesses.len()];
         let makers = |transfer: u32| lint.index.makers(transfer).iter().map(|(_, maker)| *maker);

@@ -6,7 +6,7 @@ use crate::rules::schedule as rules;
 use crate::schedule::{At, Bounds, TensorKind, Workload};
 
 pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
-    if lint.spec { spec(workload, findings) } else { ancestor(workload, findings) }
+    if lint.spec { spec(lint, workload, findings) } else { ancestor(workload, findings) }
 }
 
 /// 8-bit data without alignment.
@@ -32,61 +32,88 @@ fn ancestor(workload: &Workload, findings: &mut Findings) {
     }
 }
 
-fn spec(workload: &Workload, findings: &mut Findings) {
+fn spec(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
+    let aligned = |bits| if lint.packed { 1 } else { bytes::usual_align(bits) };
     // The type of the output is not said, only its size: it must be that of 8 or of 16 bits.
-    let fits =
-        |bounds: &Bounds, size: u64| [8, 16].into_iter().find(|bits| bytes::feature_map(bounds, bytes::usual_align(*bits), *bits) == size);
+    let fits = |bounds: &Bounds, size: u64| [8, 16].into_iter().find(|bits| bytes::feature_map(bounds, aligned(*bits), *bits) == size);
     let width = workload.ofmap_size.and_then(|size| fits(&workload.bounds, size));
     if let (None, Some(size)) = (width, workload.ofmap_size) {
-        let [one, two] = [8, 16].map(|bits| bytes::feature_map(&workload.bounds, bytes::usual_align(bits), bits));
+        let [one, two] = [8, 16].map(|bits| bytes::feature_map(&workload.bounds, aligned(bits), bits));
         let message = || format!("expected an ofmap of {one} bytes (8 bits) or {two} (16 bits), found {size}");
         findings.report(&rules::SIZE, workload.at, message);
     }
     for piece in &workload.ofmaps {
         let Some(size) = piece.size else { continue };
         let bits = width.or_else(|| fits(&piece.bounds, size)).unwrap_or(8);
-        feature_map(&piece.bounds, Some(bytes::usual_align(bits)), Some(bits), size, "a piece of the ofmap", piece.at, findings);
+        feature_map(lint, &piece.bounds, (Some(aligned(bits)), Some(bits)), size, "a piece of the ofmap", piece.at, findings);
     }
     for ifmap in &workload.ifmaps {
         if let Some(size) = ifmap.size {
-            feature_map(&ifmap.bounds, ifmap.align, ifmap.bitwidth, size, "the ifmap", ifmap.at, findings);
+            feature_map(lint, &ifmap.bounds, (ifmap.align, ifmap.bitwidth), size, "the ifmap", ifmap.at, findings);
         }
     }
     if let Some(weight) = &workload.weight
         && let Some(size) = weight.size
     {
-        weights(&weight.bounds, size, weight.at, findings);
+        weights(lint, &weight.bounds, size, weight.at, findings);
     }
     for tensor in &workload.buffer {
+        let form = (tensor.align, tensor.bitwidth);
         if tensor.kind == TensorKind::Weight {
-            weights(&tensor.bounds, tensor.size, tensor.at, findings);
-        } else {
-            feature_map(&tensor.bounds, tensor.align, tensor.bitwidth, tensor.size, "the tensor", tensor.at, findings);
+            if legal(lint, form, tensor.at, findings).is_some() {
+                weights(lint, &tensor.bounds, tensor.size, tensor.at, findings);
+            }
+            continue;
+        }
+        feature_map(lint, &tensor.bounds, form, tensor.size, "the tensor", tensor.at, findings);
+        let bits = tensor.bitwidth.unwrap_or(8);
+        let align = tensor.align.unwrap_or_else(|| bytes::usual_align(bits));
+        for source in &tensor.sources {
+            let want = bytes::feature_map(&source.bounds, align, bits);
+            if let Some(found) = source.size.filter(|found| *found != want) {
+                let message = || {
+                    format!(
+                        "expected {want} bytes from transfer {}, {bits} bits of {:?}, found {found}",
+                        source.transfer,
+                        source.bounds.shape()
+                    )
+                };
+                findings.report(&rules::SIZE, tensor.at, message);
+            }
         }
     }
 }
 
-pub(super) fn weights(bounds: &Bounds, size: u64, at: At, findings: &mut Findings) {
-    let want = bytes::weights(bounds);
+pub(super) fn weights(lint: Lint<'_>, bounds: &Bounds, size: u64, at: At, findings: &mut Findings) {
+    let want = if lint.packed { bounds.elements() } else { bytes::weights(bounds) };
     if want != size {
         findings.report(&rules::SIZE, at, || format!("expected {want} bytes of weights of shape {:?}, found {size}", bounds.shape()));
     }
 }
 
-fn feature_map(bounds: &Bounds, align: Option<u16>, bitwidth: Option<u8>, size: u64, what: &str, at: At, findings: &mut Findings) {
+/// Alignment and bit width as the file has them.
+type Form = (Option<u16>, Option<u8>);
+
+/// Alignment and bit width, if they are such.
+fn legal(lint: Lint<'_>, (align, bitwidth): Form, at: At, findings: &mut Findings) -> Option<(u16, u8)> {
     let bits = bitwidth.unwrap_or(8);
     if ![8, 16].contains(&bits) {
         findings.report(&rules::BITWIDTH, at, || format!("expected a bit width of 8 or 16, found {bits}"));
-        return;
+        return None;
     }
     let align = align.unwrap_or_else(|| bytes::usual_align(bits));
     if align == 0 {
         findings.report(&rules::BITWIDTH, at, || "expected channels aligned to at least 1, found 0".to_owned());
-        return;
+        return None;
     }
-    if align != bytes::usual_align(bits) {
+    if align != bytes::usual_align(bits) && !lint.packed {
         findings.report(&rules::ALIGN, at, || format!("expected {} channels of {bits} bits, found {align}", bytes::usual_align(bits)));
     }
+    Some((align, bits))
+}
+
+fn feature_map(lint: Lint<'_>, bounds: &Bounds, form: Form, size: u64, what: &str, at: At, findings: &mut Findings) {
+    let Some((align, bits)) = legal(lint, form, at, findings) else { return };
     let want = bytes::feature_map(bounds, align, bits);
     if want != size {
         let message = || {

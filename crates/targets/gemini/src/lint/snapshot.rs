@@ -4,14 +4,20 @@ use super::index::Maker;
 use super::{Findings, Lint};
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
-use crate::schedule::{At, Core, Dialect, Tensor, TensorKind, Workload};
+use crate::schedule::{At, Bounds, Core, Dialect, Tensor, TensorKind, Workload};
 use std::collections::HashMap;
+
+/// Bytes of the unit in which instructions address L2.
+const ADDRESS_ALIGNMENT: u64 = 8;
 
 pub(super) fn check(lint: Lint<'_>, workload: &Workload, before: Option<&Workload>, findings: &mut Findings) {
     if lint.spec {
         regions(lint, workload, findings);
         residents(lint, workload, before, findings);
         current(workload, findings);
+        for tensor in workload.buffer.iter().filter(|tensor| tensor.kind == TensorKind::Ofmap) {
+            staged(lint, workload, tensor, findings);
+        }
     }
     if lint.schedule.dialect.has_addresses() {
         addresses(lint, workload, findings);
@@ -76,6 +82,10 @@ fn addresses(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     let mut spans: Vec<(u64, u64, usize)> = Vec::with_capacity(workload.buffer.len());
     for (index, tensor) in workload.buffer.iter().enumerate() {
         let Some(first) = tensor.address.map(u64::from) else { continue };
+        if lint.spec && !lint.packed && first % ADDRESS_ALIGNMENT != 0 {
+            let message = || format!("expected an address that is a multiple of {ADDRESS_ALIGNMENT}, found {first}");
+            findings.report(&rules::L2_ALIGN, tensor.at, message);
+        }
         let last = first.saturating_add(tensor.size);
         let Some(&[low, high]) = ring.iter().find(|region| region[0] <= first && first < region[1]) else {
             let message = || format!("expected an address inside the ring regions {ring:?}, found {first}");
@@ -137,6 +147,9 @@ fn residents(lint: Lint<'_>, workload: &Workload, before: Option<&Workload>, fin
             let message = || format!("expected newly_added {what} of tensor {id}, which the snapshot before {why}, found {new}");
             findings.report(&rules::NEWLY_ADDED, tensor.at, message);
         }
+        if tensor.newly_added.is_none() && tensor.kind != TensorKind::Ofmap {
+            findings.report(&rules::NEWLY_ADDED, tensor.at, || format!("expected newly_added of tensor {id}, found none"));
+        }
         if let Some(old) = resident {
             let mut changed = |what: &str, old_value: String, value: String| {
                 let message = || format!("expected tensor {id} to keep its {what} {old_value}, found {value}");
@@ -155,6 +168,26 @@ fn residents(lint: Lint<'_>, workload: &Workload, before: Option<&Workload>, fin
             }
         }
         late(lint, workload, tensor, findings);
+    }
+}
+
+/// A result on its way to DRAM is one of the workload of the snapshot, or all of it.
+fn staged(lint: Lint<'_>, workload: &Workload, tensor: &Tensor, findings: &mut Findings) {
+    if let Some(named) = tensor.layer.filter(|layer| *layer != workload.layer) {
+        let (named, own) = (lint.schedule.name(named), lint.schedule.name(workload.layer));
+        findings.report(&rules::TENSOR_LAYER, tensor.at, || format!("expected the layer that makes the ofmap, {own}, found {named}"));
+    }
+    let same = |bounds: &Bounds| *bounds == tensor.bounds || bounds.moved_by(workload.bounds.lower) == tensor.bounds;
+    let piece = workload.ofmaps.iter().find(|piece| same(&piece.bounds));
+    if piece.is_none() && tensor.bounds.shape() != workload.bounds.shape() {
+        let message = || format!("expected the box of a piece of the workload's ofmap, found {}", tensor.bounds);
+        findings.report_with(&rules::STAGED, tensor.at, message, Some((workload.at, "the workload")));
+    } else if let Some(size) = piece.and_then(|piece| piece.size).filter(|size| *size != tensor.size) {
+        let message = || format!("expected {size} bytes, those of the piece, found {}", tensor.size);
+        findings.report_with(&rules::STAGED, tensor.at, message, Some((workload.at, "the workload")));
+    }
+    if !tensor.start_send {
+        findings.report(&rules::START_SEND, tensor.at, || "expected start_send true of what this workload makes, found false".to_owned());
     }
 }
 

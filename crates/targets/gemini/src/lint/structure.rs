@@ -1,8 +1,8 @@
 //! The top level, the lists and the boxes.
 
-use super::Findings;
+use super::{Findings, Lint};
 use crate::rules::schedule as rules;
-use crate::schedule::{At, Bounds, Dialect, Peer, Schedule};
+use crate::schedule::{At, Bounds, Dialect, LayerType, Peer, Schedule, Workload};
 use std::collections::HashMap;
 
 pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
@@ -55,11 +55,40 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     for unknown in &schedule.unknown {
         findings.report(&rules::UNKNOWN_KEY, unknown.owner, || {
             let key: String = unknown.key.chars().take(60).collect();
-            format!("expected keys that the format knows, found `{key}`")
+            let place = unknown.nested.map_or_else(String::new, |index| format!(" in number {index} of its list"));
+            format!("expected keys that the format knows, found `{key}`{place}")
         });
     }
     ids(schedule, findings);
     boxes(schedule, findings);
+}
+
+/// What the entries of one workload say about its unit: how many inputs it has, and how long it takes.
+pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
+    if !lint.spec {
+        return;
+    }
+    let found = workload.ifmaps.len();
+    let (legal, want) = match workload.layer_type.unit() {
+        LayerType::Pe => (found == 1, "one ifmap of processing elements"),
+        LayerType::Vp => ((1..=2).contains(&found), "one or two ifmaps of the vector processor"),
+        _ => (found > 0, "an ifmap"),
+    };
+    // What was converted has the inputs that the ancestors have.
+    if !legal && !lint.packed {
+        findings.report(&rules::INPUTS, workload.at, || format!("expected {want}, found {found}"));
+    }
+    if workload.time == 0 && !lint.packed {
+        findings.report(&rules::TIME, workload.at, || "expected a time above 0, found 0".to_owned());
+    }
+    let predicted = workload.tiles.iter().filter_map(|tile| tile.time).fold(0.0, f64::max);
+    let time = workload.time as f64;
+    let differs = if workload.layer_type.unit() == LayerType::Vp { (predicted - time).abs() > 1.0 } else { predicted > time + 1.0 };
+    if differs && predicted > 0.0 {
+        findings.report(&rules::TIME, workload.at, || {
+            format!("expected a time that goes with single_tile_time_pred, {predicted}, found {time}")
+        });
+    }
 }
 
 /// Workload ids ascend on each core; in the ancestors they count over all cores.

@@ -47,6 +47,14 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
 
 /// What the tile reads is what the workload reads. Images may be counted from the workload or from the layer.
 fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
+    if tile.ifmap2.is_none() && workload.ifmaps.len() > 1 {
+        findings.report(&rules::TILE_INPUT, tile.at, || {
+            "expected ifmap_lower2 and ifmap_upper2 of a workload with two ifmaps, found none".to_owned()
+        });
+    }
+    if tile.ifmap.is_none() && !workload.ifmaps.is_empty() {
+        findings.report(&rules::TILE_INPUT, tile.at, || "expected ifmap_lower and ifmap_upper, found none".to_owned());
+    }
     let inputs = [(tile.ifmap.as_ref(), workload.ifmaps.first()), (tile.ifmap2.as_deref(), workload.ifmaps.get(1))];
     for (read, given) in inputs {
         let (Some(read), Some(given)) = (read, given) else { continue };
@@ -54,6 +62,21 @@ fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
         if !inside || read.shape()[0] > given.bounds.shape()[0] {
             let message = || format!("expected a tile that reads within {}, found {read}", given.bounds);
             findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
+            continue;
+        }
+        // Whole images are computed from whole images; all that a workload reads, its only tile reads.
+        let whole =
+            workload.tiles.len() > 1 || (1..4).all(|d| read.lower[d] <= given.bounds.lower[d] && given.bounds.upper[d] <= read.upper[d]);
+        if !whole {
+            let message = || format!("expected the only tile to read all of {}, found {read}", given.bounds);
+            findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
+        }
+        let images = |bounds: &Bounds| [bounds.lower[0], bounds.upper[0]];
+        let counted_from_workload =
+            tile.ofmap.lower[0].checked_sub(workload.bounds.lower[0]).map(|first| [first, first + (read.shape()[0] - 1) as u32]);
+        if !read.is_empty() && images(read) != images(&tile.ofmap) && counted_from_workload != Some(images(read)) {
+            let message = || format!("expected the images of the tile's output, {:?}, found {:?}", images(&tile.ofmap), images(read));
+            findings.report(&rules::TILE_INPUT, tile.at, message);
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     for entry in &lint.schedule.dram_out {
         destinations(lint, entry.transfer, &entry.destinations, entry.at, entry.weight, findings);
         if lint.spec && entry.weight {
-            size::weights(&entry.bounds, entry.size, entry.at, findings);
+            size::weights(lint, &entry.bounds, entry.size, entry.at, findings);
         }
     }
     for (core, workload) in lint.schedule.workloads() {
@@ -100,7 +100,11 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
         let readers = lint.index.readers(transfer).iter();
         readers.filter_map(|(_, position)| at(schedule, *position)).any(|(id, w)| id == core && w.id == workload)
     };
-    for destination in destinations {
+    for (index, destination) in destinations.iter().enumerate() {
+        if destinations.get(..index).is_some_and(|before| before.contains(destination)) {
+            findings
+                .report(&rules::DESTINATION, piece, || format!("expected each destination of transfer {transfer} once, found one twice"));
+        }
         let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload) else { continue };
         let file_core = schedule.file_core(core);
         let Some(found) = schedule.core(core).and_then(|c| c.workloads.get(c.position(workload)?)) else {
@@ -204,6 +208,10 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
         one_source(lint, tensor, source, findings);
     }
     if tensor.sources.is_empty() {
+        if lint.spec && tensor.kind != TensorKind::Ofmap && !(lint.packed && tensor.transfers.is_empty()) {
+            let message = || format!("expected the sources of the transfers {:?}, found none", &tensor.transfers[..]);
+            findings.report(&rules::SOURCE_IDS, tensor.at, message);
+        }
         return;
     }
     let named: TransferIds = tensor.sources.iter().map(|s| s.transfer).collect();
@@ -229,7 +237,7 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
     }
     if let Some(hole) = cover::hole(&tensor.bounds, &parts) {
         let message = || format!("expected the sources to fill {}, found nothing for {hole}", tensor.bounds);
-        findings.report(if lint.spec { &rules::HOLE } else { &rules::PARTLY }, tensor.at, message);
+        findings.report(if lint.spec && !lint.packed { &rules::HOLE } else { &rules::PARTLY }, tensor.at, message);
     }
 }
 
@@ -277,5 +285,51 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
     if lint.spec && bounds.shape() != source.bounds.shape() {
         let message = || format!("expected the shape of what is sent, {:?}, found {:?}", bounds.shape(), source.bounds.shape());
         findings.report_with(&rules::SOURCE_OUTSIDE, tensor.at, message, Some((place(lint, maker), "where it is made")));
+    } else if lint.spec {
+        frame(lint, tensor, source, maker, findings);
+    }
+}
+
+/// A source is where its maker says that the data are.
+fn frame(lint: Lint<'_>, tensor: &Tensor, source: &Source, maker: Maker, findings: &mut Findings) {
+    let corner = source.bounds.lower;
+    match maker {
+        // Both are counted in the input of the reading layer; images may be counted from the tensor.
+        Maker::Dram(index) => {
+            let Some(entry) = lint.schedule.dram_out.get(index as usize) else { return };
+            // The ancestors count channels of what is concatenated in the layer that makes them.
+            let from = if lint.packed { 2 } else { 1 };
+            if entry.bounds.lower[from..] != corner[from..] {
+                let message = || format!("expected the box of transfer {}, {}, found {}", source.transfer, entry.bounds, source.bounds);
+                findings.report_with(&rules::SOURCE_OUTSIDE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
+            }
+            // Converted activations may be weights.
+            if entry.weight != (tensor.kind == TensorKind::Weight) && !lint.packed {
+                let (sent, kept) = if entry.weight { ("weights", "ifmap") } else { ("a feature map", "weights") };
+                let message = || format!("expected the type of transfer {}, {sent}, found {kept}", source.transfer);
+                findings.report_with(&rules::DRAM_TYPE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
+            }
+            let stored = entry.related.iter().flatten().flat_map(|id| lint.index.makers(*id)).find_map(|(_, maker)| match maker {
+                Maker::Workload(position, _) => at(lint.schedule, *position).map(|(_, workload)| workload.layer),
+                Maker::Dram(_) => None,
+            });
+            if let (Some(made), Some(named)) = (stored, source.layer)
+                && made != named
+            {
+                let (made, named) = (lint.schedule.name(made), lint.schedule.name(named));
+                let message = || format!("expected the layer {made}, whose stores transfer {} reads, found {named}", source.transfer);
+                findings.report(&rules::SOURCE_LAYER, tensor.at, message);
+            }
+        }
+        // Channels move where layers are concatenated.
+        Maker::Workload(position, piece) => {
+            let Some((_, workload)) = at(lint.schedule, position) else { return };
+            let Some(piece) = workload.ofmaps.get(piece as usize) else { return };
+            let moved = piece.bounds.moved_by(workload.bounds.lower);
+            if piece.bounds.lower[2..] != corner[2..] && moved.lower[2..] != corner[2..] {
+                let message = || format!("expected the rows and columns of transfer {}, {moved}, found {}", source.transfer, source.bounds);
+                findings.report_with(&rules::SOURCE_FRAME, tensor.at, message, Some((piece.at, "where it is made")));
+            }
+        }
     }
 }

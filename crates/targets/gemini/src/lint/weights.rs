@@ -1,14 +1,17 @@
 //! Weights: where they are, and what they fit.
 
-use super::index::Maker;
+use super::index::{self, Maker};
 use super::{Findings, Lint};
 use crate::bytes;
+use crate::names::Name;
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
-use crate::schedule::{TensorKind, WeightSource, WeightTensor, Workload};
+use crate::schedule::{At, LayerType, TensorKind, TransferIds, WeightSource, WeightTensor, Workload};
 
 /// Bytes of each bank beyond which an address is a mistake; the capacity is not published, the largest end seen is 18816.
 const LIKELY_BANK_BYTES: u64 = 65536;
+/// Bytes of a row of a bank.
+const BANK_ALIGNMENT: u64 = 32;
 /// Parts of its size that an entry from L2 may have.
 const PARTS: [u64; 4] = [1, 2, 4, 8];
 
@@ -16,7 +19,10 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
     if !lint.spec {
         return;
     }
-    used(workload, findings);
+    used(lint, workload, findings);
+    for tensor in workload.buffer.iter().filter(|tensor| tensor.kind == TensorKind::Weight) {
+        layer(lint, tensor.layer, &tensor.transfers, tensor.at, findings);
+    }
     let Some(entries) = &workload.weight_buffer else { return };
     let mut spans: Vec<(u64, u64, &WeightTensor)> = Vec::with_capacity(entries.len());
     for entry in entries {
@@ -26,6 +32,11 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
         if last > LIKELY_BANK_BYTES {
             findings.report(&rules::WL_BOUNDS, entry.at, || format!("expected an end of at most {LIKELY_BANK_BYTES}, found {last}"));
         }
+        if first % BANK_ALIGNMENT != 0 {
+            let message = || format!("expected an address that is a multiple of {BANK_ALIGNMENT}, found {first}");
+            findings.report(&rules::WL_ALIGN, entry.at, message);
+        }
+        layer(lint, entry.layer, &entry.transfers, entry.at, findings);
         one(lint, workload, entry, findings);
     }
     spans.sort_unstable_by_key(|(first, last, entry)| (*first, *last, entry.at));
@@ -41,7 +52,7 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
 }
 
 /// The weights that the workload uses are there and have its channels.
-fn used(workload: &Workload, findings: &mut Findings) {
+fn used(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     let Some(weight) = &workload.weight else { return };
     let in_bank = |id: &u32| workload.weight_buffer.iter().flatten().any(|entry| entry.transfers.contains(id));
     let in_l2 = |id: &u32| workload.buffer.iter().any(|tensor| tensor.transfers.contains(id));
@@ -54,6 +65,23 @@ fn used(workload: &Workload, findings: &mut Findings) {
     if weight.from_ofmap {
         return;
     }
+    // A file that shows weight buffers shows what a workload computes with.
+    if workload.layer_type.unit() == LayerType::Pe && workload.weight_buffer.is_some() {
+        for id in weight.transfers.iter().filter(|id| !in_bank(id)) {
+            let message = || format!("expected transfer {id} in the weight buffer of workload {}, which uses it, found none", workload.id);
+            findings.report(&rules::WL_ABSENT, weight.at, message);
+        }
+    }
+    for id in &weight.transfers {
+        let entries = lint.index.makers(*id).iter().filter_map(|(_, maker)| match maker {
+            Maker::Dram(index) => lint.schedule.dram_out.get(*index as usize),
+            Maker::Workload(..) => None,
+        });
+        for entry in entries.filter(|entry| !entry.weight) {
+            let message = || format!("expected weights as transfer {id}, found a feature map");
+            findings.report_with(&schedule_rules::DRAM_TYPE, weight.at, message, Some((entry.at, "the DRAM tensor")));
+        }
+    }
     let (channels, made) = ((weight.bounds.lower[1], weight.bounds.upper[1]), (workload.bounds.lower[1], workload.bounds.upper[1]));
     if channels != made {
         let message =
@@ -64,6 +92,8 @@ fn used(workload: &Workload, findings: &mut Findings) {
     if let Some(ifmap) = workload.ifmaps.first()
         && inputs > 0
         && ifmap.bounds.shape()[1] % inputs != 0
+        // Without a network, converted weights have all that belongs to an output channel as input channels.
+        && !(lint.packed && inputs.is_multiple_of(ifmap.bounds.shape()[1].max(1)))
     {
         let message =
             || format!("expected {} input channels, those of the ifmap, or an even part of them, found {inputs}", ifmap.bounds.shape()[1]);
@@ -75,6 +105,17 @@ fn used(workload: &Workload, findings: &mut Findings) {
             let message = || format!("expected the tensor in L2 to hold {}, found {}", weight.bounds, tensor.bounds);
             findings.report_with(&schedule_rules::WEIGHT_BOX, weight.at, message, Some((tensor.at, "the tensor")));
         }
+    }
+}
+
+/// Weights name the layer of a workload that uses them.
+fn layer(lint: Lint<'_>, named: Option<Name>, transfers: &TransferIds, at: At, findings: &mut Findings) {
+    let mut users = transfers.iter().flat_map(|id| lint.index.readers(*id)).filter_map(|(_, position)| index::at(lint.schedule, *position));
+    let Some(named) = named else { return };
+    let Some((_, first)) = users.next() else { return };
+    if first.layer != named && !users.any(|(_, workload)| workload.layer == named) {
+        let (user, named) = (lint.schedule.name(first.layer), lint.schedule.name(named));
+        findings.report(&rules::TENSOR_LAYER, at, || format!("expected the layer that uses the weights, {user}, found {named}"));
     }
 }
 
@@ -103,6 +144,10 @@ fn one(lint: Lint<'_>, workload: &Workload, entry: &WeightTensor, findings: &mut
             let message = || format!("expected transfer {id} in the L2 snapshot of workload {}, found no tensor with it", workload.id);
             findings.report(&rules::WL_SOURCE, entry.at, message);
         }
+    }
+    if entry.source == WeightSource::L2 && entry.tensor_order.is_some() {
+        let message = || format!("expected tensor_order null of weights from L2, found {}", entry.tensor_order.unwrap_or(0));
+        findings.report(&rules::QUEUE_GAP, entry.at, message);
     }
     let Some(whole) = whole else { return };
     let want = bytes::weights_per_bank(&whole);

@@ -26,6 +26,8 @@ use crate::schedule::Schedule;
 use crate::traffic::Mesh;
 use builder::Builder;
 use chipless_model::{Limits, Place, Program, Rule, Severity, TaskId};
+use plan::{Node, Plan, Sink};
+use residents::Residents;
 use std::collections::HashMap;
 
 /// The schedule cannot be made into a program.
@@ -77,8 +79,8 @@ pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits
     let frames = Frames::of(schedule);
     let core = &machine.core;
     let bytes = schedule.buffer_size.unwrap_or(core.buffer_bytes);
-    let residents = residents::Residents::find(schedule, core.weight_banks, bytes, core.weight_bank_bytes, &mut builder);
-    let (plan, predecessors) = plan::Plan::new(schedule, &residents, frames).into_order();
+    let residents = Residents::find(schedule, core.weight_banks, bytes, core.weight_bank_bytes, &mut builder);
+    let (plan, predecessors) = Plan::new(schedule, &residents, frames).into_order();
     let mut seeded: HashMap<String, Arrays> = HashMap::new();
     let mut operations = pack::Operations::default();
     let mut wrong = Vec::new();
@@ -117,4 +119,34 @@ pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits
         Box::new(NOT_LOWERED.at(Place::file(), message))
     })?;
     Ok(Lowered { program, notes, workloads })
+}
+
+/// The place of each tensor of each snapshot among the transfers of DRAM, in the order in which an infinitely fast machine would
+/// come to them, and how many of those there are; `None` for what stays on the chip. A tensor of several transfers has the
+/// place of the last.
+pub(crate) fn transfers(schedule: &Schedule) -> (Vec<Option<u32>>, u32) {
+    let mut builder = Builder::new(u64::MAX);
+    let residents = Residents::find(schedule, 1, 0, 0, &mut builder);
+    let (plan, predecessors) = Plan::new(schedule, &residents, Frames::of(schedule)).into_order();
+    let [loads, stores, sends] = [Node::Load(0), Node::Store(0), Node::Send(0)].map(|node| plan.number(node));
+    let mut places = vec![None; residents.all.len()];
+    let mut next = 0;
+    for node in predecessors.sorted() {
+        if (loads..stores).contains(&node) {
+            for sink in &plan.loads[(node - loads) as usize].sinks {
+                if let Sink::Resident(resident) = sink {
+                    places[*resident as usize] = Some(next);
+                }
+            }
+        } else if (stores..sends).contains(&node) {
+            if let Some(resident) = plan.stores[(node - stores) as usize].staged {
+                places[resident as usize] = Some(next);
+            }
+        } else {
+            continue;
+        }
+        next += 1;
+    }
+    let snapshots = (0..plan.workloads()).flat_map(|workload| residents.of(workload as usize));
+    (snapshots.map(|resident| places[*resident as usize]).collect(), next)
 }

@@ -478,11 +478,18 @@ struct Arrivals {
 struct Pending(BTreeMap<u64, (u64, Vec<Node>)>);
 
 impl Pending {
-    /// Takes out whatever overlaps a range.
+    /// Takes a range out, and gives whatever overlaps it.
     fn take(&mut self, start: u64, end: u64) -> Vec<Node> {
         let mut nodes = Vec::new();
         while let Some((&at, _)) = self.0.range(..end).next_back().filter(|(_, (last, _))| *last > start) {
-            if let Some((_, found)) = self.0.remove(&at) {
+            if let Some((last, found)) = self.0.remove(&at) {
+                // The rest of the result is still on its way.
+                if at < start {
+                    self.0.insert(at, (start, found.clone()));
+                }
+                if last > end {
+                    self.0.insert(end, (last, found.clone()));
+                }
                 nodes.extend(found);
             }
         }

@@ -97,7 +97,7 @@ impl Section<'_> {
                 "layer_name" => self.put_name(&mut layer)?,
                 "destination" => {
                     self.once(destinations.is_some())?;
-                    destinations = Some(self.destinations()?);
+                    destinations = Some(self.destinations(object.at)?);
                 }
                 "lower" => self.put_corner(&mut lower)?,
                 "upper" => self.put_corner(&mut upper)?,

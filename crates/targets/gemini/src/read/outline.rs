@@ -117,7 +117,7 @@ impl Outline {
                 key => {
                     reader.skip()?;
                     let value = reader.slice(at, reader.offset()).into();
-                    outline.unknown.push(Unknown { owner: At(top.at as u32), key: key.into(), value });
+                    outline.unknown.push(Unknown { owner: At(top.at as u32), nested: None, key: key.into(), value });
                 }
             }
         }
@@ -196,7 +196,7 @@ impl Outline {
                 let at = reader.offset();
                 reader.skip()?;
                 let value = reader.slice(at, reader.offset()).into();
-                self.unknown.push(Unknown { owner: At(object.at as u32), key: key.into(), value });
+                self.unknown.push(Unknown { owner: At(object.at as u32), nested: None, key: key.into(), value });
             }
         }
         Ok(())

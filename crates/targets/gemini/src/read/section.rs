@@ -102,6 +102,12 @@ impl<'a> Section<'a> {
     /// Keeps a key that the format does not know.
     #[cold]
     pub(super) fn keep(&mut self, owner: usize, key: &str) -> Result<()> {
+        self.keep_nested(owner, None, key)
+    }
+
+    /// Keeps a key that the format does not know, of an object in a list of its owner.
+    #[cold]
+    pub(super) fn keep_nested(&mut self, owner: usize, nested: Option<usize>, key: &str) -> Result<()> {
         self.reader.peek();
         let at = self.reader.offset();
         self.reader.skip()?;
@@ -110,7 +116,7 @@ impl<'a> Section<'a> {
             return self.reader.fault_at(at, FaultKind::Limit, message);
         }
         let value = self.reader.slice(at, self.reader.offset()).into();
-        self.unknown.push(Unknown { owner: At(owner as u32), key: key.into(), value });
+        self.unknown.push(Unknown { owner: At(owner as u32), nested: nested.map(|index| index as u32), key: key.into(), value });
         Ok(())
     }
 
@@ -249,9 +255,9 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Who gets a piece of data.
-    pub(super) fn destinations(&mut self) -> Result<SmallVec<[Destination; 2]>> {
-        let mut destinations = SmallVec::new();
+    /// Who gets a piece of data; `owner` is where its entry begins.
+    pub(super) fn destinations(&mut self, owner: usize) -> Result<SmallVec<[Destination; 2]>> {
+        let mut destinations: SmallVec<[Destination; 2]> = SmallVec::new();
         let mut list = self.reader.list()?;
         while self.reader.item(&mut list)? {
             let (mut keys, mut layer, mut workload) = (PeerKeys::default(), None, None);
@@ -265,7 +271,7 @@ impl<'a> Section<'a> {
                     "type" => self.put_peer_type(&mut keys)?,
                     "layer_name" => self.put_name(&mut layer)?,
                     "workload_id" => self.reader.put(&mut workload, Reader::u32)?,
-                    key => self.keep(object.at, key)?,
+                    key => self.keep_nested(owner, Some(destinations.len()), key)?,
                 }
             }
             let peer = self.peer(&keys, object.at)?;

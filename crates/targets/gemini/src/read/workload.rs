@@ -206,7 +206,7 @@ impl Section<'_> {
                 "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
                 "destination" => {
                     self.once(destinations.is_some())?;
-                    destinations = Some(self.destinations()?);
+                    destinations = Some(self.destinations(object.at)?);
                 }
                 key => self.keep(object.at, key)?,
             }
@@ -245,7 +245,7 @@ impl Section<'_> {
                 "transfer_id" => self.put_transfers(&mut transfers)?,
                 "source" => {
                     self.once(sources.is_some())?;
-                    sources = Some(self.sources()?);
+                    sources = Some(self.sources(object.at)?);
                 }
                 "address" => self.reader.put(&mut address, |reader| {
                     let unit = if spec { 1 } else { BLOCK_BYTES };
@@ -311,8 +311,8 @@ impl Section<'_> {
         })
     }
 
-    fn sources(&mut self) -> Result<SmallVec<[Source; 1]>> {
-        let mut sources = SmallVec::new();
+    fn sources(&mut self, owner: usize) -> Result<SmallVec<[Source; 1]>> {
+        let mut sources: SmallVec<[Source; 1]> = SmallVec::new();
         if self.reader.null()? {
             return Ok(sources);
         }
@@ -334,7 +334,7 @@ impl Section<'_> {
                     "size" => self.put_size(&mut size)?,
                     "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
                     "channel" if !self.context.spec() => self.reader.put(&mut channel, |reader| reader.array::<u32, 2>(Reader::u32))?,
-                    key => self.keep(object.at, key)?,
+                    key => self.keep_nested(owner, Some(sources.len()), key)?,
                 }
             }
             let at = object.at;

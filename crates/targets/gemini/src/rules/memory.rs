@@ -13,6 +13,9 @@ rules! {
     L2_BOUNDS Error "gemini-l2-bounds" "a tensor lies outside the regions of the L2 buffer"
         "It must start in a ring region, and the regions end at buffersize."
         "Move or shrink the tensor." "Scheduler IR format description, buffersize and ring_buffer_info";
+    L2_ALIGN Error "gemini-l2-align" "an address in L2 is no multiple of 8"
+        "Instructions address L2 in units of 64 bits, and channels are aligned to them."
+        "Move the tensor." "Assembly files; measured on scheduler output";
     RING_WRAP Error "gemini-ring-wrap" "a tensor is larger than the ring region that it starts in"
         "It would wrap around onto itself."
         "Use a larger region." "Scheduler IR format description, ring_buffer_info";
@@ -34,6 +37,15 @@ rules! {
     LATE Error "gemini-tensor-late" "a result gets its space after it was made"
         "A result that stays on its core needs its space when it is made; a tensor that appears later cannot hold it."
         "Put the tensor into the snapshot of the workload that makes it, and keep it until it is read." "Measured on scheduler output";
+    STAGED Error "gemini-ofmap-tensor" "an ofmap tensor is no piece of what its workload makes"
+        "A tensor of type ofmap stages what the workload of the snapshot makes: one of the pieces of its ofmap, or all of it."
+        "Mend its box and size." "Measured on scheduler output";
+    START_SEND Warning "gemini-start-send" "an ofmap tensor is not sent"
+        "Tensors of type ofmap exist only in the snapshot of the workload that makes and sends them."
+        "Check start_send." "Measured on scheduler output";
+    TENSOR_LAYER Warning "gemini-tensor-layer" "a tensor names another layer than the workload that makes or uses it"
+        "layer_name of weights is the layer that uses them, that of an ofmap the layer that makes it. Transfer ids count; names are repeated for readers."
+        "Mend the name." "Scheduler IR format description, layer_name";
     WL_OVERLAP Error "gemini-weight-buffer-overlap" "two tensors lie on the same bytes of the weight buffer"
         "What a snapshot holds is there at the same time."
         "Move one of them." "Scheduler IR format description, wl0_buffer";
@@ -46,6 +58,12 @@ rules! {
     WL_SIZE Error "gemini-weight-buffer-size" "a size in the weight buffer does not follow from the weights"
         "Bytes in each of the 64 banks: K / 64 rounded up, times (C rounded up to 8, times R times S, plus 32, rounded up to 32); from L2 also a half, a quarter or an eighth of it."
         "Mend the size." "Measured on scheduler output, without exception";
+    WL_ALIGN Warning "gemini-weight-buffer-align" "an address in the weight buffer is no multiple of 32"
+        "Banks have rows of 256 bits, and instructions count in them."
+        "Move the tensor." "Measured on scheduler output";
+    WL_ABSENT Warning "gemini-weight-buffer-absent" "a workload starts without its weights in the weight buffer"
+        "Processing elements take weights from the weight buffer, so that its snapshot has an entry of the weights of its workload."
+        "Add the entry." "Measured on scheduler output";
     TILE_COVER Error "gemini-tile-cover" "the tiles do not cover their workload exactly once"
         "The output boxes of the tiles fill the box of the workload, without gaps and without overlaps."
         "Mend the tiles." "Scheduler IR format description, tile_info";

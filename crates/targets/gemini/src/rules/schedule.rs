@@ -109,6 +109,21 @@ rules! {
     OFMAP_BOX Error "gemini-ofmap-box" "a piece of an ofmap lies outside its workload"
         "Pieces are counted from the lower corner of the workload or from that of the layer, and lie inside the workload either way."
         "Mend the box." "Scheduler IR format description, ofmap; measured on scheduler output";
+    SOURCE_FRAME Warning "gemini-source-frame" "a source lies at other rows or columns than what its maker sends"
+        "Rows and columns of a layer are counted the same way by those who make and those who read it, unless a layer between them moves data."
+        "Mend the box of the source, or that of the piece." "Measured on scheduler output";
+    DRAM_TYPE Error "gemini-dram-type" "weights are read as a feature map, or a feature map as weights"
+        "The type of a DRAM tensor is that of the tensors and workloads that its transfer reaches."
+        "Mend the type, or the transfer id." "Scheduler IR format description, type";
+    INPUTS Error "gemini-ifmap-count" "a workload has more or fewer inputs than its unit or layer takes"
+        "Processing elements read one ifmap, the vector processor one, or two for element-wise layers."
+        "Mend the ifmap list." "Measured on scheduler output";
+    TIME Warning "gemini-time" "the time of a workload does not go with its tiles"
+        "Every workload takes time. On the vector processor each tile repeats the time of its workload; on processing elements no tile takes longer than it."
+        "Check time and single_tile_time_pred." "Measured on scheduler output";
+    PACKED Warning "gemini-packed" "no data are aligned"
+        "Every tensor has align 1, as `chipless convert` writes schedules of the ancestors, whose sizes count neither aligned channels nor parameters beside the weights. Sizes are checked as those of packed data; the hardware of the spec's dialect needs aligned ones."
+        "Nothing, unless the file is meant for that hardware: then schedule the network for it." "Chipless; files of SET, GEMINI and IR-tiling";
     DEADLOCK Error "gemini-deadlock" "workloads wait for each other"
         "Each core works in the order of its list, and a workload starts when what it reads is there. Following who must come before whom leads round in a circle."
         "Change the order of the workloads on one of the cores." "Scheduler IR format description, workload_id and transfer_id";

@@ -3,7 +3,7 @@
 use super::array::{LoadWeights, Matmul};
 use super::{Chip, Elements, elements};
 use crate::stream::{ADD, Instruction, Opcode, Operand, Slot, Support};
-use chipless_model::{Access, Fault, Kernel, Storage};
+use chipless_model::{Access, BufferId, Fault, Kernel, Storage};
 use std::borrow::Cow;
 
 /// A slot, and the memories of its core.
@@ -11,6 +11,8 @@ use std::borrow::Cow;
 pub(crate) struct Executed<'a> {
     pub(crate) slot: &'a Slot,
     pub(crate) chip: Chip,
+    /// Slots of the same core with the same number touch the same bytes.
+    pub(crate) body: u32,
 }
 
 /// What a slot does.
@@ -69,6 +71,13 @@ impl Executed<'_> {
     }
 }
 
+/// Why a slot is not executed, if it is not.
+pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault> {
+    let [state_buffer, psum, array] = [0, 1, 2].map(BufferId::from_raw);
+    let chip = Chip { state_buffer, psum, array, state_buffer_partition };
+    Executed { slot, chip, body: 0 }.effect().err()
+}
+
 /// Why an opcode is not executed.
 fn unsupported(opcode: u8) -> String {
     match Opcode::of(opcode).map(|o| o.support) {
@@ -119,6 +128,10 @@ impl Kernel for Executed<'_> {
             // What is not executed touches nothing that is known.
             Ok(Effect::None) | Err(_) => {}
         }
+    }
+
+    fn alike(&self) -> Option<u32> {
+        Some(self.body)
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

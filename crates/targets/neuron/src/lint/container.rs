@@ -6,6 +6,7 @@ use crate::features;
 use crate::header::{HEADER_BYTES, HashState};
 use crate::read::Neff;
 use crate::rules::container as rules;
+use crate::stream::{Dma, Instruction, Slot, Stream};
 use chipless_model::Place;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
@@ -17,7 +18,14 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
         let message = format!("{} bytes stand behind the data, which ends at {end}", container.trailing);
         findings.report(&rules::TRAILING, || Place::bytes(end, container.trailing), message);
     }
-    if header.hash_state(container.data) == HashState::Mismatch {
+    let state = header.hash_state(container.data);
+    let is_sha = matches!(state, HashState::Sha256 | HashState::Sha256Swapped);
+    if !matches!(state, HashState::Absent | HashState::Mismatch) && is_sha != (header.pkg_version == 1) {
+        let kind = if is_sha { "SHA-256" } else { "MD5" };
+        let message = format!("the hash is {kind}, the package version {}", header.pkg_version);
+        findings.report(&rules::HASH_KIND, field(172, 32, "hash"), message);
+    }
+    if state == HashState::Mismatch {
         let message = "the hash is neither MD5 nor SHA-256 of the data, in either word order";
         findings.report(&rules::HASH, field(172, 32, "hash"), message);
     }
@@ -57,7 +65,7 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
 }
 
 /// What the static tables of the program need, and the first place that needs it.
-fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 5] {
+fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
     let entries = || neff.subgraphs.iter().flat_map(|s| &s.engines).flat_map(|e| e.file.dma.iter().map(move |d| (e, d)));
     let instances = neff.subgraphs.iter().flat_map(|s| &s.definition.queues).find(|(_, q)| !q.queue_instances.is_empty());
     let function = entries().find_map(|(_, d)| d.function_start.as_ref().filter(|f| !f.is_empty()));
@@ -72,6 +80,21 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 5] {
             dimensions.map(|(e, d)| format!("descriptor {} of {} has more than two dimensions", id(d.id), e.engine)),
         ),
         (features::LOGICAL_CORES, (neff.container.header.lnc_size > 1).then(|| format!("lnc_size is {}", neff.container.header.lnc_size))),
+        (features::DYNAMIC_DESCRIPTORS, handed_over(neff, |_| true)),
+        (
+            features::DYNAMIC_CAST,
+            handed_over(neff, |dma| dma.source_element != dma.destination_element).map(|what| format!("{what} with a cast")),
+        ),
         (features::REMOTE_SEMAPHORES, remote.map(|(e, d)| format!("descriptor {} of {} signals remote semaphores", id(d.id), e.engine))),
     ]
+}
+
+/// The first such transfer that an instruction hands over.
+fn handed_over(neff: &Neff<'_>, is_such: impl Fn(&Dma) -> bool) -> Option<String> {
+    let rooms = neff.subgraphs.iter().flat_map(|s| &s.engines);
+    rooms.filter_map(|room| room.instructions).find_map(|member| {
+        let slots = Stream::new(member.bytes).slots;
+        let is_handed = |slot: &Slot| matches!(slot.decode(), Instruction::Dma(dma) if is_such(dma));
+        Some(format!("slot {} of {} hands over a transfer", slots.iter().position(is_handed)?, member.path))
+    })
 }

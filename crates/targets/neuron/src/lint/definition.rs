@@ -6,6 +6,7 @@ use crate::graph::Architecture;
 use crate::json::push_key;
 use crate::read::Subgraph;
 use crate::rules::definition as rules;
+use crate::stream::PARTITIONS;
 use std::collections::HashMap;
 
 /// Queues of a queue set, at most (NEFF specification, `num_queues`).
@@ -28,6 +29,7 @@ pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut 
             }
         }
     }
+    reservations(subgraph, hardware, findings);
     let mut ids: HashMap<u64, &str> = HashMap::new();
     for (index, (name, item)) in subgraph.definition.variables.iter().enumerate() {
         let mut pointer = "/var".to_owned();
@@ -47,6 +49,29 @@ pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut 
     if let Some(highest) = ids.keys().copied().max().filter(|highest| *highest >= count) {
         let message = format!("{count} variables have numbers up to {highest}");
         findings.report(&rules::VARIABLE_ID_GAP, || subgraph.source.place(subgraph.source.text, "", "/var"), message);
+    }
+}
+
+/// What the runtime keeps for itself must exist.
+fn reservations(subgraph: &Subgraph<'_>, hardware: Hardware, findings: &mut Findings) {
+    let (definition, source) = (&subgraph.definition, &subgraph.source);
+    for (key, count) in [("runtime_semaphore_count", definition.runtime_semaphores), ("runtime_event_count", definition.runtime_events)] {
+        if count > SEMAPHORES {
+            let message = format!("{key} is {count}, a core has {SEMAPHORES}");
+            findings.report(&rules::RESERVATION, || source.place(source.text, "", &format!("/{key}")), message);
+        }
+    }
+    for (index, kept) in definition.reservations.iter().enumerate() {
+        let last = kept.base_partition.saturating_add(kept.partitions);
+        let end = kept.offset.saturating_add(kept.size);
+        if last > u64::from(PARTITIONS) || end > u64::from(hardware.partition_bytes) {
+            let message = format!(
+                "partitions {} to {last}, bytes {:#x} to {end:#x} of each; there are {PARTITIONS} of {:#x} bytes",
+                kept.base_partition, kept.offset, hardware.partition_bytes
+            );
+            let pointer = format!("/runtime_statebuffer_reservation/{index}");
+            findings.report(&rules::RESERVATION, || source.place(source.text, "", &pointer), message);
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::Findings;
 use crate::def::VariableType;
-use crate::graph::{Architecture, Tensor};
+use crate::graph::{Architecture, Engine, GraphNode, Tensor};
 use crate::read::Neff;
 use crate::rules::container as rules;
+use chipless_model::Rule;
 use std::collections::HashSet;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
@@ -15,7 +16,9 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     if neff.subgraphs.is_empty() && neff.dangling.is_empty() {
         findings.report(&rules::NO_PROGRAM, || root.place(root.text, "", "/nodes"), "no node names a kelf file with subgraphs");
     }
+    nodes(neff, findings);
     kelfs(neff, findings);
+    engines(neff, findings);
     for tensor in &neff.interface.inputs {
         interface(neff, tensor, VariableType::Input, findings);
     }
@@ -29,6 +32,95 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
         {
             let message = format!("`{name}` here, `{}` in def.json", member.path);
             findings.report(&rules::INSTRUCTION_NAME, || source.place(source.text, "", "/instr"), message);
+        }
+    }
+}
+
+/// Numbers of nodes, outputs and entries that stand in `neff.json` itself.
+fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
+    let (root, graph) = (&neff.graph_source, &neff.graph);
+    let mut report =
+        |rule: &'static Rule, pointer: &str, message: String| findings.report(rule, || root.place(root.text, "", pointer), message);
+    // Outputs of a node: an argument is its own.
+    let outputs = |node: &GraphNode<'_>| if &*node.op == "null" { 1 } else { node.output_names.len() as u64 };
+    let leads_somewhere = |entry: &[u64], before: usize| match *entry {
+        [node, output] | [node, output, _] => {
+            graph.nodes.get(..before).and_then(|n| n.get(node as usize)).is_some_and(|n| output < outputs(n))
+        }
+        _ => false,
+    };
+    let mut entries = 0u64;
+    for (index, node) in graph.nodes.iter().enumerate() {
+        if !matches!(&*node.op, "null" | "tvm_op") {
+            report(&rules::GRAPH_NODE, &format!("/nodes/{index}/op"), format!("op `{}`: expected `null` or `tvm_op`", node.op));
+        }
+        if let Some(row) = graph.node_row_ptr.get(index).filter(|row| **row != entries) {
+            let message = format!("outputs of node {index} begin at entry {row}, expected {entries}");
+            report(&rules::GRAPH_INDEX, &format!("/node_row_ptr/{index}"), message);
+        }
+        entries = entries.saturating_add(outputs(node));
+        for (input, entry) in node.inputs.iter().enumerate().filter(|(_, entry)| !leads_somewhere(entry, index)) {
+            let message = format!("expected the number of a node before this one, of its output, and a version, found {entry:?}");
+            report(&rules::GRAPH_INDEX, &format!("/nodes/{index}/inputs/{input}"), message);
+        }
+    }
+    for (index, head) in graph.heads.iter().enumerate().filter(|(_, head)| head.len() > 3) {
+        let message = format!("expected a node, an output and a version, found {head:?}");
+        report(&rules::GRAPH_INDEX, &format!("/heads/{index}"), message);
+    }
+    let count = graph.nodes.len() as u64;
+    let last = graph.node_row_ptr.get(graph.nodes.len()).copied();
+    if graph.node_row_ptr.len() as u64 != count + 1 || last != Some(entries) {
+        let message = format!("expected {} numbers, the last {entries}, found {} numbers", count + 1, graph.node_row_ptr.len());
+        report(&rules::GRAPH_INDEX, "/node_row_ptr", message);
+    }
+    let lists = [
+        ("shape", graph.attrs.shape.as_ref().map(|list| list.1.len() as u64)),
+        ("dltype", graph.attrs.dltype.as_ref().map(|list| list.1.len() as u64)),
+    ];
+    for (name, found) in lists {
+        if let Some(found) = found.filter(|found| *found != entries) {
+            let message = format!("expected an entry for each of the {entries} outputs of nodes, found {found}");
+            report(&rules::GRAPH_INDEX, &format!("/attrs/{name}"), message);
+        }
+    }
+    let listed: HashSet<u64> = graph.arg_nodes.iter().copied().collect();
+    let used: HashSet<u64> = graph.nodes.iter().flat_map(|n| &n.inputs).filter_map(|entry| entry.first().copied()).collect();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let (is_argument, is_listed) = (&*node.op == "null", listed.contains(&(index as u64)));
+        if is_argument != is_listed {
+            let message =
+                format!("node {index} (`{}`) is {} argument, arg_nodes says otherwise", node.name, if is_argument { "an" } else { "no" });
+            report(&rules::GRAPH_INDEX, "/arg_nodes", message);
+        }
+        if is_argument && !used.contains(&(index as u64)) {
+            report(&rules::GRAPH_INDEX, &format!("/nodes/{index}"), format!("`{}` is an input of no other node", node.name));
+        }
+    }
+    if let Some(beyond) = graph.arg_nodes.iter().find(|node| **node >= count) {
+        report(&rules::GRAPH_INDEX, "/arg_nodes", format!("there are {count} nodes, found {beyond}"));
+    }
+    if listed.len() != graph.arg_nodes.len() {
+        report(&rules::GRAPH_INDEX, "/arg_nodes", "a node stands there twice".to_owned());
+    }
+}
+
+/// Files of engines that definitions do not name.
+fn engines(neff: &Neff<'_>, findings: &mut Findings) {
+    for subgraph in &neff.subgraphs {
+        let missing: Vec<String> = Engine::ALL
+            .iter()
+            .flat_map(|engine| {
+                let (names, key) = (subgraph.definition.engine(*engine), engine.name());
+                let file = names.is_some_and(|names| names.file.is_some());
+                let instructions = names.is_some_and(|names| names.instructions.is_some());
+                [(!file, key.to_owned()), (!instructions, format!("{key}_instr"))]
+            })
+            .filter_map(|(is_missing, key)| is_missing.then_some(key))
+            .collect();
+        if !missing.is_empty() {
+            let source = &subgraph.source;
+            findings.report(&rules::ENGINE_MISSING, || source.place(source.text, "", ""), format!("no {}", missing.join(", ")));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The format's rules, checked on a document. What needs execution or an order of events is the verifier's.
 
+pub(crate) mod completion;
 mod container;
 mod definition;
 mod dma;
@@ -50,6 +51,7 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
         definition::check(hardware, subgraph, &mut findings);
         dma::check(neff, hardware, subgraph, &mut findings);
     }
+    completion::check(&neff.subgraphs, &mut findings);
     for finding in stream::rules::check(neff, hardware.partition_bytes, limits) {
         findings.push(finding);
     }

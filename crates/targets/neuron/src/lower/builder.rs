@@ -2,6 +2,7 @@
 
 use super::NOT_LOWERED;
 use crate::json::Error;
+use crate::stream::Bodies;
 use chipless_model::{
     Demand, IndexVec, Kernel, KernelId, Limits, Location, PartId, Piece, PieceId, Place, Program, Queue, QueueId, Signal, Span, SyncId,
     SyncKind, Task, TaskId, Time, Wait,
@@ -12,6 +13,8 @@ pub(super) struct Builder<'p> {
     pub(super) program: Program<'p>,
     /// Tasks of each queue so far.
     counts: IndexVec<QueueId, u32>,
+    /// Slots that have been seen of the current core.
+    pub(super) bodies: Bodies,
     most_tasks: u64,
 }
 
@@ -31,7 +34,7 @@ impl<'p> Builder<'p> {
     pub(super) fn new(limits: &Limits) -> Builder<'p> {
         let program = Program { target: "neuron", ..Program::default() };
         // Ids are 32 bits wide; a task brings at most four entries of any other table.
-        Builder { program, counts: IndexVec::new(), most_tasks: limits.tasks.min(1 << 29) }
+        Builder { program, counts: IndexVec::new(), bodies: Bodies::default(), most_tasks: limits.tasks.min(1 << 29) }
     }
 
     /// Makes room for a number of tasks to come.

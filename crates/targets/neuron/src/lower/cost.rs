@@ -7,6 +7,7 @@ use crate::kernels::Elements;
 use crate::machine::Machine;
 use crate::stream::{ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Space};
 use chipless_model::{Demand, ElementType, Time};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Bytes that one hardware descriptor moves at most.
@@ -18,15 +19,17 @@ pub(super) struct EngineCost<'m> {
     engine: Engine,
     /// Cycles of products since weights were last loaded: the next load hides behind them.
     products: f64,
+    /// Times of slots that do the same on each row of their operands, by number of the [body](crate::stream::Bodies).
+    known: FxHashMap<u32, Time>,
 }
 
 impl<'m> EngineCost<'m> {
     pub(super) fn new(machine: &'m Machine, engine: Engine) -> EngineCost<'m> {
-        EngineCost { machine, engine, products: 0.0 }
+        EngineCost { machine, engine, products: 0.0, known: FxHashMap::default() }
     }
 
-    /// How long the instruction keeps its engine from the next one.
-    pub(super) fn of(&mut self, instruction: &Instruction<'_>) -> Time {
+    /// How long the instruction keeps its engine from the next one. `body` is its number among the slots of the core.
+    pub(super) fn of(&mut self, instruction: &Instruction<'_>, body: u32) -> Time {
         match instruction {
             Instruction::LoadWeights(i) => {
                 let cycles = i.source.elements() as f64 / self.machine.tensor.load_speedup;
@@ -46,7 +49,12 @@ impl<'m> EngineCost<'m> {
                 self.cycles(cycles)
             }
             Instruction::TensorTensor(_) | Instruction::Copy(_) | Instruction::Cast(_) | Instruction::Memset(_) => {
-                self.cycles(self.element_wise(instruction))
+                if let Some(time) = self.known.get(&body) {
+                    return *time;
+                }
+                let time = self.cycles(self.element_wise(instruction));
+                self.known.insert(body, time);
+                time
             }
             Instruction::Dma(_) => Time::from_ns(match self.engine {
                 Engine::Act | Engine::Sp => self.machine.dma.hardware_dge_ns,

@@ -31,6 +31,7 @@ struct Handed {
 /// Lowers the streams of a core.
 pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Builder<'p>, phases: &mut Phases) -> Result<(), Error> {
     let subgraph = core.subgraph;
+    builder.bodies.leave_core();
     for room in &subgraph.engines {
         let Some(member) = room.instructions else { continue };
         let slots = Stream::new(member.bytes).slots;
@@ -47,6 +48,7 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
         let mut first = None;
         for (index, slot) in slots.iter().enumerate() {
             let instruction = slot.decode();
+            let (body, _) = builder.bodies.number(slot);
             let location = Location { part, offset: (index * SLOT_BYTES) as u64, size: SLOT_BYTES as u32 };
             let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
             let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
@@ -64,14 +66,14 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
             }
             let kernel = match instruction {
                 Instruction::Dma(dma) => {
-                    let (transfer, kernel) = hand_over(core, room.engine, slot, dma, location, builder);
+                    let (transfer, kernel) = hand_over(core, room.engine, (slot, body), dma, location, builder);
                     signals.extend([transfer.start, transfer.transfer].map(|piece| Signal::on_completion(Action::Release(piece))));
                     handed.push(transfer);
                     kernel
                 }
-                _ => builder.kernel(Executed { slot, chip: core.memory.chip }),
+                _ => builder.kernel(Executed { slot, chip: core.memory.chip, body }),
             };
-            let fixed = cost.of(&instruction);
+            let fixed = cost.of(&instruction, body);
             let task = NewTask { queue, kernel, waits: &waits, signals: &signals, demands: &[], fixed, location, label: None };
             first = first.or(Some(builder.task(task)?));
         }
@@ -89,7 +91,7 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
 fn hand_over<'p>(
     core: &mut Core<'p, '_>,
     engine: Engine,
-    slot: &'p Slot,
+    (slot, body): (&'p Slot, u32),
     dma: &Dma,
     location: Location,
     builder: &mut Builder<'p>,
@@ -105,7 +107,7 @@ fn hand_over<'p>(
             let operation = if from.element == to.element { Operation::Copy } else { Operation::Cast };
             let kernel = builder.kernel(Transfer { text: Text::Slot(slot), sources: smallvec![from], to, operation });
             let handed = Handed { set, start, transfer, kernel, fixed: cost.fixed, demands: cost.demands, signal, location };
-            (handed, builder.kernel(Executed { slot, chip: core.memory.chip }))
+            (handed, builder.kernel(Executed { slot, chip: core.memory.chip, body }))
         }
         Err(why) => {
             let kernel = builder.kernel(Skipped);

@@ -85,6 +85,18 @@ rules! {
     GRAPH Error "neff-graph" "neff.json contradicts itself"
         "A head, a shape or a type names an entry that the graph does not have."
         "Compile again." "Graph runtime JSON";
+    GRAPH_INDEX Warning "neff-graph-index" "the lists of neff.json do not fit each other"
+        "Inputs of a node, arguments and heads name nodes and their outputs by number; the lists of shapes and types have an entry for each output, and node_row_ptr says where those of a node begin. A runtime that trusts a number which leads nowhere reads something else, or fails."
+        "Compile again." "Graph runtime JSON; measured on compiler output";
+    GRAPH_NODE Warning "neff-graph-node" "a node of neff.json is neither an argument nor a program"
+        "Nodes of op null are arguments, nodes of op tvm_op with func_name __kelf are compiled programs. Others are not run."
+        "Compile again." "Graph runtime JSON; measured on compiler output";
+    ENGINE_MISSING Warning "neff-engine-missing" "a subgraph does not name the files of all five engines"
+        "def.json names an engine JSON (act, dve, pe, pool, sp) and an instruction binary (the same with _instr) for each engine, also for one that has nothing to do. Compilers write all ten."
+        "Name the missing file, if need be an empty one." "NEFF specification, def.json; measured on compiler output";
+    HASH_KIND Warning "neff-hash-kind" "the hash is of another kind than the package version says"
+        "Package version 1 goes with SHA-256, version 2 with MD5. A runtime that validates hashes computes the one that belongs to the version, and refuses the file."
+        "Pack the file again." "NEFF specification, hash";
     NO_PROGRAM Error "neff-no-program" "the file has no subgraph to run"
         "neff.json has no node with a kelf file, or the kelf files list no definition."
         "Compile again." "NEFF specification, Subgraphs";

@@ -31,6 +31,9 @@ rules! {
     DYNAMIC_SCRATCH Error "neff-dynamic-scratch" "descriptor scratch lies outside the state buffer's partitions"
         "The GpSimd engine builds descriptors in dynamic_dma's bytes of every partition."
         "Keep it within the partition." "Measured on compiler output";
+    RESERVATION Error "neff-reservation" "what the runtime is to keep for itself does not exist"
+        "runtime_statebuffer_reservation names bytes of the state buffer, runtime_semaphore_count and runtime_event_count the first of 256 semaphores and events, that the runtime keeps."
+        "Keep it within what a core has." "Measured on compiler output; driver, address maps";
     VARIABLE_TYPE Error "neff-variable-type" "a variable has no valid type"
         "Valid are state-buffer, input, output, file, tmp-buf, virtual, pointer and dge-table."
         "Give the variable one of these." "NEFF specification, Variables: type";

@@ -31,7 +31,10 @@ pub(crate) use rules;
 
 /// Every rule of this target.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    [container::ALL, definition::ALL, dma::ALL, crate::stream::rules::ALL, crate::lower::ALL].into_iter().flatten().copied()
+    [container::ALL, definition::ALL, dma::ALL, crate::lint::completion::ALL, crate::stream::rules::ALL, crate::lower::ALL]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 #[cfg(test)]

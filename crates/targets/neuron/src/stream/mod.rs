@@ -8,6 +8,7 @@
 //! apart, of the state buffer from 0 and of PSUM from `0x200_0000`. An instruction names the first byte of its first
 //! partition, walks the elements of a partition by steps and counts, and does the same in each following partition.
 
+mod bodies;
 mod debug;
 mod events;
 mod layout;
@@ -16,6 +17,7 @@ pub(crate) mod operand;
 pub mod rules;
 mod text;
 
+pub(crate) use bodies::Bodies;
 pub(crate) use text::ADD;
 
 pub use debug::{DebugInfo, SourceLine};

@@ -2,11 +2,12 @@
 
 use super::operand::{Operand, Unresolved, leaves_partitions, variable};
 use super::{
-    Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream,
-    Support,
+    Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space,
+    Stream, Support,
 };
 use crate::def::{Definition, QueueType, VariableType};
 use crate::graph::Engine;
+use crate::kernels::instruction::refusal;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::rules;
 use crate::stream::DebugInfo;
@@ -38,9 +39,9 @@ rules! {
     START_PARTITION Error "neff-start-partition" "an instruction starts at a partition where it must not"
         "More than 64 partitions start at 0, more than 32 at 0 or 64, up to 32 at 0, 32, 64 or 96."
         "Move the tile to a legal partition." "NKI architecture guides";
-    TILE_SIZE Error "neff-tile-size" "a tile is larger than the engine takes"
+    TILE_SIZE Error "neff-tile-size" "a tile is larger than the engine takes, or empty"
         "The matrix engine has 128 rows and 128 columns, and takes 512 columns of moving data at a time."
-        "Split the instruction." "NKI architecture guides";
+        "Split the instruction; leave out an empty one." "NKI architecture guides";
     PSUM_BANK Error "neff-psum-bank" "a matrix product does not stay in one PSUM bank"
         "The sums of one instruction must lie in one bank of 2 KiB in each partition, of PSUM."
         "Move the sums to a bank boundary, or split the instruction." "NKI architecture guides";
@@ -105,14 +106,25 @@ impl<'c, 'a> Check<'c, 'a> {
         let Some(member) = self.room.instructions else { return };
         let Stream { slots, rest } = Stream::new(member.bytes);
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
+        // What is right once is right again: nothing that is checked here depends on the numbers of semaphores.
+        let (mut bodies, mut is_clean) = (Bodies::default(), Vec::new());
         for (index, slot) in slots.iter().enumerate() {
-            if self.findings.len() >= self.most {
+            let (body, is_new) = bodies.number(slot);
+            if !is_new && is_clean[body as usize] {
+                continue;
+            }
+            let before = self.findings.len();
+            if before >= self.most {
                 return;
             }
-            match Opcode::of(slot.head.opcode).map(|o| o.support) {
+            let support = Opcode::of(slot.head.opcode).map(|o| o.support);
+            match support {
                 None => self.opcode(index, slot),
                 Some(Support::Listed) => listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1,
                 Some(Support::Executed | Support::NoEffect) => self.slot(index, slot),
+            }
+            if is_new {
+                is_clean.push(self.findings.len() == before && !matches!(support, Some(Support::Listed)));
             }
         }
         for (opcode, (first, count)) in listed {
@@ -142,7 +154,18 @@ impl<'c, 'a> Check<'c, 'a> {
         self.report(&OPCODE, index, format!("opcode {:#04x} is not supported: it has no known name", slot.head.opcode));
     }
 
+    /// A slot that is executed. Whatever keeps it from that is said, if only at the end.
     fn slot(&mut self, index: usize, slot: &Slot) {
+        let before = self.findings.len();
+        self.fields(index, slot);
+        if before == self.findings.len()
+            && let Some(fault) = refusal(slot, self.sbuf_partition_bytes)
+        {
+            self.report(if fault.unsupported { &NOT_EXECUTED } else { &ELEMENT_COUNT }, index, fault.message);
+        }
+    }
+
+    fn fields(&mut self, index: usize, slot: &Slot) {
         let instruction = slot.decode();
         if slot.head.words != 16 {
             self.report(&SLOT_LENGTH, index, format!("the slot says that it has {} words, expected 16", slot.head.words));
@@ -164,6 +187,8 @@ impl<'c, 'a> Check<'c, 'a> {
                 self.equal(index, "columns of the array", i.columns.into(), "of the source", i.source.elements());
             }
             Instruction::Matmul(i) => {
+                self.at_most(index, "rows", i.rows.into(), 128);
+                self.at_most(index, "columns", i.columns.into(), 128);
                 self.at_most(index, "columns of moving data", i.source.elements(), 512);
                 self.equal(index, "elements of the destination", i.destination.elements(), "of the source", i.source.elements());
                 if let Some(destination) = operands.first() {
@@ -181,8 +206,8 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     fn at_most(&mut self, index: usize, what: &str, found: u64, most: u64) {
-        if found > most {
-            self.report(&TILE_SIZE, index, format!("{found} {what}, at most {most} are possible"));
+        if found == 0 || found > most {
+            self.report(&TILE_SIZE, index, format!("{found} {what}, possible are 1 to {most}"));
         }
     }
 

@@ -160,6 +160,17 @@ impl Workload {
         odd.then_some((self.input.size.z, multiple))
     }
 
+    /// Output channels, where each of them sees one input channel only.
+    pub(crate) fn channelwise(&self) -> Option<usize> {
+        let is_channelwise = matches!(self.operation, Operation::Depthwise | Operation::MaxPool | Operation::AveragePool { .. });
+        is_channelwise.then_some(self.output.extent.z)
+    }
+
+    /// Tile offset of the weight table, where it has one.
+    pub(crate) fn weight_table(&self) -> Option<u64> {
+        self.uses_weight_table().then_some(self.weights.table)
+    }
+
     /// Tensors that are swizzled, and where in the tile they start.
     pub(crate) fn swizzled_inputs(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let second = self.second.as_ref().map(|second| ("second operands", second));

@@ -81,6 +81,7 @@ fn file_cases() -> Vec<Case> {
         ("elf-note", "note.LoaderABIVersion", content("note.LoaderABIVersion", 4, 12u32.to_le_bytes())),
         ("elf-section-kind", "program.nnrt_config", header("program.nnrt_config", 4, [6])),
         ("elf-alignment", "buffer.DDR.1", header("buffer.DDR.1", 48, [3])),
+        ("elf-alignment", "symtab", header("symtab", 48, [3])),
         ("elf-memory-limit", "buffer.DDR.1", header("buffer.DDR.1", 32, (1u64 << 52).to_le_bytes())),
         ("elf-memory-limit", "buffer.DDR.1", header("buffer.DDR.1", 32, u64::MAX.to_le_bytes())),
         ("section-size", "perf.metrics", header("perf.metrics", 32, 312u64.to_le_bytes())),

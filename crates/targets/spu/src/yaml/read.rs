@@ -185,7 +185,16 @@ impl Builder {
             return Err((span, format!("expected plain data, found the tag {}", tag.original())));
         }
         self.check_depth(self.open.len() + 1, span)?;
-        self.open.push(Open { node: Node { value, span }, anchor, key: None, merges: false, merged: Vec::new(), keys: HashMap::new(), height: 0, nodes: 1 });
+        self.open.push(Open {
+            node: Node { value, span },
+            anchor,
+            key: None,
+            merges: false,
+            merged: Vec::new(),
+            keys: HashMap::new(),
+            height: 0,
+            nodes: 1,
+        });
         Ok(())
     }
 

@@ -4,18 +4,18 @@
 //! buffer, addresses first-come first-fit where there are none. Data stay packed (`align` 1): the ancestors count neither
 //! aligned channels nor parameters beside the weights, and bytes on the way must not change.
 
+mod queue;
+mod snapshots;
+
 use crate::names::Name;
 use crate::network::Network;
-use crate::schedule::{Bounds, Core, Dialect, Peer, Schedule, Tensor, TensorKind, Tile, TransferIds, Workload};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use crate::schedule::{Bounds, Core, Dialect, Peer, Schedule, TensorKind};
+use std::collections::HashMap;
 
 /// Bytes of L2 of a core that the schedulers of this family take where the user does not say (1 MiB); also the step above.
 const BUFFER_STEP: u64 = 1 << 20;
 /// Bits of all data of the ancestors.
 const BITS: u8 = 8;
-
-/// What makes two entries of snapshots of one core the same tensor.
-type Identity = (TensorKind, Option<Name>, Bounds, TransferIds);
 
 impl Schedule {
     /// The same schedule in the spec's dialect. The network, where it is given, says the shape of weights, of which the ancestors
@@ -25,26 +25,16 @@ impl Schedule {
         if self.dialect == Dialect::Spec {
             return self;
         }
-        let order: Vec<(usize, usize)> = {
-            let mut order: Vec<(u32, usize, usize)> = Vec::new();
-            for (core_index, core) in self.cores.iter().enumerate() {
-                order.extend(core.workloads.iter().enumerate().map(|(index, workload)| (workload.id, core_index, index)));
-            }
-            order.sort_unstable();
-            order.into_iter().map(|(_, core, index)| (core, index)).collect()
-        };
         self.renumber();
-        self.dram(network);
-        for &(core, index) in &order {
-            if let Some(workload) = self.cores.get_mut(core).and_then(|core| core.workloads.get_mut(index)) {
-                fill(workload);
-            }
+        if self.dialect.is_tiling() {
+            self.relate();
         }
+        self.dram(network);
         self.weights(network);
-        let end = self.cores.iter_mut().map(|core| place(core, self.dialect.has_addresses())).max().unwrap_or(0);
+        let end = self.snapshots();
+        self.cores.iter_mut().flat_map(|core| &mut core.workloads).for_each(snapshots::fill);
         let bytes = end.next_multiple_of(BUFFER_STEP).max(BUFFER_STEP);
         self.buffer_size = Some(bytes);
-        self.queue(&order);
         for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {
             workload.ring = Some(Box::new([[0, bytes]]));
         }
@@ -57,6 +47,7 @@ impl Schedule {
         self.dialect = Dialect::Spec;
         self.dram_ports.clear();
         self.unknown.clear();
+        self.queue();
         self
     }
 
@@ -80,6 +71,39 @@ impl Schedule {
         }
         for entry in &mut self.dram_in {
             renumber(entry.core, &mut entry.workload);
+        }
+    }
+
+    /// IR-tiling stores a box once for each of its readers and relates each read to its own. In the spec's dialect all stores of
+    /// a box write the same bytes, and a read comes after all of them.
+    fn relate(&mut self) {
+        let makers =
+            self.cores.iter().flat_map(|core| &core.workloads).flat_map(|w| w.ofmaps.iter().map(|piece| (piece.transfer, w.layer)));
+        let layers: HashMap<u32, Name> = makers.collect();
+        let mut alike: HashMap<(Name, Bounds), Vec<u32>> = HashMap::new();
+        let mut boxes: HashMap<u32, (Name, Bounds)> = HashMap::new();
+        for entry in &self.dram_in {
+            if let Some(layer) = layers.get(&entry.transfer) {
+                alike.entry((*layer, entry.bounds)).or_default().push(entry.transfer);
+                boxes.insert(entry.transfer, (*layer, entry.bounds));
+            }
+        }
+        let mut back: HashMap<u32, Vec<u32>> = HashMap::new();
+        for entry in &mut self.dram_out {
+            let Some(related) = &mut entry.related else { continue };
+            let mut all: Vec<u32> = related.to_vec();
+            all.extend(related.iter().filter_map(|id| alike.get(boxes.get(id)?)).flatten());
+            all.sort_unstable();
+            all.dedup();
+            for id in &all {
+                back.entry(*id).or_default().push(entry.transfer);
+            }
+            *related = all.into_iter().collect();
+        }
+        for entry in &mut self.dram_in {
+            if let Some(reads) = back.remove(&entry.transfer) {
+                entry.related = Some(reads.into_iter().collect());
+            }
         }
     }
 
@@ -126,6 +150,7 @@ impl Schedule {
             for tensor in workload.buffer.iter_mut().filter(|tensor| tensor.kind == TensorKind::Weight) {
                 let bytes = tensor.sources.iter().filter_map(|source| source.size).fold(0, u64::saturating_add);
                 let scalar = tensor.sources.iter().all(|source| matches!(source.peer, Peer::Dram(_)) && source.bounds.upper[2] == 0);
+                let block = tensor.size;
                 if scalar && bytes > 0 {
                     let name = tensor.layer.map(|name| names.get(name));
                     tensor.bounds = weight_box(tensor.bounds, bytes, name, network);
@@ -133,37 +158,10 @@ impl Schedule {
                         source.bounds = weight_box(source.bounds, source.size.unwrap_or(0), name, network);
                     }
                     tensor.size = bytes;
+                } else {
+                    tensor.size = tensor.bounds.elements();
                 }
-            }
-        }
-    }
-
-    /// Numbers tensors and the DRAM queue, in the order of first use over all cores.
-    fn queue(&mut self, order: &[(usize, usize)]) {
-        let stored: HashSet<u32> = self.dram_in.iter().map(|entry| entry.transfer).collect();
-        let mut places: HashMap<u32, u32> = HashMap::new();
-        let mut visit = |transfer: u32| {
-            let next = places.len() as u32;
-            *places.entry(transfer).or_insert(next)
-        };
-        let mut keys: Vec<Vec<Option<u32>>> = Vec::with_capacity(order.len());
-        for &(core, index) in order {
-            let Some(workload) = self.cores.get(core).and_then(|core| core.workloads.get(index)) else { continue };
-            let key = |tensor: &Tensor| match tensor.kind {
-                TensorKind::Ofmap => workload.ofmaps.iter().map(|piece| piece.transfer).find(|id| stored.contains(id)),
-                _ => tensor.sources.iter().find(|source| matches!(source.peer, Peer::Dram(_))).map(|source| source.transfer),
-            };
-            let of_workload: Vec<Option<u32>> = workload.buffer.iter().map(key).collect();
-            of_workload.iter().flatten().for_each(|id| {
-                visit(*id);
-            });
-            keys.push(of_workload);
-        }
-        let count = places.len() as u32;
-        for (&(core, index), keys) in order.iter().zip(keys) {
-            let Some(workload) = self.cores.get_mut(core).and_then(|core| core.workloads.get_mut(index)) else { continue };
-            for (tensor, key) in workload.buffer.iter_mut().zip(keys) {
-                tensor.tensor_order = Some(key.and_then(|id| places.get(&id).copied()).unwrap_or(count));
+                snapshots::fit(tensor, block);
             }
         }
     }
@@ -184,93 +182,4 @@ fn weight_box(bounds: Bounds, bytes: u64, layer: Option<&str>, network: Option<&
     let (c, kernel) = known.filter(|(c, kernel)| c.saturating_mul(*kernel) == per_channel).unwrap_or((per_channel, 1));
     let last = |n: u64| u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX);
     Bounds { lower: [0, bounds.lower[1], 0, 0], upper: [0, bounds.upper[1], last(c), last(kernel)] }
-}
-
-/// What a workload of the spec's dialect has besides.
-fn fill(workload: &mut Workload) {
-    workload.layer_type = workload.layer_type.unit();
-    workload.padding = Some([0; 4]);
-    workload.weight_buffer = None;
-    for ifmap in &mut workload.ifmaps {
-        ifmap.align = Some(1);
-        ifmap.bitwidth = Some(BITS);
-        ifmap.size = Some(ifmap.bounds.elements());
-        ifmap.last_producer = None;
-    }
-    if let Some(weight) = &mut workload.weight {
-        weight.last_producer = None;
-        weight.size = weight.size.or(Some(weight.bounds.elements()));
-    }
-    let ifmap = workload.ifmaps.first().map(|ifmap| ifmap.bounds);
-    let time = Some(workload.time as f64);
-    let at = workload.at;
-    workload.tiles = Box::new([Tile { number: 0, ofmap: workload.bounds, ifmap, ifmap2: None, padding: Some([0; 4]), time, pe: None, at }]);
-    let read: Vec<u32> = workload.ifmaps.iter().flat_map(|ifmap| ifmap.transfers.iter().copied()).collect();
-    for tensor in &mut workload.buffer {
-        tensor.align = Some(1);
-        tensor.bitwidth = Some(BITS);
-        tensor.priority = None;
-        tensor.workload = None;
-        tensor.phase = crate::schedule::Phase::default();
-        tensor.current = tensor.kind == TensorKind::Ifmap && tensor.transfers.iter().any(|id| read.contains(id));
-        tensor.start_send = tensor.kind == TensorKind::Ofmap;
-    }
-}
-
-/// Gives the tensors of a core their numbers, marks and, where they have none, addresses; the end of the last one.
-fn place(core: &mut Core, addressed: bool) -> u64 {
-    let mut numbers: HashMap<Identity, u32> = HashMap::new();
-    let mut resident: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    let mut end = 0;
-    for workload in &mut core.workloads {
-        // Two tensors of one snapshot are two, however alike.
-        let mut repeats: HashMap<Identity, u32> = HashMap::new();
-        let ids: Vec<u32> = workload
-            .buffer
-            .iter()
-            .map(|tensor| {
-                let identity = (tensor.kind, tensor.layer, tensor.bounds, tensor.transfers.clone());
-                let repeat = repeats.entry(identity.clone()).and_modify(|n| *n += 1).or_insert(0);
-                let mut key = identity;
-                key.3.extend(std::iter::repeat_n(u32::MAX, *repeat as usize));
-                let next = numbers.len() as u32;
-                *numbers.entry(key).or_insert(next)
-            })
-            .collect();
-        let mut spans: BTreeMap<u32, (u64, u64)> =
-            resident.iter().filter(|(id, _)| ids.contains(id)).map(|(id, span)| (*id, *span)).collect();
-        for (tensor, id) in workload.buffer.iter_mut().zip(ids) {
-            tensor.tensor_id = Some(id);
-            tensor.newly_added = (tensor.kind != TensorKind::Ofmap).then(|| !resident.contains_key(&id));
-            let span = match (spans.get(&id), tensor.address.filter(|_| addressed)) {
-                (Some(span), None) => *span,
-                (_, Some(address)) => (u64::from(address), u64::from(address) + tensor.size),
-                (None, None) => first_fit(&spans, tensor.size),
-            };
-            spans.insert(id, span);
-            tensor.address = Some(u32::try_from(span.0).unwrap_or(u32::MAX));
-            end = end.max(span.1);
-            // A block is the tensor rounded up; of what is streamed to DRAM only the block is there.
-            if tensor.kind == TensorKind::Ifmap {
-                tensor.size = tensor.bounds.elements();
-                tensor.layer = None;
-            }
-        }
-        resident = spans;
-    }
-    end
-}
-
-/// The lowest free bytes.
-fn first_fit(spans: &BTreeMap<u32, (u64, u64)>, size: u64) -> (u64, u64) {
-    let mut taken: Vec<(u64, u64)> = spans.values().copied().collect();
-    taken.sort_unstable();
-    let mut at = 0;
-    for (first, last) in taken {
-        if at + size <= first {
-            break;
-        }
-        at = at.max(last);
-    }
-    (at, at + size)
 }

@@ -1,0 +1,171 @@
+//! What a compiler should not have done, though the program runs: reported beside the program, never instead of it.
+
+use crate::bytes::Record;
+use crate::dma::Operation;
+use crate::schedule::{Description, Task as Scheduled};
+use chipless_model::{Access, Direction, Finding, Pattern, Place, Program, Rule, Severity, TaskId};
+use std::collections::VecDeque;
+
+macro_rules! rules {
+    ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
+        $(static $name: Rule = Rule {
+            code: $code, severity: Severity::$severity, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source,
+        };)*
+        /// All of them.
+        pub(crate) static RULES: &[&Rule] = &[$(&$name),*];
+    };
+}
+
+rules! {
+    OVERTAKEN Warning "npu-dma-overtakes" "a DMA may overtake one before it that touches the same bytes"
+        "A descriptor whose bit `ord` is clear may start while the one or two before it on its list are still moving. The compiler clears the bit only where it sees no common bytes; it looks for reads after writes and not for the other two kinds of conflict. Chipless runs transfers of a list one after the other, so it does not show what the hardware would do. A descriptor that waits for a barrier, or comes after one that does, is taken to be ordered."
+        "Set bit 28 (ord) of the configuration word of the later descriptor, or let it wait for a barrier that the earlier one posts."
+        "NPU4 DMA descriptor, offset 16, bit 28; DMA scheduling in the NPU compiler";
+    SCHEDULE_HINT Warning "npu-schedule-hint" "a scheduling field names a barrier that the program does not have"
+        "start_after is one more than the highest virtual barrier that must be loaded before the task may be enqueued, clean_after the barrier after which its descriptor may go. A number beyond the barriers of the program lets firmware that uses these fields wait for ever. Chipless and the firmware of the compiler releases at hand do not need them: both are 0 there."
+        "Set both fields to 0, or to barriers of the program."
+        "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
+    NOT_EXECUTED Note "npu-not-executed" "a DMA that is known by its layout only"
+        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it writes counts as not written."
+        "None needed for the hardware."
+        "NPU4 DMA descriptor, offset 16";
+    SEVERAL_WAITS Note "npu-several-waits" "a task waits for several barriers"
+        "The compiler tries to let each task wait for one barrier, because each further wait costs time and a physical barrier. Tasks with two occur in sound programs."
+        "None needed."
+        "NPU compiler, one wait for each task; compiled programs";
+}
+
+/// Transfers that the next one may overtake.
+const UNDER_WAY: usize = 2;
+/// Runs of an access that are compared one by one. What has more is not judged.
+const RUNS: u64 = 1 << 12;
+
+/// Looks at the tasks of a program one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Advice {
+    /// Transfers of the current list that may still be under way.
+    under_way: VecDeque<TaskId>,
+    /// What there is to say.
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Advice {
+    /// Tasks that follow are those of another queue.
+    pub(crate) fn next_queue(&mut self) {
+        self.under_way.clear();
+    }
+
+    /// Looks at a task of a queue, the last one that the program has. `record` are the bytes that describe it, `barriers` is the
+    /// number of virtual barriers.
+    pub(crate) fn task(&mut self, program: &Program<'_>, task: TaskId, scheduled: &Scheduled, record: &[u8], barriers: usize) {
+        let waits = scheduled.waits.count_ones();
+        if waits > 1 {
+            self.findings.push(SEVERAL_WAITS.at(program.place(task), format!("waits for {waits} barriers")));
+        }
+        match &scheduled.description {
+            Description::Dma { descriptor, .. } => {
+                self.hint(record, 0xc0, barriers, || program.place(task));
+                if let Operation::Unsupported { what, .. } = descriptor.operation {
+                    self.findings.push(NOT_EXECUTED.at(program.place(task), format!("{what}: it is listed, not executed")));
+                }
+                // A barrier that this one or one between waits for mostly comes after the earlier transfers.
+                if scheduled.waits != 0 || descriptor.in_order {
+                    self.under_way.clear();
+                }
+                self.findings.extend(self.under_way.iter().filter_map(|earlier| overtakes(program, *earlier, task)));
+                if self.under_way.len() == UNDER_WAY {
+                    self.under_way.pop_front();
+                }
+                self.under_way.push_back(task);
+            }
+            Description::Shave { .. } => self.hint(record, 0x48, barriers, || program.place(task)),
+            Description::Dpu { .. } => {}
+        }
+    }
+
+    /// Looks at `start_after` and `clean_after` of a record, which stand at `offset`.
+    pub(crate) fn hint(&mut self, record: &[u8], offset: usize, barriers: usize, place: impl Fn() -> Place) {
+        let fields = [("start_after", offset, barriers), ("clean_after", offset + 4, barriers.saturating_sub(1))];
+        for (name, at, most) in fields {
+            let found = Record(record).u32(at);
+            if found as usize > most {
+                let message = format!("{name}: expected at most {most}, for a program of {barriers} barriers, found {found}");
+                self.findings.push(SCHEDULE_HINT.at(place(), message));
+            }
+        }
+    }
+}
+
+/// What is wrong if a transfer does not wait for the end of an earlier one.
+fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Finding> {
+    let accesses = |task| {
+        let mut list: Vec<Access> = Vec::new();
+        program.kernel(task).accesses(&mut |access| list.push(access));
+        list
+    };
+    let before = accesses(earlier);
+    for new in accesses(later) {
+        for old in
+            before.iter().filter(|old| old.buffer == new.buffer && (old.direction, new.direction) != (Direction::Read, Direction::Read))
+        {
+            let Some((low, high)) = common(&old.pattern, &new.pattern) else { continue };
+            let verb = |direction| if direction == Direction::Read { "reads" } else { "writes" };
+            let (one, two) = (program.task_name(earlier), program.task_name(later));
+            let message = format!(
+                "{two} {} {} {low:#x}..{high:#x}, which {one} {}, and its bit `ord` lets it start before {one} has ended",
+                verb(new.direction),
+                program.buffers[new.buffer].name,
+                verb(old.direction),
+            );
+            return Some(OVERTAKEN.at(program.place(later), message).with(program.place(earlier), "the transfer before"));
+        }
+    }
+    None
+}
+
+/// Bytes that two patterns both touch, if there are any and they are easy to find.
+fn common(a: &Pattern, b: &Pattern) -> Option<(u64, u64)> {
+    let (one, two) = (a.extent(), b.extent());
+    if one.start.max(two.start) >= one.end.min(two.end) || one.start.min(two.start) < 0 {
+        return None;
+    }
+    let runs = |pattern: &Pattern| {
+        let count = pattern.bytes()?.checked_div(pattern.run)?;
+        let mut runs: Vec<(u64, u64)> = (count <= RUNS).then(|| pattern.runs().map(|at| (at, at + pattern.run)).collect())?;
+        runs.sort_unstable();
+        Some(runs)
+    };
+    let (a, b) = (runs(a)?, runs(b)?);
+    let (mut i, mut j) = (0, 0);
+    while let (Some(one), Some(two)) = (a.get(i), b.get(j)) {
+        let (low, high) = (one.0.max(two.0), one.1.min(two.1));
+        if low < high {
+            return Some((low, high));
+        }
+        if one.1 <= two.1 { i += 1 } else { j += 1 }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::Loop;
+
+    #[test]
+    fn rows_that_interleave_have_no_common_bytes() {
+        let rows = |at| Pattern::new(at, 16, [Loop { count: 8, stride: 64 }]);
+        assert_eq!(common(&rows(0), &rows(16)), None);
+        assert_eq!(common(&rows(0), &rows(136)), Some((136, 144)));
+    }
+
+    #[test]
+    fn scheduling_fields_name_barriers_of_the_program() {
+        let mut record = [0; 8];
+        (record[0], record[4]) = (7, 7);
+        let mut advice = Advice::default();
+        advice.hint(&record, 0, 7, Place::file);
+        let found: Vec<_> = advice.findings.iter().map(|f| (f.rule.code, f.message.as_str())).collect();
+        assert_eq!(found, [("npu-schedule-hint", "clean_after: expected at most 6, for a program of 7 barriers, found 7")]);
+    }
+}

@@ -1,0 +1,205 @@
+//! What the hardware holds at most, and what a compiler should not do: one damaged program for each rule.
+
+use chipless_model::{Finding, Limits};
+use chipless_npu::dpu::register;
+use chipless_npu::{Document, Image, Options, lower};
+use std::path::Path;
+
+const DMA: usize = 224;
+const INVARIANT: usize = 352;
+const VARIANT: usize = 224;
+const BARRIER: usize = 24;
+
+/// A program that is changed in place.
+struct Blob(Vec<u8>);
+
+impl Blob {
+    fn open(name: &str) -> Blob {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/npu").join(name).join("program.blob");
+        Blob(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+    }
+
+    /// Where the records of the sections begin whose names start so.
+    fn records(&self, prefix: &str, size: usize) -> Vec<usize> {
+        let document = Document::read(&self.0).expect("a sound file");
+        let sections = document.elf().sections().iter().filter(|s| s.name.starts_with(prefix));
+        sections.flat_map(|s| (0..s.size as usize / size).map(|n| s.offset as usize + n * size)).collect()
+    }
+
+    fn u32(&self, at: usize) -> u32 {
+        u32::from_le_bytes(self.0[at..at + 4].try_into().expect("four bytes"))
+    }
+
+    fn put(&mut self, at: usize, value: u32) {
+        self.0[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// The value of a register field of the record at `at`.
+    fn field(&self, at: usize, name: &str) -> u32 {
+        register(name).expect("a register").value(&self.0[at..])
+    }
+
+    fn set_field(&mut self, at: usize, name: &str, value: u32) {
+        let register = register(name).expect("a register");
+        let mask = (u64::MAX >> (64 - register.width)) as u32;
+        let word = self.u32(at + register.offset);
+        self.put(at + register.offset, word & !(mask << register.bit) | (value & mask) << register.bit);
+    }
+
+    /// Errors and warnings of the program.
+    fn findings(&self) -> Vec<Finding> {
+        let document = Document::read(&self.0).expect("a sound file");
+        let image = Image::load(&document, &Limits::default()).expect("an image");
+        match lower(&document, &image, &Options::default()) {
+            Ok(program) => program.warnings,
+            Err(findings) => findings,
+        }
+    }
+
+    fn codes(&self) -> Vec<&'static str> {
+        self.findings().iter().map(|f| f.rule.code).collect()
+    }
+}
+
+/// Each change to each record makes a program of its own; one of them must be found to break the rule.
+fn is_found(code: &str, fixture: &str, section: &str, size: usize, change: impl Fn(&mut Blob, usize) -> bool) {
+    let good = Blob::open(fixture);
+    assert!(!good.codes().contains(&code), "{code}: {fixture} is good");
+    let mut changed = 0;
+    for at in good.records(section, size) {
+        let mut blob = Blob(good.0.clone());
+        if change(&mut blob, at) {
+            changed += 1;
+            if blob.codes().contains(&code) {
+                return;
+            }
+        }
+    }
+    panic!("{code}: not found in {changed} programs");
+}
+
+#[test]
+fn transfers() {
+    is_found("npu-dma-size", "conv1x1", "task.dma", DMA, |blob, at| {
+        // 16 MiB, of one width on both sides.
+        blob.put(at + 24, 1 << 24);
+        blob.put(at + 28, 1 << 24);
+        let word = blob.u32(at + 16);
+        blob.put(at + 16, word & !7);
+        true
+    });
+    is_found("npu-dma-gather", "conv1x1", "task.dma", DMA, |blob, at| {
+        // Rows by a list of indices, which stands at address 0.
+        let word = blob.u32(at + 20);
+        blob.put(at + 20, word | 2 << 3);
+        true
+    });
+    is_found("npu-dma-lengths", "conv1x1", "task.dma", DMA, |blob, at| {
+        let width = blob.u32(at + 28);
+        blob.put(at + 28, 0);
+        width != 0
+    });
+    is_found("npu-dma-barriers-off", "conv1x1", "task.dma", DMA, |blob, at| {
+        let word = blob.u32(at + 16);
+        blob.put(at + 16, word & !(1 << 29));
+        true
+    });
+    is_found("npu-not-executed", "conv1x1", "task.dma", DMA, |blob, at| {
+        // Compression.
+        let word = blob.u32(at + 20);
+        blob.put(at + 20, word | 1 << 10);
+        true
+    });
+    // The second of two transfers of one list writes where the first does.
+    is_found("npu-dma-overtakes", "conv1x1", "task.dma.0.0", DMA, |blob, at| {
+        let word = blob.u32(at + 16);
+        let is_free = blob.u32(at + 72) == 0 && blob.u32(at + 76) == 0 && word & 1 << 28 == 0;
+        let (before, now) = (blob.u32(at - DMA + 48), blob.u32(at + 48));
+        blob.put(at + 48, before);
+        is_free && before != now && before >> 28 == 4
+    });
+}
+
+#[test]
+fn barriers_and_schedules() {
+    is_found("npu-barrier-count", "conv1x1", "program.managedBarrier", BARRIER, |blob, at| {
+        blob.put(at + 4, 256);
+        true
+    });
+    is_found("npu-schedule-hint", "conv1x1", "task.dma", DMA, |blob, at| {
+        blob.put(at + 0xc0, 1000);
+        true
+    });
+    is_found("npu-schedule-hint", "conv1x1", "task.dpu.invariant", INVARIANT, |blob, at| {
+        blob.put(at + 0x14c, 1000);
+        true
+    });
+    is_found("npu-several-waits", "conv1x1", "task.dma", DMA, |blob, at| {
+        let waits = blob.u32(at + 72);
+        blob.put(at + 72, waits | waits << 1 | waits >> 1);
+        waits != 0
+    });
+}
+
+#[test]
+fn memory_of_tiles() {
+    let header = |blob: &Blob, name: &str| {
+        let document = Document::read(&blob.0).expect("a sound file");
+        document.elf().header_offset(document.elf().section(name).expect("the section")) as usize
+    };
+    for (name, size) in [("buffer.CMX_NN.0", 0x1_8010), ("buffer.CMX_NN.0", 0x20_0000), ("program.metadata.cmx", 64)] {
+        let mut blob = Blob::open("conv1x1");
+        let at = header(&blob, name);
+        blob.put(at + 32, size);
+        assert!(blob.codes().contains(&"npu-cmx-workspace"), "{name}: {:?}", blob.codes());
+    }
+}
+
+#[test]
+fn workloads() {
+    is_found("npu-dpu-channels", "conv1x1", "task.dpu.invariant", INVARIANT, |blob, at| {
+        let channels = blob.field(at, "tensor_size_z");
+        blob.set_field(at, "tensor_size_z", channels + 4);
+        true
+    });
+    for fixture in ["dwconv5x5_s2", "maxpool3x3_s2", "avgpool2x2"] {
+        is_found("npu-dpu-depthwise-channels", fixture, "task.dpu.variant", VARIANT, |blob, at| {
+            let (end, size) = (blob.field(at, "te_end_z"), blob.field(at, "workload_size_z"));
+            if end < 8 || size < 8 {
+                return false;
+            }
+            blob.set_field(at, "te_end_z", end - 8);
+            blob.set_field(at, "workload_size_z", size - 8);
+            true
+        });
+    }
+    is_found("npu-dpu-weight-table", "conv1x1", "task.dpu.variant", VARIANT, |blob, at| {
+        let start = blob.field(at, "weight_start");
+        blob.set_field(at, "weight_start", start + 8);
+        true
+    });
+    is_found("npu-dpu-swizzle-alignment", "net_cnn_dpu", "task.dpu.invariant", INVARIANT, |blob, at| {
+        let offset = blob.field(at, "act_offset0");
+        blob.set_field(at, "act_offset0", offset + 1024);
+        true
+    });
+    is_found("npu-workload-overlap", "spill_ddr_t1", "task.dpu.variant", VARIANT, |blob, at| {
+        // The box of the variant before, where both are of one layer.
+        if at < VARIANT || blob.0[at..at + 2] != blob.0[at - VARIANT..at - VARIANT + 2] {
+            return false;
+        }
+        for name in ["te_beg_x", "te_beg_y", "te_beg_z", "te_end_x", "te_end_y", "te_end_z"] {
+            let value = blob.field(at - VARIANT, name);
+            blob.set_field(at, name, value);
+        }
+        for name in ["workload_size_x", "workload_size_y", "workload_size_z", "workload_start_x", "workload_start_y", "workload_start_z"] {
+            let value = blob.field(at - VARIANT, name);
+            blob.set_field(at, name, value);
+        }
+        for name in ["pad_count_up", "pad_count_down", "pad_count_left", "pad_count_right"] {
+            let value = blob.field(at - VARIANT, name);
+            blob.set_field(at, name, value);
+        }
+        true
+    });
+}
