@@ -38,8 +38,10 @@ fn drive(document: &Document, rules: RuleSet) {
         if !outputs.is_empty() {
             _ = session.read();
         } else if let Some(input) = inputs.get(step % inputs.len().max(1)) {
-            _ = session.write(&[(input.varname.clone(), Some(vec![1, -1]))]);
             let name = if rules == RuleSet::Spec { &input.key } else { &input.varname };
+            if session.write(&[(name.clone(), Some(vec![1, -1]))]).is_ok() {
+                continue;
+            }
             let written = session.write(&[(name.clone(), None)]);
             assert!(written.is_ok() || rules == RuleSet::Femtorun41, "said to be in order: {written:?}");
         }

@@ -165,12 +165,12 @@ fn model() {
 
 #[test]
 fn spu_iospec() {
-    smoke(&corpus("spu", "iospec.yaml"), 2000, chipless_fuzzing::spu_iospec);
+    smoke_with(&corpus("spu", "iospec.yaml"), 2000, mutate_text, chipless_fuzzing::spu_iospec);
 }
 
 #[test]
 fn spu_plan() {
-    smoke(&corpus("spu", "plan.json"), 400, chipless_fuzzing::spu_plan);
+    smoke_with(&corpus("spu", "plan.json"), 400, mutate_text, chipless_fuzzing::spu_plan);
 }
 
 #[test]
