@@ -143,7 +143,9 @@ fn sarif_names_the_members_of_a_packed_file() {
     assert!(place["physicalLocation"]["artifactLocation"]["index"] == 0 && place["physicalLocation"].get("region").is_none());
     assert_eq!(place["logicalLocations"][0]["fullyQualifiedName"], "sg00/DVE.bin/sg00.dve[1]");
     let related = result["relatedLocations"].as_array().unwrap();
-    related.iter().for_each(|location| check_location(location, artifacts));
+    for location in related {
+        check_location(location, artifacts);
+    }
     let here = related.iter().find(|location| location["message"]["text"] == "here").unwrap();
     assert_eq!(here["physicalLocation"]["artifactLocation"]["uri"], "sg00/DVE.bin");
     assert_eq!(here["physicalLocation"]["region"]["byteOffset"], 64);
