@@ -115,9 +115,8 @@ pub(crate) fn need(changes: &Changes, sign: i64, base: i64, target: i64, known: 
             }
         } else {
             for thread in 0..known.threads {
-                let before = |of: u32, change: &Change| match of == thread {
-                    true => change.epoch,
-                    false => (known.row)(change.task).get(thread as usize).copied().unwrap_or(0),
+                let before = |of: u32, change: &Change| {
+                    if of == thread { change.epoch } else { (known.row)(change.task).get(thread as usize).copied().unwrap_or(0) }
                 };
                 let reached_without = |epoch: u32| {
                     allowed.iter().fold(base, |sum, (of, changes)| {

@@ -92,7 +92,9 @@ fn fabric(rng: &mut Rng) -> Value {
     for row in 0..rows - 1 {
         for column in 0..columns - 1 {
             let element = ("ProcessingElement", row * (columns - 1) + column);
-            [(0, 0), (0, 1), (1, 0), (1, 1)].iter().for_each(|(down, right)| link(switch(row + down, column + right), element));
+            for (down, right) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                link(switch(row + down, column + right), element);
+            }
             link(element, switch(row + 1, column + 1));
             link(element, switch(row + 1, column));
         }

@@ -179,7 +179,8 @@ fn port_rules(graph: &Graph, adg: &Adg, edge: &Edge, first: Hop, last: Hop) -> O
     let (source, sink) = (&graph.nodes[edge.source], &graph.nodes[edge.sink]);
     if let (NodeKind::Input(port), ElementKind::InputPort(hardware)) = (&source.kind, &adg.source(first.link).kind) {
         let state = port.stated && edge.value == 0;
-        let lane = edge.value - u32::from(port.stated && !state);
+        // Lanes that come in turn are where the first one is.
+        let lane = if is_temporal(graph, edge.source) { 0 } else { edge.value - u32::from(port.stated && !state) };
         let position = adg.source(first.link).outputs.iter().position(|link| *link == first.link)?;
         let fault = lane_fault(position, first.bit, state, lane, hardware.stated, hardware.is_ordered());
         if fault.is_some() {
@@ -189,7 +190,8 @@ fn port_rules(graph: &Graph, adg: &Adg, edge: &Edge, first: Hop, last: Hop) -> O
     if let (NodeKind::Output(_), ElementKind::OutputPort(hardware)) = (&sink.kind, &adg.sink(last.link).kind) {
         let state = sink.operands.get(edge.operand as usize).is_some_and(|operand| operand.role == Role::State);
         let position = adg.sink(last.link).inputs.iter().position(|link| *link == last.link)?;
-        return lane_fault(position, last.bit, state, edge.operand, hardware.stated, hardware.is_ordered());
+        let lane = if is_temporal(graph, edge.sink) { 0 } else { edge.operand };
+        return lane_fault(position, last.bit, state, lane, hardware.stated, hardware.is_ordered());
     }
     None
 }

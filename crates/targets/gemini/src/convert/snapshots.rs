@@ -284,14 +284,12 @@ fn place(core: &mut Core, addressed: bool, base: u64) -> u64 {
                 let repeat = repeats.entry(key.clone()).and_modify(|n| *n += 1).or_insert(0);
                 key.3.extend(std::iter::repeat_n(u32::MAX, *repeat as usize));
                 // What was gone is another tensor when it comes back.
-                match numbers.get(&key).filter(|number| resident.contains_key(number)) {
-                    Some(number) => *number,
-                    None => {
-                        count += 1;
-                        numbers.insert(key, count - 1);
-                        count - 1
-                    }
+                if let Some(number) = numbers.get(&key).filter(|number| resident.contains_key(number)) {
+                    return *number;
                 }
+                count += 1;
+                numbers.insert(key, count - 1);
+                count - 1
             })
             .collect();
         let mut spans: BTreeMap<u32, (u64, u64)> =
