@@ -103,7 +103,10 @@ impl<'d, 'g> Driven<'d, 'g> {
         let put = |name: String, values: &[i64]| {
             let Some(output) = outputs.iter_mut().find(|o| program.interface.outputs[o.port].name == name) else { return Ok(()) };
             output.last.clear();
-            values.iter().for_each(|value| append(program.interface.outputs[output.port].element, *value, &mut output.last));
+            let element = program.interface.outputs[output.port].element;
+            for value in values {
+                append(element, *value, &mut output.last);
+            }
             match &mut output.file {
                 Some((path, file)) => file.write_all(&output.last).map_err(|error| cannot(path, &error)),
                 None => Ok(()),
