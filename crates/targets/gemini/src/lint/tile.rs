@@ -72,9 +72,8 @@ fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
             findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
         }
         let images = |bounds: &Bounds| [bounds.lower[0], bounds.upper[0]];
-        let counted_from_workload =
-            tile.ofmap.lower[0].checked_sub(workload.bounds.lower[0]).map(|first| [first, first + (read.shape()[0] - 1) as u32]);
-        if !read.is_empty() && images(read) != images(&tile.ofmap) && counted_from_workload != Some(images(read)) {
+        let counted_from_workload = tile.ofmap.lower[0].checked_sub(workload.bounds.lower[0]);
+        if !read.is_empty() && images(read) != images(&tile.ofmap) && counted_from_workload != Some(read.lower[0]) {
             let message = || format!("expected the images of the tile's output, {:?}, found {:?}", images(&tile.ofmap), images(read));
             findings.report(&rules::TILE_INPUT, tile.at, message);
         }
