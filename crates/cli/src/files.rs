@@ -4,9 +4,10 @@ use crate::failure::Failure;
 use chipless_kernels::map::Mapped;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Bytes that are read from what cannot be mapped (a pipe) before it is taken to be endless.
 const PIPE_LIMIT: u64 = 4 << 30;
@@ -72,18 +73,55 @@ pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
             let mut file = File::options().write(true).open(path)?;
             return parts.iter().try_for_each(|part| file.write_all(part));
         }
-        let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".chipless-");
-        // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = builder.tempfile_in(directory)?;
+        let mut file = temporary(path)?;
         parts.iter().try_for_each(|part| file.write_all(part))?;
         file.persist(path)?;
         Ok(())
     };
-    put().map_err(|error| Failure::unusable(path.display(), format_args!("cannot be written: {error}")))
+    put().map_err(|error| cannot_write(path, &error))
+}
+
+/// A file under a temporary name, in the directory of the one that it becomes.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".chipless-");
+    // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory)
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::unusable(path.display(), format_args!("cannot be written: {error}"))
+}
+
+/// A file that is written piece by piece, and is there under its name only when it is complete.
+#[derive(Debug)]
+pub(crate) struct Growing {
+    path: PathBuf,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl Growing {
+    pub(crate) fn create(path: PathBuf) -> Result<Growing, Failure> {
+        let file = temporary(&path).map_err(|error| cannot_write(&path, &error))?;
+        Ok(Growing { path, file: BufWriter::new(file) })
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.file.write_all(bytes).map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn finish(self) -> Result<PathBuf, Failure> {
+        let put = || -> io::Result<()> {
+            self.file.into_inner().map_err(io::IntoInnerError::into_error)?.persist(&self.path)?;
+            Ok(())
+        };
+        put().map_err(|error| cannot_write(&self.path, &error))?;
+        Ok(self.path)
+    }
 }
 
 /// The directory that outputs go to, made if it is not there.

@@ -3,14 +3,12 @@
 
 use super::inputs::Given;
 use crate::failure::Failure;
-use crate::files::Names;
+use crate::files::{Growing, Names};
 use crate::npy;
 use chipless_model::{ElementType, Program};
 use chipless_spu::fqir::Runner;
 use chipless_spu::iospec::{Document, RuleSet, Session, Violation};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// The rows of an input.
@@ -34,7 +32,7 @@ pub(super) struct Driven<'d, 'g> {
 struct Written {
     /// Which of the interface's outputs.
     port: usize,
-    file: Option<(PathBuf, BufWriter<File>)>,
+    file: Option<Growing>,
     /// Rows, and the bytes of the last one.
     count: u64,
     last: Vec<u8>,
@@ -90,9 +88,9 @@ impl<'d, 'g> Driven<'d, 'g> {
                     let path = names.npy(directory, &declared.name);
                     let shape: Vec<u64> = std::iter::once(*count).chain(declared.shape.iter().copied()).collect();
                     let header = npy::write_header(declared.element, &shape).map_err(|error| Failure::unusable(path.display(), error))?;
-                    let mut file = BufWriter::new(File::create(&path).map_err(|error| cannot(&path, &error))?);
-                    file.write_all(&header).map_err(|error| cannot(&path, &error))?;
-                    Some((path, file))
+                    let mut file = Growing::create(path)?;
+                    file.put(&header)?;
+                    Some(file)
                 }
                 None => None,
             };
@@ -108,13 +106,13 @@ impl<'d, 'g> Driven<'d, 'g> {
                 append(element, *value, &mut output.last);
             }
             match &mut output.file {
-                Some((path, file)) => file.write_all(&output.last).map_err(|error| cannot(path, &error)),
+                Some(file) => file.put(&output.last),
                 None => Ok(()),
             }
         };
         let writes = self.drive(&mut session, true, put)?;
         let close = |Written { port, file, count, last }: Written| {
-            let path = file.map(|(path, mut file)| file.flush().map_err(|error| cannot(&path, &error)).map(|()| path)).transpose()?;
+            let path = file.map(Growing::finish).transpose()?;
             Ok((port, path, count, last))
         };
         Ok((writes, outputs.into_iter().map(close).collect::<Result<_, Failure>>()?))
@@ -188,8 +186,4 @@ impl Rows<'_> {
 fn append(element: ElementType, value: i64, bytes: &mut Vec<u8>) {
     let size = (element.bits() / 8) as usize;
     bytes.extend_from_slice(&value.to_le_bytes()[..size.min(8)]);
-}
-
-fn cannot(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::unusable(path.display(), format_args!("cannot be written: {error}"))
 }

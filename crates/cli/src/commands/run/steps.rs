@@ -4,12 +4,10 @@
 use super::contract::Contract;
 use super::inputs::Given;
 use crate::failure::Failure;
-use crate::files::Names;
+use crate::files::{Growing, Names};
 use crate::npy;
 use chipless_model::{Fault, Program, Storage};
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Inputs that have a row for each step.
@@ -62,11 +60,10 @@ impl<'g> Steps<'g> {
             let Some(directory) = directory else { continue };
             let path = names.npy(directory, &port.name);
             let shape: Vec<u64> = std::iter::once(self.count).chain(port.shape.iter().copied()).collect();
-            let cannot = |error: std::io::Error| Failure::unusable(path.display(), format_args!("cannot be written: {error}"));
-            let mut file = BufWriter::new(File::create(&path).map_err(cannot)?);
             let header = npy::write_header(port.element, &shape).map_err(|error| Failure::unusable(path.display(), error))?;
-            file.write_all(&header).map_err(cannot)?;
-            outputs.push((path, file));
+            let mut file = Growing::create(path)?;
+            file.put(&header)?;
+            outputs.push(file);
         }
         for step in 0..self.count as usize {
             for (port, rows) in &self.inputs {
@@ -81,16 +78,12 @@ impl<'g> Steps<'g> {
             for task in program.tasks.indices() {
                 program.kernel(task).execute(storage).map_err(|fault| faulted(program_path, program, task, step, &fault))?;
             }
-            for ((path, file), port) in outputs.iter_mut().zip(&program.interface.outputs) {
+            for (file, port) in outputs.iter_mut().zip(&program.interface.outputs) {
                 let size = port.bytes().unwrap_or_default() as usize;
-                let written = file.write_all(&storage.bytes(port.buffer)[..size]);
-                written.map_err(|error| Failure::unusable(path.display(), format_args!("cannot be written: {error}")))?;
+                file.put(&storage.bytes(port.buffer)[..size])?;
             }
         }
-        for (path, file) in &mut outputs {
-            file.flush().map_err(|error| Failure::unusable(path.display(), format_args!("cannot be written: {error}")))?;
-        }
-        Ok(outputs.into_iter().map(|(path, _)| path).collect())
+        outputs.into_iter().map(Growing::finish).collect()
     }
 }
 
