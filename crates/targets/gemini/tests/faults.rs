@@ -2,21 +2,10 @@
 
 mod generate;
 
-use chipless_gemini::{Given, Network, Schedule, lint};
+use chipless_gemini::Network;
 use chipless_model::Limits;
-use generate::Plan;
+use generate::{Plan, said};
 use serde_json::{Value, json};
-
-/// Codes of everything that is said about a text.
-fn said(text: &str, network: Option<&Network>) -> Vec<&'static str> {
-    match Schedule::read(text) {
-        Err(finding) => vec![finding.rule.code],
-        Ok(schedule) => {
-            let findings = lint(&schedule, text, Given { network, batch: None }, &Limits::default());
-            findings.into_iter().map(|finding| finding.rule.code).collect()
-        }
-    }
-}
 
 fn plan() -> Plan {
     Plan { columns: 2, rows: 1, ..Plan::default() }

@@ -2,9 +2,9 @@
 
 mod generate;
 
-use chipless_gemini::{Assembly, Data, Dialect, Document, FileKind, Given, Machine, Network, Schedule, lint, unzip};
+use chipless_gemini::{Assembly, Data, Dialect, Document, FileKind, Machine, Schedule, unzip};
 use chipless_model::Limits;
-use generate::Plan;
+use generate::{Plan, said};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -16,17 +16,6 @@ const DIALECTS: [(&str, Dialect); 3] =
 fn fixture(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/gemini").join(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-}
-
-/// Codes of everything that is said about a text.
-fn said(text: &str, network: Option<&Network>) -> Vec<&'static str> {
-    match Schedule::read(text) {
-        Err(finding) => vec![finding.rule.code],
-        Ok(schedule) => {
-            let findings = lint(&schedule, text, Given { network, batch: None }, &Limits::default());
-            findings.into_iter().map(|finding| finding.rule.code).collect()
-        }
-    }
 }
 
 fn plan() -> Plan {

@@ -5,6 +5,8 @@
 #![allow(dead_code, reason = "each user takes a part")]
 #![allow(clippy::needless_pass_by_value, clippy::needless_range_loop, reason = "parts are used up where they are printed, core by core")]
 
+use chipless_gemini::{Given, Network, Schedule, lint};
+use chipless_model::Limits;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -528,4 +530,15 @@ fn tile_value(layer: &Layer, tile: Box4, cycles: u64) -> Value {
         value["ifmap_upper2"] = json!(needed.1);
     }
     value
+}
+
+/// Codes of everything that is said about a text.
+pub(crate) fn said(text: &str, network: Option<&Network>) -> Vec<&'static str> {
+    match Schedule::read(text) {
+        Err(finding) => vec![finding.rule.code],
+        Ok(schedule) => {
+            let findings = lint(&schedule, text, Given { network, batch: None }, &Limits::default());
+            findings.into_iter().map(|finding| finding.rule.code).collect()
+        }
+    }
 }
