@@ -182,13 +182,13 @@ pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) ->
     Ok((header, if element.bits() < 8 { Cow::Owned(unpack(element, shape, bytes)?) } else { Cow::Borrowed(bytes) }))
 }
 
-/// The numbers of an array of any plain type and shape, row by row. The error is what to say after the file's name.
-pub(crate) fn reals(file: &[u8]) -> Result<Vec<f64>, String> {
+/// Shape and numbers of an array of any plain type, row by row. The error is what to say after the file's name.
+pub(crate) fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
     let (element, shape) = describe(file)?;
     let bytes = read(file, element, &shape)?;
     let mut reals = vec![0.0; bytes.len() / (element.bits() / 8) as usize];
     decode_f64(element, &bytes, &mut reals).map_err(|error| error.to_string())?;
-    Ok(reals)
+    Ok((shape, reals))
 }
 
 fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {

@@ -1,5 +1,6 @@
 //! What is wrong, where, and what to do about it: one value for readers, linters and the verifier, many renderers.
 
+use crate::text::Text;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -47,12 +48,13 @@ pub struct Rule {
 pub struct Place {
     /// The part of the file: a section, a member, a JSON pointer. Empty for the file as a whole.
     pub part: Cow<'static, str>,
-    /// Byte offset in the file, where there is one; in the part, where that is packed into the file (a member of an archive).
+    /// Byte offset in the file, where there is one; in the part, where that is packed into the file (a member of an archive), and in the
+    /// text, where the whole file is packed.
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
-    /// Line and column (in characters) of a text, both counted from 1, where the reader knows them. A text file's byte offset is enough: renderers
-    /// that have its bytes count the lines themselves.
+    /// Line and column of a text, both counted from 1, columns in characters, where the reader knows them. A text file's byte offset is enough:
+    /// renderers that have its bytes count the lines themselves.
     pub position: Option<(u32, u32)>,
     /// The thing at that place as people call it: `descriptor 7`, `dpu0[3]`.
     pub item: String,
@@ -72,6 +74,14 @@ impl Place {
     /// A line and column of a text, both counted from 1.
     pub fn line(line: u32, column: u32) -> Place {
         Place { position: Some((line, column)), ..Place::default() }
+    }
+
+    /// At the line and column of this byte of a text.
+    #[must_use]
+    pub fn in_text(mut self, text: &Text<'_>, offset: usize) -> Place {
+        let (line, column) = text.position(offset);
+        self.position = Some((u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX)));
+        self
     }
 
     /// In this part of the file.

@@ -77,6 +77,7 @@ mod limits;
 mod program;
 mod storage;
 mod sync;
+mod text;
 mod time;
 
 pub use access::{Access, Certainty, Direction, Loop, Pattern};
@@ -90,4 +91,5 @@ pub use limits::Limits;
 pub use program::{Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource, Role, Span, Task};
 pub use storage::{Storage, TooLarge};
 pub use sync::{Action, Condition, Configuration, Moment, Signal, Sync, SyncKind, Wait};
+pub use text::Text;
 pub use time::Time;

@@ -5,6 +5,7 @@ use crate::finding::{Finding, Place};
 use crate::id::{BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId, TaskId};
 use crate::kernel::Kernel;
 use crate::sync::{Configuration, Signal, Sync, Wait};
+use crate::text::Text;
 use crate::time::Time;
 use index_vec::IndexVec;
 use std::borrow::Cow;
@@ -48,6 +49,8 @@ pub struct Program<'a> {
     pub completion: Option<ConfigurationId>,
     /// Names of the parts of the file that locations point into.
     pub parts: IndexVec<PartId, String>,
+    /// The text that locations point into, where the file is one: their places then have lines and columns.
+    pub text: Text<'a>,
     /// What lowering found that keeps the program from nothing, but that people should look at.
     pub warnings: Vec<Finding>,
 }
@@ -298,6 +301,10 @@ impl<'a> Program<'a> {
     /// Where the file has a task.
     pub fn place(&self, task: TaskId) -> Place {
         let Location { part, offset, size } = self.tasks[task].location;
-        Place::bytes(offset, u64::from(size)).in_part(self.parts[part].clone()).at(self.task_name(task))
+        let place = Place::bytes(offset, u64::from(size)).in_part(self.parts[part].clone()).at(self.task_name(task));
+        match usize::try_from(offset) {
+            Ok(offset) if !self.text.as_str().is_empty() => place.in_text(&self.text, offset),
+            _ => place,
+        }
     }
 }

@@ -62,7 +62,11 @@ fn what(program: &Program<'_>, task: TaskId, paint: Paint) -> String {
     let operation = program.kernel(task).operation();
     let label = program.tasks[task].label.as_deref().map(|l| format!("  \"{}\"", clean(l))).unwrap_or_default();
     let place = program.place(task);
-    let place = place.offset.map_or_else(|| place.part.to_string(), |offset| format!("{}, offset {offset:#x}", place.part));
+    let place = match (place.position, place.offset) {
+        (Some((line, column)), _) => format!("{}:{line}:{column}", place.part),
+        (None, Some(offset)) => format!("{}, offset {offset:#x}", place.part),
+        (None, None) => place.part.to_string(),
+    };
     format!("{}  {}{label}  {}", paint.strong(program.task_name(task)), paint.operation(clean(&operation)), paint.dim(clean(&place)))
 }
 

@@ -51,7 +51,7 @@ impl Checked<'_> {
                 let picture = texts.picture(finding, help(finding), paint);
                 match picture {
                     Some(picture) => out.push_str(&picture),
-                    None => self.one(&mut out, paint, finding),
+                    None => self.one(&mut out, paint, finding, &texts),
                 }
                 out.push('\n');
             }
@@ -80,12 +80,16 @@ impl Checked<'_> {
         self.parts.iter().find(|(name, _)| *name == place.part).map_or(self.bytes, |(_, bytes)| bytes)
     }
 
-    fn one(&self, out: &mut String, paint: Paint, finding: &Finding) {
+    fn one(&self, out: &mut String, paint: Paint, finding: &Finding, texts: &Texts<'_>) {
         let severity = finding.severity;
         let _ = writeln!(out, "{}{}", paint.code(severity, finding.rule.code), paint.strong(format_args!(": {}", clean(&finding.message))));
-        self.place(out, paint, severity, "-->", &finding.place, None);
+        let located = |place: &Place| {
+            let start = texts.region(place).and_then(|region| Some((region.start.0.try_into().ok()?, region.start.1.try_into().ok()?)));
+            Place { position: place.position.or(start), ..place.clone() }
+        };
+        self.place(out, paint, severity, "-->", &located(&finding.place), None);
         for (place, role) in &finding.related {
-            self.place(out, paint, Severity::Note, ":::", place, Some(role));
+            self.place(out, paint, Severity::Note, ":::", &located(place), Some(role));
         }
         if !help(finding).is_empty() {
             let _ = writeln!(out, "   {} {} {}", paint.frame("="), paint.strong("help:"), clean(help(finding)));
@@ -109,7 +113,7 @@ impl Checked<'_> {
             let _ = write!(out, ": {}", clean(role));
         }
         out.push('\n');
-        if let Some(offset) = place.offset {
+        if let (Some(offset), None) = (place.offset, place.position) {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
             hexdump::picture(out, paint, severity, self.source(place), (offset, place.size), mark, rows);
         }
@@ -163,7 +167,7 @@ pub struct LocationReport<'a> {
     pub part: &'a str,
     /// The thing at that place, as `chipless list` names it; empty where it has no name.
     pub item: &'a str,
-    /// Byte offset in the file, or in a part that is packed into it; null where there is none.
+    /// Byte offset in the file, in a part that is packed into it, or in the text that the whole file unpacks to; null where there is none.
     pub offset: Option<u64>,
     /// Bytes from there; 0 where unknown.
     pub size: u64,
@@ -187,7 +191,8 @@ impl<'a> LocationReport<'a> {
         let counted = texts.region(place).map(|region| region.start);
         let known = place.position.map(|(line, column)| (line as usize, column as usize));
         let (line, column) = counted.or(known).unzip();
-        LocationReport { part: &place.part, item: &place.item, offset: place.offset, size: place.size, line, column }
+        let offset = place.offset.or_else(|| texts.offset(place));
+        LocationReport { part: &place.part, item: &place.item, offset, size: place.size, line, column }
     }
 }
 

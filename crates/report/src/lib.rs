@@ -7,6 +7,7 @@
 mod bars;
 mod facts;
 mod hexdump;
+mod pointer;
 mod protobuf;
 mod statistics;
 mod style;

@@ -41,7 +41,10 @@ impl<'p, 'a> Lister<'p, 'a> {
         if let Some(label) = &t.label {
             let _ = write!(out, "  \"{}\"", clean(label));
         }
-        let place = format!("{} @{:#x}", program.parts[t.location.part], t.location.offset);
+        let place = match program.place(task).position {
+            Some((line, column)) => format!("{}:{line}:{column}", program.parts[t.location.part]),
+            None => format!("{} @{:#x}", program.parts[t.location.part], t.location.offset),
+        };
         let _ = writeln!(out, "  {}", paint.dim(clean(&place)));
         for wait in program.waits(task) {
             let number = self.uses.wait(program, task, wait.sync).map(|c| program.configurations[c].number);
@@ -119,6 +122,7 @@ impl<'p, 'a> Lister<'p, 'a> {
                 exact: access.certainty == Certainty::Exact,
             });
         });
+        let position = program.place(task).position;
         TaskReport {
             name: program.task_name(task),
             queue: &program.queues[t.queue].name,
@@ -126,7 +130,13 @@ impl<'p, 'a> Lister<'p, 'a> {
             operation: kernel.operation().into_owned(),
             details: kernel.details(),
             label: t.label.as_deref(),
-            location: Location { part: &program.parts[t.location.part], offset: t.location.offset, size: t.location.size },
+            location: Location {
+                part: &program.parts[t.location.part],
+                offset: t.location.offset,
+                size: t.location.size,
+                line: position.map(|(line, _)| line),
+                column: position.map(|(_, column)| column),
+            },
             waits: program
                 .waits(task)
                 .iter()
@@ -230,6 +240,10 @@ pub struct Location<'a> {
     pub offset: u64,
     /// Bytes.
     pub size: u32,
+    /// Line of a text, from 1; null in binaries.
+    pub line: Option<u32>,
+    /// Column of a text, from 1, in characters; null in binaries.
+    pub column: Option<u32>,
 }
 
 /// A condition.

@@ -276,7 +276,12 @@ impl Places<'_> {
             let (offset, size) = (i64::try_from(place.offset?).ok()?, i64::try_from(place.size).ok()?);
             Some(Region::Binary { byte_offset: offset, byte_length: size })
         };
-        text.or_else(binary)
+        // The lines of a text that is packed as a whole.
+        let known = || {
+            let (start_line, start_column) = place.position.map(|(line, column)| (line as usize, column as usize))?;
+            Some(Region::Text { start_line, start_column, end_line: start_line, end_column: start_column })
+        };
+        text.or_else(known).or_else(binary)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Places in text files: lines and columns, and the picture of a finding with the lines that it is about.
 
 use crate::findings::Checked;
+use crate::pointer;
 use crate::style::{Paint, clean};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use chipless_model::{Finding, Place, Severity};
+use chipless_model::{Finding, Place, Severity, Text as Lines};
 use std::ops::Range;
 
 /// Bytes of lines that a picture shows; a place in longer ones is named and not shown.
@@ -12,12 +13,9 @@ const SHOWN: usize = 8 << 10;
 /// Characters of a picture.
 const WIDTH: usize = 140;
 
-/// A text file and where its lines begin.
+/// A text file.
 #[derive(Clone, Debug)]
-pub(crate) struct Text<'a> {
-    text: &'a str,
-    starts: Vec<usize>,
-}
+pub(crate) struct Text<'a>(Lines<'a>);
 
 /// From one character to before another; lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +30,7 @@ impl<'a> Text<'a> {
         if bytes.is_empty() || bytes.iter().take(1024).any(|byte| *byte == 0) {
             return None;
         }
-        let text = std::str::from_utf8(bytes).ok()?;
-        let starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Some(Text { text, starts })
+        std::str::from_utf8(bytes).ok().map(|text| Text(Lines::new(text)))
     }
 
     /// The bytes of a place; a place of no size is the word that begins there.
@@ -42,14 +38,17 @@ impl<'a> Text<'a> {
         let start = match (place.offset, place.position) {
             (Some(offset), _) => usize::try_from(offset).ok()?,
             (None, Some((line, column))) => {
-                let line = self.line((line as usize).checked_sub(1)?)?;
+                let line = self.0.line((line as usize).checked_sub(1)?)?;
                 let column = (column as usize).saturating_sub(1);
-                line.start + self.text[line.clone()].char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+                line.start + self.0.as_str()[line.clone()].char_indices().nth(column).map_or(line.len(), |(at, _)| at)
             }
-            (None, None) => return None,
+            (None, None) => [&*place.item, &*place.part].into_iter().find_map(|pointer| pointer::locate(self.0.as_str(), pointer))?,
         };
-        let start = self.boundary(start)?;
-        let rest = &self.text[start..];
+        if start > self.0.as_str().len() {
+            return None;
+        }
+        let start = self.0.boundary(start);
+        let rest = &self.0.as_str()[start..];
         let size = match usize::try_from(place.size).ok()? {
             0 => {
                 let word = rest.find(|c: char| !(c.is_alphanumeric() || "_.-".contains(c))).unwrap_or(rest.len());
@@ -57,39 +56,19 @@ impl<'a> Text<'a> {
             }
             size => size.min(rest.len()),
         };
-        Some(start..self.boundary(start + size)?)
+        Some(start..self.0.boundary(start + size))
     }
 
     /// Lines and columns of a place.
     pub(crate) fn region(&self, place: &Place) -> Option<Region> {
         let Range { start, end } = self.range(place)?;
-        Some(Region { start: self.position(start), end: self.position(end) })
-    }
-
-    /// The last character boundary up to here.
-    fn boundary(&self, at: usize) -> Option<usize> {
-        (at <= self.text.len()).then(|| (0..=at).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0))
-    }
-
-    fn position(&self, at: usize) -> (usize, usize) {
-        let line = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
-        let start = self.starts.get(line).copied().unwrap_or(0);
-        // Columns of lines that no editor shows are not counted character by character.
-        let column = if at - start > SHOWN { at - start } else { self.text[start..at].chars().count() };
-        (line + 1, column + 1)
-    }
-
-    /// The bytes of a line, counted from 0, without its end.
-    fn line(&self, index: usize) -> Option<Range<usize>> {
-        let start = *self.starts.get(index)?;
-        let end = self.starts.get(index + 1).map_or(self.text.len(), |next| next - 1);
-        Some(start..end)
+        Some(Region { start: self.0.position(start), end: self.0.position(end) })
     }
 
     /// The lines around a range, from the first byte of the first; `None` where they are too long to be shown.
     fn window(&self, range: &Range<usize>) -> Option<(usize, Range<usize>)> {
-        let (first, last) = (self.position(range.start).0 - 1, self.position(range.end).0 - 1);
-        let window = self.line(first)?.start..self.line(last)?.end.max(range.end);
+        let (first, last) = (self.0.position(range.start).0 - 1, self.0.position(range.end).0 - 1);
+        let window = self.0.line(first)?.start..self.0.line(last)?.end.max(range.end);
         (window.len() <= SHOWN).then_some((first + 1, window))
     }
 }
@@ -130,12 +109,17 @@ impl<'a> Texts<'a> {
         self.of(place)?.0.region(place)
     }
 
+    /// The byte of a place, in the file or in its part.
+    pub(crate) fn offset(&self, place: &Place) -> Option<u64> {
+        Some(self.of(place)?.0.range(place)?.start as u64)
+    }
+
     fn excerpt(&self, place: &Place) -> Option<Excerpt<'_>> {
         let (text, path) = self.of(place)?;
         let range = text.range(place)?;
         let (line, window) = text.window(&range)?;
         let span = range.start - window.start..range.end - window.start;
-        Some(Excerpt { text: &text.text[window], path: clean(&path).into_owned(), line, span })
+        Some(Excerpt { text: &text.0.as_str()[window], path: clean(&path).into_owned(), line, span })
     }
 
     /// What a place is called besides its lines.

@@ -5,8 +5,8 @@ use super::{Consumer, Document, Lowering, Picture, Reader, Source};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::npy;
-use chipless_gemini::{Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
-use chipless_model::{Finding, Info, Limits, Node, Program, TaskId};
+use chipless_gemini::{Array, Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
+use chipless_model::{Finding, Info, Limits, Node, Program, TaskId, Text};
 use chipless_sim::{Timeline, TimingOnly};
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) ->
         let bytes = chipless_gemini::unzip(source.bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
         let assembly = Assembly::read(&bytes, &lowering.limits).map_err(|finding| vec![*finding])?;
         let findings = assembly.findings();
-        then(&OpenedAssembly { assembly, findings });
+        then(&OpenedAssembly { assembly, findings, text: String::from_utf8_lossy(&bytes).into_owned() });
         return Ok(());
     }
     let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
@@ -101,6 +101,7 @@ impl Document for Opened<'_, '_> {
                 if let (Weights::Seeded(seed), Some(_)) = (&lowering.weights, &lowering.network) {
                     lowered.notes.push(format!("weights are random (seed {seed}); --weights DIR gives real ones"));
                 }
+                lowered.program.text = Text::new(self.document.text());
                 // A document is lowered once for each run.
                 let _ = self.tiles.set(lowered.workloads);
                 then(&lowered.program, lowered.notes);
@@ -115,7 +116,7 @@ impl Opened<'_, '_> {
     /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
     fn machine(&self, lowering: &Lowering) -> Result<Machine, Failure> {
         let is_spec = self.document.schedule.dialect == Dialect::Spec;
-        let bandwidth = self.document.name.dram_bandwidth.filter(|_| is_spec);
+        let bandwidth = self.document.name.dram_bandwidth.filter(|bandwidth| is_spec && *bandwidth > 0);
         let named = bandwidth.map(|gibibytes| format!("dram.bytes_per_second={}", u64::from(gibibytes) << 30));
         lowering.machine_or(own_machine(if is_spec { "spec" } else { "set" }), named.as_slice(), Machine::parse)
     }
@@ -146,9 +147,10 @@ pub(super) fn weights(directory: &Path, network: &Network) -> Result<HashMap<Str
         let array = |path: Option<PathBuf>| match path {
             Some(path) => {
                 let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
-                npy::reals(&bytes).map_err(|error| Failure::unusable(path.display(), error))
+                let (shape, values) = npy::reals(&bytes).map_err(|error| Failure::unusable(path.display(), error))?;
+                Ok(Array { shape, values })
             }
-            None => Ok(Vec::new()),
+            None => Ok(Array::default()),
         };
         let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
             return Err(Failure::unusable(
@@ -179,6 +181,7 @@ fn assembly(path: &Path, limits: &Limits) -> Result<Assembly, Failure> {
 struct OpenedAssembly {
     assembly: Assembly,
     findings: Vec<Finding>,
+    text: String,
 }
 
 impl Document for OpenedAssembly {
@@ -200,7 +203,9 @@ impl Document for OpenedAssembly {
         if !self.assembly.is_trace() {
             notes.push("assembly has no times: compute instructions are estimated from their tiles".to_owned());
         }
-        then(&self.assembly.lower(&machine), notes);
+        let mut program = self.assembly.lower(&machine);
+        program.text = Text::new(&self.text);
+        then(&program, notes);
         Ok(Ok(()))
     }
 }

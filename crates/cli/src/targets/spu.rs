@@ -2,7 +2,7 @@
 
 use super::{Consumer, Document, Lowering, Reader, Source};
 use crate::failure::Failure;
-use chipless_model::{Finding, Info, Limits, Node, Place};
+use chipless_model::{Finding, Info, Limits, Node, Place, Text};
 use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner};
 use chipless_spu::iospec::{self, Femto, RuleSet};
 
@@ -144,7 +144,8 @@ impl Document for Program<'_> {
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
         let machine = machine(lowering)?;
         Ok(match fqir::lower(&self.plan, &machine, self.limits) {
-            Ok(lowered) => {
+            Ok(mut lowered) => {
+                lowered.program.text = Text::new(self.plan.text);
                 let notes = lowered.notes.iter().cloned().chain(lowered.findings.iter().map(ToString::to_string)).collect();
                 then(&lowered.program, notes);
                 Ok(())

@@ -235,15 +235,21 @@ fn a_mapping_of_another_graph_is_refused_with_a_pointer() {
 
 #[test]
 fn configuration_words_are_read_back() {
-    for (name, on) in [("add", "mesh2x2"), ("dot", "mesh5x5"), ("deep", "mesh5x5"), ("axpy", "ordered4x4")] {
+    for (name, on) in [("add", "mesh2x2"), ("dot", "mesh5x5"), ("deep", "mesh5x5"), ("axpy", "ordered4x4"), ("recurrence", "mesh5x5")] {
         let (graph, adg) = (kernel(name), fabric(on));
         let mapping = map(&graph, &adg).mapping.unwrap();
+        let figures = |mapping: &Mapping| {
+            let verdict = judge(&graph, &adg, mapping);
+            assert!(verdict.is_legal(), "{name} on {on}: {:?}", verdict.faults);
+            estimate(&graph, &adg, mapping, &verdict, Model::default()).operations_per_cycle
+        };
         for encoding in [bits::Encoding::Hardware, bits::Encoding::Scheduler] {
             let text = bits::write(&mapping, &graph, &adg, name, encoding).unwrap();
             let again = bits::read(&text, &graph, &adg).unwrap_or_else(|error| panic!("{name} on {on}: {error}\n{text}"));
             for (edge, route) in mapping.edges.iter_enumerated().filter(|(edge, _)| is_spatial(&graph, *edge)) {
                 assert_eq!(again.edges[edge].links, route.links, "{name} on {on}, edge {}", edge.index());
             }
+            assert_eq!(figures(&again), figures(&mapping), "{name} on {on}: words name no memories, and arrays have some all the same");
             assert_eq!(text.contains("hold-second-operand"), encoding == bits::Encoding::Scheduler);
         }
     }

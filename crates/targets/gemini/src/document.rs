@@ -89,6 +89,6 @@ impl<'a> Document<'a> {
 
     /// Checks the schedule; see [`lint`].
     pub fn findings(&self, network: Option<&Network>, batch: Option<u32>, limits: &Limits) -> Vec<Finding> {
-        lint(&self.schedule, self.text(), Given { network, batch: batch.or(self.name.batch) }, limits)
+        lint(&self.schedule, self.text(), Given { network, batch, name: self.name }, limits)
     }
 }

@@ -7,15 +7,15 @@ pub struct NameFacts {
     pub batch: Option<u32>,
     /// Cores.
     pub cores: Option<u32>,
-    /// DRAM bandwidth, GB/s.
+    /// DRAM bandwidth, GiB/s.
     pub dram_bandwidth: Option<u32>,
 }
 
 impl NameFacts {
     /// Reads a file name; parts of a path before the last are ignored.
     pub fn parse(path: &str) -> NameFacts {
-        let mut facts = NameFacts::default();
         let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let mut facts = NameFacts::default();
         for part in name.split(['_', '.', '-']) {
             let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
             let Ok(number) = digits.parse::<u32>() else { continue };
@@ -26,9 +26,14 @@ impl NameFacts {
                 _ => continue,
             };
             // The last one counts: a model may have a name of this form, too.
-            *slot = (number > 0).then_some(number).or(*slot);
+            *slot = Some(number);
         }
         facts
+    }
+
+    /// Batch, cores and DRAM bandwidth of a name that says all three, as the schedulers of the spec's dialect give names.
+    pub fn scheduled(&self) -> Option<[u32; 3]> {
+        Some([self.batch?, self.cores?, self.dram_bandwidth?])
     }
 }
 
@@ -39,9 +44,11 @@ mod tests {
     #[test]
     fn names_of_schedulers_are_understood() {
         let facts = |batch, cores, dram_bandwidth| NameFacts { batch, cores, dram_bandwidth };
-        assert_eq!(NameFacts::parse("a_b9/int8_net.onnx.sim_b4_c1_bw16_stschedule.json"), facts(Some(4), Some(1), Some(16)));
-        assert_eq!(NameFacts::parse("resnet_b1_2x2_LP.json.gz"), facts(Some(1), None, None));
+        let schedule = NameFacts::parse("a_b9/int8_net.onnx.sim_b4_c1_bw16_stschedule.json");
+        assert_eq!((schedule, schedule.scheduled()), (facts(Some(4), Some(1), Some(16)), Some([4, 1, 16])));
+        let other = NameFacts::parse("resnet_b1_2x2_LP.json.gz");
+        assert_eq!((other, other.scheduled()), (facts(Some(1), None, None), None));
         assert_eq!(NameFacts::parse("schedule.json"), facts(None, None, None));
-        assert_eq!(NameFacts::parse("x_b0_bw99999999999.json"), facts(None, None, None));
+        assert_eq!(NameFacts::parse("x_b0_bw99999999999.json"), facts(Some(0), None, None));
     }
 }

@@ -33,7 +33,7 @@ pub use assembly::Assembly;
 pub use document::{Document, FileKind};
 pub use filename::NameFacts;
 pub use lint::{Given, lint};
-pub use lower::{Arrays, Data, Lowered, WeightData, lower};
+pub use lower::{Array, Arrays, Data, Lowered, WeightData, lower};
 pub use machine::{MACHINES, Machine};
 pub use names::{Name, Names};
 pub use network::{Layer, Network, QuantInfo};

@@ -113,8 +113,8 @@ impl Network {
         let wrong = |pointer: &str, error: &serde_json::Error| {
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            let item = format!("{pointer} (line {}, column {})", error.line().max(1), error.column().max(1));
-            Box::new(rules::NETWORK.at(Place::file().at(item), message))
+            let [line, column] = [error.line(), error.column()].map(|count| u32::try_from(count.max(1)).unwrap_or(u32::MAX));
+            Box::new(rules::NETWORK.at(Place::line(line, column).at(pointer), message))
         };
         let network: Network = serde_path_to_error::deserialize(&mut reader).map_err(|traced| {
             let pointer = traced.path().iter().fold(String::new(), |pointer, segment| pointer + "/" + &segment.to_string());

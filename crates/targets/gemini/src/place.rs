@@ -1,16 +1,17 @@
 //! JSON pointer, line and column of offsets in a text: worked out only for what is shown.
 
 use crate::json::{MAX_DEPTH, Reader};
-use chipless_model::Place;
+use chipless_model::{Place, Text};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-/// The place of an offset, as people and editors find it: `/0/12/buffer/3 (line 40, column 7)`.
+/// The place of an offset, as people and editors find it: the JSON pointer, line and column.
 pub(crate) fn place(text: &str, offset: usize) -> Place {
-    let (line, column) = line_and_column(text, offset);
-    let pointer = pointer(text, offset);
-    let pointer = if pointer.is_empty() { "/" } else { &pointer };
-    Place::file().at(format!("{pointer} (line {line}, column {column})"))
+    at(&Text::new(text), offset, &pointer(text, offset))
+}
+
+fn at(text: &Text<'_>, offset: usize, pointer: &str) -> Place {
+    Place::bytes(offset as u64, 0).in_text(text, offset).at(if pointer.is_empty() { "/" } else { pointer })
 }
 
 /// The places of values, by the offsets at which they begin: one walk over the text for all of them.
@@ -21,7 +22,7 @@ pub(crate) fn places(text: &str, mut offsets: Vec<usize>) -> HashMap<usize, Plac
         reader: Reader::new(text, 0),
         path: String::new(),
         left: offsets.into_iter().peekable(),
-        line: (0, 1, 0),
+        text: Text::new(text),
         found: HashMap::new(),
     };
     // Stops at the last offset, which is no fault.
@@ -34,8 +35,7 @@ struct Walk<'a> {
     reader: Reader<'a>,
     path: String,
     left: std::iter::Peekable<std::vec::IntoIter<usize>>,
-    /// Where lines were counted to: offset, line, offset of the line's first byte.
-    line: (usize, usize, usize),
+    text: Text<'a>,
     found: HashMap<usize, Place>,
 }
 
@@ -48,13 +48,7 @@ impl Walk<'_> {
                 break;
             }
             self.left.next();
-            let between = self.reader.slice(self.line.0, here).as_bytes();
-            let lines = memchr::memchr_iter(b'\n', between).count();
-            let start = memchr::memrchr(b'\n', between).map_or(self.line.2, |at| self.line.0 + at + 1);
-            self.line = (here, self.line.1 + lines, start);
-            let pointer = if self.path.is_empty() { "/" } else { &self.path };
-            let item = format!("{pointer} (line {}, column {})", self.line.1, here - start + 1);
-            self.found.insert(wanted, Place::file().at(item));
+            self.found.insert(wanted, at(&self.text, here, &self.path));
         }
         if self.left.peek().is_none() || depth >= MAX_DEPTH {
             return Err(());
@@ -83,14 +77,6 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
-
-/// Line and column, from 1, of a byte offset; columns count bytes.
-pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text.as_bytes()[..offset.min(text.len())];
-    let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    (line, before.len() - start + 1)
 }
 
 /// The JSON pointer of the innermost value that an offset lies in or at the start of. The text up to the offset may end
@@ -196,12 +182,12 @@ mod tests {
     #[test]
     fn offsets_have_pointers() {
         let text = "{\"a\": [1, {\"b/c\": 2}],\n \"d\": tru";
-        let at = |what: &str| place(text, text.find(what).unwrap()).item;
-        assert_eq!(at("{"), "/ (line 1, column 1)");
-        assert_eq!(at("[1"), "/a (line 1, column 7)");
-        assert_eq!(at("{\"b"), "/a/1 (line 1, column 11)");
-        assert_eq!(at("2}"), "/a/1/b~1c (line 1, column 19)");
-        assert_eq!(at("tru"), "/d (line 2, column 7)");
-        assert_eq!(place(text, text.len()).item, "/d (line 2, column 10)");
+        let at = |what: &str| place(text, text.find(what).unwrap()).to_string();
+        assert_eq!(at("{"), "/, line 1, column 1");
+        assert_eq!(at("[1"), "/a, line 1, column 7");
+        assert_eq!(at("{\"b"), "/a/1, line 1, column 11");
+        assert_eq!(at("2}"), "/a/1/b~1c, line 1, column 19");
+        assert_eq!(at("tru"), "/d, line 2, column 7");
+        assert_eq!(place(text, text.len()).to_string(), "/d, line 2, column 10");
     }
 }

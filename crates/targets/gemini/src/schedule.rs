@@ -117,6 +117,19 @@ pub enum Peer {
     Core(u32),
 }
 
+/// Where the values of the top level stand; 0 for those that a file does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopPlaces {
+    /// `xlen`.
+    pub columns: At,
+    /// `ylen`.
+    pub rows: At,
+    /// `top_batch_cut`.
+    pub top_batch_cut: At,
+    /// `buffersize`.
+    pub buffer_size: At,
+}
+
 /// A schedule. See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
@@ -126,6 +139,8 @@ pub struct Schedule {
     pub mesh: [u32; 2],
     /// Batch groups at the root.
     pub top_batch_cut: u32,
+    /// Where the values of the top level stand.
+    pub places: TopPlaces,
     /// Bytes of the L2 buffer of a core; the ancestors do not say.
     pub buffer_size: Option<u64>,
     /// Name of the weight-buffer key, `wl0_buffer` or `wl1_buffer`, where a file has one.

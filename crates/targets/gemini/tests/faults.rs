@@ -122,9 +122,58 @@ const FAULTS: &[Fault] = &[
             tile[corner][0] = json!(tile[corner][0].as_u64().expect("an image") + 1);
         }
     }),
+    // Too few images, too few channels.
+    ("gemini-tile-input", |s| {
+        let tile = &mut with(s, |w| w["layer_type"] == "vp")["tile_info"]["tile_num_0"];
+        tile["ifmap_upper"][0] = json!(tile["ifmap_upper"][0].as_u64().expect("an image") - 1);
+    }),
+    ("gemini-tile-input", |s| {
+        let tile = &mut with(s, each)["tile_info"]["tile_num_0"];
+        tile["ifmap_upper"][1] = json!(tile["ifmap_upper"][1].as_u64().expect("a channel") - 1);
+    }),
+    ("gemini-layer-input", |s| {
+        let ifmap = &mut with(s, |w| w["layer_type"] == "vp")["ifmap"][0];
+        ifmap["upper"][1] = json!(ifmap["upper"][1].as_u64().expect("a channel") - 1);
+    }),
+    ("gemini-layer-input", |s| {
+        let ifmap = &mut with(s, |w| w["layer_type"] == "vp")["ifmap"][0];
+        ifmap["upper"][0] = json!(ifmap["upper"][0].as_u64().expect("an image") - 1);
+    }),
     ("gemini-tile-input", |s| {
         let two = with(s, |w| w["ifmap"].as_array().is_some_and(|list| list.len() == 2));
         two["tile_info"]["tile_num_0"].as_object_mut().and_then(|tile| tile.remove("ifmap_lower2").and(tile.remove("ifmap_upper2")));
+    }),
+    ("gemini-padding-missing", |s| drop(with(s, holds_weights).as_object_mut().and_then(|w| w.remove("tile_padding_tblr")))),
+    ("gemini-padding-missing", |s| {
+        drop(with(s, holds_weights)["tile_info"]["tile_num_0"].as_object_mut().and_then(|t| t.remove("tile_padding_tblr")));
+    }),
+    ("gemini-transfer-twice", |s| {
+        let ids = with(s, each)["ifmap"][0]["transfer_id"].as_array_mut().expect("a list");
+        ids.push(ids[0].clone());
+    }),
+    ("gemini-align", |s| with(s, holds_weights)["wl0_buffer"][0]["align"] = json!(3)),
+    ("gemini-bitwidth", |s| with(s, holds_weights)["wl0_buffer"][0]["bitwidth"] = json!(7)),
+    ("gemini-layer-bitwidth", |s| {
+        let workload = with(s, holds_weights);
+        let own = workload["layer_name"].clone();
+        let entries = workload["wl0_buffer"].as_array_mut().expect("a list").iter_mut();
+        entries.filter(|entry| entry["layer_name"] == own).for_each(|entry| entry["bitwidth"] = json!(16));
+    }),
+    // Weights that are there for a workload before the one that uses them, and gone in between.
+    ("gemini-weight-buffer-back", |s| {
+        let list = s["0"].as_array_mut().expect("a list");
+        let used = list.iter().rposition(holds_weights).expect("one with weights");
+        let own = list[used]["layer_name"].clone();
+        let mut entry = list[used]["wl0_buffer"].as_array().expect("a list").iter().find(|e| e["layer_name"] == own).expect("its own").clone();
+        entry["address"] = json!(32768);
+        list[used - 2]["wl0_buffer"].as_array_mut().expect("a list").push(entry);
+        let before = list[used - 1]["wl0_buffer"].as_array_mut().expect("a list");
+        before.retain(|entry| entry["layer_name"] != own);
+    }),
+    ("gemini-destination", |s| {
+        let out = s["-1"]["out"].as_array_mut().expect("a list");
+        let shared = out.iter_mut().find(|entry| entry["type"] == json!("weight")).expect("weights");
+        shared["destination"][0]["workload_id"] = json!(3);
     }),
     ("gemini-padding", |s| with(s, each)["tile_info"]["tile_num_0"]["tile_padding_tblr"] = json!([3, 3, 3, 3])),
     ("gemini-tensor-order-gap", |s| {

@@ -131,6 +131,33 @@ fn gzipped_files_are_read_and_damaged_ones_refused() {
 }
 
 #[test]
+fn what_the_name_of_a_file_says_is_compared_with_it() {
+    let text = generate::schedule(&plan()).to_string();
+    let said = |path: &str, batch| -> Vec<String> {
+        let document = Document::read(text.as_bytes(), path, &Limits::default()).expect("a schedule");
+        let codes = ["gemini-file-name", "gemini-batch", "gemini-batch-unmade"];
+        let findings = document.findings(None, batch, &Limits::default());
+        findings.into_iter().filter(|f| codes.contains(&f.rule.code)).map(|f| f.to_string()).collect()
+    };
+    let none: [&str; 0] = [];
+    assert_eq!(said("x_b2_c2_bw16_schedule.json", None), none);
+    assert_eq!(said("x_b7_9x9.json", None), none, "names of other tools mean what they mean");
+    assert_eq!(
+        said("x_b7_c9_bw0_schedule.json", None),
+        [
+            "/, line 1, column 1: expected the batch of 7 that the file name says, found workloads for 2 images [gemini-file-name]",
+            "/, line 1, column 1: expected the 9 cores that the file name says, found a mesh of 2 x 1 [gemini-file-name]",
+            "/, line 1, column 1: expected a bandwidth above 0 in the file name, found bw0 [gemini-file-name]",
+        ]
+    );
+    assert_eq!(
+        said("x.json", Some(3)),
+        ["/, line 1, column 1: expected workloads for 3 images, as --batch says, found 2 [gemini-batch-unmade]"]
+    );
+    assert!(said("x.json", Some(1))[0].ends_with("expected images 0 to 0, those of --batch, found image 1 [gemini-batch]"));
+}
+
+#[test]
 fn a_front_end_file_is_no_schedule() {
     let bytes = generate::network(&plan()).to_string();
     assert_eq!(FileKind::of(bytes.as_bytes()), Some(FileKind::Network));
@@ -141,7 +168,7 @@ fn a_front_end_file_is_no_schedule() {
 #[test]
 fn errors_say_pointer_line_and_column() {
     let error = Schedule::read("{\"-1\": {\"in\": [],\n \"out\": []}, \"0\": [{\"buffer\": 3}],\n\"buffersize\": 1, \"top_batch_cut\": 1, \"xlen\": 1, \"ylen\": 1}").expect_err("wrong");
-    assert_eq!(error.to_string(), "/0/0/buffer (line 2, column 31): expected a list, found 3 [gemini-json-value]");
+    assert_eq!(error.to_string(), "/0/0/buffer, line 2, column 31: expected a list, found 3 [gemini-json-value]");
 }
 
 #[test]

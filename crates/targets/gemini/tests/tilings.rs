@@ -2,7 +2,7 @@
 
 mod generate;
 
-use chipless_gemini::{Arrays, Data, Machine, Network, Schedule, WeightData, lower};
+use chipless_gemini::{Array, Arrays, Data, Machine, Network, Schedule, WeightData, lower};
 use chipless_model::{Limits, Storage};
 use generate::Plan;
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ fn outputs(plan: &Plan, weights: WeightData<'_>) -> Vec<(String, Vec<u8>)> {
     let schedule = Schedule::read(&text).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
     let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits).expect("a network");
     let data = Data { network: Some(&network), weights: Some(weights) };
-    let given = chipless_gemini::Given { network: Some(&network), batch: None };
+    let given = chipless_gemini::Given { network: Some(&network), ..Default::default() };
     let errors: Vec<_> =
         chipless_gemini::lint(&schedule, &text, given, &limits).into_iter().filter(chipless_model::Finding::is_error).collect();
     assert!(errors.is_empty(), "{plan:?}: {}", errors[0]);
@@ -25,7 +25,10 @@ fn outputs(plan: &Plan, weights: WeightData<'_>) -> Vec<(String, Vec<u8>)> {
     chipless_verify::verify(program).unwrap_or_else(|findings| panic!("{plan:?}: {}", findings[0]));
     let mut storage = Storage::new(program, &limits).expect("small");
     for port in &program.interface.inputs {
-        let bytes = (0..port.bytes().expect("small")).map(|i| (i * 31 % 251) as u8).collect();
+        let (row, size) = (port.shape[3], u64::from(plan.size));
+        // What nobody reads is something else.
+        let element = |i: u64| if i % row < size { ((i / row * size + i % row) * 31 % 251) as u8 } else { 99 };
+        let bytes = (0..port.bytes().expect("small")).map(element).collect();
         storage.set(port.buffer, Cow::Owned(bytes));
     }
     let outcome = chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage));
@@ -77,6 +80,62 @@ fn every_layer_that_reaches_dram_is_an_output() {
     assert_eq!(names, ["Add_3", "Conv_0", "Conv_2", "Conv_last", "MaxPool_1"]);
 }
 
+#[test]
+fn a_border_that_nobody_reads_belongs_to_the_input() {
+    let plan = |unread| Plan { kernel: 1, unread, columns: 2, ..Plan::default() };
+    assert_eq!(last(&outputs(&plan(0), WeightData::Seeded(7))), last(&outputs(&plan(3), WeightData::Seeded(7))));
+    let (limits, plan) = (Limits::default(), plan(3));
+    let schedule = Schedule::read(&generate::schedule(&plan).to_string()).expect("a schedule");
+    let network = Network::read(generate::network(&plan).to_string().as_bytes(), &limits).expect("a network");
+    let shape = |network: Option<&Network>| {
+        let data = Data { network, weights: None };
+        let lowered = lower(&schedule, &data, &Machine::named("spec").expect("known"), &limits).expect("a program");
+        lowered.program.interface.inputs.iter().find(|port| port.name == "input1").expect("the input").shape.clone()
+    };
+    assert_eq!(shape(Some(&network)), [2, 3, 9, 12]);
+    assert_eq!(shape(None), [2, 3, 9, 9], "without a network, what the schedule reads");
+}
+
+/// Numbers for a layer of `k` output and `c` input channels.
+fn numbers(k: usize, c: usize, taps: usize) -> Arrays {
+    let side = if taps == 9 { 3 } else { 1 };
+    let values = (0..k * c * taps).map(|i| f64::from((i * 37 % 255) as u8 as i8)).collect();
+    Arrays {
+        weight: Array { shape: vec![k as u64, c as u64, side, side], values },
+        k: (0..k).map(|i| 1.0 + i as f64 / 64.0).collect::<Vec<_>>().into(),
+        b: (0..k).map(|i| i as f64 * 5.0 - 30.0).collect::<Vec<_>>().into(),
+    }
+}
+
+#[test]
+fn weights_that_the_layer_cannot_have_are_refused() {
+    let (plan, limits) = (Plan::default(), Limits::default());
+    let schedule = Schedule::read(&generate::schedule(&plan).to_string()).expect("a schedule");
+    let network = Network::read(generate::network(&plan).to_string().as_bytes(), &limits).expect("a network");
+    let said = |change: fn(&mut Arrays)| {
+        let mut arrays: HashMap<String, Arrays> = [("Conv_0", 16, 3, 9), ("Conv_2", 16, 16, 1), ("Conv_last", 24, 16, 9)]
+            .map(|(name, k, c, taps)| (name.to_owned(), numbers(k, c, taps)))
+            .into();
+        change(arrays.get_mut("Conv_0").expect("there"));
+        let data = Data { network: Some(&network), weights: Some(WeightData::Given(&arrays)) };
+        match lower(&schedule, &data, &Machine::named("spec").expect("known"), &limits) {
+            Ok(_) => String::new(),
+            Err(finding) => format!("{}: {}", finding.rule.code, finding.message),
+        }
+    };
+    let refused = |change: fn(&mut Arrays), text: &str| assert_eq!(said(change), format!("gemini-weights-do-not-fit: layer `Conv_0`: {text}"));
+    assert_eq!(said(|_| ()), "");
+    assert_eq!(said(|a| a.k.shape.push(1)), "", "ones at the end mean nothing");
+    refused(|a| a.weight.shape = vec![16, 27], "expected weights of the shape [16, 3, 3, 3], found [16, 27]");
+    refused(|a| a.weight.shape.reverse(), "expected weights of the shape [16, 3, 3, 3], found [3, 3, 3, 16]");
+    refused(|a| a.k.shape = vec![4, 4], "expected k of the shape [16], found [4, 4]");
+    refused(|a| a.b.values[3] = f64::NAN, "expected finite numbers in b, found NaN");
+    let range = "expected a whole number from -128 to 127, as int8 has them, as weight [0, 1, 1, 2], found";
+    refused(|a| a.weight.values[14] = 0.4, &format!("{range} 0.4"));
+    refused(|a| a.weight.values[14] = 128.0, &format!("{range} 128"));
+    refused(|a| a.weight.values[14] = f64::INFINITY, &format!("{range} inf"));
+}
+
 /// The definition, loop by loop: a convolution of 3 x 3 with padding 1, relu and requantisation.
 #[test]
 fn a_convolution_is_what_its_definition_says() {
@@ -84,11 +143,7 @@ fn a_convolution_is_what_its_definition_says() {
     let [n, k, size, c] = [plan.batch, plan.channels, plan.size, 3].map(|v| v as usize);
     let mut arrays = HashMap::new();
     for (name, k, c, taps) in [("Conv_0", k, c, 9), ("Conv_2", k, k, 1), ("Conv_last", k + 8, k, 9)] {
-        let weight = (0..k * c * taps).map(|i| f64::from((i * 37 % 255) as u8 as i8)).collect();
-        arrays.insert(
-            name.to_owned(),
-            Arrays { weight, k: (0..k).map(|i| 1.0 + i as f64 / 64.0).collect(), b: (0..k).map(|i| i as f64 * 5.0 - 30.0).collect() },
-        );
+        arrays.insert(name.to_owned(), numbers(k, c, taps));
     }
     let found = outputs(&plan, WeightData::Given(&arrays));
     let found = &found.iter().find(|(name, _)| name == "Conv_0").expect("an output").1;
@@ -105,11 +160,11 @@ fn a_convolution_is_what_its_definition_says() {
                     let mut sum = 0;
                     for from in 0..c {
                         for (r, s) in (0..3).flat_map(|r| (0..3).map(move |s| (r, s))) {
-                            let weight = weights.weight[(channel * c + from) * 9 + r * 3 + s] as i64;
+                            let weight = weights.weight.values[(channel * c + from) * 9 + r * 3 + s] as i64;
                             sum += weight * input(image, from, y as i64 + r as i64 - 1, x as i64 + s as i64 - 1);
                         }
                     }
-                    let real = (sum as f64 + weights.b[channel]).max(0.0) * weights.k[channel];
+                    let real = (sum as f64 + weights.b.values[channel]).max(0.0) * weights.k.values[channel];
                     let want = ((real * 0.003 - 5.0 + 0.5).floor()).clamp(-128.0, 127.0) as i8;
                     let got = found[((image * k + channel) * size + y) * size + x] as i8;
                     assert_eq!(got, want, "image {image}, channel {channel}, row {y}, column {x}");

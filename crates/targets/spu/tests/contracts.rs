@@ -124,6 +124,34 @@ fn calls_by_sequence_id_and_by_message_meet_calls_by_name() {
 }
 
 #[test]
+fn advice_does_not_contradict_itself() {
+    let input = |more: &str| format!("  B: {{type: input, varname: B, length: 8, precision: 16, padded_length: 8{more}}}\n");
+    let said = |inputs: &str, sequences: &str| -> Vec<String> {
+        let text = format!("inputs:\n{inputs}outputs:\n{}simple_sequences:\n{sequences}", vector("A", "output"));
+        let findings = match Document::read(&text, RuleSet::Spec) {
+            Ok(document) => lint(&document, RuleSet::Spec),
+            Err(findings) => findings,
+        };
+        findings.iter().map(|f| format!("{} {}", f.rule.code, f.message)).collect()
+    };
+    let found = |said: &[String], text: &str| said.iter().any(|said| said.contains(text));
+    let uses = simple("main", "B", "A");
+    let latched = said(&input(", comments: {latched: false}"), &simple("main", "", "A"));
+    assert!(found(&latched, "iospec-latched-hint expected latch: true for `B` (no sequence with outputs takes it), found latched: false"));
+    let text = said(&input(", comments: {latch: 'yes'}"), &uses);
+    assert!(found(&text, "iospec-latched-hint expected true or false as the hint latch of `B`, found text \"yes\""), "{text:?}");
+    let typo = said(&input(", core: 1, quantization: {scale: 1, zero: 0}"), &uses);
+    assert!(found(&typo, "iospec-field-unknown expected fields that the format knows, found `core` in `B`"), "{typo:?}");
+    assert!(found(&typo, "iospec-field-unknown expected fields that the format knows, found `zero` in `B`"), "{typo:?}");
+    assert!(!found(&said(&input(", comments: {anything: 1}"), &uses), "iospec-field-unknown"), "comments are free");
+    let empty = said(&input("").replace("length: 8,", "length: 0,"), &uses);
+    assert!(found(&empty, "iospec-empty-vector expected a length of at least 1 for `B`, found 0"), "{empty:?}");
+    assert!(found(&said(&input("").replace("length: 8,", "length: -1,"), &uses), "expected an integer from 0 on as length"));
+    let named = said(&input(""), &(uses + &simple("B", "B", "")));
+    assert!(found(&named, "iospec-cycle expected a name of its own for the sequence, found `B`, the input: the two form a circle"), "{named:?}");
+}
+
+#[test]
 fn replies_are_decoded() {
     let document = document(&text("addition", "iospec.yaml"), RuleSet::Spec);
     let values: Vec<i64> = (-30..30).collect();

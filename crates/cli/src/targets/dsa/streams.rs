@@ -8,6 +8,7 @@ use chipless_dsa::adg::Adg;
 use chipless_dsa::evaluate::{Evaluation, Settings, Stop};
 use chipless_dsa::graph::Graph;
 use chipless_dsa::{DEFAULT_ROWS, Document, Given, Input, Machine, Mapped, Origin, judge, mapping};
+use chipless_model::Text;
 use std::path::Path;
 
 /// Lines about nodes that wait, at most.
@@ -36,7 +37,9 @@ pub(super) fn lower(document: &Document<'_>, lowering: &Lowering, then: Consumer
     let settings = Settings { slices_as_ranges: document.slices_by_width(), ..Settings::default() };
     let outcome = chipless_dsa::compute(graph, &inputs, settings, lowering.limits());
     let notes = notes(document, &inputs, &outcome, mapped);
-    then(&chipless_dsa::lower(graph, &inputs, &outcome, &machine, mapped), notes);
+    let mut program = chipless_dsa::lower(graph, &inputs, &outcome, &machine, mapped);
+    program.text = std::str::from_utf8(document.bytes).map(Text::new).unwrap_or_default();
+    then(&program, notes);
     Ok(())
 }
 

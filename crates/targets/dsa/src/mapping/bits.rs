@@ -15,9 +15,12 @@
 //! bit of the first, and the output is written without the 1. [`Encoding`] chooses; reading understands both as far as they differ
 //! from each other.
 
+use super::fabric::Fabric;
+use super::feasible::divisions;
+use super::kernel::Kernel;
 use super::{Hop, Location, Mapping, Route};
 use crate::adg::{Adg, Element, ElementId, ElementKind, LinkId, ProcessingElement};
-use crate::graph::{Actions, EdgeId, Graph, NodeId, NodeKind, Role, Source};
+use crate::graph::{Actions, Edge, EdgeId, Graph, NodeId, NodeKind, Role, Source};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -306,7 +309,8 @@ fn header(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: Enc
 /// Words of one file; the largest fabrics have some hundreds.
 const MOST_WORDS: usize = 1 << 16;
 
-/// Reads a header back to a mapping of a graph. What it cannot say is not there: delays of dynamic elements, places in time.
+/// Reads a header back to a mapping of a graph. What it cannot say is not there: delays of dynamic elements, places in time. Words name no
+/// memories either: an array is on the first memory of its kind that has room for it and a link to each of its ports.
 ///
 /// # Errors
 /// Words that name what is not there, values that come from nowhere, instructions that no element is told.
@@ -475,6 +479,7 @@ impl Decoded {
             let Some(link) = link else { return Err(format!("lane {} of {} comes from nothing", edge.operand, sink.name)) };
             mapping.edges[id] = Route { links: self.trace(adg, *link)?, delay: None };
         }
+        arrays(&mut mapping, graph, adg);
         Ok(mapping)
     }
 
@@ -512,6 +517,33 @@ impl Decoded {
             }
             _ => true,
         }
+    }
+}
+
+/// Puts the arrays of a mapping on memories, where there are fitting ones.
+fn arrays(mapping: &mut Mapping, graph: &Graph, adg: &Adg) {
+    let (Ok(kernel), Ok(fabric)) = (Kernel::new(graph), Fabric::new(adg)) else { return };
+    let Ok((divisions, _)) = divisions(graph, &kernel, &fabric) else { return };
+    let is_array = |node: NodeId| matches!(graph.nodes[node].kind, NodeKind::Array(_));
+    let streams = || graph.edges.iter_enumerated().filter(|(_, edge)| is_array(edge.source) || is_array(edge.sink));
+    for memories in divisions {
+        for (array, memory) in kernel.arrays.iter().zip(memories) {
+            mapping.nodes[array.node] = Some(Location { element: ElementId::new(memory as usize), slot: 0 });
+        }
+        let link = |edge: &Edge| {
+            let (from, to) = (mapping.nodes[edge.source]?.element, mapping.nodes[edge.sink]?.element);
+            adg.elements[from].outputs.iter().copied().find(|link| adg.links[*link].sink == to)
+        };
+        let links: Option<Vec<(EdgeId, LinkId)>> = streams().map(|(id, edge)| Some((id, link(edge)?))).collect();
+        if let Some(links) = links {
+            for (edge, link) in links {
+                mapping.edges[edge] = Route { links: vec![Hop { link, bit: 0 }], delay: None };
+            }
+            return;
+        }
+    }
+    for array in &kernel.arrays {
+        mapping.nodes[array.node] = None;
     }
 }
 

@@ -126,7 +126,7 @@ fn memory_kind(kind: ArrayKind) -> MemoryKind {
 }
 
 /// Ways to divide the arrays among the memories of their kinds, the most even first: for each array its memory.
-fn divisions(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<(Vec<Vec<u32>>, bool), String> {
+pub(super) fn divisions(graph: &Graph, kernel: &Kernel, fabric: &Fabric<'_>) -> Result<(Vec<Vec<u32>>, bool), String> {
     let memories: Vec<(u32, ArrayRoom)> = fabric
         .adg
         .elements

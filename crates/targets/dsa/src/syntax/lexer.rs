@@ -142,6 +142,7 @@ impl<'a> Lexer<'a> {
                 }
                 b'0'..=b'9' => self.number(start),
                 b'.' if self.peek(0).is_ascii_digit() => self.number(start),
+                b'\'' if self.closes_quote() => character(self.slice(start)).map_or(Token::Stray(Stray::Number), Token::Integer),
                 _ => {
                     // A run of the same byte is one thing to complain about; so are the bytes of one character.
                     if byte >= 0x80 {
@@ -177,6 +178,21 @@ impl<'a> Lexer<'a> {
         true
     }
 
+    /// Whether a character constant that has begun ends on this line. Steps over it.
+    fn closes_quote(&mut self) -> bool {
+        let mut at = self.at;
+        loop {
+            match self.text.get(at..).unwrap_or_default() {
+                [b'\'', ..] => break,
+                [b'\\', next, ..] if *next != b'\n' => at += 2,
+                [byte, ..] if *byte != b'\n' => at += 1,
+                _ => return false,
+            }
+        }
+        self.at = at + 1;
+        true
+    }
+
     fn number(&mut self, start: usize) -> Token<'a> {
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
         let exponent = |text: &str| text.ends_with(['e', 'E']) && !text.starts_with("0x") && !text.starts_with("0X");
@@ -191,6 +207,30 @@ impl<'a> Lexer<'a> {
 
 fn is_pragma(text: &[u8]) -> bool {
     text.strip_prefix(b"#pragma").is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+}
+
+/// The number of a character constant of C, with its quotes: one ASCII character, or an escape for one.
+fn character(quoted: &[u8]) -> Option<u64> {
+    let inner = quoted.strip_prefix(b"'")?.strip_suffix(b"'")?;
+    let code = match inner {
+        [byte] => *byte,
+        [b'\\', escape] if !escape.is_ascii_digit() => match escape {
+            b'a' => 7,
+            b'b' => 8,
+            b't' => 9,
+            b'n' => 10,
+            b'v' => 11,
+            b'f' => 12,
+            b'r' => 13,
+            b'\\' | b'\'' | b'"' | b'?' => *escape,
+            _ => return None,
+        },
+        [b'\\', b'x', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?,
+        [b'\\', digits @ ..] if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) => u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?,
+        _ => return None,
+    };
+    // Whether larger ones are negative depends on the compiler.
+    code.is_ascii().then(|| code.into())
 }
 
 /// A whole number as C writes it: decimal, hexadecimal or octal, with a suffix or not.

@@ -161,8 +161,8 @@ impl Assembly {
                 continue;
             }
             let wrong = |column: usize, message: String| {
-                let item = format!("line {}, column {column}", index + 1);
-                Box::new(rules::INSTRUCTION.at(Place::file().at(item), message))
+                let [line, column] = [index + 1, column].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+                Box::new(rules::INSTRUCTION.at(Place::line(line, column), message))
             };
             if instructions.len() as u64 >= limits.tasks {
                 return Err(wrong(1, format!("more than {} instructions, the limit `tasks`", limits.tasks)));
@@ -267,7 +267,7 @@ impl Assembly {
                     from.name(),
                     to.name()
                 );
-                rule.at(Place::file().at(format!("line {line}")), message)
+                rule.at(Place::line(u32::try_from(line).unwrap_or(u32::MAX), 1), message)
             })
             .collect()
     }

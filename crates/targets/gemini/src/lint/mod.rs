@@ -16,6 +16,7 @@ mod tile;
 mod transfer;
 mod weights;
 
+use crate::filename::NameFacts;
 use crate::names::Name;
 use crate::network::Network;
 use crate::place;
@@ -34,8 +35,10 @@ const RUN: usize = 64;
 pub struct Given<'a> {
     /// The front-end file.
     pub network: Option<&'a Network>,
-    /// The batch, where the file name or the user says it.
+    /// The batch, where the user says it.
     pub batch: Option<u32>,
+    /// What the name of the file says.
+    pub name: NameFacts,
 }
 
 /// Checks a schedule, read from this text, against every rule; findings in the order of the rules' kinds and of the file, at
@@ -70,6 +73,7 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     if lint.spec {
         for core in &schedule.cores {
             snapshot::check_core(core, &mut all);
+            weights::check_core(core, &mut all);
         }
     }
     dram::check(lint, &mut all);

@@ -5,8 +5,11 @@ use crate::bytes;
 use crate::network::{Layer, Network};
 use crate::rules::memory as rules;
 use crate::rules::schedule::{INPUTS, PADDING, SOURCE_LAYER};
-use crate::schedule::{At, Bounds, LayerType, TensorKind, Workload};
+use crate::schedule::{At, Bounds, LayerType, TensorKind, Tile, Workload};
 use indexmap::IndexMap;
+
+/// What the dimensions of a box are called.
+const DIMENSIONS: [&str; 4] = ["images", "channels", "rows", "columns"];
 
 pub(super) fn check(lint: Lint<'_>, network: &Network, findings: &mut Findings) {
     let mut by_layer: IndexMap<&str, Vec<&Workload>> = IndexMap::new();
@@ -85,6 +88,10 @@ fn is_matrix(layer: &Layer) -> bool {
     layer.operation.starts_with("conv") || layer.operation == "dense"
 }
 
+fn is_elementwise(layer: &Layer) -> bool {
+    layer.operation.starts_with("element_wise") || layer.operation == "quantize"
+}
+
 /// The rows or columns of the input that a range of the output needs.
 fn window(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64) -> (u64, u64) {
     let first = (u64::from(lower) * u64::from(stride)).saturating_sub(u64::from(pad));
@@ -114,26 +121,51 @@ fn padding(layer: &Layer, workload: &Workload, findings: &mut Findings) {
     }
 }
 
+/// The channels of its first input that a range of a layer's output channels needs; `None` where the operation does not say.
+fn channels(layer: &Layer, lower: u32, upper: u32) -> Option<(u64, u64)> {
+    let shape = layer.input_shape.first()?;
+    let inputs = shape.get(1).copied().unwrap_or(1);
+    if is_matrix(layer) {
+        let outputs = layer.output_shape.first().and_then(|shape| shape.get(1)).copied()?;
+        let groups = u64::from(layer.group.unwrap_or(1).max(1));
+        let (of_group, from_group) = (inputs / groups, outputs / groups);
+        let group = |channel: u32| u64::from(channel).checked_div(from_group);
+        return Some((group(lower)? * of_group, ((group(upper)? + 1) * of_group).saturating_sub(1)));
+    }
+    let keeps = layer.operation.ends_with("pool2d") || is_elementwise(layer);
+    keeps.then(|| if inputs == 1 { (0, 0) } else { (u64::from(lower), u64::from(upper)) })
+}
+
 /// Tiles read what their output needs, and are padded as their place in the layer says.
 fn tiles(layer: &Layer, workload: &Workload, findings: &mut Findings) {
-    let Some([rows, columns]) = layer.kernel_size.or(layer.pool_size) else { return };
-    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else { return };
     if layer.other.contains_key("dilation") {
         return;
     }
+    let elementwise = is_elementwise(layer);
+    for tile in &workload.tiles {
+        if let Some(read) = tile.ifmap.filter(|_| !elementwise)
+            && let Some(range) = channels(layer, tile.ofmap.lower[1], tile.ofmap.upper[1])
+        {
+            reads(tile, &read, 1, range, findings);
+        }
+        let operands = [tile.ifmap.as_ref(), tile.ifmap2.as_deref()].into_iter().zip(&workload.ifmaps);
+        for (read, ifmap) in operands.filter_map(|(read, ifmap)| Some((read?, ifmap))).filter(|_| elementwise) {
+            for d in 1..4 {
+                // What has one row or column for all is broadcast.
+                let whole = ifmap.bounds.shape()[d] == 1;
+                let range = if whole { (ifmap.bounds.lower[d], ifmap.bounds.lower[d]) } else { (tile.ofmap.lower[d], tile.ofmap.upper[d]) };
+                reads(tile, read, d, (range.0.into(), range.1.into()), findings);
+            }
+        }
+    }
+    let Some([rows, columns]) = layer.kernel_size.or(layer.pool_size) else { return };
+    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else { return };
     let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
     for tile in &workload.tiles {
         let (lower, upper) = (tile.ofmap.lower, tile.ofmap.upper);
-        let needed = [window(lower[2], upper[2], rows, down, top, *height), window(lower[3], upper[3], columns, right, left, *width)];
         if let Some(read) = tile.ifmap {
-            for (d, (first, last)) in [2, 3].into_iter().zip(needed) {
-                let (from, to) = (u64::from(read.lower[d]), u64::from(read.upper[d]));
-                if from > first || to < last {
-                    let what = if d == 2 { "rows" } else { "columns" };
-                    let message = || format!("expected a tile that reads the {what} {first} to {last}, found {from} to {to}");
-                    findings.report(&rules::TILE_INPUT, tile.at, message);
-                }
-            }
+            reads(tile, &read, 2, window(lower[2], upper[2], rows, down, top, *height), findings);
+            reads(tile, &read, 3, window(lower[3], upper[3], columns, right, left, *width), findings);
         }
         let [above, below] = edges(lower[2], upper[2], rows, down, top, *height);
         let [before, after] = edges(lower[3], upper[3], columns, right, left, *width);
@@ -142,6 +174,16 @@ fn tiles(layer: &Layer, workload: &Workload, findings: &mut Findings) {
             let message = || format!("expected padding {want:?} at top, bottom, left and right of the tile, found {found:?}");
             findings.report(&PADDING, tile.at, message);
         }
+    }
+}
+
+/// A tile reads at least this range of its input along a dimension.
+fn reads(tile: &Tile, read: &Bounds, dimension: usize, (first, last): (u64, u64), findings: &mut Findings) {
+    let (from, to) = (u64::from(read.lower[dimension]), u64::from(read.upper[dimension]));
+    if from > first || to < last {
+        let what = DIMENSIONS[dimension];
+        let message = || format!("expected a tile that reads the {what} {first} to {last}, found {from} to {to}");
+        findings.report(&rules::TILE_INPUT, tile.at, message);
     }
 }
 
@@ -160,10 +202,10 @@ fn ports(lint: Lint<'_>, network: &Network, workload: &Workload, findings: &mut 
 
 /// What is read is what the layer needs.
 fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
-    let elementwise = layer.operation.starts_with("element_wise") || layer.operation == "quantize";
+    let elementwise = is_elementwise(layer);
     let kernel = layer.kernel_size.or(layer.pool_size);
     let windowed = (layer.operation.starts_with("conv") || layer.operation.ends_with("pool2d")) && !layer.other.contains_key("dilation");
-    if layer.operation == "quantize" || layer.operation.ends_with("pool2d") || layer.operation.starts_with("element_wise") {
+    if elementwise || layer.operation.ends_with("pool2d") {
         let (want, found) = (layer.activations(), workload.ifmaps.len());
         if want > 0 && found != want {
             findings.report(&INPUTS, workload.at, || format!("expected {want} ifmaps of the operation {}, found {found}", layer.operation));
@@ -178,22 +220,30 @@ fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
             });
             continue;
         }
+        // What has one row or column for all is broadcast.
+        let plain = |d: usize| {
+            let (lower, upper) = (u64::from(workload.bounds.lower[d]), u64::from(workload.bounds.upper[d]));
+            if all.upper[d] == 0 { (0, 0) } else { (lower, upper) }
+        };
+        let of_first = || channels(layer, workload.bounds.lower[1], workload.bounds.upper[1]);
+        let of_channels = if index == 0 { of_first() } else { elementwise.then(|| plain(1)) };
         let needed = if let (true, Some([rows, columns]), [_, _, height, width]) = (windowed, kernel, shape.as_slice()) {
             let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
             let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
-            [window(lower[2], upper[2], rows, down, top, *height), window(lower[3], upper[3], columns, right, left, *width)]
+            [
+                of_channels,
+                Some(window(lower[2], upper[2], rows, down, top, *height)),
+                Some(window(lower[3], upper[3], columns, right, left, *width)),
+            ]
         } else if elementwise {
-            // What has one row or column for all is broadcast.
-            [2, 3].map(|d| {
-                let (lower, upper) = (u64::from(workload.bounds.lower[d]), u64::from(workload.bounds.upper[d]));
-                if all.upper[d] == 0 { (0, 0) } else { (lower, upper) }
-            })
+            [of_channels, Some(plain(2)), Some(plain(3))]
         } else {
-            continue;
+            [of_channels, None, None]
         };
-        for (d, (first, last)) in [2, 3].into_iter().zip(needed) {
+        for (d, needed) in (1..4).zip(needed) {
+            let Some((first, last)) = needed else { continue };
             if u64::from(ifmap.bounds.lower[d]) > first || u64::from(ifmap.bounds.upper[d]) < last {
-                let what = if d == 2 { "rows" } else { "columns" };
+                let what = DIMENSIONS[d];
                 let message = || {
                     format!(
                         "expected {what} {first} to {last}, which the output needs, found {} to {}",
@@ -202,6 +252,11 @@ fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
                 };
                 findings.report(&rules::LAYER_INPUT, ifmap.at, message);
             }
+        }
+        // Images may be counted from the workload or from the layer.
+        let (images, wanted) = (ifmap.bounds.shape()[0], workload.bounds.shape()[0]);
+        if (windowed || elementwise) && images < wanted && all.upper[0] > 0 {
+            findings.report(&rules::LAYER_INPUT, ifmap.at, || format!("expected {wanted} images, which the output needs, found {images}"));
         }
     }
 }
@@ -225,6 +280,15 @@ fn types(layer: &Layer, workload: &Workload, findings: &mut Findings) {
         if let Some(known) = known.filter(|known| !known.is_empty() && !known.contains(&found)) {
             let message = || format!("expected {} bits, as {} has, found {found}", known[0], inputs[0]);
             findings.report(&rules::LAYER_TYPE, ifmap.at, message);
+        }
+    }
+    if let Some((dtype, width)) = layer.input_dtype.get(1).filter(|_| matrix).and_then(|dtype| Some((dtype, bits(dtype)?))) {
+        let held = workload.weight_buffer.iter().flatten().map(|entry| (entry.layer, entry.bitwidth, entry.at));
+        let in_l2 = workload.buffer.iter().filter(|t| t.kind == TensorKind::Weight).map(|t| (t.layer, t.bitwidth, t.at));
+        for (_, found, at) in held.chain(in_l2).filter(|(owner, ..)| *owner == Some(workload.layer)) {
+            if let Some(found) = found.filter(|found| *found != width) {
+                findings.report(&rules::LAYER_TYPE, at, || format!("expected {width} bits, as weights of {dtype} have, found {found}"));
+            }
         }
     }
     let (Some(dtype), Some(size)) = (layer.output_dtype.first(), workload.ofmap_size) else { return };

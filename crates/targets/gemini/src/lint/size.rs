@@ -57,6 +57,9 @@ fn spec(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     {
         weights(lint, &weight.bounds, size, weight.at, findings);
     }
+    for entry in workload.weight_buffer.iter().flatten() {
+        legal(lint, (entry.align, entry.bitwidth), entry.at, findings);
+    }
     for tensor in &workload.buffer {
         let form = (tensor.align, tensor.bitwidth);
         if tensor.kind == TensorKind::Weight {

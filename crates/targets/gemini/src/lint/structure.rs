@@ -6,18 +6,18 @@ use crate::schedule::{At, Bounds, Dialect, LayerType, Peer, Schedule, Workload};
 use std::collections::HashMap;
 
 pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
-    let top = At(0);
+    let places = schedule.places;
     let [columns, rows] = schedule.mesh;
     let cores = u64::from(columns) * u64::from(rows);
     if cores == 0 {
-        findings.report(&rules::MESH, top, || format!("expected xlen and ylen of at least 1, found {columns} and {rows}"));
+        findings.report(&rules::MESH, if columns == 0 { places.columns } else { places.rows }, || format!("expected xlen and ylen of at least 1, found {columns} and {rows}"));
     }
     if schedule.top_batch_cut == 0 {
-        findings.report(&rules::BATCH_CUT, top, || "expected top_batch_cut of at least 1, found 0".to_owned());
+        findings.report(&rules::BATCH_CUT, places.top_batch_cut, || "expected top_batch_cut of at least 1, found 0".to_owned());
     }
     if schedule.dialect == Dialect::Spec && schedule.buffer_size.unwrap_or(0) == 0 {
         let found = schedule.buffer_size.map_or("none", |_| "0");
-        findings.report(&rules::BUFFER_SIZE, top, || format!("expected the bytes of the L2 buffer as `buffersize`, found {found}"));
+        findings.report(&rules::BUFFER_SIZE, places.buffer_size, || format!("expected the bytes of the L2 buffer as `buffersize`, found {found}"));
     }
     let outside = |core: u32| u64::from(core) >= cores;
     let mut report = |core: u32, at: At| {
@@ -50,7 +50,7 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     }
     let known = schedule.cores.iter().filter(|core| !outside(core.id)).count() as u64;
     if known < cores {
-        findings.report(&rules::IDLE, top, || format!("expected lists of the {cores} cores of the {columns} x {rows} mesh, found {known}"));
+        findings.report(&rules::IDLE, places.columns, || format!("expected lists of the {cores} cores of the {columns} x {rows} mesh, found {known}"));
     }
     for unknown in &schedule.unknown {
         findings.report(&rules::UNKNOWN_KEY, unknown.owner, || {
@@ -67,6 +67,18 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
 pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     if !lint.spec {
         return;
+    }
+    let lists = workload.ifmaps.iter().map(|ifmap| (&ifmap.transfers, ifmap.at));
+    let tensors = workload.buffer.iter().map(|tensor| (&tensor.transfers, tensor.at));
+    let weights = workload.weight_buffer.iter().flatten().map(|entry| (&entry.transfers, entry.at));
+    for (ids, at) in lists.chain(tensors).chain(weights) {
+        if let Some((_, id)) = ids.iter().enumerate().find(|(index, id)| ids[..*index].contains(id)) {
+            findings.report(&rules::TRANSFER_TWICE, at, || format!("expected transfer {id} once in its list, found it twice"));
+        }
+    }
+    let silent = workload.padding.is_none() || workload.tiles.iter().any(|tile| tile.padding.is_none());
+    if silent && workload.layer_type.unit() == LayerType::Pe && !lint.packed {
+        findings.report(&rules::PADDING_MISSING, workload.at, || "expected tile_padding_tblr of the workload and its tiles, found none".to_owned());
     }
     let found = workload.ifmaps.len();
     let (legal, want) = match workload.layer_type.unit() {

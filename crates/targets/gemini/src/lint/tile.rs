@@ -71,11 +71,13 @@ fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
             let message = || format!("expected the only tile to read all of {}, found {read}", given.bounds);
             findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
         }
-        let images = |bounds: &Bounds| [bounds.lower[0], bounds.upper[0]];
-        let counted_from_workload = tile.ofmap.lower[0].checked_sub(workload.bounds.lower[0]);
-        if !read.is_empty() && images(read) != images(&tile.ofmap) && counted_from_workload != Some(read.lower[0]) {
-            let message = || format!("expected the images of the tile's output, {:?}, found {:?}", images(&tile.ofmap), images(read));
-            findings.report(&rules::TILE_INPUT, tile.at, message);
+        // What has one image for all is broadcast.
+        let images = |bounds: &Bounds, first: u32| [bounds.lower[0], bounds.upper[0]].map(|image| image.saturating_sub(first));
+        let (wanted, found) = (images(&tile.ofmap, 0), images(read, 0));
+        let from_workload = images(&tile.ofmap, workload.bounds.lower[0]);
+        let broadcast = given.bounds.shape()[0] == 1 && read.shape()[0] == 1;
+        if !read.is_empty() && !broadcast && found != wanted && found != from_workload {
+            findings.report(&rules::TILE_INPUT, tile.at, || format!("expected the images of the tile's output, {wanted:?}, found {found:?}"));
         }
     }
 }

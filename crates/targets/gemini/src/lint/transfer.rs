@@ -5,6 +5,7 @@ use super::{Findings, Lint, cover, size};
 use crate::rules::memory::IN_SOURCE;
 use crate::rules::schedule as rules;
 use crate::schedule::{At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload};
+use std::collections::HashMap;
 
 /// What concerns all cores: makers, stores, destinations.
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
@@ -123,11 +124,17 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
             findings.report_with(&rules::DESTINATION, piece, message, Some((found.at, "the destination")));
         }
     }
+    // Weights that stay are used by later workloads, too: the first of each core counts.
+    let mut first: HashMap<u32, u32> = HashMap::new();
+    for (core, workload) in lint.index.readers(transfer).iter().filter_map(|(_, position)| at(schedule, *position)) {
+        let id = first.entry(core).or_insert(workload.id);
+        *id = workload.id.min(*id);
+    }
     for &(_, position) in lint.index.readers(transfer) {
         let Some((core, workload)) = at(schedule, position) else { continue };
-        // Weights that stay are used by later workloads, too.
-        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && (weight || d.workload == Some(workload.id)));
-        if !named {
+        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && d.workload == Some(workload.id));
+        let later = weight && first.get(&core) != Some(&workload.id);
+        if !named && !(later && destinations.iter().any(|d| d.peer == Peer::Core(core))) {
             let message =
                 || format!("expected {} among the destinations of transfer {transfer}, found it is not", lint.label(core, workload));
             findings.report_with(&rules::DESTINATION, piece, message, Some((workload.at, "the reader")));

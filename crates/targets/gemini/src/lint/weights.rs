@@ -6,7 +6,8 @@ use crate::bytes;
 use crate::names::Name;
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
-use crate::schedule::{At, LayerType, TensorKind, TransferIds, WeightSource, WeightTensor, Workload};
+use crate::schedule::{At, Core, LayerType, TensorKind, TransferIds, WeightSource, WeightTensor, Workload};
+use std::collections::HashMap;
 
 /// Bytes of each bank beyond which an address is a mistake; the capacity is not published, the largest end seen is 18816.
 const LIKELY_BANK_BYTES: u64 = 65536;
@@ -47,6 +48,28 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
         {
             let message = || format!("expected tensors apart, found bytes [{}, {}) and [{}, {})", a.0, a.1, b.0, b.1);
             findings.report_with(&rules::WL_OVERLAP, b.2.at, message, Some((a.2.at, "the other tensor")));
+        }
+    }
+}
+
+/// No weights from DRAM are gone and come back.
+pub(super) fn check_core(core: &Core, findings: &mut Findings) {
+    let mut last: HashMap<&[u32], (usize, At)> = HashMap::new();
+    for (index, workload) in core.workloads.iter().enumerate() {
+        let entries = workload.weight_buffer.iter().flatten();
+        for entry in entries.filter(|entry| entry.source == WeightSource::Dram && !entry.transfers.is_empty()) {
+            let Some((seen, at)) = last.insert(&entry.transfers, (index, entry.at)) else { continue };
+            if seen + 1 < index {
+                let message = || {
+                    format!(
+                        "expected transfer {} in every snapshot of the weight buffer up to workload {}, found it missing from workload {} on",
+                        entry.transfers[0],
+                        workload.id,
+                        core.workloads.get(seen + 1).map_or(0, |w| w.id)
+                    )
+                };
+                findings.report_with(&rules::WL_BACK, entry.at, message, Some((at, "where it was last")));
+            }
         }
     }
 }

@@ -59,6 +59,20 @@ fn element_type(network: Option<&Network>, name: &str, bytes: u64) -> ElementTyp
     named.filter(|t| t.bits() == bytes * 8).unwrap_or(fallback)
 }
 
+/// Extents of a network input as the layers that read it have it: a schedule need not read its borders. `None` where the network
+/// does not say them, or says less than is `read`.
+fn input_shape(network: Option<&Network>, name: &str, read: [u64; 4]) -> Option<[u64; 4]> {
+    let layers = network?.layers.values();
+    let shapes = layers.flat_map(|layer| layer.previous_layer.iter().zip(&layer.input_shape));
+    shapes.filter(|(previous, shape)| *previous == name && shape.len() <= 4).find_map(|(_, shape)| {
+        let mut extents = [1; 4];
+        extents[..shape.len()].copy_from_slice(shape);
+        // A schedule may be for another batch than the one that its network was written with.
+        extents[0] = read[0];
+        (0..4).all(|d| extents[d] >= read[d]).then_some(extents)
+    })
+}
+
 /// Maps in the making.
 struct Maps<'m> {
     by_layer: HashMap<Name, Map>,
@@ -170,6 +184,11 @@ fn by_layer(
     for name in maps.order.clone() {
         let text = schedule.name(name).to_owned();
         let Some(map) = maps.by_layer.get_mut(&name) else { continue };
+        if map.written == 0
+            && let Some(shape) = input_shape(maps.network, &text, map.shape)
+        {
+            map.shape = shape;
+        }
         let size = map.shape.iter().fold(map.element, |n, extent| n.saturating_mul(*extent));
         let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
         let role = match map.written {

@@ -17,7 +17,7 @@ mod tasks;
 mod weights;
 
 pub use frames::Frames;
-pub use pack::{Arrays, WeightData};
+pub use pack::{Array, Arrays, WeightData};
 
 use crate::machine::Machine;
 use crate::network::Network;
@@ -45,7 +45,7 @@ pub static DATA: Rule = Rule {
     code: "gemini-weights-do-not-fit",
     severity: Severity::Error,
     summary: "weights do not fit the schedule and its network",
-    explanation: "A layer's arrays have another size than the front-end file says, or the schedule moves another number of bytes.",
+    explanation: "A layer's arrays have another shape than the front-end file says or numbers that its type does not have, or the schedule moves another number of bytes.",
     remedy: "Give the front-end file and the arrays from which the schedule was made.",
     source: "Front-end IR; scheduler IR format description",
 };

@@ -94,6 +94,7 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         dialect: context.dialect,
         mesh: [context.columns, context.rows],
         top_batch_cut: outline.top_batch_cut,
+        places: outline.places,
         buffer_size: outline.buffer_size,
         weight_key: None,
         cores: Vec::with_capacity(outline.cores.len()),

@@ -1,7 +1,7 @@
 //! The top level of a schedule: what stands where.
 
 use crate::json::{FaultKind, Reader, Result};
-use crate::schedule::{At, DramPort, Unknown};
+use crate::schedule::{At, DramPort, TopPlaces, Unknown};
 
 /// How the lists are cut into pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub(super) struct Outline {
     pub(super) has_metadata: bool,
     pub(super) has_plain_dram: bool,
     pub(super) buffer_size: Option<u64>,
+    pub(super) places: TopPlaces,
     pub(super) top_batch_cut: u32,
     pub(super) columns: u32,
     pub(super) rows: u32,
@@ -61,15 +62,23 @@ struct Globals {
     top_batch_cut: Option<u32>,
     columns: Option<u32>,
     rows: Option<u32>,
+    places: TopPlaces,
 }
 
 impl Globals {
     fn take(&mut self, reader: &mut Reader<'_>, key: &str) -> Result<bool> {
+        reader.peek();
+        let at = At(reader.offset() as u32);
+        match key {
+            "top_batch_cut" => self.places.top_batch_cut = at,
+            "xlen" => self.places.columns = at,
+            "ylen" => self.places.rows = at,
+            _ => return Ok(false),
+        }
         match key {
             "top_batch_cut" => reader.put(&mut self.top_batch_cut, Reader::u32)?,
             "xlen" => reader.put(&mut self.columns, Reader::u32)?,
-            "ylen" => reader.put(&mut self.rows, Reader::u32)?,
-            _ => return Ok(false),
+            _ => reader.put(&mut self.rows, Reader::u32)?,
         }
         Ok(true)
     }
@@ -101,7 +110,10 @@ impl Outline {
                     outline.has_metadata = true;
                     outline.metadata(&mut reader, &mut globals)?;
                 }
-                "buffersize" => reader.put(&mut outline.buffer_size, Reader::size)?,
+                "buffersize" => {
+                    globals.places.buffer_size = At(at as u32);
+                    reader.put(&mut outline.buffer_size, Reader::size)?;
+                }
                 digits if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
                     let Ok(key) = digits.parse::<u32>() else {
                         return reader.fault_at(at, FaultKind::Value, "expected a core number of at most 4294967295 as key");
@@ -136,7 +148,8 @@ impl Outline {
             return missing("-1");
         }
         match globals {
-            Globals { top_batch_cut: Some(cut), columns: Some(columns), rows: Some(rows) } => {
+            Globals { top_batch_cut: Some(cut), columns: Some(columns), rows: Some(rows), places } => {
+                outline.places = places;
                 (outline.top_batch_cut, outline.columns, outline.rows) = (cut, columns, rows);
                 Ok(outline)
             }

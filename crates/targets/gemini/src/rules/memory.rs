@@ -61,6 +61,9 @@ rules! {
     WL_ALIGN Warning "gemini-weight-buffer-align" "an address in the weight buffer is no multiple of 32"
         "Banks have rows of 256 bits, and instructions count in them."
         "Move the tensor." "Measured on scheduler output";
+    WL_BACK Error "gemini-weight-buffer-back" "weights are gone from the weight buffer and come back"
+        "What leaves the snapshots of the weight buffer is overwritten. A transfer from DRAM brings its data once; to have them again takes another transfer."
+        "Keep the entry until its last use." "Scheduler IR format description, wl0_buffer";
     WL_ABSENT Warning "gemini-weight-buffer-absent" "a workload starts without its weights in the weight buffer"
         "Processing elements take weights from the weight buffer, so that its snapshot has an entry of the weights of its workload."
         "Add the entry." "Measured on scheduler output";

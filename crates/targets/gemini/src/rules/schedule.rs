@@ -24,7 +24,16 @@ rules! {
         "Mend top_batch_cut." "Scheduler IR format description, top-level keys";
     BATCH_UNEVEN Warning "gemini-batch-uneven" "`top_batch_cut` does not divide the batch"
         "The schedulers of this family cut the batch into equal groups."
-        "Check the batch, which the file name or the front-end file says." "Search of the schedulers of this family";
+        "Check the batch, which --batch or the front-end file says." "Search of the schedulers of this family";
+    BATCH Error "gemini-batch" "workloads make images beyond the batch"
+        "The batch is what --batch says, or else the front-end file; images are counted from 0."
+        "Check the batch, or mend the boxes." "Scheduler IR format description, lower and upper";
+    BATCH_UNMADE Warning "gemini-batch-unmade" "workloads make fewer images than the batch has"
+        "The rest of the batch that --batch says comes out nowhere."
+        "Check --batch, or whether a part of the file is missing." "Scheduler IR format description, lower and upper";
+    FILE_NAME Warning "gemini-file-name" "the name of the file says something else than the file"
+        "Schedulers write batch, cores and DRAM bandwidth in GiB/s into the names of their files: `…_b4_c1_bw16_…`. The bandwidth is taken from there."
+        "Check that it is the right file, or give it another name." "Files of the schedulers of this family";
     BOX Error "gemini-box" "a box has its lower corner above its upper one"
         "Both corners are inside the box, so lower is at most upper in each dimension."
         "Mend the corners." "Scheduler IR format description, lower and upper";
@@ -49,6 +58,12 @@ rules! {
     DESTINATION Warning "gemini-destination" "a destination does not read the transfer, or a reader is no destination"
         "Transfers are resolved by their ids; destinations repeat who reads them. Published files exchange two of them now and then."
         "Mend core_id and workload_id of the destination." "Scheduler IR format description, destination; measured on scheduler output";
+    TRANSFER_TWICE Warning "gemini-transfer-twice" "a list of transfers names one of them twice"
+        "transfer_id is the set of the transfers that bring the data; each arrives once."
+        "Remove one of the two." "Scheduler IR format description, transfer_id";
+    PADDING_MISSING Warning "gemini-padding-missing" "a workload of processing elements does not say its padding"
+        "Every workload and tile of processing elements has `tile_padding_tblr`, if only zeros; an assembler takes the padding from there."
+        "Write the padding that is really used at its edges." "Scheduler IR format description, tile_padding_tblr; measured on scheduler output";
     NO_DESTINATION Error "gemini-destination-unknown" "a destination names a workload that does not exist"
         "The core has no workload of that id."
         "Mend core_id or workload_id." "Scheduler IR format description, destination";

@@ -30,6 +30,10 @@ pub(crate) struct Plan {
     pub(crate) channels: u32,
     pub(crate) size: u32,
     pub(crate) blocks: u32,
+    /// Rows and columns of the kernel of `Conv_0`.
+    pub(crate) kernel: u32,
+    /// Columns of the network's input that nobody reads; the kernel is 1 then.
+    pub(crate) unread: u32,
 }
 
 impl Default for Plan {
@@ -47,6 +51,8 @@ impl Default for Plan {
             channels: 16,
             size: 9,
             blocks: 1,
+            kernel: 3,
+            unread: 0,
         }
     }
 }
@@ -97,7 +103,8 @@ fn layers(plan: &Plan) -> Vec<Layer> {
         shape,
         input,
     };
-    let mut all = vec![layer("Conv_0".into(), "conv2d", 3, 1, vec![None], [plan.batch, 3, plan.size, plan.size], full)];
+    let input = [plan.batch, 3, plan.size, plan.size + plan.unread];
+    let mut all = vec![layer("Conv_0".into(), "conv2d", plan.kernel, 1, vec![None], input, full)];
     for _ in 0..plan.blocks {
         let n = all.len();
         all.push(layer(format!("MaxPool_{n}"), "max_pool2d", 3, 1, vec![Some(n - 1)], full, full));
@@ -537,7 +544,7 @@ pub(crate) fn said(text: &str, network: Option<&Network>) -> Vec<&'static str> {
     match Schedule::read(text) {
         Err(finding) => vec![finding.rule.code],
         Ok(schedule) => {
-            let findings = lint(&schedule, text, Given { network, batch: None }, &Limits::default());
+            let findings = lint(&schedule, text, Given { network, ..Given::default() }, &Limits::default());
             findings.into_iter().map(|finding| finding.rule.code).collect()
         }
     }

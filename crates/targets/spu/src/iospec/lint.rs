@@ -1,9 +1,9 @@
 //! What is doubtful in a document that could be read.
 
-use super::document::{Document, Sequence, SequenceKind, Side, Vector};
+use super::document::{Document, SECTIONS, Sequence, SequenceKind, Side, Vector};
 use super::rules::{self, Law};
 use super::{RuleSet, document::Stage};
-use crate::yaml::Span;
+use crate::yaml::{self, Node, Span, Value};
 use chipless_model::Finding;
 use std::collections::{HashMap, HashSet};
 
@@ -11,6 +11,23 @@ use std::collections::{HashMap, HashSet};
 const INSTRUCTIONS: i64 = 4096;
 /// Cores of SPU-001.
 const CORES: i64 = 2;
+/// Fields of inputs and outputs, and of what quantises them.
+const VECTOR_FIELDS: [&str; 11] = [
+    "type",
+    "varname",
+    "length",
+    "precision",
+    "padded_length",
+    "comments",
+    "quantization",
+    "mailbox_id",
+    "length_64b_words",
+    "core_id",
+    "pc",
+];
+const QUANTIZATION_FIELDS: [&str; 2] = ["scale", "zero_pt"];
+/// Fields of sequences.
+const SEQUENCE_FIELDS: [&str; 4] = ["type", "inputs", "outputs", "comments"];
 /// Elements of the compiler's unit of padding.
 const PENCIL: i64 = 8;
 
@@ -25,6 +42,7 @@ pub fn lint(document: &Document, rules: RuleSet) -> Vec<Finding> {
         linter.address(vector);
         linter.hint(vector);
     }
+    linter.fields();
     linter.clashes();
     linter.firmware();
     linter.findings.sort_by_key(|f| f.place.offset);
@@ -133,8 +151,36 @@ impl Linter<'_> {
         }
     }
 
+    /// Fields that the format does not know.
+    fn fields(&mut self) {
+        for section in SECTIONS {
+            let of_vectors = !section.ends_with("sequences");
+            let known: &[&str] = if of_vectors { &VECTOR_FIELDS } else { &SEQUENCE_FIELDS };
+            let Some(Value::Map(objects)) = self.document.root.get(section).map(|node| &node.value) else { continue };
+            for (name, object) in objects {
+                self.unknown(name, object, known);
+                if let Some(quantization) = object.get("quantization").filter(|_| of_vectors) {
+                    self.unknown(name, quantization, &QUANTIZATION_FIELDS);
+                }
+            }
+        }
+    }
+
+    fn unknown(&mut self, name: &Node, object: &Node, known: &[&str]) {
+        let Value::Map(fields) = &object.value else { return };
+        for (key, _) in fields.iter().filter(|(key, _)| !key.value.text().is_some_and(|text| known.contains(&text))) {
+            let (found, owner) = (key.label(), name.label());
+            let message =
+                format!("expected fields that the format knows, found `{}` in `{}`", yaml::shortened(&found), yaml::shortened(&owner));
+            self.say(&rules::FIELD_UNKNOWN, key.span, message);
+        }
+    }
+
     fn lengths(&mut self, vector: &Vector) {
         let name = &vector.key;
+        if vector.length == 0 {
+            self.say(&rules::EMPTY, vector.span_of("length"), format!("expected a length of at least 1 for `{name}`, found 0"));
+        }
         if !(matches!(vector.precision, 8 | 16) || vector.precision == 24 && self.stage == Stage::User) {
             let message = format!("expected a precision of 8 or 16 bits for `{name}`, found {}", vector.precision);
             self.say(&rules::PRECISION, vector.span_of("precision"), message);
@@ -201,12 +247,19 @@ impl Linter<'_> {
     }
 
     fn hint(&mut self, vector: &Vector) {
+        let comments = vector.fields.get("comments");
+        for key in ["latched", "latch"] {
+            if let Some(odd) = comments.and_then(|c| c.get(key)).filter(|node| !matches!(node.value, Value::Bool(_))) {
+                let message = format!("expected true or false as the hint {key} of `{}`, found {}", vector.key, odd.describe());
+                self.say(&rules::HINT, odd.span, message);
+            }
+        }
         let Some((key, hinted)) = vector.hint else { return };
         let span = vector.fields.get("comments").and_then(|c| c.get(key)).map_or(vector.span, |node| node.span);
         let latched = vector.side == Side::Input && !self.unlatched.contains(&*vector.key);
         if hinted != latched {
             let says = if latched { "no sequence with outputs takes it" } else { "a sequence with outputs takes it" };
-            self.say(&rules::HINT, span, format!("expected {key}: {latched} for `{}` ({says}), found {hinted}", vector.key));
+            self.say(&rules::HINT, span, format!("expected latch: {latched} for `{}` ({says}), found {key}: {hinted}", vector.key));
         }
         if key == "latched" && hinted {
             self.say(&rules::HINT_KEY, span, format!("expected the hint latch, as tools read it, found latched on `{}`", vector.key));

@@ -12,6 +12,7 @@ mod info;
 mod interface;
 mod lint;
 mod quantize;
+mod read;
 pub mod rules;
 pub mod sequence;
 mod session;

@@ -59,6 +59,12 @@ laws! {
     FIELD_TYPE_UNCHECKED Error Warning "iospec-field-value" "a field has a value that makes no sense, which the femtorun package does not look at"
         "A type that is neither input nor output, a negative length, a program counter that is text: such a file loads and fails later, on the device or in the driver."
         "" "IOSpec format; behaviour of femtorun 4.1";
+    FIELD_UNKNOWN Note Note "iospec-field-unknown" "a field that the format does not know"
+        "Nobody looks at it. Where a field was meant that may be missing, its name is misspelt and it is as if it were not there."
+        "check its spelling" "IOSpec format; behaviour of femtorun 4.1";
+    EMPTY Warning Warning "iospec-empty-vector" "a vector has no elements"
+        "It can be written and read, and says nothing."
+        "" "IOSpec format";
     CYCLE Error Error "iospec-cycle" "inputs, sequences and outputs form a circle"
         "A sequence waits for something that only comes after it: it takes its own output, or bears the name of one of its inputs or outputs."
         "" "behaviour of femtorun 4.1";
