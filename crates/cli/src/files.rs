@@ -89,7 +89,11 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory)
+    builder.tempfile_in(directory).map_err(|error| {
+        // The temporary name says nothing to people.
+        let cause = error.get_ref().and_then(std::error::Error::source).and_then(|source| source.downcast_ref::<io::Error>());
+        cause.and_then(io::Error::raw_os_error).map_or(error.kind().into(), io::Error::from_raw_os_error)
+    })
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
@@ -176,7 +180,9 @@ mod tests {
         write(&path, &[b"new ", b"bytes"]).unwrap();
         assert_eq!(*open(&path).unwrap(), *b"new bytes");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "temporary files are left");
-        assert!(matches!(write(&directory.path().join("no/such/place"), &[b""]), Err(Failure::Said(..))));
+        let nowhere = directory.path().join("no/such/place");
+        let Err(Failure::Said(_, said)) = write(&nowhere, &[b""]) else { panic!() };
+        assert_eq!(said, format!("{}: cannot be written: No such file or directory (os error 2)\n", nowhere.display()));
     }
 
     #[test]

@@ -33,11 +33,11 @@ struct CommandLine {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless info model.blob                          what it is, its inputs and outputs
-  chipless check model.blob                         what is wrong with it
+  chipless info model.blob                 what it is, its inputs and outputs
+  chipless check model.blob                what is wrong with it
   chipless run model.blob --input x=x.npy --output-dir out
   chipless run model.blob --timing-only --trace model.pftrace
-  chipless list model.blob 'dpu0[3]'                one task: what it waits for, touches and signals
+  chipless list model.blob 'dpu0[3]'       one task: waits, accesses, signals
 
 Exit status: 0 done, 1 something is wrong with the program, 2 the file cannot be used or the command was misused.";
 

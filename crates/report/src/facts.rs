@@ -32,11 +32,18 @@ impl Serialize for Fact<'_> {
     }
 }
 
+/// The same with numbers for parts that have no names.
+fn numbered(node: &Node) -> Node {
+    let name = |index: usize, part: Node| if part.name.is_empty() { Node { name: format!("[{index}]"), ..part } } else { part };
+    let children = node.children.iter().map(numbered).enumerate().map(|(index, part)| name(index, part)).collect();
+    Node { name: node.name.clone(), value: node.value.clone(), offset: node.offset, children }
+}
+
 /// Facts as lines of text.
 pub(crate) fn text(facts: &[Node], paint: Paint) -> String {
     let mut out = String::new();
     for fact in facts {
-        for line in tree(fact, paint).lines() {
+        for line in tree(&numbered(fact), paint).lines() {
             out.push_str("  ");
             out.push_str(line);
             out.push('\n');
@@ -60,6 +67,8 @@ mod tests {
             group("cores", vec![group("", vec![leaf("core", 0)]), group("", vec![leaf("core", 1)])]),
         ];
         let json = serde_json::to_string(&Facts(&facts)).expect("plain values");
+        let lines = text(&facts[2..], Paint::PLAIN);
+        assert!(lines.contains("[0]") && lines.contains("[1]"), "{lines}");
         assert_eq!(json, r#"{"cycles":12,"traffic":{"bytes":7},"cores":[{"core":0},{"core":1}]}"#);
     }
 }

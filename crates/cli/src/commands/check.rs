@@ -55,10 +55,10 @@ Examples:
   chipless check --format json *.blob | jq '.files[] | select(.findings != [])'
   chipless check --format sarif model.blob > model.sarif
   chipless check --allow padding-read --deny race-duplicate-write model.blob
-  chipless explain deadlock                         what a finding means and how to mend it
+  chipless explain deadlock           what a finding means and how to mend it
 
-JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a
-location has `part`, `item`, `offset`, `size`, and `line` and `column` in a text.
+JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a location has \
+`part`, `item`, `offset`, `size`, and `line` and `column` in a text.
 
 Exit status: 0 clean or warnings only, 1 errors were found, 2 a file cannot be read or is not supported.";
 
@@ -148,11 +148,15 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
             file.target = Some(target);
             let name = file.path.clone();
             let source = Source { path: &name, bytes: &bytes, rules };
-            match target.with_document(source, lowering, |document| check_program(document, lowering, runtime)) {
-                Ok(checked) => {
+            match target.with_document(source, lowering, |document| (check_program(document, lowering, runtime), document.is_complete())) {
+                Ok((checked, is_complete)) => {
                     file.findings = checked?;
                     policy.apply(&mut file.findings);
                     file.exit = Exit::of(&file.findings);
+                    if !is_complete && file.exit == Exit::Wrong {
+                        // What every other command calls unreadable.
+                        file.exit = Exit::Unusable;
+                    }
                 }
                 Err(findings) => file.findings = findings,
             }

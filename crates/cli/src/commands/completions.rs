@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless completions bash > ~/.local/share/bash-completion/completions/chipless
+  chipless completions bash >> ~/.bash_completion
   chipless completions zsh > \"${fpath[1]}/_chipless\"
   chipless completions fish > ~/.config/fish/completions/chipless.fish
 

@@ -24,10 +24,10 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   chipless convert set.json.gz -o schedule.json --network network.json
-  chipless convert old.yaml -o iospec.yaml          the flat dialect of femtorun 1 in the present form
-  chipless convert model.femto                      the IOSpec that a container holds
+  chipless convert old.yaml -o iospec.yaml   from the flat dialect of femtorun 1
+  chipless convert model.femto               the IOSpec that a container holds
 
-What a schedule lacks is made as plainly as possible: one tile for each workload, addresses where there are none. The
+What a schedule lacks is made as plainly as possible: one tile for each workload, addresses where there are none. The \
 network says the shape of weights, of which SET has only the output channels and the bytes.
 
 Exit status: 0 done, 2 the file cannot be read or has no other form, or the result cannot be written.";

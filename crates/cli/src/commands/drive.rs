@@ -80,18 +80,24 @@ impl Rules {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless drive iospec.yaml                        by hand: write B=1,2,3 / read / reset / next / quit
+  chipless drive iospec.yaml                by hand, a step a line
   chipless drive iospec.yaml --script steps.yaml --program plan.json
-  chipless drive iospec.yaml --script steps.json --rules femtorun-4.1 --wire --format json
-  chipless drive iospec.yaml --host-code            the calls of a host program, in C
+  chipless drive iospec.yaml --script steps.json --wire --format json
+  chipless drive iospec.yaml --host-code    the calls of a host program, in C
+  printf 'write B=1,2,3\\nread\\n' | chipless drive iospec.yaml
 
 A script is a list of steps, {steps: [...]}, or a step a line:
-  write: [B, C]                                     names, for their order alone
-  write: {B: [1, 2, 3], C: c.npy}                   values, or a file of them; one act, latched inputs first
-  write: {sequence_id: 0, vectors: [[1], [2]]}      as SpuWriteData takes them
-  write: {words64: [\"0000000900000001\", ...]}       messages as they go over the bus
-  read: true                                        or {sequence_id: 0}, {mailbox: 5}, {words64: [...]} as a device sent them
+  write: [B, C]                                  names, for their order alone
+  write: {B: [1, 2, 3], C: c.npy}                values, or a file of them
+  write: {sequence_id: 0, vectors: [[1], [2]]}   as SpuWriteData takes them
+  write: {words64: [\"0000000900000001\", ...]}    messages as on the bus
+  read: true                                     what is ready
+  read: {sequence_id: 0}                         or {mailbox: 5}
+  read: {words64: [...]}                         as a device sent them
   reset: true
+
+In words, a step a line: `write B=1,2,3 C=c.npy`, `read`, `reset`; by hand and from standard input also `next` and `quit`. \
+A script is read to its end before its first step is taken.
 
 JSON is `{steps: [{ok, error, code, expected, fired, outputs, values, wire}]}`.
 
@@ -204,25 +210,19 @@ impl<'a, 'd> Driver<'a, 'd> {
             None => ("standard input".to_owned(), PathBuf::new()),
         };
         let reader = Reader { name, directory, document, quantize: self.arguments.quantize };
-        let mut each = |step: Step| {
-            let text = if json {
-                let separator = if self.steps > 0 { ",\n" } else { "\n" };
-                let report = self.step(&step);
-                let report = serde_json::to_string(&report).map_err(|error| Failure::unusable("standard output", error))?;
-                format!("{separator}{report}")
-            } else {
-                let report = self.step(&step);
-                format!("{:>4} {}\n", self.steps, told(&step, &report))
-            };
-            put(&mut out, &text)
-        };
         match &arguments.script {
-            Some(path) => reader.steps(&files::read_text(path)?, &mut each)?,
+            Some(path) => reader.steps(&files::read_text(path)?, &mut |step| put(&mut out, &self.line(&step, json)?))?,
             None => {
                 for (number, line) in stdin.lock().lines().enumerate() {
                     let line = line.map_err(|error| Failure::unusable("standard input", error))?;
-                    if !line.trim().is_empty() {
-                        each(reader.line(&line, number + 1)?)?;
+                    match line.trim() {
+                        "" => {}
+                        "quit" | "exit" => break,
+                        "next" if !json => put(&mut out, &talk::may_come(&self))?,
+                        _ => {
+                            let step = reader.line(&line, Some(number + 1))?;
+                            put(&mut out, &self.line(&step, json)?)?;
+                        }
                     }
                 }
             }
@@ -232,6 +232,17 @@ impl<'a, 'd> Driver<'a, 'd> {
         }
         out.flush().map_err(|error| Failure::output(&error))?;
         Ok(if self.wrong > 0 { Exit::Wrong } else { Exit::Done })
+    }
+
+    /// Takes a step; what is printed about it.
+    fn line(&mut self, step: &Step, json: bool) -> Result<String, Failure> {
+        let separator = if self.steps > 0 { ",\n" } else { "\n" };
+        let report = self.step(step);
+        if !json {
+            return Ok(format!("{:>4} {}\n", self.steps, told(step, &report)));
+        }
+        let report = serde_json::to_string(&report).map_err(|error| Failure::unusable("standard output", error))?;
+        Ok(format!("{separator}{report}"))
     }
 
     fn step(&mut self, step: &Step) -> Report {

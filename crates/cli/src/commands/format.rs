@@ -30,8 +30,9 @@ Examples:
   chipless format --check *.dfg                     for continuous integration
   chipless format --write *.dfg
 
-Older forms of the language become the modern one; comments stay. The graph is the same. Where slices are given as width
-and index, which the real tool misreads, that is said.
+Older forms of the language become the modern one; comments stay. The graph is the same, but for one old form: slices as \
+width and index, `v:16:32`. They become the bits that they mean, and that is said; `run` takes them as the real tool does, \
+for the range of bits 16 to 32, so that results before and after formatting differ.
 
 Exit status: 0 done, 1 with --check a file is not in the canonical form, 2 a file cannot be read.";
 

@@ -38,13 +38,13 @@ enum Format {
 const EXAMPLES: &str = "\
 Examples:
   chipless info model.blob
-  chipless info --raw model.blob | less             every structure of the file with its offset
-  chipless info --memory model.neff                 what a load takes on each core
+  chipless info --raw model.blob | less      every structure with its offset
+  chipless info --memory model.neff          what a load takes on each core
   chipless info --format json model.blob | jq '.inputs[].name'
 
-JSON has `target`, `platform`, `format_version`, `name`, `inputs` and `outputs` (`name`, `dtype`, `shape`),
-`counts` (an object of integers), `facts` (an object of strings and numbers), `file`, `size`, and with
---raw the tree `raw` (`name`, `value`, `offset`, `children`).
+JSON has `target`, `platform`, `format_version`, `name`, `inputs` and `outputs` (`name`, `dtype`, `shape`), `counts` \
+(an object of integers), `facts` (an object of strings and numbers), `file`, `size`, and with --raw the tree `raw` \
+(`name`, `value`, `offset`, `children`).
 
 Exit status: 0 all files were read, 2 a file cannot be read.";
 

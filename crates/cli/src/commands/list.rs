@@ -42,15 +42,15 @@ enum Format {
 const EXAMPLES: &str = "\
 Examples:
   chipless list model.blob | less
-  chipless list model.blob dpu0 'dma0.ddr[12]'      one queue, and one task of another
-  chipless list --format json model.blob | jq '.[] | select(.operation == \"dma\").accesses'
+  chipless list model.blob dpu0 'dma0.ddr[12]'   one queue, one task of another
+  chipless list --format json model.blob | jq '.[].name'
 
 A task is its name, its operation, the compiler's label and its place in the file; then
-  wait barrier 3 (use 7)               what must hold before it starts; the use is the virtual barrier
-  r cmx0+0x18000  4×64 B stride 512    bytes that it reads: buffer and offset, 4 runs of 64 bytes, 512 apart
-  w y+0x0  4096 B                      bytes that it writes
-  produce barrier 4 (use 9)            what it signals, in this order
-  asm 118: pe_conv after LD            the instruction of the assembly in line 118 (gemini: --assembly, or asm.txt)
+  wait barrier 3 (use 7)              what must hold before it starts
+  r cmx0+0x18000  4×64 B stride 512   reads: buffer, offset, runs of bytes
+  w y+0x0  4096 B                     bytes that it writes
+  produce barrier 4 (use 9)           what it signals, in this order
+  asm 118: pe_conv after LD           line 118 of the assembly (gemini)
 
 Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be read or is not supported.";
 

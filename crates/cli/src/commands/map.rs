@@ -95,14 +95,14 @@ enum Format {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless map kernel.dfg --adg mesh.json                      where everything goes
+  chipless map kernel.dfg --adg mesh.json
   chipless map kernel.dfg --adg mesh.json -o mapping.json --svg mapping.svg
-  chipless map kernel.dfg --adg mesh.json --check mapping.json is this mapping legal?
+  chipless map kernel.dfg --adg mesh.json --check mapping.json
   chipless map kernel.dfg --adg mesh.json --bits kernel.dfg.bits.h
 
-JSON has `mapped`, `legal`, `latency`, `mismatch`, `initiation_interval`, `links`, `latency_bound`, `trials`, `seconds`,
-`performance`, and where there is something to explain `reason` and `proved`; with --check `legal`, `latency`,
-`mismatch`, `overprovision`, `performance`, `faults` and `reason`.
+JSON has `mapped`, `legal`, `latency`, `mismatch`, `initiation_interval`, `links`, `latency_bound`, `trials`, \
+`seconds`, `performance`, and where there is something to explain `reason` and `proved`; with --check `legal`, \
+`latency`, `mismatch`, `overprovision`, `performance`, `faults` and `reason`.
 
 Exit status: 0 mapped and legal, 1 no mapping (the reason says why) or an illegal one, 2 a file cannot be used.";
 

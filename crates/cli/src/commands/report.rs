@@ -24,8 +24,8 @@ pub(crate) struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  chipless report schedule.json                     as text: each core's L2 over time, bytes over each link of the mesh
-  chipless report schedule.json -o pictures         the same as SVG
+  chipless report schedule.json               as text: L2 over time, links
+  chipless report schedule.json -o pictures   the same as SVG
   chipless report fabric.json -o fabric.svg
 
 A mapping is drawn over its fabric by chipless map --svg.

@@ -89,22 +89,22 @@ const EXAMPLES: &str = "\
 Examples:
   chipless run model.blob --input x=x.npy --output-dir out
   chipless run model.blob --timing-only --trace model.pftrace
-  chipless run model.blob --dump 'dpu0[3]'          what one task wrote, byte by byte
+  chipless run model.blob --dump 'dpu0[3]'   what one task wrote
   chipless run model.blob --json | jq .latency_ns
-  chipless run model.blob --order random:7          another legal order: the same outputs
-  chipless run plan.json --iospec iospec.yaml --input x=steps.npy --output-dir out
+  chipless run model.blob --order random:7   another order, the same outputs
+  chipless run plan.json --iospec iospec.yaml --input x=steps.npy
 
-Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them
-as ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less
-than a byte have a byte for each element. An input of an FQIR plan may have one dimension more: a row for each step, state
-carried from step to step. Under an IOSpec of several sequences, or of complex ones, a row is what is written at a time,
-and outputs have a row for each time that they come.
+Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them as \
+ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less than a \
+byte have a byte for each element. An input of an FQIR plan may have one dimension more: a row for each step, state \
+carried from step to step. Under an IOSpec of several sequences, or of complex ones, a row is what is written at a \
+time, and outputs have a row for each time that they come.
 
-The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the
-longest waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`,
+The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the longest \
+waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`, \
 `shape`, `path`), `queues` (`name`, `tasks`, `busy_ns`), `resources` (`name`, `bytes`), `notes`, `seed`, `wall_ms`.
 
-Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not
+Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {

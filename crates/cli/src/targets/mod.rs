@@ -224,7 +224,8 @@ pub(crate) struct LoweringOptions {
     /// The batch of a schedule, instead of what its file name says (gemini).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
-    /// A bound on what a file may ask for: `memory_bytes`, `tasks`. May be given several times.
+    /// A bound on what a file may ask for: `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`,
+    /// `json_bytes`, `text_bytes`, `transfers`, `declarations` or `findings`. May be given several times.
     #[arg(long = "limit", value_name = "NAME=VALUE")]
     limits: Vec<String>,
 }

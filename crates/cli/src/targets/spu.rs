@@ -138,7 +138,7 @@ impl Document for Program<'_> {
     }
 
     fn findings(&self) -> &[Finding] {
-        &[]
+        &self.plan.findings
     }
 
     fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {

@@ -2,6 +2,7 @@
 
 use chipless_model::{Access, BufferId, Fault, Kernel, Pattern, Storage};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Rows of a stream move between memory and a port.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(crate) struct Piece<'a> {
 pub(crate) struct Compute<'a> {
     pub(crate) rows: u64,
     pub(crate) nodes: usize,
+    /// Operations of the part, as people read them.
+    pub(crate) operations: Arc<str>,
     pub(crate) takes: Vec<Piece<'a>>,
     pub(crate) gives: Vec<Piece<'a>>,
     /// Why nothing can be computed.
@@ -68,7 +71,7 @@ impl Kernel for Compute<'_> {
     }
 
     fn details(&self) -> String {
-        format!("{} rows through {} nodes", self.rows, self.nodes)
+        format!("{} rows through {} nodes: {}", self.rows, self.nodes, self.operations)
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {

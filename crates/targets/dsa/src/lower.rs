@@ -24,9 +24,13 @@ use chipless_model::{
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Chunks of a stream, at most: enough to see a pipeline fill and drain.
 const CHUNKS: u64 = 64;
+
+/// Kinds of operations of a part that its tasks name, at most.
+const OPERATIONS: usize = 12;
 
 /// Bytes of memory behind direct memory access and in a scratchpad, and of all ports together: as much as the arrays of the graph need.
 const MEMORY_BYTES: u64 = 1 << 40;
@@ -225,6 +229,7 @@ impl<'a> Lowering<'a, '_> {
             arrived.push(sync);
         }
         let computed = self.sync(format!("computed {number}"));
+        let operations: Arc<str> = operations(graph, part).into();
         let queue = self.queue(format!("fabric.{number}"));
         let first = self.program.tasks.next_idx();
         for chunk in 0..chunks {
@@ -238,8 +243,14 @@ impl<'a> Lowering<'a, '_> {
             };
             let steps = portion(time.steps, chunk, chunks);
             let cycles = steps.1 as f64 * time.interval + if chunk == 0 { time.latency } else { 0.0 };
-            let kernel =
-                Compute { rows: steps.1, nodes: part.nodes.len(), takes: pieces(&reads), gives: pieces(&writes), fault: self.fault(part) };
+            let kernel = Compute {
+                rows: steps.1,
+                nodes: part.nodes.len(),
+                operations: operations.clone(),
+                takes: pieces(&reads),
+                gives: pieces(&writes),
+                fault: self.fault(part),
+            };
             let step = Step { waits: &arrived, from: chunk + 1, signals: &[computed], demand: None, cycles };
             self.task(queue, chunk, part.nodes[0], Box::new(kernel), step);
         }
@@ -280,10 +291,11 @@ impl<'a> Lowering<'a, '_> {
                 let of_part = |id: NodeId| part.nodes.binary_search(&id).is_ok();
                 let outputs = self.graph.outputs().zip(&evaluation.outputs).filter(|((id, ..), _)| of_part(*id));
                 let nothing = outputs.map(|(_, rows)| rows).all(|rows| rows.count == 0 && rows.dropped == 0);
-                let waiting: Vec<String> =
-                    evaluation.waiting.iter().filter(|found| of_part(found.node)).map(|found| found.message(self.graph)).collect();
-                // A part that runs dry halfway has given what there was; one that gives nothing at all hangs.
-                (nothing && !waiting.is_empty()).then(|| Fault::program(format!("nothing comes out: {}", waiting.join("; "))))
+                let waiting = || evaluation.waiting.iter().filter(|found| of_part(found.node));
+                // A part that runs dry has given what there was, nothing perhaps; one that gives nothing while its streams go on hangs.
+                let hangs = nothing && waiting().next().is_some() && !waiting().any(|found| found.ended);
+                let waiting: Vec<String> = waiting().map(|found| found.message(self.graph)).collect();
+                hangs.then(|| Fault::program(format!("nothing comes out: {}", waiting.join("; "))))
             }
         }
     }
@@ -323,6 +335,24 @@ struct Step<'s> {
     signals: &'s [SyncId],
     demand: Option<Demand>,
     cycles: f64,
+}
+
+/// The operations of a part: `2 Add_I64, Select_I64`.
+fn operations(graph: &Graph, part: &Part) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in &part.nodes {
+        match &graph.nodes[*node].kind {
+            NodeKind::Instruction(instruction) => *counts.entry(&instruction.operation).or_insert(0) += 1,
+            NodeKind::Composite(composite) => *counts.entry(&composite.name).or_insert(0) += 1,
+            _ => {}
+        }
+    }
+    let mut said: Vec<String> =
+        counts.iter().take(OPERATIONS).map(|(name, count)| if *count > 1 { format!("{count} {name}") } else { (*name).to_owned() }).collect();
+    if counts.len() > OPERATIONS {
+        said.push(format!("{} more kinds", counts.len() - OPERATIONS));
+    }
+    if said.is_empty() { "no operation".to_owned() } else { said.join(", ") }
 }
 
 /// First and number of `count` things that belong to a chunk.

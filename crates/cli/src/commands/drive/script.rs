@@ -53,10 +53,9 @@ impl Reader<'_> {
         let alone =
             first.trim_start().starts_with('{') && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
         if alone {
-            for (number, line) in lines() {
-                then(self.line(line, number + 1)?)?;
-            }
-            return Ok(());
+            // A mistake in the last step is said before the first is taken.
+            lines().try_for_each(|(number, line)| self.line(line, Some(number + 1)).map(drop))?;
+            return lines().try_for_each(|(number, line)| then(self.line(line, Some(number + 1))?));
         }
         let tree =
             yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| Failure::unusable(&self.name, format_args!("{span}: {message}")))?;
@@ -64,11 +63,28 @@ impl Reader<'_> {
         let Value::List(steps) = root.get("steps").unwrap_or(&root).value.clone() else {
             return Err(self.wrong(&root, "a list of steps, or {steps: [...]}"));
         };
+        steps.iter().try_for_each(|step| self.step(step).map(drop))?;
         steps.iter().try_for_each(|step| then(self.step(step)?))
     }
 
-    /// A step that stands on a line of its own.
-    pub(super) fn line(&self, line: &str, number: usize) -> Result<Step, Failure> {
+    /// A step that stands on a line of its own, as a script has it or in words: `write B=1,2,3 C`, `read`, `reset`. The number is that of
+    /// the line where there are several.
+    pub(super) fn line(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
+        let words = line.trim();
+        match words.strip_prefix("write ").map(str::trim_start).filter(|rest| !rest.starts_with(['{', '['])) {
+            Some(vectors) => self.object(&written(vectors), number),
+            None if matches!(words, "read" | "reset") || words.starts_with('{') || words.contains(':') => self.object(line, number),
+            None => {
+                let known = ["write", "read", "reset", "next", "help", "quit"];
+                let (place, hint) = (number.map_or_else(String::new, |n| format!("line {n}: ")), crate::suggest::hint(words, known));
+                let message = format!("{place}expected write, read, reset, next, help or quit, found \"{words}\"{hint}");
+                Err(Failure::unusable(&self.name, message))
+            }
+        }
+    }
+
+    fn object(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
+        let number = number.unwrap_or(1);
         let located = |span: yaml::Span, message: String| {
             Failure::unusable(&self.name, format_args!("line {number}, column {}: {message}", span.column))
         };
@@ -203,6 +219,24 @@ impl Reader<'_> {
             None => Err(said("expected integers, found reals (--quantize takes them)".to_owned())),
         }
     }
+}
+
+/// Vectors in words, `B=1,2,3 C`, as a script writes them.
+fn written(words: &str) -> String {
+    let vectors: Vec<(&str, Option<&str>)> =
+        words.split_whitespace().map(|word| word.split_once('=').map_or((word, None), |(name, values)| (name, Some(values)))).collect();
+    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    if vectors.iter().all(|(_, values)| values.is_none()) {
+        let names: Vec<String> = vectors.iter().map(|(name, _)| quoted(name)).collect();
+        return format!("{{\"write\": [{}]}}", names.join(", "));
+    }
+    let numeric = |v: &str| v.chars().all(|c| c.is_ascii_digit() || "+-.,eE".contains(c));
+    let one = |(name, values): &(&str, Option<&str>)| {
+        let values = values.unwrap_or_default();
+        let values = if numeric(values) { format!("[{values}]") } else { quoted(values) };
+        format!("{}: {values}", quoted(name))
+    };
+    format!("{{\"write\": {{{}}}}}", vectors.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 fn is_step(node: &Node) -> bool {

@@ -1,6 +1,6 @@
 //! By hand: a line, its verdict, and what may come next.
 
-use super::script::{Reader, Step};
+use super::script::Reader;
 use super::{Driver, names, told};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -29,7 +29,7 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
             "quit" | "exit" => break,
             "help" | "?" => terminal::print(HELP)?,
             "next" => next(driver)?,
-            words => match step(&reader, words) {
+            words => match reader.line(words, None) {
                 Ok(step) => {
                     let report = driver.step(&step);
                     terminal::print(&format!("{}\n", told(&step, &report)))?;
@@ -44,40 +44,12 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
     Ok(if driver.wrong > 0 { Exit::Wrong } else { Exit::Done })
 }
 
-fn step(reader: &Reader<'_>, line: &str) -> Result<Step, Failure> {
-    let Some(rest) = line.strip_prefix("write ").filter(|rest| !rest.trim_start().starts_with('{')) else {
-        let known = matches!(line, "read" | "reset") || line.starts_with('{') || line.contains(':');
-        if !known {
-            let hint = crate::suggest::hint(line, ["write", "read", "reset", "next", "help", "quit"]);
-            return Err(Failure::unusable("line", format_args!("expected write, read, reset, next, help or quit, found \"{line}\"{hint}")));
-        }
-        return reader.line(line, 1);
-    };
-    let vectors: Vec<(String, Option<String>)> = rest
-        .split_whitespace()
-        .map(|word| match word.split_once('=') {
-            Some((name, values)) => (name.to_owned(), Some(values.to_owned())),
-            None => (word.to_owned(), None),
-        })
-        .collect();
-    let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let written = if vectors.iter().all(|(_, values)| values.is_none()) {
-        let names: Vec<String> = vectors.iter().map(|(name, _)| quoted(name)).collect();
-        format!("{{\"write\": [{}]}}", names.join(", "))
-    } else {
-        let numeric = |v: &str| v.chars().all(|c| c.is_ascii_digit() || "+-.,eE".contains(c));
-        let one = |(name, values): &(String, Option<String>)| {
-            let values = values.clone().unwrap_or_default();
-            let values = if numeric(&values) { format!("[{values}]") } else { quoted(&values) };
-            format!("{}: {values}", quoted(name))
-        };
-        format!("{{\"write\": {{{}}}}}", vectors.iter().map(one).collect::<Vec<_>>().join(", "))
-    };
-    reader.line(&written, 1)
+fn next(driver: &Driver<'_, '_>) -> Result<(), Failure> {
+    terminal::print(&may_come(driver))
 }
 
-/// Says what may come.
-fn next(driver: &Driver<'_, '_>) -> Result<(), Failure> {
+/// What may come, on a line.
+pub(super) fn may_come(driver: &Driver<'_, '_>) -> String {
     let (inputs, outputs) = driver.session.next();
     let mut said = Vec::new();
     if !inputs.is_empty() {
@@ -87,5 +59,5 @@ fn next(driver: &Driver<'_, '_>) -> Result<(), Failure> {
         said.push(format!("read {}", names(&outputs)));
     }
     let said = if said.is_empty() { "reset".to_owned() } else { said.join("; ") };
-    terminal::print(&format!("next: {said}\n"))
+    format!("next: {said}\n")
 }

@@ -9,6 +9,8 @@ pub struct Waiting {
     pub node: NodeId,
     /// What it waits for, in words.
     pub reason: String,
+    /// Whether that is a stream that has come to its end: then there was nothing more to do, and the node has what is left over.
+    pub ended: bool,
 }
 
 impl Waiting {

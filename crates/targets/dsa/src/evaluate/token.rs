@@ -4,6 +4,7 @@ use super::block::Collector;
 use super::plan::{Component, Feed, Instruction, Kind, Operand, Part, Plan, Unit, low_bits};
 use super::stuck::{Waiting, name};
 use super::{Evaluation, MAX_HELD, QUEUE, Stop, Stream, state_byte};
+use crate::graph::NodeId;
 use crate::operations::{REGISTERS, RESULTS};
 use chipless_model::Limits;
 use std::collections::VecDeque;
@@ -283,11 +284,11 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                 let full = |edge: &&usize| self.queues[**edge].as_ref().is_some_and(|queue| queue.len == QUEUE);
                 let blocked = values(unit).flat_map(|value| &self.plan.values[value].uses).find(full)?;
                 let consumer = name(graph, graph.edges[*blocked].sink);
-                return Some(Waiting { node: unit.node, reason: format!("has a result that {consumer} has no room for") });
+                return Some(Waiting { node: unit.node, reason: format!("has a result that {consumer} has no room for"), ended: false });
             }
             if let Kind::Input { index, .. } = unit.kind {
                 let left = self.inputs[index].rows().saturating_sub(slot.count);
-                return (left > 0).then(|| Waiting { node: unit.node, reason: format!("has {left} rows left") });
+                return (left > 0).then(|| Waiting { node: unit.node, reason: format!("has {left} rows left"), ended: false });
             }
             let parts = || unit.operands().iter().flat_map(Operand::parts);
             let length = |part: &Part| self.queues[part.edge].as_ref().map_or(0, |queue| queue.len);
@@ -295,7 +296,17 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
             let held = parts().max_by_key(|part| length(part)).filter(|part| length(part) > 0)?;
             let of = |part: &Part| name(graph, graph.edges[part.edge].source);
             let reason = format!("waits for {} with {} tokens of {} at hand", of(missing), length(held), of(held));
-            Some(Waiting { node: unit.node, reason })
+            Some(Waiting { node: unit.node, reason, ended: self.has_ended(graph.edges[missing.edge].source) })
+        })
+    }
+}
+
+impl Machine<'_, '_, '_> {
+    /// Whether a node is an input port that has no more rows, and none that could come back to it.
+    fn has_ended(&self, node: NodeId) -> bool {
+        self.part.units.iter().zip(&self.slots).any(|(unit, slot)| match unit.kind {
+            Kind::Input { index, feedback: None, .. } => unit.node == node && slot.count >= self.inputs[index].rows() && !slot.full,
+            _ => false,
         })
     }
 }

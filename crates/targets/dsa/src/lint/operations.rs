@@ -33,13 +33,23 @@ pub(super) fn check(lint: &mut Lint<'_>) {
     }
 }
 
+/// The operation that an unknown name was probably meant for. A type at its end that is right says nothing about the rest.
+fn meant<'n>(name: &str, names: &'n [String]) -> Option<&'n str> {
+    let Some((stem, kind)) = name.rsplit_once('_') else { return closest(name, names.iter().map(String::as_str)) };
+    let known = || names.iter().filter_map(|name| Some((name.as_str(), name.rsplit_once('_')?)));
+    let stems = closest(stem, known().filter(|(_, (_, other))| *other == kind).map(|(_, (stem, _))| stem)).map(|stem| (stem, kind));
+    let kinds = || closest(kind, known().filter(|(_, (other, _))| *other == stem).map(|(_, (_, kind))| kind)).map(|kind| (stem, kind));
+    let found = stems.or_else(kinds)?;
+    known().find(|(_, parts)| *parts == found).map(|(name, _)| name)
+}
+
 /// Reports an unknown operation, each name once.
 fn report_unknown<'d>(lint: &mut Lint<'_>, node: &Node, name: &'d str, unknown: &mut HashSet<&'d str>) {
     if !unknown.insert(name) || lint.findings.full() {
         return;
     }
     let names: Vec<String> = operations::names().collect();
-    let hint = closest(name, names.iter().map(String::as_str)).map(|found| format!("; did you mean `{found}`?"));
+    let hint = meant(name, &names).map(|found| format!("; did you mean `{found}`?"));
     lint.report(
         &rules::UNKNOWN_OPERATION,
         node,

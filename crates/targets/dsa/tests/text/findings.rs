@@ -58,6 +58,14 @@ fn several_errors_come_in_one_go_with_their_places() {
 #[test]
 fn names_must_stand_for_something() {
     assert_eq!(around("z = Add_I64(a, b)"), ["dfg-undefined"]);
+    let unknown = |name: &str| {
+        let text = format!("Input64: a\nz = {name}(a, a)\nOutput64: z\n");
+        let findings = chipless_dsa::lint(&read(&text), &Limits::default());
+        findings.iter().find(|f| f.rule.code == "dfg-unknown-operation").expect("unknown").message.clone()
+    };
+    assert!(unknown("Adf_I64").ends_with("did you mean `Add_I64`?"), "{}", unknown("Adf_I64"));
+    assert!(unknown("Add_I46").ends_with("did you mean `Add_I64`?"), "{}", unknown("Add_I46"));
+    assert!(!unknown("Foo_I64").contains("did you mean"), "a type alone means nothing: {}", unknown("Foo_I64"));
     assert!(read("Input64: alpha\nz = Copy(alhpa)\nOutput64: z\n").findings[0].message.contains("did you mean `alpha`"));
     assert_eq!(around("z = Add_I64(a, b)\nb = Copy(a)"), ["dfg-used-before-definition"]);
     assert_eq!(around("z = Add_I64(a, $Reg8)"), ["dfg-undefined"]);

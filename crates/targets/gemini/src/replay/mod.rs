@@ -37,6 +37,13 @@ pub(crate) fn group(name: &str, children: Vec<Node>) -> Node {
     Node { name: name.to_owned(), children, ..Node::default() }
 }
 
+/// Bytes that DRAM carries: those of the transfers, weights in the rows of their banks.
+fn carried(program: &Program<'_>) -> u64 {
+    let dram = program.resources.position(|resource| resource.name == "dram");
+    let demands = program.demands.iter().filter(|demand| Some(demand.resource) == dram);
+    demands.fold(0, |sum, demand| sum.saturating_add(demand.bytes))
+}
+
 /// Facts of a run: `latency_cycles`, `stalls` (cycles of all cores together, by reason), `traffic`, `l2` by core, `energy_pj`.
 pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Node> {
     let mesh = Mesh::of(schedule);
@@ -58,6 +65,7 @@ pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timel
                 count("core_to_core_bytes", traffic.between_cores),
                 count("byte_hops", traffic.byte_hops()),
                 count("max_link_bytes", traffic.busiest()),
+                count("dram_carried_bytes", carried(program)),
             ],
         ),
         group(

@@ -20,8 +20,8 @@ rules! {
         "The spec's dialect, SET and GEMINI, and IR-tiling write the same things with different keys and units. One file has one dialect, which is seen from its top-level keys."
         "Write the file in one dialect; `chipless convert` makes the spec's of all others." "Scheduler IR format description; files of the schedulers of this family";
     LIMIT Error "gemini-limit" "a file is larger or deeper than the limits allow"
-        "Limits keep hostile files from taking the machine."
-        "Raise the limit with --limit if the file is to be trusted." "Chipless";
+        "Limits keep hostile files from taking the machine. That of the depth is fixed: schedules are far from it."
+        "Raise the limit that the finding names with --limit if the file is to be trusted." "Chipless";
     GZIP Error "gemini-gzip" "a gzipped file cannot be unpacked"
         "It is damaged or cut off, or it grows beyond the limits."
         "Pack the file again, or raise the limits inflated_bytes and inflate_ratio." "RFC 1952";

@@ -31,7 +31,7 @@ pub fn info(plan: &Plan<'_>) -> Info {
 
 fn tensor(tensor: &Tensor) -> TensorInfo {
     let element = declared_bits(&tensor.dtype).map_or(ElementType::Float64, |bits| Element::of_bits(bits).model());
-    TensorInfo { name: tensor.name.clone(), element, dtype: tensor.dtype.clone(), shape: tensor.shape.clone() }
+    TensorInfo { name: tensor.name.clone(), element, dtype: element.name().to_owned(), shape: tensor.shape.clone() }
 }
 
 fn count_operations<'p>(graph: &'p Graph, counts: &mut std::collections::BTreeMap<&'p str, u64>) {

@@ -239,7 +239,9 @@ impl<'p, 'l> Lowering<'p, 'l> {
 
     /// The graph that a node calls.
     pub(super) fn callee(&self, graph: &'p Graph, node: &'p Node) -> Result<&'p Graph, Error> {
-        let name = node.subgraph.as_deref().unwrap_or_default();
+        let Some(name) = node.subgraph.as_deref() else {
+            return Err(at_node(&rules::OPERATION, node, "expected an operation (op_name) or a subgraph, found neither"));
+        };
         let Some(callee) = graph.subgraphs.get(name) else {
             return Err(at_node(&rules::NAME, node, format!("expected a subgraph `{name}` of the graph, found none")));
         };

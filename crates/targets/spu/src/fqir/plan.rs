@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use std::collections::HashMap;
 use std::fmt;
 
 /// What stops reading or lowering, boxed because results are moved around a lot.
@@ -18,6 +19,8 @@ pub struct Plan<'a> {
     pub text: &'a str,
     /// The outermost graph.
     pub main: Graph,
+    /// What is doubtful: no error.
+    pub findings: Vec<Finding>,
 }
 
 /// A graph: nodes in the order of execution.
@@ -126,12 +129,8 @@ struct RawGraph<'a> {
     nodes: Vec<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "distinct")]
     subgraphs: IndexMap<String, &'a RawValue>,
-    #[serde(default = "one")]
-    version: u64,
-}
-
-fn one() -> u64 {
-    1
+    #[serde(default)]
+    version: Option<u64>,
 }
 
 /// An object in the order of the file. Keys must differ.
@@ -171,8 +170,16 @@ impl<'a> Plan<'a> {
         }
         let text = std::str::from_utf8(bytes)
             .map_err(|e| Box::new(rules::JSON.at(Place::bytes(e.valid_up_to() as u64, 1), "expected UTF-8 text, found other bytes")))?;
-        let reader = Reader { text };
-        Ok(Plan { text, main: reader.graph(text, String::new(), 0)? })
+        let mut reader = Reader { text, findings: Vec::new() };
+        let main = reader.graph(text, String::new(), 0)?;
+        let mut plan = Plan { text, main, findings: reader.findings };
+        let step = plan.step().0;
+        if step.outputs.is_empty() {
+            let message = "expected outputs of a step, found none: nothing comes out";
+            let finding = rules::NO_OUTPUTS.at(Place::file().in_part(format!("{}/outputs", step.pointer)), message);
+            plan.findings.push(finding);
+        }
+        Ok(plan)
     }
 
     /// The graph of one time step, and the one that makes the state: `ARITH` and `INIT`, or the plan itself.
@@ -186,6 +193,7 @@ impl<'a> Plan<'a> {
 
 struct Reader<'a> {
     text: &'a str,
+    findings: Vec<Finding>,
 }
 
 impl<'a> Reader<'a> {
@@ -223,15 +231,23 @@ impl<'a> Reader<'a> {
         Box::new(rules::JSON.at(place, format!("expected a plan: {said}")))
     }
 
-    fn graph(&self, part: &'a str, pointer: String, depth: usize) -> Result<Graph, Error> {
+    fn graph(&mut self, part: &'a str, pointer: String, depth: usize) -> Result<Graph, Error> {
         if depth > DEEPEST {
             let message = format!("expected subgraphs at most {DEEPEST} deep, found deeper ones");
             return Err(Box::new(rules::LIMIT.at(Place::bytes(self.offset(part), 1).in_part(pointer), message)));
         }
         let raw: RawGraph<'a> = self.parse(part, &pointer)?;
-        if raw.version != 1 {
-            let place = Place::bytes(self.offset(part), 1).in_part(format!("{pointer}/version"));
-            return Err(Box::new(rules::VERSION.at(place, format!("expected version 1, found {}", raw.version))));
+        match raw.version {
+            Some(1) => {}
+            Some(other) => {
+                let place = Place::file().in_part(format!("{pointer}/version"));
+                return Err(Box::new(rules::VERSION.at(place, format!("expected version 1, found {other}"))));
+            }
+            None if depth == 0 => {
+                let place = Place::bytes(self.offset(part), 1);
+                self.findings.push(rules::NO_VERSION.at(place, "expected the version of the plan, 1, found none: it is taken for 1"));
+            }
+            None => {}
         }
         let mut graph = Graph { name: raw.name, inputs: raw.inputs, outputs: raw.outputs, parameters: raw.parameters, ..Graph::default() };
         for (index, node) in raw.nodes.into_iter().enumerate() {
@@ -240,6 +256,15 @@ impl<'a> Reader<'a> {
             parsed.pointer = pointer;
             parsed.at = (self.offset(node.get()), u32::try_from(node.get().len()).unwrap_or(u32::MAX));
             graph.nodes.push(parsed);
+        }
+        let mut made: HashMap<&str, &Node> = HashMap::new();
+        for node in &graph.nodes {
+            for name in &node.outputs {
+                if let Some(first) = made.insert(name, node) {
+                    let message = format!("expected one node that gives `{name}`, found another");
+                    self.findings.push(rules::TWICE.at(node.place(), message).with(first.place(), "the first one"));
+                }
+            }
         }
         for (name, part) in raw.subgraphs {
             let inner = self.graph(part.get(), format!("{pointer}/subgraphs/{}", escaped(&name)), depth + 1)?;

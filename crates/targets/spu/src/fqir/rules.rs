@@ -28,6 +28,15 @@ rules! {
     VERSION Error "fqir-version" "the plan is of a version that is not supported"
         "Version 1 is the only one known."
         "" "runtime plan, version 1";
+    NO_VERSION Warning "fqir-version-missing" "the plan does not say its version"
+        "Plans are written with a version, so that those of another one are not taken for what they are not."
+        "write version: 1" "runtime plan, version 1";
+    NO_OUTPUTS Warning "fqir-no-outputs" "a step has no outputs"
+        "The outputs of the graph ARITH, or of the plan where it has none, are what the host gets. Without any the program computes for nobody."
+        "list the outputs" "runtime plan, version 1";
+    TWICE Warning "fqir-produced-twice" "two nodes of a graph give one tensor"
+        "Each tensor of a graph is defined once; the second node overwrites what the first one made."
+        "remove one of the nodes, or give its output a name of its own" "runtime plan, version 1";
     LIMIT Error "fqir-limit" "the plan exceeds a limit"
         "Limits keep a hostile file from taking the machine."
         "--limit raises it" "Chipless";

@@ -257,7 +257,11 @@ impl<'d> Session<'d> {
     fn sequence(&self, id: usize) -> Result<usize, Violation> {
         let count = self.document.simple_sequences().count();
         // Simple sequences come first.
-        if id < count { Ok(id) } else { Err(Violation::name(format!("expected a sequence id below {count}, found {id}"))) }
+        match count {
+            0 => Err(Violation::name(format!("expected simple sequences, which have ids, found none in the document and the id {id}"))),
+            _ if id < count => Ok(id),
+            _ => Err(Violation::name(format!("expected a sequence id from 0 to {}, found {id}", count - 1))),
+        }
     }
 
     fn act(&mut self, mut inputs: Vec<(usize, Option<&Vec<i64>>)>) -> Result<Sent, Violation> {
