@@ -66,6 +66,40 @@ fn every_command_explains_itself() {
     }
 }
 
+/// Lines of a paragraph end where the next word does not fit, and nowhere else.
+#[test]
+fn help_is_wrapped_once() {
+    let commands = ["info", "check", "explain", "run", "list", "format", "map", "report", "drive", "iospec", "convert", "unpack", "pack"];
+    for width in [80, 100] {
+        for command in commands {
+            let output = chipless().args([command, "--help"]).env("COLUMNS", width.to_string()).output().unwrap();
+            let help = String::from_utf8(output.stdout).unwrap();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let length = |line: &str| line.chars().count();
+                assert!(length(pair[0]) <= width, "{command} at {width}: {}", pair[0]);
+                let plain = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+                if plain(pair[0]) && plain(pair[1]) {
+                    let next = pair[1].split(' ').next().unwrap_or_default();
+                    assert!(length(pair[0]) + 1 + length(next) > width, "{command} at {width}: {}", pair.join(" / "));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_status_2_whatever_is_done_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in [("a.dfg", "Input64: a\nb = Add_I64(a,\n"), ("a.yaml", "inputs: [\n"), ("a.json", "{\"-1\": {\"in\": [")] {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        for command in ["info", "check", "run", "list"] {
+            assert_eq!(run(&[command, path.to_str().unwrap()]).0, 2, "{command} {name}");
+        }
+    }
+}
+
 #[test]
 fn misuse_is_told_on_stderr_with_status_2() {
     let (code, out, err) = run(&[]);
@@ -82,7 +116,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
         (
             vec!["run", "fixtures/gemini/set.json"],
             "fixtures/gemini/set.json: not supported in core1.load[0]: the file does not say how this transfer lays out its bytes: only times are known\n  \
-             --> core1.load[0]  load  \"transfer 2\"  schedule, offset 0x33b\n   = 0 of 7 tasks ran in 0.000 ns\n   = help: --timing-only times the program without its numbers\n"
+             --> core1.load[0]  load  \"transfer 2\"  schedule:66:4\n   = 0 of 7 tasks ran in 0.000 ns\n   = help: --timing-only times the program without its numbers\n"
                 .to_owned(),
         ),
         (vec!["run", CONV, "--input", "X=x.npy"], format!("{CONV}: expected the name of an input (x), found \"X\"; did you mean \"x\"?\n")),

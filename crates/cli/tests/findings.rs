@@ -54,6 +54,39 @@ fn producer_count(bytes: &[u8]) -> usize {
     panic!("no barrier found");
 }
 
+#[test]
+fn findings_in_json_have_lines_for_editors() {
+    let directory = tempfile::tempdir().unwrap();
+    let good = std::fs::read_to_string(root().join("fixtures/gemini/four_cores/schedule.json")).unwrap();
+    let schedule: Value = serde_json::from_str(&good).unwrap();
+    let pretty = serde_json::to_string_pretty(&schedule).unwrap();
+    let path = directory.path().join("schedule.json");
+    // The same on a line of its own, and far out on the only line.
+    for text in [pretty.replacen("\"size\": ", "\"size\": 1", 1), good.replacen("\"size\":", "\"size\":1", 1)] {
+        std::fs::write(&path, &text).unwrap();
+        let path = path.display().to_string();
+        let (code, out, _) = run(&["check", "--format", "json", &path]);
+        let report: Value = serde_json::from_str(&out).unwrap();
+        let findings = report["files"][0]["findings"].as_array().unwrap();
+        assert!(code == 1 && !findings.is_empty());
+        for location in findings.iter().map(|finding| &finding["location"]) {
+            let offset = location["offset"].as_u64().expect("an offset") as usize;
+            let line = text[..offset].matches('\n').count() as u64 + 1;
+            assert_eq!(location["line"].as_u64(), Some(line), "{location}");
+            assert!(location["column"].is_u64() && location["item"].as_str().unwrap().starts_with('/'), "{location}");
+        }
+        let (_, out, _) = run(&["check", "--format", "sarif", &path]);
+        let log: Value = serde_json::from_str(&out).unwrap();
+        let results = log["runs"][0]["results"].as_array().unwrap();
+        for result in results {
+            let region = &result["locations"][0]["physicalLocation"]["region"];
+            assert!(region["startLine"].is_u64() && region["startColumn"].is_u64(), "{result}");
+        }
+        let (_, out, _) = run(&["check", &path]);
+        assert!(out.contains("schedule.json:") && !out.contains("| 000"), "no hex dump of a text: {out}");
+    }
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("expected a text, found {value}"))
 }

@@ -1,8 +1,9 @@
 //! The main job of each target through the binary, on the fixtures.
 
 use serde_json::{Value, json};
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What a command printed; it must have come to its end.
 fn done(arguments: &[&str]) -> String {
@@ -59,6 +60,70 @@ fn a_contract_is_driven_to_its_violation() {
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{out}");
     assert!(out.contains("4 write B: kSpuSequenceError: expected A of main_seq to be read first, came B"), "{out}");
+}
+
+/// Exit status, standard output and standard error of a command that reads this.
+fn fed(arguments: &[&str], input: &str) -> (i32, String, String) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
+    command.current_dir(root).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn steps_in_words_come_through_a_pipe() {
+    let spec = "fixtures/spu/addition/iospec.yaml";
+    let (code, out, err) = fed(&["drive", spec], "write B=1,2,3\nnext\nwrite C\n\nread\nquit\nnonsense\n");
+    let expected = "   1 write B = [1, 2, 3]: ok\nnext: write C\n   2 write C: ok, main_seq fired\n   3 read: A\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""));
+    let (code, _, err) = fed(&["drive", spec], "rite B\n");
+    assert_eq!((code, err.contains("line 1: expected write, read, reset, next, help or quit, found \"rite B\"")), (2, true), "{err}");
+}
+
+#[test]
+fn a_script_is_read_to_its_end_before_its_first_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("steps.yaml");
+    for text in ["- write: [B]\n- write: {C: [x]}\n", "{write: [B]}\n{write: {C: [x]}}\n"] {
+        std::fs::write(&script, text).unwrap();
+        let (code, out, err) = fed(&["drive", "fixtures/spu/addition/iospec.yaml", "--script", script.to_str().unwrap()], "");
+        assert_eq!((code, out.as_str()), (2, ""), "{err}");
+    }
+}
+
+#[test]
+fn a_graph_that_gives_nothing_because_its_streams_end_does_not_hang() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |text: &str| {
+        let path = directory.path().join("a.dfg");
+        std::fs::write(&path, text).unwrap();
+        fed(&["run", path.to_str().unwrap()], "")
+    };
+    let held = "Input64: a\nInput64: c\nr = Add_I64(a, a, ctrl=c & 0{0: b1|a})\nOutput64: r\n";
+    let (code, out, err) = run(held);
+    assert_eq!((code, out.contains("waits for input c")), (0, true), "{out}{err}");
+    // Nothing comes back that never went out.
+    let (code, _, err) = run("Array: s 0 rec\n----\nInput64: x\nInput64: b source=s\ny = Add_I64(x, b, ctrl=x & 0{0: b1|b2|a})\nOutput64: y destination=s\n");
+    assert_eq!(code, 1, "{err}");
+}
+
+#[test]
+fn the_contract_of_a_graph_is_for_the_streams_that_are_given() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    npy.extend(format!("{:<117}\n", "{'descr': '<u8', 'fortran_order': False, 'shape': (3, 1), }").into_bytes());
+    npy.extend([0; 24]);
+    std::fs::write(path("x.npy"), npy).unwrap();
+    std::fs::write(path("a.dfg"), "Input64: x\ny = Add_I64(x, 1)\nOutput64: y\n").unwrap();
+    let (graph, input, spec) = (path("a.dfg"), format!("x={}", path("x.npy")), path("a.yaml"));
+    done(&["iospec", &graph, "--input", &input, "-o", &spec]);
+    done(&["run", &graph, "--iospec", &spec, "--input", &input]);
+    assert!(done(&["list", &graph]).contains("Add_I64"));
 }
 
 #[test]

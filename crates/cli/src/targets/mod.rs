@@ -221,7 +221,7 @@ pub(crate) struct LoweringOptions {
     /// targets other than gemini need --machine beside it.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     figures: Vec<String>,
-    /// The batch of a schedule, instead of what its file name says (gemini).
+    /// The batch that a schedule should be for (gemini).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
     /// A bound on what a file may ask for: `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`,

@@ -347,8 +347,11 @@ fn operations(graph: &Graph, part: &Part) -> String {
             _ => {}
         }
     }
-    let mut said: Vec<String> =
-        counts.iter().take(OPERATIONS).map(|(name, count)| if *count > 1 { format!("{count} {name}") } else { (*name).to_owned() }).collect();
+    let mut said: Vec<String> = counts
+        .iter()
+        .take(OPERATIONS)
+        .map(|(name, count)| if *count > 1 { format!("{count} {name}") } else { (*name).to_owned() })
+        .collect();
     if counts.len() > OPERATIONS {
         said.push(format!("{} more kinds", counts.len() - OPERATIONS));
     }

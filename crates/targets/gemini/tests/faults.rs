@@ -164,7 +164,8 @@ const FAULTS: &[Fault] = &[
         let list = s["0"].as_array_mut().expect("a list");
         let used = list.iter().rposition(holds_weights).expect("one with weights");
         let own = list[used]["layer_name"].clone();
-        let mut entry = list[used]["wl0_buffer"].as_array().expect("a list").iter().find(|e| e["layer_name"] == own).expect("its own").clone();
+        let mut entry =
+            list[used]["wl0_buffer"].as_array().expect("a list").iter().find(|e| e["layer_name"] == own).expect("its own").clone();
         entry["address"] = json!(32768);
         list[used - 2]["wl0_buffer"].as_array_mut().expect("a list").push(entry);
         let before = list[used - 1]["wl0_buffer"].as_array_mut().expect("a list");

@@ -123,7 +123,8 @@ fn weights_that_the_layer_cannot_have_are_refused() {
             Err(finding) => format!("{}: {}", finding.rule.code, finding.message),
         }
     };
-    let refused = |change: fn(&mut Arrays), text: &str| assert_eq!(said(change), format!("gemini-weights-do-not-fit: layer `Conv_0`: {text}"));
+    let refused =
+        |change: fn(&mut Arrays), text: &str| assert_eq!(said(change), format!("gemini-weights-do-not-fit: layer `Conv_0`: {text}"));
     assert_eq!(said(|_| ()), "");
     assert_eq!(said(|a| a.k.shape.push(1)), "", "ones at the end mean nothing");
     refused(|a| a.weight.shape = vec![16, 27], "expected weights of the shape [16, 3, 3, 3], found [16, 27]");

@@ -148,7 +148,10 @@ fn advice_does_not_contradict_itself() {
     assert!(found(&empty, "iospec-empty-vector expected a length of at least 1 for `B`, found 0"), "{empty:?}");
     assert!(found(&said(&input("").replace("length: 8,", "length: -1,"), &uses), "expected an integer from 0 on as length"));
     let named = said(&input(""), &(uses + &simple("B", "B", "")));
-    assert!(found(&named, "iospec-cycle expected a name of its own for the sequence, found `B`, the input: the two form a circle"), "{named:?}");
+    assert!(
+        found(&named, "iospec-cycle expected a name of its own for the sequence, found `B`, the input: the two form a circle"),
+        "{named:?}"
+    );
 }
 
 #[test]

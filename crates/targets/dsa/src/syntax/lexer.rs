@@ -225,8 +225,12 @@ fn character(quoted: &[u8]) -> Option<u64> {
             b'\\' | b'\'' | b'"' | b'?' => *escape,
             _ => return None,
         },
-        [b'\\', b'x', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?,
-        [b'\\', digits @ ..] if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) => u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?,
+        [b'\\', b'x', digits @ ..] if digits.iter().all(u8::is_ascii_hexdigit) => {
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?
+        }
+        [b'\\', digits @ ..] if digits.len() <= 3 && digits.iter().all(u8::is_ascii_digit) => {
+            u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()?
+        }
         _ => return None,
     };
     // Whether larger ones are negative depends on the compiler.

@@ -10,14 +10,18 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     let [columns, rows] = schedule.mesh;
     let cores = u64::from(columns) * u64::from(rows);
     if cores == 0 {
-        findings.report(&rules::MESH, if columns == 0 { places.columns } else { places.rows }, || format!("expected xlen and ylen of at least 1, found {columns} and {rows}"));
+        findings.report(&rules::MESH, if columns == 0 { places.columns } else { places.rows }, || {
+            format!("expected xlen and ylen of at least 1, found {columns} and {rows}")
+        });
     }
     if schedule.top_batch_cut == 0 {
         findings.report(&rules::BATCH_CUT, places.top_batch_cut, || "expected top_batch_cut of at least 1, found 0".to_owned());
     }
     if schedule.dialect == Dialect::Spec && schedule.buffer_size.unwrap_or(0) == 0 {
         let found = schedule.buffer_size.map_or("none", |_| "0");
-        findings.report(&rules::BUFFER_SIZE, places.buffer_size, || format!("expected the bytes of the L2 buffer as `buffersize`, found {found}"));
+        findings.report(&rules::BUFFER_SIZE, places.buffer_size, || {
+            format!("expected the bytes of the L2 buffer as `buffersize`, found {found}")
+        });
     }
     let outside = |core: u32| u64::from(core) >= cores;
     let mut report = |core: u32, at: At| {
@@ -50,7 +54,9 @@ pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     }
     let known = schedule.cores.iter().filter(|core| !outside(core.id)).count() as u64;
     if known < cores {
-        findings.report(&rules::IDLE, places.columns, || format!("expected lists of the {cores} cores of the {columns} x {rows} mesh, found {known}"));
+        findings.report(&rules::IDLE, places.columns, || {
+            format!("expected lists of the {cores} cores of the {columns} x {rows} mesh, found {known}")
+        });
     }
     for unknown in &schedule.unknown {
         findings.report(&rules::UNKNOWN_KEY, unknown.owner, || {
@@ -78,7 +84,9 @@ pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut
     }
     let silent = workload.padding.is_none() || workload.tiles.iter().any(|tile| tile.padding.is_none());
     if silent && workload.layer_type.unit() == LayerType::Pe && !lint.packed {
-        findings.report(&rules::PADDING_MISSING, workload.at, || "expected tile_padding_tblr of the workload and its tiles, found none".to_owned());
+        findings.report(&rules::PADDING_MISSING, workload.at, || {
+            "expected tile_padding_tblr of the workload and its tiles, found none".to_owned()
+        });
     }
     let found = workload.ifmaps.len();
     let (legal, want) = match workload.layer_type.unit() {

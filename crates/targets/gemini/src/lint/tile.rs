@@ -77,7 +77,8 @@ fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
         let from_workload = images(&tile.ofmap, workload.bounds.lower[0]);
         let broadcast = given.bounds.shape()[0] == 1 && read.shape()[0] == 1;
         if !read.is_empty() && !broadcast && found != wanted && found != from_workload {
-            findings.report(&rules::TILE_INPUT, tile.at, || format!("expected the images of the tile's output, {wanted:?}, found {found:?}"));
+            findings
+                .report(&rules::TILE_INPUT, tile.at, || format!("expected the images of the tile's output, {wanted:?}, found {found:?}"));
         }
     }
 }

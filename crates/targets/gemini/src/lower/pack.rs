@@ -94,7 +94,8 @@ fn weight_shape(operation: &Operation, channels: u64) -> [u64; 4] {
 /// Whether an array has a shape; dimensions of one element at the end may be left out.
 fn has_shape(array: &Array, shape: &[u64]) -> bool {
     let trimmed = |shape: &[u64]| shape.iter().rposition(|extent| *extent != 1).map_or(0, |last| last + 1);
-    array.shape[..trimmed(&array.shape)] == shape[..trimmed(shape)] && shape.iter().fold(1u64, |n, extent| n.saturating_mul(*extent)) == array.values.len() as u64
+    array.shape[..trimmed(&array.shape)] == shape[..trimmed(shape)]
+        && shape.iter().fold(1u64, |n, extent| n.saturating_mul(*extent)) == array.values.len() as u64
 }
 
 /// What a number is not, of those that a type has; `None` where it is one. Reals are rounded to the type, integers are not.

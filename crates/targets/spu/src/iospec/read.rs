@@ -380,7 +380,8 @@ impl Reader {
         // A name that means two things makes circles that nobody drew.
         if let Some((sequence, vector)) = stuck().find_map(|s| Some((s, *vectors.get(&*s.name)?))) {
             let side = vector.side.name();
-            let message = format!("expected a name of its own for the sequence, found `{}`, the {side}: the two form a circle", sequence.name);
+            let message =
+                format!("expected a name of its own for the sequence, found `{}`, the {side}: the two form a circle", sequence.name);
             let finding = rules::CYCLE.under(self.rules).at(sequence.span.place(), message);
             self.findings.push(finding.with(vector.span.place(), format!("the {side}")));
         } else if let Some(sequence) = stuck().next() {

@@ -1,0 +1,247 @@
+//! Transfers: from DRAM, to DRAM and from core to core, and where pieces of results wait for them.
+
+use super::super::builder::{NewTask, TooMany};
+use super::super::dram::Place;
+use super::super::plan::{Departure, Node, Sink};
+use super::super::region::{Layout, Region};
+use super::super::residents::Resident;
+use super::super::weights;
+use super::{Emit, stream};
+use crate::kernels::moves::{Copy, LoadMap, StoreMap};
+use crate::schedule::{Bounds, Ofmap, Peer, TensorKind};
+use crate::traffic::{Position, position};
+use chipless_model::{Demand, Role, Time};
+use smallvec::SmallVec;
+
+impl Emit<'_, '_, '_> {
+    /// Where a piece that leaves its core waits: its tensor in the snapshot, or a buffer of its own.
+    pub(super) fn departure(&mut self, index: u32, number: u32, ofmap: &Ofmap, piece: Bounds) -> (Layout, [u32; 4]) {
+        let staged = self.staged(index, number);
+        if let Some(r) = staged {
+            let resident = &self.residents.all[r as usize];
+            let lower = if resident.tensor.bounds.shape() == piece.shape() { resident.tensor.bounds.lower } else { piece.lower };
+            return (resident.layout.clone(), lower);
+        }
+        if let Some(layout) = self.streams.get(&(index, number)) {
+            return (layout.clone(), piece.lower);
+        }
+        let element = ofmap.size.and_then(|size| size.checked_div(piece.elements())).map_or(1, |bytes| bytes.clamp(1, 2));
+        let pixel = piece.shape()[1].saturating_mul(element);
+        let [n, _, h, w] = piece.shape();
+        let bytes = [n, h, w].into_iter().fold(pixel, u64::saturating_mul);
+        let memory = self.builder.program.buffers[self.residents.weight_buffers[self.plan.workload(index).0]].memory;
+        let name = format!("transfer {} on its way", ofmap.transfer);
+        let buffer = self.builder.buffer(name, memory, None, bytes, Role::Scratch);
+        let layout = Layout { buffer, base: 0, bounds: piece, element, pixel, ring: None };
+        self.streams.insert((index, number), layout.clone());
+        (layout, piece.lower)
+    }
+
+    fn staged(&self, index: u32, number: u32) -> Option<u32> {
+        let find = |all: &[Departure]| {
+            let first = all.partition_point(|d| (d.workload, d.ofmap) < (index, number));
+            all.get(first).filter(|d| (d.workload, d.ofmap) == (index, number)).and_then(|d| d.staged)
+        };
+        find(&self.plan.stores).or_else(|| find(&self.plan.sends))
+    }
+
+    /// The region that a piece leaves from.
+    fn leaving(&mut self, index: u32, number: u32) -> (Bounds, Option<Region>) {
+        let (_, _, workload) = self.plan.workload(index);
+        let ofmap = &workload.ofmaps[number as usize];
+        let piece = self.frames.piece(workload, ofmap);
+        let (layout, lower) = self.departure(index, number, ofmap, piece);
+        if !self.is_exact {
+            return (piece, Some(stream(&layout)));
+        }
+        let bounds =
+            Bounds { lower, upper: std::array::from_fn(|d| lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))) };
+        (piece, layout.region(&bounds))
+    }
+
+    fn position(&self, core: usize) -> Position {
+        position(self.plan.schedule, self.mesh, self.plan.schedule.cores[core].id)
+    }
+
+    fn demands(&self, dram: u64, carry: impl FnOnce(&mut dyn FnMut(usize, u64))) -> Vec<Demand> {
+        let mut demands: Vec<Demand> = Vec::new();
+        if dram > 0 {
+            demands.push(Demand { resource: self.memory_rate, bytes: dram });
+        }
+        let first = demands.len();
+        carry(&mut |link, bytes| {
+            if let Some(resource) = self.links.get(&link)
+                && bytes > 0
+            {
+                demands.push(Demand { resource: *resource, bytes });
+            }
+        });
+        demands[first..].sort_unstable_by_key(|d| d.resource);
+        let mut merged: Vec<Demand> = Vec::with_capacity(demands.len());
+        for demand in demands {
+            match merged.last_mut() {
+                Some(last) if last.resource == demand.resource => last.bytes = last.bytes.saturating_add(demand.bytes),
+                _ => merged.push(demand),
+            }
+        }
+        merged
+    }
+
+    pub(super) fn load(&mut self, index: u32) -> Result<(), TooMany> {
+        let plan = self.plan;
+        let load = &plan.loads[index as usize];
+        let out = &plan.schedule.dram_out[load.out as usize];
+        let queue = self.queue_of[plan.number(Node::Load(index)) as usize];
+        let count = out.bounds.shape()[1].max(1);
+        let channel = out.size / count;
+        let (mut to, mut exact): (SmallVec<[Region; 1]>, bool) = (SmallVec::new(), true);
+        let (mut cores, mut bytes): (Vec<Position>, u64) = (Vec::new(), 0);
+        for sink in &load.sinks {
+            let (core, region) = match sink {
+                Sink::Resident(r) => {
+                    let resident = &self.residents.all[*r as usize];
+                    bytes = bytes.max(out.size);
+                    let region =
+                        if self.is_exact { arrival(resident, out.transfer, count, channel) } else { resident.own_region(out.transfer) };
+                    (resident.core, region)
+                }
+                Sink::Held(h) => {
+                    let held = &self.residents.held[*h as usize];
+                    let region = weights::entry(
+                        self.residents.weight_buffers[held.core],
+                        self.machine.core.weight_banks,
+                        held.tensor,
+                        count,
+                        channel,
+                    );
+                    bytes = bytes.max(region.as_ref().map_or(out.size, Region::bytes));
+                    (held.core, region)
+                }
+            };
+            exact &= region.is_some();
+            to.extend(region);
+            cores.push(self.position(core));
+        }
+        cores.sort_unstable();
+        cores.dedup();
+        let demands = self
+            .demands(bytes.max(if load.sinks.is_empty() { out.size } else { 0 }), |add| self.mesh.load(&cores, out.size, out.groups, add));
+        let mut waits = self.waits(Node::Load(index), queue);
+        waits.extend(self.after_tile.get(&index).copied());
+        let gives = self.name(Node::Load(index), || format!("transfer {} arrived", out.transfer));
+        let fixed = self.machine.cycles(self.machine.overhead.load);
+        let task = NewTask {
+            queue,
+            waits: &waits,
+            gives,
+            demands: &demands,
+            fixed,
+            at: out.at.0,
+            label: Some(format!("transfer {}", out.transfer).into()),
+        };
+        match &self.dram.loads[index as usize] {
+            Place::Box(from) if exact => {
+                let elements = from.bounds.elements() * from.element;
+                let fits = to
+                    .iter()
+                    .all(|r| r.count.iter().map(|c| u64::from(*c)).product::<u64>() * out.bounds.shape()[1] * from.element == elements);
+                if fits {
+                    self.builder.task(task, LoadMap { from: from.clone(), to })?;
+                } else {
+                    let from = Region::contiguous(from.buffer, 0, from.shape.iter().product::<u64>() * from.element);
+                    self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
+                }
+            }
+            Place::Box(from) => {
+                let from = Region::contiguous(from.buffer, 0, from.shape.iter().product::<u64>() * from.element);
+                self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
+            }
+            Place::Whole(buffers) => {
+                let executable = out.weight && exact && self.is_exact;
+                let from = buffers.iter().map(|(buffer, bytes)| {
+                    if executable && channel * count == *bytes {
+                        Region { count: [1, 1, count as u32], stride: [0, 0, channel], run: channel, ..Region::contiguous(*buffer, 0, 0) }
+                    } else {
+                        Region::contiguous(*buffer, 0, *bytes)
+                    }
+                });
+                let kernel = Copy { operation: "load", from: from.collect(), to, executable };
+                self.builder.task(task, kernel)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, index: u32) -> Result<(), TooMany> {
+        let plan = self.plan;
+        let store = &plan.stores[index as usize];
+        let (core, _, workload) = plan.workload(store.workload);
+        let ofmap = &workload.ofmaps[store.ofmap as usize];
+        let queue = self.queue_of[plan.number(Node::Store(index)) as usize];
+        let bytes = ofmap.size.unwrap_or(0);
+        let groups = ofmap.destinations.iter().find_map(|d| if let Peer::Dram(groups) = d.peer { Some(groups) } else { None }).unwrap_or(0);
+        let from = self.position(core);
+        let demands = self.demands(bytes, |add| self.mesh.store(from, bytes, groups, add));
+        let (piece, region) = self.leaving(store.workload, store.ofmap);
+        let waits = self.waits(Node::Store(index), queue);
+        let gives = self.name(Node::Store(index), || format!("transfer {} stored", ofmap.transfer));
+        let fixed = self.machine.cycles(self.machine.overhead.store);
+        let label = Some(format!("transfer {}", ofmap.transfer).into());
+        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed, at: ofmap.at.0, label };
+        match (&self.dram.stores[index as usize], region) {
+            (Place::Box(to), Some(from)) if to.bounds.shape() == piece.shape() => {
+                self.builder.task(task, StoreMap { from, to: to.clone() })?;
+            }
+            (place, from) => {
+                let to = match place {
+                    Place::Box(to) => {
+                        SmallVec::from_elem(Region::contiguous(to.buffer, 0, to.shape.iter().product::<u64>() * to.element), 1)
+                    }
+                    Place::Whole(buffers) => buffers.iter().map(|(buffer, bytes)| Region::contiguous(*buffer, 0, *bytes)).collect(),
+                };
+                self.builder.task(task, Copy { operation: "store", from: from.into_iter().collect(), to, executable: false })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn send(&mut self, index: u32) -> Result<(), TooMany> {
+        let plan = self.plan;
+        let send = &plan.sends[index as usize];
+        let (core, _, workload) = plan.workload(send.workload);
+        let ofmap = &workload.ofmaps[send.ofmap as usize];
+        let queue = self.queue_of[plan.number(Node::Send(index)) as usize];
+        let mut cores = Vec::new();
+        let mut to: SmallVec<[Region; 1]> = SmallVec::new();
+        for r in &send.sinks {
+            let resident = &self.residents.all[*r as usize];
+            cores.push(self.position(resident.core));
+            let part = resident.part(ofmap.transfer);
+            to.extend(if self.is_exact { resident.layout.region(&part) } else { resident.own_region(ofmap.transfer) });
+        }
+        cores.sort_unstable();
+        cores.dedup();
+        let from = self.position(core);
+        let bytes = ofmap.size.unwrap_or(0);
+        let demands = self.demands(0, |add| self.mesh.between(from, &cores, bytes, add));
+        let (piece, region) = self.leaving(send.workload, send.ofmap);
+        let places = |r: &Region| r.count.iter().map(|c| u64::from(*c)).product::<u64>();
+        let [n, _, h, w] = piece.shape();
+        let executable = region.is_some() && to.len() == send.sinks.len() && to.iter().all(|r| places(r) == n * h * w);
+        let waits = self.waits(Node::Send(index), queue);
+        let gives = self.name(Node::Send(index), || format!("transfer {} sent", ofmap.transfer));
+        let label = Some(format!("transfer {}", ofmap.transfer).into());
+        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed: Time::ZERO, at: ofmap.at.0, label };
+        self.builder.task(task, Copy { operation: "send", from: region.into_iter().collect(), to, executable })?;
+        Ok(())
+    }
+}
+
+/// The region of L2 that a transfer from DRAM fills, in the spec's dialect: `count` output channels of `channel` bytes if it
+/// brings weights.
+fn arrival(resident: &Resident<'_>, transfer: u32, count: u64, channel: u64) -> Option<Region> {
+    match resident.tensor.kind {
+        TensorKind::Weight => weights::in_l2(&resident.layout, 0, count, channel),
+        _ => resident.layout.region(&resident.part(transfer)),
+    }
+}
