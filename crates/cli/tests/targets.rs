@@ -107,7 +107,9 @@ fn a_graph_that_gives_nothing_because_its_streams_end_does_not_hang() {
     let (code, out, err) = run(held);
     assert_eq!((code, out.contains("waits for input c")), (0, true), "{out}{err}");
     // Nothing comes back that never went out.
-    let (code, _, err) = run("Array: s 0 rec\n----\nInput64: x\nInput64: b source=s\ny = Add_I64(x, b, ctrl=x & 0{0: b1|b2|a})\nOutput64: y destination=s\n");
+    let (code, _, err) = run(
+        "Array: s 0 rec\n----\nInput64: x\nInput64: b source=s\ny = Add_I64(x, b, ctrl=x & 0{0: b1|b2|a})\nOutput64: y destination=s\n",
+    );
     assert_eq!(code, 1, "{err}");
 }
 

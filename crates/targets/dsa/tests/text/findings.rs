@@ -64,7 +64,7 @@ fn names_must_stand_for_something() {
         findings.iter().find(|f| f.rule.code == "dfg-unknown-operation").expect("unknown").message.clone()
     };
     assert!(unknown("Adf_I64").ends_with("did you mean `Add_I64`?"), "{}", unknown("Adf_I64"));
-    assert!(unknown("Add_I46").ends_with("did you mean `Add_I64`?"), "{}", unknown("Add_I46"));
+    assert!(unknown("Add_I644").ends_with("did you mean `Add_I64`?"), "{}", unknown("Add_I644"));
     assert!(!unknown("Foo_I64").contains("did you mean"), "a type alone means nothing: {}", unknown("Foo_I64"));
     assert!(read("Input64: alpha\nz = Copy(alhpa)\nOutput64: z\n").findings[0].message.contains("did you mean `alpha`"));
     assert_eq!(around("z = Add_I64(a, b)\nb = Copy(a)"), ["dfg-used-before-definition"]);

@@ -75,7 +75,7 @@ fn one(lint: Lint<'_>, network: &Network, layer: &Layer, workload: &Workload, fi
             findings.report(&rules::LAYER_WEIGHT, weight.at, || format!("expected weights inside {all}, found {}", weight.bounds));
         }
     }
-    input(layer, workload, findings);
+    input(lint, layer, workload, findings);
     if lint.spec {
         padding(layer, workload, findings);
         tiles(layer, workload, findings);
@@ -201,7 +201,7 @@ fn ports(lint: Lint<'_>, network: &Network, workload: &Workload, findings: &mut 
 }
 
 /// What is read is what the layer needs.
-fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
+fn input(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findings) {
     let elementwise = is_elementwise(layer);
     let kernel = layer.kernel_size.or(layer.pool_size);
     let windowed = (layer.operation.starts_with("conv") || layer.operation.ends_with("pool2d")) && !layer.other.contains_key("dilation");
@@ -225,8 +225,13 @@ fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
             let (lower, upper) = (u64::from(workload.bounds.lower[d]), u64::from(workload.bounds.upper[d]));
             if all.upper[d] == 0 { (0, 0) } else { (lower, upper) }
         };
-        let of_first = || channels(layer, workload.bounds.lower[1], workload.bounds.upper[1]);
-        let of_channels = if index == 0 { of_first() } else { elementwise.then(|| plain(1)) };
+        // The ancestors count channels of what is concatenated in the layer that makes them.
+        let exact = lint.spec && !lint.packed;
+        let of_channels = match index {
+            _ if !exact => None,
+            0 => channels(layer, workload.bounds.lower[1], workload.bounds.upper[1]),
+            _ => elementwise.then(|| plain(1)),
+        };
         let needed = if let (true, Some([rows, columns]), [_, _, height, width]) = (windowed, kernel, shape.as_slice()) {
             let ([down, right], [top, _, left, _]) = (layer.stride.unwrap_or([1, 1]), layer.padding.unwrap_or_default());
             let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
@@ -255,7 +260,7 @@ fn input(layer: &Layer, workload: &Workload, findings: &mut Findings) {
         }
         // Images may be counted from the workload or from the layer.
         let (images, wanted) = (ifmap.bounds.shape()[0], workload.bounds.shape()[0]);
-        if (windowed || elementwise) && images < wanted && all.upper[0] > 0 {
+        if exact && (windowed || elementwise) && images < wanted && all.upper[0] > 0 {
             findings.report(&rules::LAYER_INPUT, ifmap.at, || format!("expected {wanted} images, which the output needs, found {images}"));
         }
     }

@@ -5,7 +5,14 @@ use fastrand::Rng;
 
 impl Placer<'_> {
     /// Anneals a placement.
-    pub(in super::super) fn anneal(&self, placement: &mut Placement, weights: &Weights, moves: u32, heat: (f64, f64), rng: &mut Rng) -> f64 {
+    pub(in super::super) fn anneal(
+        &self,
+        placement: &mut Placement,
+        weights: &Weights,
+        moves: u32,
+        heat: (f64, f64),
+        rng: &mut Rng,
+    ) -> f64 {
         let mut scratch = Scratch::default();
         let mut cost = self.cost(placement, weights, &mut scratch);
         let mut best = (cost, placement.clone());
@@ -109,4 +116,3 @@ impl Placer<'_> {
         }
     }
 }
-
