@@ -241,7 +241,7 @@ fn configuration_words_are_read_back() {
         let figures = |mapping: &Mapping| {
             let verdict = judge(&graph, &adg, mapping);
             assert!(verdict.is_legal(), "{name} on {on}: {:?}", verdict.faults);
-            estimate(&graph, &adg, mapping, &verdict, Model::default()).operations_per_cycle
+            estimate(&graph, &adg, mapping, &verdict, Model::default()).operations_per_cycle.to_bits()
         };
         for encoding in [bits::Encoding::Hardware, bits::Encoding::Scheduler] {
             let text = bits::write(&mapping, &graph, &adg, name, encoding).unwrap();

@@ -132,9 +132,9 @@ fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], pie
     }
     for &(_, position) in lint.index.readers(transfer) {
         let Some((core, workload)) = at(schedule, position) else { continue };
-        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && d.workload == Some(workload.id));
         let later = weight && first.get(&core) != Some(&workload.id);
-        if !named && !(later && destinations.iter().any(|d| d.peer == Peer::Core(core))) {
+        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && (later || d.workload == Some(workload.id)));
+        if !named {
             let message =
                 || format!("expected {} among the destinations of transfer {transfer}, found it is not", lint.label(core, workload));
             findings.report_with(&rules::DESTINATION, piece, message, Some((workload.at, "the reader")));
