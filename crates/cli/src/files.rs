@@ -89,11 +89,9 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory).map_err(|error| {
-        // The temporary name says nothing to people.
-        let cause = error.get_ref().and_then(std::error::Error::source).and_then(|source| source.downcast_ref::<io::Error>());
-        cause.and_then(io::Error::raw_os_error).map_or(error.kind().into(), io::Error::from_raw_os_error)
-    })
+    fs::metadata(directory)?;
+    // The error names the temporary file, which says nothing to people.
+    builder.tempfile_in(directory).map_err(|error| error.kind().into())
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {

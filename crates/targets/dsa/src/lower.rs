@@ -252,7 +252,7 @@ impl<'a> Lowering<'a, '_> {
                 fault: self.fault(part),
             };
             let step = Step { waits: &arrived, from: chunk + 1, signals: &[computed], demand: None, cycles };
-            self.task(queue, chunk, part.nodes[0], Box::new(kernel), step);
+            self.task(queue, chunk, self.culprit(part).unwrap_or(part.nodes[0]), Box::new(kernel), step);
         }
         self.release(queue, first);
         for (id, channel) in &writes {
@@ -278,6 +278,19 @@ impl<'a> Lowering<'a, '_> {
             self.task(queue, chunk, node, Box::new(kernel), step);
         }
         self.release(queue, first);
+    }
+
+    /// The node on account of which a part cannot be computed.
+    fn culprit(&self, part: &Part) -> Option<NodeId> {
+        let of_part = |id: &NodeId| part.nodes.binary_search(id).is_ok();
+        let waits = |evaluation: &'a Evaluation| {
+            let operations = evaluation.waiting.iter().map(|found| found.node);
+            operations.filter(of_part).find(|id| matches!(self.graph.nodes[*id].kind, NodeKind::Instruction(_)))
+        };
+        match self.outcome {
+            Err(stop) => stop.node().filter(of_part),
+            Ok(evaluation) => waits(evaluation).filter(|_| self.fault(part).is_some()),
+        }
     }
 
     /// Why a part cannot be computed.

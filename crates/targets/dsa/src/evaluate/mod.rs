@@ -156,6 +156,15 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The node that it is about, where it is about one.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            Stop::Refused(refusals) => refusals.first().map(|refusal| refusal.node),
+            Stop::Spinning(node) => Some(*node),
+            Stop::TooLarge { .. } | Stop::Streams(_) => None,
+        }
+    }
+
     /// In words.
     pub fn message(&self, graph: &Graph) -> String {
         match self {
