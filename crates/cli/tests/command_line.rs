@@ -226,7 +226,7 @@ fn graphs_are_told_judged_and_formatted() {
     let (code, out, err) = run(&["info", broken]);
     assert_eq!((code, out.as_str()), (2, ""));
     assert!(err.contains("broken/names.dfg:3:23") && err.contains("did you mean `alpha`?"), "{err}");
-    assert_eq!(run(&["check", broken]).0, 1);
+    assert_eq!(run(&["check", broken]).0, 2, "a file that no other command reads");
 
     let (given, canonical) = ("fixtures/dsa/specification.dfg", done(&["format", "fixtures/dsa/specification.dfg"]));
     let (code, out, err) = run(&["format", "--check", given, "fixtures/dsa/axpy.dfg"]);
