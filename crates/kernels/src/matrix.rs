@@ -253,6 +253,10 @@ impl<T: Number> Product<'_, T> {
                     let row = &b.row(depth)[columns.clone()];
                     for (panel, elements) in panels.chunks_mut(panel_size).zip(row.chunks(width)) {
                         let unit = &mut panel[i / T::UNIT * width * T::UNIT..][..elements.len() * T::UNIT];
+                        if T::UNIT == 1 {
+                            unit.copy_from_slice(elements);
+                            continue;
+                        }
                         for (place, element) in unit.chunks_exact_mut(T::UNIT).zip(elements) {
                             place[i % T::UNIT] = *element;
                         }

@@ -49,13 +49,12 @@ impl Part {
     /// The weights as a matrix of columns × rows: where they lie, or else in `room`.
     fn weights<'w>(&self, array: &'w [u8], room: &'w mut Vec<f32>) -> Result<Matrix<'w, f32>, Fault> {
         let in_place = if cfg!(target_endian = "little") { <[f32]>::ref_from_bytes(array).ok() } else { None };
-        let all = match in_place {
-            Some(all) => all,
-            None => {
-                room.resize(SIDE * SIDE, 0.0);
-                decode_f32(ElementType::Float32, array, room).map_err(fault)?;
-                room
-            }
+        let all = if let Some(all) = in_place {
+            all
+        } else {
+            room.resize(SIDE * SIDE, 0.0);
+            decode_f32(ElementType::Float32, array, room).map_err(fault)?;
+            room
         };
         let first = self.first_column * SIDE + self.first_row;
         let size = (self.columns - 1) * SIDE + self.rows;
