@@ -3,7 +3,7 @@
 use crate::bytes::Record;
 use crate::dma::Operation;
 use crate::schedule::{Description, Task as Scheduled};
-use chipless_model::{Access, Direction, Finding, Pattern, Place, Program, Rule, Severity, TaskId};
+use chipless_model::{Access, Certainty, Direction, Finding, Pattern, Place, Program, Rule, Severity, TaskId};
 use std::collections::VecDeque;
 
 macro_rules! rules {
@@ -26,7 +26,7 @@ rules! {
         "Set both fields to 0, or to barriers of the program."
         "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
     NOT_EXECUTED Note "npu-not-executed" "a DMA that is known by its layout only"
-        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it writes counts as not written."
+        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it would have written counts as written."
         "None needed for the hardware."
         "NPU4 DMA descriptor, offset 16";
     SEVERAL_WAITS Note "npu-several-waits" "a task waits for several barriers"
@@ -100,7 +100,7 @@ impl Advice {
 fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Finding> {
     let accesses = |task| {
         let mut list: Vec<Access> = Vec::new();
-        program.kernel(task).accesses(&mut |access| list.push(access));
+        program.kernel(task).accesses(&mut |access| list.extend(Some(access).filter(|a| a.certainty == Certainty::Exact)));
         list
     };
     let before = accesses(earlier);

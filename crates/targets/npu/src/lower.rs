@@ -16,7 +16,7 @@ use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit
 use crate::shave::{self, KernelTable};
 use chipless_model::{
     Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits,
-    Location, Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule,
+    Location, Memory, MemoryId, MemoryKind, PartId, Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule,
     Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
@@ -94,7 +94,7 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     let mut lowering = Lowering {
         image,
         options,
-        program: Program { target: "npu", ..Program::default() },
+        program: Program { target: "npu", copies_halos: true, ..Program::default() },
         buffers: vec![None; image.sections().len()],
         cmx: Cmx::default(),
         parts: HashMap::new(),
@@ -386,7 +386,8 @@ impl<'i> Lowering<'_, 'i> {
                     self.all(*destination, place).into_iter().map(|(buffer, offset)| (buffer, self.shifted(to, offset, place))).collect()
                 }
             }
-            Operation::Synchronise | Operation::Unsupported { .. } => Vec::new(),
+            Operation::Unsupported { destination, .. } => self.around(*destination),
+            Operation::Synchronise => Vec::new(),
         };
         let transfer = Transfer { descriptors: self.in_ddr(bytes), source, destinations, name };
         (Box::new(transfer), Time::from_cycles(cycles, machine.clock.dpu), descriptor.moved())
@@ -555,7 +556,17 @@ impl<'i> Lowering<'_, 'i> {
         found.into_iter().filter_map(|(_, buffer)| Some((buffer?, offset))).collect()
     }
 
-    fn shifted(&mut self, pattern: &chipless_model::Pattern, offset: u64, place: &Place) -> chipless_model::Pattern {
+    /// Every byte of the buffers that a destination names, whether it is legal or not.
+    fn around(&self, address: u64) -> Vec<(BufferId, Pattern)> {
+        let buffers: Vec<BufferId> = match (address::cmx(address), address::resolve(self.image, address)) {
+            (Some((mask, _)), _) => address::tiles(mask).filter_map(|tile| self.cmx.buffer(tile)).collect(),
+            (None, Target::Section(section, _)) => self.buffers[section].into_iter().collect(),
+            _ => Vec::new(),
+        };
+        buffers.into_iter().map(|buffer| (buffer, Pattern::contiguous(0, self.program.buffers[buffer].size))).collect()
+    }
+
+    fn shifted(&mut self, pattern: &Pattern, offset: u64, place: &Place) -> Pattern {
         // Offsets are below 2^48, so shifting cannot leave 64 bits.
         pattern.shifted(offset as i64).unwrap_or_else(|| {
             self.findings.push(UNMAPPED.at(place.clone(), format!("offset {offset:#x} is beyond every memory")));

@@ -112,7 +112,7 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, hardware:
         let message = format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
         findings.report(&rules::QUEUE_SEMAPHORE, || object.at("/semaphore"), message);
     }
-    if queue.pinned.is_some() && !matches!(architecture, Architecture::Inf1 | Architecture::Any) {
+    if queue.pinned == Some(true) && !matches!(architecture, Architecture::Inf1 | Architecture::Any) {
         let message = format!("queue set `{name}` is pinned, which {} does not have", architecture.families());
         findings.report(&rules::PINNED_ARCHITECTURE, || object.at("/pinned"), message);
     }

@@ -6,7 +6,7 @@ use super::phases::Phases;
 use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation as Named};
 use crate::json::Error;
 use crate::kernels::Elements;
-use crate::kernels::control::Refused;
+use crate::kernels::control::{Refused, Unknown};
 use crate::kernels::instruction::TRIGGERS;
 use crate::kernels::transfer::{Compute, Operation, Text, Transfer};
 use crate::read::EngineRoom;
@@ -80,11 +80,14 @@ pub(super) fn lower<'p>(
                         let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
                         let kernel = match &triggered {
                             None => builder.kernel(Transfer { text: Text::Descriptor(descriptor, rings), sources, to, operation }),
-                            Some(why) => builder.kernel(Refused { slot: None, why: why.clone() }),
+                            Some(why) => builder.kernel(Refused { slot: None, why: why.clone(), writes: writes(core, descriptor) }),
                         };
                         (kernel, cost.fixed, cost.demands)
                     }
-                    Err(why) => (builder.kernel(Refused { slot: None, why }), Time::ZERO, SmallVec::new()),
+                    Err(why) => {
+                        let refused = Refused { slot: None, why, writes: writes(core, descriptor) };
+                        (builder.kernel(refused), Time::ZERO, SmallVec::new())
+                    }
                 };
                 let (kernel, mut fixed, demands) = task;
                 if first_task.is_none() {
@@ -121,7 +124,7 @@ fn lower_lost<'p>(
     for (room, part, entry) in lost {
         let name = entry.queue_name().unwrap_or_default();
         let why = Fault::program(format!("the program has no queue set `{name}`"));
-        let kernel = builder.kernel(Refused { slot: None, why });
+        let kernel = builder.kernel(Refused { slot: None, why, writes: cores[index].memory.writable.clone() });
         let (location, label) = (location(room, *part, entry), Some(label(entry)));
         let task = NewTask { queue, kernel, waits: &[], signals: &[], demands: &[], fixed: Time::ZERO, location, label };
         first_task = first_task.or(Some(builder.task(task)?));
@@ -172,14 +175,20 @@ fn label(entry: &DmaEntry<'_>) -> Box<str> {
     }
 }
 
+/// What a descriptor that is not executed may have written: its destination, as far as that is known.
+fn writes(core: &Core<'_, '_>, descriptor: &Descriptor<'_>) -> Unknown {
+    let name = descriptor.to.variable.as_deref().unwrap_or_default();
+    core.memory.writes(core.subgraph.definition.variables.get_index_of(name))
+}
+
 /// What a descriptor moves, and how.
 fn transfer(
     core: &Core<'_, '_>,
     descriptor: &Descriptor<'_>,
     program: &Program<'_>,
 ) -> Result<(SmallVec<[Elements; 1]>, Elements, Operation), Fault> {
-    let to = side(core, &descriptor.to)?;
-    let sources = descriptor.sources().map(|source| side(core, source)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
+    let to = side(core, &descriptor.to, program)?;
+    let sources = descriptor.sources().map(|source| side(core, source, program)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
     let written = to.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are written"))?;
     written_once(&to, program)?;
     for source in &sources {
@@ -235,7 +244,7 @@ fn transposition(descriptor: &Descriptor<'_>, to: &Elements, bytes: u64) -> Resu
     Ok(Operation::Transpose { shape, element_bytes: size as usize })
 }
 
-fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>) -> Result<Elements, Fault> {
+fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>, program: &Program<'_>) -> Result<Elements, Fault> {
     let name = side.variable.as_deref().unwrap_or_default();
     let position = core.subgraph.definition.variables.get_index_of(name);
     let spot = position.and_then(|at| core.memory.variables.get(at).copied().flatten());
@@ -244,5 +253,10 @@ fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>) -> Result<Elements, Fault
     let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by));
     let pattern = pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
     let element = side.data_type().element().unwrap_or(ElementType::UInt8);
+    let size = program.buffers[spot.buffer].size;
+    if !pattern.fits(size) {
+        let extent = pattern.extent();
+        return Err(Fault::program(format!("{name}: bytes {} to {} of a memory of {size}", extent.start, extent.end)));
+    }
     Ok(Elements { buffer: spot.buffer, pattern, element })
 }

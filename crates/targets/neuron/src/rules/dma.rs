@@ -74,8 +74,8 @@ rules! {
         "from_arr has at most 16 sources."
         "Split the operation." "NEFF specification, desc: from_arr";
     DMA_FROM_LIST_UNUSED Warning "neff-descriptor-from-arr-unused" "a list of sources on an operation that takes one"
-        "from_arr belongs to fma, add, min and max."
-        "Use from." "NEFF specification, desc: from_arr";
+        "from_arr belongs to fma, add, min and max; the others take from alone."
+        "Remove from_arr, or use an operation that takes it." "NEFF specification, desc: from_arr";
     DMA_FROM_LIST_ARCHITECTURE Error "neff-descriptor-from-arr-architecture" "inf1 has no compute operations"
         "from_arr is not supported on inf1."
         "Use copies." "NEFF specification, desc: from_arr";
@@ -119,7 +119,7 @@ rules! {
         "A copy moves bytes as they are; a conversion is op cast."
         "Use cast, or give both sides one type." "NEFF specification, desc: op";
     DMA_SCALE Warning "neff-descriptor-scale" "scale on an operation that does not scale"
-        "scale is valid on fma only."
+        "scale and scale_dtype are valid on fma only."
         "Remove the field, or use fma." "NEFF specification, desc: scale";
     DMA_SCALE_ARCHITECTURE Error "neff-descriptor-scale-architecture" "inf1 does not scale"
         "scale is not supported on inf1."

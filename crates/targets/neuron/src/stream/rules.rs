@@ -24,8 +24,8 @@ rules! {
     OPCODE Error "neff-opcode" "an opcode is not supported: it has no known name"
         "Chipless knows the opcodes that compiled programs and public sources name; this byte is none of them."
         "If the compiler is newer than Chipless, report the opcode; else the file is damaged." "table of opcodes in the documentation";
-    NOT_EXECUTED Note "neff-not-executed" "an instruction is listed, not executed"
-        "The opcode has a name, but what it does is not proven by any program at hand. A functional run stops there; a timing run goes on."
+    NOT_EXECUTED Note "neff-not-executed" "an instruction or a transfer is listed, not executed"
+        "It has a name, but what it does is not proven by any program at hand. A functional run stops there; a timing run goes on. What it would have written counts as written."
         "Use --timing-only for the timing." "table of opcodes in the documentation";
     EVENT_MODE Error "neff-event-mode" "a wait or update mode is not supported"
         "The byte that says how an instruction waits or signals has a value whose meaning is not known, or one that needs registers."
