@@ -1,15 +1,15 @@
 //! DMA descriptors.
 
 use super::{Findings, Hardware, Object, SEMAPHORES};
-use crate::def::{Owner, VariableType};
+use crate::def::{Owner, QueueType, VariableType};
 use crate::engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, MAX_DIMENSIONS, Operation};
 use crate::graph::Architecture;
 use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
 use crate::stream::Stream;
-use crate::stream::operand::leaves_partitions;
-use crate::stream::rules::NOT_EXECUTED;
+use crate::stream::operand::{kept_bytes, leaves_partitions};
+use crate::stream::rules::{KEPT_BYTES, NOT_EXECUTED};
 use chipless_model::Rule;
 use std::collections::HashMap;
 
@@ -148,7 +148,7 @@ impl<'a> Context<'_, 'a> {
             self.report(findings, &rules::DMA_REMOTE, &format!("/remote_semaphores/{index}"), message);
         }
         if !entry.remote_semaphores.is_empty() {
-            if !self.hardware.architecture.has_remote_semaphores() {
+            if !self.hardware.architecture.has_logical_cores() {
                 let message = format!("remote_semaphores on {}", self.hardware.architecture.families());
                 self.report(findings, &rules::DMA_REMOTE_ARCHITECTURE, "/remote_semaphores", message);
             }
@@ -199,8 +199,24 @@ impl<'a> Context<'_, 'a> {
             }
         };
         let Some((name, set)) = set.and_then(|set| definition.queues.get_index(set)) else { return };
+        let is_own = |semaphore: u64| set.semaphore == Some(semaphore) || set.semaphore_set.contains(&semaphore);
+        let has_own = set.semaphore.is_some() || !set.semaphore_set.is_empty();
+        if let Some(semaphore) = entry.semaphore.filter(|semaphore| has_own && !is_own(*semaphore)) {
+            let message = format!("semaphore {semaphore} is none of queue set `{name}`");
+            self.report(findings, &rules::DMA_SEMAPHORE_SET, "/semaphore", message);
+        }
+        let field = if instance.is_some() { "/instance_name" } else { "/queue" };
+        if set.kind == Some(QueueType::Dynamic) {
+            let message = format!("queue set `{name}` is of type dynamic: its descriptors are made at run time");
+            self.report(findings, &rules::DMA_QUEUE_TYPE, field, message);
+        }
+        let variable = |d: &Descriptor<'_>| definition.variables.get(&**d.to.variable.as_ref()?)?.kind;
+        let leaves = |d: &Descriptor<'_>| variable(d).is_some_and(|kind| kind != VariableType::StateBuffer);
+        if set.pinned == Some(true) && self.hardware.architecture == Architecture::Inf1 && entry.descriptors.iter().any(leaves) {
+            let message = format!("queue set `{name}` is pinned, the transfer does not go to the state buffer");
+            self.report(findings, &rules::DMA_QUEUE_TYPE, field, message);
+        }
         if let Some(Owner::Engine(owner)) = set.owner().filter(|owner| *owner != Owner::Engine(self.room.engine)) {
-            let field = if instance.is_some() { "/instance_name" } else { "/queue" };
             let message = format!("queue set `{name}` is owned by {owner}, the descriptor stands in the file of {}", self.room.engine);
             self.report(findings, &rules::DMA_OWNER, field, message);
         }
@@ -281,6 +297,11 @@ impl<'a> Context<'_, 'a> {
                 if let Some(fault) = leaves_partitions(&pattern, self.hardware.partition_bytes) {
                     let message = format!("{which} reaches {fault} of `{name}`");
                     self.report(findings, &rules::DMA_STATE_BUFFER, &field("_sizes"), message);
+                }
+                if which == "to"
+                    && let Some(why) = kept_bytes(&self.subgraph.definition, &pattern)
+                {
+                    self.report(findings, &KEPT_BYTES, &field("_sizes"), format!("to reaches {why}"));
                 }
             }
             _ => {

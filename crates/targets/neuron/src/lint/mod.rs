@@ -42,11 +42,11 @@ impl Hardware {
 pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
     let mut findings = Findings::new(limits);
     container::check(neff, &mut findings);
-    graph::check(neff, &mut findings);
+    let hardware = Hardware::of(neff.architecture);
+    graph::check(neff, hardware, &mut findings);
     for finding in &neff.dangling {
         findings.push(finding.clone());
     }
-    let hardware = Hardware::of(neff.architecture);
     for subgraph in &neff.subgraphs {
         definition::check(hardware, subgraph, &mut findings);
         dma::check(neff, hardware, subgraph, &mut findings);
