@@ -143,7 +143,6 @@ fn every_rule_finds_its_fault() {
         ("neff-queue-semaphore-reserved", &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 9, "pe": "#), queue(r#""semaphore_set": [8]"#)]),
         ("neff-queue-semaphore-shared", &[queue(r#""semaphore_set": [8, 9, 8]"#)]),
         ("neff-queue-semaphore-shared", &[queue(r#""semaphore_set": [8]"#), (DEF, r#""dma_queue": {"#, r#""dma_queue": {"r": {"type": "data", "semaphore": 8},"#)]),
-        ("neff-queue-semaphore-single", &[queue(r#""num_queues": 4, "semaphore": 9"#)]),
         ("neff-pinned-architecture", &[queue(r#""pinned": true"#)]),
         ("neff-queue-instances-architecture", &[inf1, queue(r#""queue_instances": ["a"]"#)]),
         ("neff-queue-instance-twice", &[queue(r#""queue_instances": ["q"]"#)]),

@@ -1,7 +1,7 @@
 //! From the loaded image to a program of the model.
 
 use crate::address::{self, CMX_SIZE, Target};
-use crate::advice::Advice;
+use crate::advice::{self, Advice};
 use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu;
@@ -12,6 +12,7 @@ use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, I
 use crate::limits::{self, Layers, Workspaces};
 use crate::machine::Machine;
 use crate::read::Document;
+use crate::rotation::{Keys, Rotations};
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
@@ -100,6 +101,7 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
         parts: HashMap::new(),
         operations: HashMap::new(),
         layers: Layers::default(),
+        rotations: Rotations::default(),
         workspaces: Workspaces::new(image),
         advice: Advice::default(),
         barriers: control.barriers.len(),
@@ -114,6 +116,10 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     lowering.interface(document);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    let rotations = std::mem::take(&mut lowering.rotations).check();
+    lowering.findings.extend(rotations);
+    lowering.findings.extend(advice::task_storage(&inference, image));
+    lowering.findings.extend(advice::final_consumers(&lowering.program, control.managed_by_program));
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants).finish());
     lowering.findings.append(&mut lowering.advice.findings);
@@ -134,6 +140,7 @@ struct Lowering<'l, 'i> {
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
     layers: Layers,
+    rotations: Rotations,
     workspaces: Workspaces,
     advice: Advice,
     /// How many virtual barriers the program has.
@@ -316,10 +323,15 @@ impl<'i> Lowering<'_, 'i> {
             }
             _ => None,
         };
-        let (cmx, constants, workspaces) = (&self.cmx, &mut self.constants, &self.workspaces);
+        let keys = match description {
+            Description::Dpu { variant, invariant, .. } => Some(Keys::of(self.bytes(variant.from), self.bytes(invariant.from))),
+            _ => None,
+        };
+        let (cmx, constants, workspaces, rotations) = (&self.cmx, &mut self.constants, &self.workspaces, &mut self.rotations);
         let mut outside = None;
         kernel.accesses(&mut |access| {
             let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
+            rotations.add(walked, tile, &access, keys.as_ref(), place);
             let extent = access.pattern.extent();
             if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
                 outside = workspaces.access(tile, &extent, place);
@@ -424,6 +436,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
+        self.advice.weight_count(variant_bytes, place);
         self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);

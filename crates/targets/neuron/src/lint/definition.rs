@@ -82,10 +82,6 @@ fn semaphores<'a>(
             None => {}
         }
     }
-    if let Some(semaphore) = queue.semaphore.filter(|_| queue.queues() > 1) {
-        let message = format!("queue set `{name}` has {} queues, and semaphore {semaphore} for all of them", queue.queues());
-        findings.report(&rules::QUEUE_SEMAPHORE_SINGLE, || object.at("/semaphore"), message);
-    }
 }
 
 /// What the runtime keeps for itself must exist.

@@ -25,9 +25,6 @@ rules! {
     QUEUE_SEMAPHORE_SHARED Warning "neff-queue-semaphore-shared" "a semaphore belongs to a queue set twice, or to two of them"
         "A queue set signals its transfers on semaphores of its own. On a shared one nobody can tell whose transfer is done."
         "Give each queue set semaphores of its own, each once." "NEFF specification, Queue Sets: semaphore_set; measured on compiler output";
-    QUEUE_SEMAPHORE_SINGLE Warning "neff-queue-semaphore-single" "one semaphore for a queue set of several queues"
-        "semaphore is the one that a single queue signals; a set of queues has a semaphore_set."
-        "Use semaphore_set, or one queue." "NEFF specification, Queue Sets: semaphore";
     PINNED_ARCHITECTURE Warning "neff-pinned-architecture" "pinned is for inf1 only"
         "Pinned queues fill the state buffer once at model start; only inf1 has them."
         "Remove the field." "NEFF specification, Queue Sets: pinned";
