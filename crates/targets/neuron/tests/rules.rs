@@ -106,10 +106,7 @@ fn every_rule_finds_its_fault() {
         ("neff-no-program", &[(NEFF, r#""kelf": "kelf-0.json","#, "")]),
         ("neff-target", &[(KELF, "cayman", "mercury")]),
         ("neff-target-missing", &[(KELF, r#""target""#, r#""aim""#)]),
-        (
-            "neff-device-memory",
-            &[(DEF, "\"size\": 256,\n      \"type\": \"tmp-buf\"", r#""size": 103079215104, "type": "tmp-buf""#)],
-        ),
+        ("neff-device-memory", &[(DEF, "\"size\": 256,\n      \"type\": \"tmp-buf\"", r#""size": 103079215104, "type": "tmp-buf""#)]),
         ("neff-function-set-index", &[(ACT, r#""dma""#, r#""activation_function_sets":["gelu"],"dma""#)]),
         ("neff-graph-node", &[(NEFF, "__kelf", "__other")]),
         ("neff-logical-core", &[(KELF, "", r#"{"graphs": [], "target": "cayman"}"#)]),
@@ -140,9 +137,15 @@ fn every_rule_finds_its_fault() {
         ("neff-queue-fabric-path", &[queue(r#""fabric_path": "side""#)]),
         ("neff-queue-semaphore", &[queue(r#""semaphore_set": [8, 256]"#)]),
         ("neff-queue-semaphore", &[queue(r#""semaphore": 256"#)]),
-        ("neff-queue-semaphore-reserved", &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 9, "pe": "#), queue(r#""semaphore_set": [8]"#)]),
+        (
+            "neff-queue-semaphore-reserved",
+            &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 9, "pe": "#), queue(r#""semaphore_set": [8]"#)],
+        ),
         ("neff-queue-semaphore-shared", &[queue(r#""semaphore_set": [8, 9, 8]"#)]),
-        ("neff-queue-semaphore-shared", &[queue(r#""semaphore_set": [8]"#), (DEF, r#""dma_queue": {"#, r#""dma_queue": {"r": {"type": "data", "semaphore": 8},"#)]),
+        (
+            "neff-queue-semaphore-shared",
+            &[queue(r#""semaphore_set": [8]"#), (DEF, r#""dma_queue": {"#, r#""dma_queue": {"r": {"type": "data", "semaphore": 8},"#)],
+        ),
         ("neff-pinned-architecture", &[queue(r#""pinned": true"#)]),
         ("neff-queue-instances-architecture", &[inf1, queue(r#""queue_instances": ["a"]"#)]),
         ("neff-queue-instance-twice", &[queue(r#""queue_instances": ["q"]"#)]),
@@ -447,7 +450,10 @@ fn by_programs() -> Vec<&'static str> {
 fn one_name() -> Vec<u8> {
     let members: [(&str, &[u8]); 4] = [
         ("neff.json", br#"{"nodes": [{"op": "tvm_op", "attrs": {"kelf": "a.json"}}]}"#),
-        ("a.json", br#"{"graphs": [{"definition": "a/def.json", "name": "s"}, {"definition": "b/def.json", "name": "s"}], "target": "cayman"}"#),
+        (
+            "a.json",
+            br#"{"graphs": [{"definition": "a/def.json", "name": "s"}, {"definition": "b/def.json", "name": "s"}], "target": "cayman"}"#,
+        ),
         ("a/def.json", b"{}"),
         ("b/def.json", b"{}"),
     ];

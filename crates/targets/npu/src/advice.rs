@@ -144,8 +144,8 @@ pub(crate) fn task_storage<'i>(inference: &'i Inference<'_>, image: &'i Image<'_
         let found = found.get();
         let used = (0..TILES).any(|unit| inference.tasks(kind, unit).count() != 0);
         let message = match found {
-            0 if used => "found 0, the program has such tasks".to_owned(),
-            _ if found > most => format!("expected at most {most}, found {found}"),
+            0 if used => format!("{name}: found 0, the program has such tasks"),
+            _ if found > most => format!("{name}: expected at most {most}, found {found}"),
             _ => return None,
         };
         let place = image.place(section, start + index as u64 * 4, 4).at(format!("task_storage.{name}"));

@@ -130,11 +130,13 @@ pub fn dump(document: &Document<'_>) -> Node {
 
 /// Every descriptor, section by section, as its 32-bit words; `list` says what they mean.
 fn tasks(file: File<'_>, document: &Document<'_>) -> Node {
-    let sections = document.sections().iter().enumerate().filter_map(|(index, section)| Some((index, section, TaskKind::of_section(section.name)?.0)));
+    let sections =
+        document.sections().iter().enumerate().filter_map(|(index, section)| Some((index, section, TaskKind::of_section(section.name)?.0)));
     let children = sections.map(|(index, section, kind)| {
         let records = document.elf().section_bytes(index).chunks_exact(kind.record_size());
         let words = |record: &[u8]| {
-            let words = record.chunks_exact(4).map(|word| word.iter().rev().fold(String::new(), |text, byte| text + &format!("{byte:02x}")));
+            let words =
+                record.chunks_exact(4).map(|word| word.iter().rev().fold(String::new(), |text, byte| text + &format!("{byte:02x}")));
             file.at(record, text(words.collect::<Vec<_>>().join(" ")))
         };
         Node { name: section.name.to_owned(), offset: Some(section.offset), ..list(records, words) }

@@ -17,8 +17,8 @@ use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit
 use crate::shave::{self, KernelTable};
 use chipless_model::{
     Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits,
-    Location, Memory, MemoryId, MemoryKind, PartId, Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule,
-    Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Location, Memory, MemoryId, MemoryKind, PartId, Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId,
+    Role, Rule, Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -56,6 +56,10 @@ pub(super) fn lower<'p>(
             }
         }
     }
+    // First of all: what they would have written is not missed in any other queue.
+    if !lost.is_empty() {
+        lower_lost(&lost, index, phase, cores, builder, phases)?;
+    }
     for (set, entries) in by_set.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
         let queue = cores[index].queue(set, builder);
         phases.put(queue, if cores[index].sets[set].pinned { 0 } else { phase });
@@ -102,9 +106,6 @@ pub(super) fn lower<'p>(
         if let Some(first) = first_task {
             builder.release(queue, first);
         }
-    }
-    if !lost.is_empty() {
-        lower_lost(&lost, index, phase, cores, builder, phases)?;
     }
     Ok(found)
 }
@@ -215,6 +216,8 @@ fn transfer(
     };
     let operation = match descriptor.operation {
         Named::Copy => one().map(|()| Operation::Copy)?,
+        // Between equal types nothing changes, not even integers that binary32 does not hold.
+        Named::Cast if sources.iter().all(|source| source.element == to.element) => one().map(|()| Operation::Copy)?,
         Named::Cast => one().map(|()| Operation::Cast)?,
         Named::Add | Named::Fma => compute(Compute::Add),
         Named::Min => compute(Compute::Min),

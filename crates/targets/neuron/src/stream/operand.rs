@@ -150,9 +150,11 @@ pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Opti
     if within.bytes()? / within.run > RUNS {
         return None;
     }
-    let touches = |offset: u64, size: u64| within.runs().any(|at| at < offset.saturating_add(size) && at.saturating_add(within.run) > offset);
-    kept.find(|(_, _, offset, size)| touches(*offset, *size))
-        .map(|(whose, _, offset, size)| format!("bytes {offset:#x} to {:#x} of a partition, which are {whose}", offset.saturating_add(size)))
+    let touches =
+        |offset: u64, size: u64| within.runs().any(|at| at < offset.saturating_add(size) && at.saturating_add(within.run) > offset);
+    kept.find(|(_, _, offset, size)| touches(*offset, *size)).map(|(whose, _, offset, size)| {
+        format!("bytes {offset:#x} to {:#x} of a partition, which are {whose}", offset.saturating_add(size))
+    })
 }
 
 /// Whether every run of a pattern stays inside the usable bytes of a partition; if not, what leaves them.
