@@ -15,6 +15,11 @@ use std::hash::{Hash, Hasher};
 /// Runs that are looked at to find out whether a footprint has holes.
 const RUNS: u64 = 1 << 12;
 
+/// Footprints of more pieces have pieces with holes joined, if no more than `GAP` bytes are between them: slices of channels, pixel after pixel.
+/// Whether two accesses have bytes in common is decided by their patterns, not by what these span.
+const PIECES: usize = 4;
+const GAP: u64 = 1 << 10;
+
 /// A set of bytes of one buffer.
 #[derive(Debug)]
 pub(crate) struct Footprint {
@@ -55,20 +60,27 @@ impl Extent {
 struct Boxed<'a> {
     rows: (u32, u32),
     dense: bool,
-    /// Loops over the columns of the first row.
-    loops: SmallVec<[Loop; 6]>,
     low: u64,
     high: u64,
+    /// Bytes of one row that it enumerates, repeats counted.
+    bytes: u64,
     pattern: Strided<'a>,
 }
 
 impl<'a> Boxed<'a> {
     /// The box of a pattern that lies inside its buffer; `None` where its columns go on from row to row.
     fn new(pattern: Strided<'a>, pitch: u64) -> Option<Boxed<'a>> {
-        let (over_rows, loops): (SmallVec<[Loop; 6]>, SmallVec<[Loop; 6]>) =
-            pattern.loops.iter().copied().partition(|l| l.stride.unsigned_abs().is_multiple_of(pitch) && l.stride != 0);
         let (first, end) = pattern.extent();
-        let reach: i128 = over_rows.iter().map(|l| i128::from(l.stride.unsigned_abs()) * (i128::from(l.count) - 1)).sum();
+        let (mut reach, mut bytes, mut dense, mut over_rows) = (0, pattern.run, true, 0);
+        for l in pattern.loops {
+            if is_over_rows(l, pitch) {
+                reach += i128::from(l.stride.unsigned_abs()) * (i128::from(l.count) - 1);
+                over_rows += 1;
+                dense = over_rows == 1 && l.stride.unsigned_abs() == pitch;
+            } else {
+                bytes = bytes.saturating_mul(l.count);
+            }
+        }
         let (low, high) = (first as u64, (end - reach) as u64);
         let row = low / pitch;
         if (high - 1) / pitch != row {
@@ -76,12 +88,7 @@ impl<'a> Boxed<'a> {
         }
         let more = u64::try_from(reach).ok()? / pitch;
         let rows = (u32::try_from(row).ok()?, u32::try_from(row.checked_add(more)?.checked_add(1)?).ok()?);
-        let dense = match &over_rows[..] {
-            [] => true,
-            [only] => only.stride.unsigned_abs() == pitch,
-            _ => false,
-        };
-        Some(Boxed { rows, dense, loops, low: low % pitch, high: high - row * pitch, pattern })
+        Some(Boxed { rows, dense, low: low % pitch, high: high - row * pitch, bytes, pattern })
     }
 
     /// A pattern of whatever shape, as all columns of its rows.
@@ -89,14 +96,24 @@ impl<'a> Boxed<'a> {
         let (low, high) = pattern.extent();
         let row = |byte: i128| u32::try_from(byte / i128::from(pitch)).unwrap_or(u32::MAX - 1);
         let rows = (row(low), row(high - 1) + 1);
-        Boxed { rows, dense: false, loops: SmallVec::new(), low: 0, high: pitch, pattern }
+        Boxed { rows, dense: false, low: 0, high: pitch, bytes: 0, pattern }
     }
 
-    /// The columns of one row.
-    fn columns(&self) -> Strided<'_> {
-        let backwards: u64 = self.loops.iter().filter(|l| l.stride < 0).map(|l| l.stride.unsigned_abs() * (l.count - 1)).sum();
-        Strided { offset: self.low + backwards, run: self.pattern.run, loops: &self.loops }
+    /// The loops over the columns of a row.
+    fn loops(&self, pitch: u64) -> SmallVec<[Loop; 6]> {
+        self.pattern.loops.iter().copied().filter(|l| !is_over_rows(l, pitch)).collect()
     }
+
+    /// The columns of one row, with loops over them.
+    fn columns<'l>(&self, loops: &'l [Loop]) -> Strided<'l> {
+        let backwards: u64 = loops.iter().filter(|l| l.stride < 0).map(|l| l.stride.unsigned_abs() * (l.count - 1)).sum();
+        Strided { offset: self.low + backwards, run: self.pattern.run, loops }
+    }
+}
+
+/// Whether a loop goes from row to row.
+fn is_over_rows(l: &Loop, pitch: u64) -> bool {
+    l.stride != 0 && l.stride.unsigned_abs().is_multiple_of(pitch)
 }
 
 /// All accesses of one task to one buffer in one direction.
@@ -310,7 +327,7 @@ fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64) -> Small
     if !boxes.is_sorted_by_key(key) {
         boxes.sort_by_key(key);
     }
-    let mut extents = SmallVec::new();
+    let mut extents: SmallVec<[Extent; 1]> = SmallVec::new();
     let mut rest = &boxes[..];
     while let Some(Boxed { rows, low, high, .. }) = rest.first() {
         let (mut high, mut count) = (*high, 1);
@@ -319,12 +336,32 @@ fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64) -> Small
             count += 1;
         }
         let (joined, others) = rest.split_at(count);
-        let columns = || joined.iter().map(Boxed::columns);
-        let is_enough = || columns().fold(0u64, |n, p| n.saturating_add(p.bytes())) >= high - low;
-        let has_no_hole =
-            || columns().all(|p| p.is_contiguous()) || (is_enough() && union(columns(), RUNS).is_some_and(|union| union.len() == 1));
-        extents.push(Extent { rows: *rows, low: *low, high, whole: joined.iter().all(|b| b.dense) && has_no_hole() });
+        let whole = joined.iter().all(|b| b.dense) && has_no_hole(joined, pitch, high - low);
+        extents.push(Extent { rows: *rows, low: *low, high, whole });
         rest = others;
     }
+    if extents.len() > PIECES {
+        extents.dedup_by(|next, last| {
+            let size = |extent: &Extent| extent.high - extent.low;
+            let joins = next.rows == last.rows && next.low - last.high <= GAP && [&*next, &*last].iter().all(|e| !e.whole || size(e) <= GAP);
+            if joins {
+                (last.high, last.whole) = (next.high, false);
+            }
+            joins
+        });
+    }
     extents
+}
+
+/// Whether boxes of the same rows that span this many bytes of each leave none of them out.
+fn has_no_hole(joined: &[Boxed<'_>], pitch: u64, span: u64) -> bool {
+    if joined.iter().all(|b| b.bytes == b.high - b.low && b.pattern.run == b.bytes) {
+        return true;
+    }
+    if joined.iter().fold(0, |n: u64, b| n.saturating_add(b.bytes)) < span {
+        return false;
+    }
+    let loops: SmallVec<[SmallVec<[Loop; 6]>; 4]> = joined.iter().map(|b| b.loops(pitch)).collect();
+    let columns = joined.iter().zip(&loops).map(|(b, loops)| b.columns(loops));
+    union(columns, RUNS).is_some_and(|union| union.len() == 1)
 }

@@ -140,7 +140,10 @@ impl Memory<'_, '_, '_> {
         // A gap between written bytes is padding if it is small and comes again and again.
         let (mut first, mut missing, mut gaps) = (None, 0, 0);
         for pattern in patterns.clone() {
-            let (_, high) = pattern.extent();
+            let (low, high) = pattern.extent();
+            if written.first_missing(low as u64, high as u64).is_none() {
+                continue;
+            }
             let mut padding = Padding::default();
             for (start, end) in pattern.runs() {
                 let mut at = start;

@@ -22,20 +22,31 @@ impl Written {
         let mut at = low;
         while at < high {
             let page = at / PAGE;
+            let end = high.min((page + 1).saturating_mul(PAGE));
+            // Most ranges are a few bytes of a page of which others have been written.
+            let (first, last) = ((at % PAGE) as usize, (at % PAGE + (end - at)) as usize);
+            if end - at < PAGE
+                && let Some(bits) = self.partial.get_mut(&page)
+            {
+                if mark(bits, first, last) {
+                    self.fill(page, page + 1);
+                }
+                at = end;
+                continue;
+            }
             let whole = if at.is_multiple_of(PAGE) { high / PAGE } else { 0 };
             if whole > page {
                 self.fill(page, whole);
                 at = whole * PAGE;
                 continue;
             }
-            if !self.partial.contains_key(&page)
-                && let Some(end) = self.full_until(page)
-            {
+            if let Some(end) = self.full_until(page) {
                 at = end.saturating_mul(PAGE);
                 continue;
             }
-            let end = high.min((page + 1).saturating_mul(PAGE));
-            self.set(page, (at % PAGE) as usize, (at % PAGE + (end - at)) as usize);
+            let mut bits = Box::new([0; WORDS]);
+            mark(&mut bits, first, last);
+            self.partial.insert(page, bits);
             at = end;
         }
     }
@@ -110,16 +121,16 @@ impl Written {
         }
         self.full.insert(low, high);
     }
+}
 
-    fn set(&mut self, page: u64, first: usize, last: usize) {
-        let bits = self.partial.entry(page).or_insert_with(|| Box::new([0; WORDS]));
-        for (word, mask) in words(first, last) {
-            bits[word] |= mask;
-        }
-        if words(first, last).all(|(word, _)| bits[word] == u64::MAX) && bits.iter().all(|word| *word == u64::MAX) {
-            self.fill(page, page + 1);
-        }
+/// Adds bytes of a page; whether all of them are in the set now.
+fn mark(bits: &mut [u64; WORDS], first: usize, last: usize) -> bool {
+    let mut is_full = true;
+    for (word, mask) in words(first, last) {
+        bits[word] |= mask;
+        is_full &= bits[word] == u64::MAX;
     }
+    is_full && bits.iter().all(|word| *word == u64::MAX)
 }
 
 /// Words of a page and their bits from `first` to before `last`.

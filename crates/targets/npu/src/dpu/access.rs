@@ -1,6 +1,6 @@
 //! Which bytes a workload touches.
 
-use super::region::{Region, Runs, TILE_BYTES};
+use super::region::{Region, TILE_BYTES, strided};
 use super::weights::{Entry, Weights, count_bits};
 use super::workload::{Operation, Workload};
 use chipless_model::Pattern;
@@ -25,7 +25,7 @@ impl Workload {
             Some(elements) => {
                 self.input.sparse_patterns(elements, &self.geometry, &mut |pattern| read(pattern, false));
                 match self.input.storage_elements(elements, &self.geometry, known) {
-                    Some(found) => merge(found, &mut |pattern| read(pattern, false)),
+                    Some(found) => strided(found, |pattern| read(pattern, false)),
                     None => read(Pattern::contiguous(0, TILE_BYTES), true),
                 }
             }
@@ -70,17 +70,17 @@ impl Workload {
             }
         }
         for (ranges, may) in [(exact, false), (maps, false), (bound, true)] {
-            let mut pieces = Vec::new();
-            for (start, size) in ranges {
-                pieces.extend(self.weights.swizzle.pieces(start, size));
-            }
-            merge(pieces, &mut |pattern| read(pattern, may));
+            let mut turned = Vec::new();
+            ranges.into_iter().for_each(|(start, size)| self.weights.swizzle.add_ranges(start, size, &mut turned));
+            strided(turned, |pattern| read(pattern, may));
         }
     }
 
     /// Patterns of bytes that are swizzled as weights are.
     fn swizzled(&self, start: u64, size: u64, emit: &mut dyn FnMut(Pattern)) {
-        merge(self.weights.swizzle.pieces(start, size).collect(), emit);
+        let mut ranges = Vec::new();
+        self.weights.swizzle.add_ranges(start, size, &mut ranges);
+        strided(ranges, emit);
     }
 
     /// Logical bytes that are swizzled as weights are.
@@ -97,22 +97,4 @@ impl Workload {
         }
         (bytes.len() as u64 == size).then_some(bytes)
     }
-}
-
-/// Ranges of bytes in any order as few patterns. Bytes that several ranges name come once.
-fn merge(mut ranges: Vec<(u64, u64)>, emit: &mut dyn FnMut(Pattern)) {
-    ranges.retain(|(_, size)| *size > 0);
-    ranges.sort_unstable();
-    let mut disjoint: Vec<(u64, u64)> = Vec::with_capacity(ranges.len());
-    for (start, size) in ranges {
-        match disjoint.last_mut() {
-            Some((first, length)) if start <= *first + *length => *length = (*length).max(start + size - *first),
-            _ => disjoint.push((start, size)),
-        }
-    }
-    let mut runs = Runs::new(emit);
-    for (start, size) in disjoint {
-        runs.push(start, size);
-    }
-    runs.finish();
 }

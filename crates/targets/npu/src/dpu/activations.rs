@@ -6,7 +6,7 @@
 
 use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
-use super::region::{ADDRESS_SPACE, Runs};
+use super::region::{ADDRESS_SPACE, strided};
 use super::swizzle::Swizzle;
 use super::weights::{count_bits, expand};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
@@ -189,19 +189,17 @@ impl Tensor {
         }
         let columns: Vec<_> = geometry.x.taps().collect();
         let whole = first == 0 && read == self.pitch();
-        let mut runs = Runs::new(emit);
+        let mut ranges = Vec::new();
         for y in geometry.y.taps().flatten() {
             for x in &columns {
                 let (pixels, together) = if whole { (1, x.len()) } else { (x.len(), 1) };
                 for i in 0..pixels {
                     let start = self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
-                    for (start, size) in self.swizzle.pieces(start, self.bytes(read * together)) {
-                        runs.push(start, size);
-                    }
+                    self.swizzle.add_ranges(start, self.bytes(read * together), &mut ranges);
                 }
             }
         }
-        runs.finish();
+        strided(ranges, emit);
     }
 
     /// The bytes of a sparse tensor's pointers and map that belong to a window.
@@ -210,13 +208,12 @@ impl Tensor {
         let first = self.pixel(geometry.start.y, geometry.start.x) as u64;
         let rows = Loop { count: window.y as u64, stride: self.size.x as i64 * POINTER_BYTES as i64 };
         emit(Pattern::new(elements.table + first * POINTER_BYTES, window.x as u64 * POINTER_BYTES, [rows]));
-        let mut map = Runs::new(emit);
-        for y in 0..window.y {
+        let map = |y| {
             let start = self.pixel(geometry.start.y + y, geometry.start.x) * self.size.z;
             let (start, end) = (start / 8, (start + window.x * self.size.z).div_ceil(8));
-            map.push(elements.map + start as u64, (end - start) as u64);
-        }
-        map.finish();
+            (elements.map + start as u64, (end - start) as u64)
+        };
+        strided((0..window.y).map(map).collect(), emit);
     }
 
     /// Every storage element of a window: tile offset and bytes, from the bytes of the pointers and of the map.

@@ -2,7 +2,7 @@
 
 use super::TileMemory;
 use super::geometry::Axes;
-use super::region::{ADDRESS_SPACE, Runs};
+use super::region::{ADDRESS_SPACE, strided};
 use super::registers::{HaloRegion, Invariant, Variant};
 use super::swizzle::Swizzle;
 use super::workload::DecodeError;
@@ -301,16 +301,14 @@ impl Output {
                 emit(tile, Pattern::new(start as u64, run as u64, loops));
                 continue;
             }
-            let mut runs = Runs::new(|pattern| emit(tile, pattern));
+            let mut ranges = Vec::new();
             for o in outer {
                 let (count, length) = if touching { (1, run * middle.len()) } else { (middle.len(), run) };
                 for m in middle.clone().take(count) {
-                    for (start, size) in self.swizzle.pieces(self.address(&destination, o, m) as u64, length as u64) {
-                        runs.push(start, size);
-                    }
+                    self.swizzle.add_ranges(self.address(&destination, o, m) as u64, length as u64, &mut ranges);
                 }
             }
-            runs.finish();
+            strided(ranges, |pattern| emit(tile, pattern));
         }
     }
 }

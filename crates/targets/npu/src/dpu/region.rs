@@ -1,5 +1,6 @@
-//! Byte regions that a workload touches, and how lists of runs become few strided patterns.
+//! Byte regions that a workload touches, and how lists of ranges become few strided patterns.
 
+use super::swizzle::ROW;
 use chipless_model::{Loop, Pattern};
 
 /// Bytes of CMX behind each tile's 2 MiB of address space (`cmx_slice_size`); a bound where pointers are data.
@@ -21,46 +22,29 @@ pub struct Region {
     pub may: bool,
 }
 
-/// Collects runs of bytes into patterns: runs that continue each other are joined, runs of one size at a constant
-/// distance become a loop. The bytes stay exactly the same; only their grouping is chosen here.
-pub(super) struct Runs<F: FnMut(Pattern)> {
-    current: Option<(u64, u64, i64, u64)>,
-    emit: F,
-}
-
-impl<F: FnMut(Pattern)> Runs<F> {
-    pub(super) fn new(emit: F) -> Runs<F> {
-        Runs { current: None, emit }
+/// Ranges of bytes (start and size), in any order, as few strided patterns: ranges that touch or overlap are joined, ranges of one size at a
+/// constant distance become a loop. The bytes stay exactly the same, each once; only their grouping is chosen here.
+pub(super) fn strided(mut ranges: Vec<(u64, u64)>, mut emit: impl FnMut(Pattern)) {
+    ranges.retain(|(_, size)| *size > 0);
+    // Most lists are in order but for neighbours: the ranges of a turned row.
+    ranges.chunk_by_mut(|(a, _), (b, _)| a / ROW == b / ROW).for_each(<[_]>::sort_unstable);
+    if !ranges.is_sorted() {
+        ranges.sort_unstable();
     }
-
-    /// Adds `size` bytes from `start`.
-    pub(super) fn push(&mut self, start: u64, size: u64) {
-        let Some((first, length, stride, count)) = &mut self.current else {
-            self.current = Some((start, size, 0, 1));
-            return;
-        };
-        let distance = start as i64 - *first as i64;
-        if *count == 1 && start == *first + *length {
-            *length += size;
-        } else if *count == 1 && *length == size {
-            (*stride, *count) = (distance, 2);
-        } else if *length == size && distance == *stride * *count as i64 {
-            *count += 1;
-        } else {
-            self.flush();
-            self.current = Some((start, size, 0, 1));
+    ranges.dedup_by(|(next, size), (first, length)| {
+        let joins = *next <= *first + *length;
+        if joins {
+            *length = (*length).max(*next + *size - *first);
         }
-    }
-
-    /// Emits what is left.
-    pub(super) fn finish(mut self) {
-        self.flush();
-    }
-
-    fn flush(&mut self) {
-        if let Some((first, length, stride, count)) = self.current.take() {
-            (self.emit)(Pattern::new(first, length, [Loop { count, stride }]));
-        }
+        joins
+    });
+    let mut rest = &ranges[..];
+    while let Some(((start, size), others)) = rest.split_first() {
+        let stride = others.first().map_or(0, |(next, _)| next - start);
+        let continues = |((last, _), (next, length)): &((u64, u64), (u64, u64))| next - last == stride && length == size;
+        let count = 1 + rest.iter().copied().zip(others.iter().copied()).take_while(continues).count();
+        emit(Pattern::new(*start, *size, [Loop { count: count as u64, stride: stride as i64 }]));
+        rest = &rest[count..];
     }
 }
 
@@ -68,32 +52,30 @@ impl<F: FnMut(Pattern)> Runs<F> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
-    fn collect(runs: &[(u64, u64)]) -> Vec<Pattern> {
+    fn collect(ranges: &[(u64, u64)]) -> Vec<Pattern> {
         let mut patterns = Vec::new();
-        let mut collector = Runs::new(|pattern| patterns.push(pattern));
-        for (start, size) in runs {
-            collector.push(*start, *size);
-        }
-        collector.finish();
+        strided(ranges.to_vec(), |pattern| patterns.push(pattern));
         patterns
     }
 
     #[test]
     fn equal_steps_become_one_loop() {
-        assert_eq!(collect(&[(0, 8), (8, 8), (16, 8)]), [Pattern::contiguous(0, 24)]);
+        assert_eq!(collect(&[(0, 8), (16, 8), (8, 8)]), [Pattern::contiguous(0, 24)]);
         assert_eq!(collect(&[(100, 8), (80, 8), (60, 8), (0, 8)]).len(), 2);
         assert_eq!(collect(&[(0, 8), (32, 8), (64, 8)]), [Pattern::new(0, 8, [Loop { count: 3, stride: 32 }])]);
+        assert_eq!(collect(&[(0, 8), (32, 8), (64, 4)]).len(), 2);
     }
 
     proptest! {
         #[test]
-        fn bytes_stay_the_same(runs in prop::collection::vec((0u64..200, 1u64..4), 0..40)) {
+        fn bytes_stay_the_same(ranges in prop::collection::vec((0u64..200, 0u64..4), 0..40)) {
             let spread = |start: u64, size: u64| start..start + size;
-            let want: Vec<u64> = runs.iter().flat_map(|(start, size)| spread(*start, *size)).collect();
-            let got: Vec<u64> = collect(&runs).iter()
+            let want: BTreeSet<u64> = ranges.iter().flat_map(|(start, size)| spread(*start, *size)).collect();
+            let got: Vec<u64> = collect(&ranges).iter()
                 .flat_map(|p| p.runs().flat_map(|s| spread(s, p.run)).collect::<Vec<_>>()).collect();
-            prop_assert_eq!(got, want);
+            prop_assert_eq!(got, want.into_iter().collect::<Vec<_>>());
         }
     }
 }

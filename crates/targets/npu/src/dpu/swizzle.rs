@@ -2,7 +2,7 @@
 //! power-of-two pitch spread over the memory's cuts.
 
 /// Bytes of a row inside which addresses rotate (NPU4; NPU3 has 512).
-const ROW: u64 = 1024;
+pub(super) const ROW: u64 = 1024;
 
 /// How addresses of one buffer are permuted. Key 0 leaves them alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,30 @@ impl Swizzle {
     /// The contiguous pieces that hold `size` logical bytes from `address`, in the order of the logical bytes.
     pub(super) fn pieces(self, address: u64, size: u64) -> Pieces {
         Pieces { swizzle: self, address, left: size }
+    }
+
+    /// Adds the ranges that hold `size` logical bytes from `address`, in no particular order. A row that is needed whole is one range,
+    /// however it is turned, and so are several in succession.
+    pub(super) fn add_ranges(self, address: u64, size: u64, ranges: &mut Vec<(u64, u64)>) {
+        let end = address.saturating_add(size);
+        if self.is_off() {
+            ranges.push((address, size));
+            return;
+        }
+        let start = self.physical(address);
+        // Most are a few bytes of one row, in one piece.
+        if address % ROW + size <= ROW && start % ROW + size <= ROW {
+            ranges.push((start, size));
+            return;
+        }
+        let (first, last) = (address.div_ceil(ROW) * ROW, end / ROW * ROW);
+        if first >= last {
+            ranges.extend(self.pieces(address, size));
+        } else {
+            ranges.extend(self.pieces(address, first - address));
+            ranges.push((first, last - first));
+            ranges.extend(self.pieces(last, end - last));
+        }
     }
 
     /// A range that holds all pieces: whole rows, or the bytes themselves where addresses are left alone.
@@ -126,7 +150,12 @@ mod tests {
                 row * 1024 + (column + units * 32) % 1024
             }).collect();
             let got: Vec<u64> = swizzle.pieces(address, size).flat_map(|(start, size)| start..start + size).collect();
-            prop_assert_eq!(got, want);
+            prop_assert_eq!(&got, &want);
+            let sorted = |mut bytes: Vec<u64>| { bytes.sort_unstable(); bytes };
+            let mut ranges = Vec::new();
+            swizzle.add_ranges(address, size, &mut ranges);
+            prop_assert!(ranges.len() <= 5, "{ranges:?}");
+            prop_assert_eq!(sorted(ranges.into_iter().flat_map(|(start, size)| start..start + size).collect()), sorted(want));
         }
 
         #[test]

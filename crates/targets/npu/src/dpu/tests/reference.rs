@@ -12,6 +12,8 @@ pub(super) struct Outcome {
     pub(super) read: BTreeSet<usize>,
     /// Tile and byte.
     pub(super) written: BTreeSet<(usize, usize)>,
+    /// Whether a byte is written several times.
+    pub(super) rewritten: bool,
 }
 
 /// Rotation of the 32-byte units of 1 KiB rows.
@@ -84,7 +86,7 @@ pub(super) fn execute(task: &Task, before: &Memory) -> Outcome {
     let tile = usize::from(task.tile);
     let mut reader = Reader { tile: &before.tiles[tile], read: BTreeSet::new() };
     let mut memory = before.clone();
-    let mut written = BTreeSet::new();
+    let (mut written, mut rewritten) = (BTreeSet::new(), false);
     for z in v.te_beg_z..=v.te_end_z {
         for y in v.te_beg_y..=v.te_end_y {
             for x in v.te_beg_x..=v.te_end_x {
@@ -93,13 +95,13 @@ pub(super) fn execute(task: &Task, before: &Memory) -> Outcome {
                     for (k, byte) in element.iter().enumerate() {
                         let at = swizzled(address + k, i.swizzle_key);
                         memory.tiles[tile][at] = *byte;
-                        written.insert((tile, at));
+                        rewritten |= !written.insert((tile, at));
                     }
                 }
             }
         }
     }
-    Outcome { memory, read: reader.read, written }
+    Outcome { memory, read: reader.read, written, rewritten }
 }
 
 /// Where an output element goes.
