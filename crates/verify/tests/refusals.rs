@@ -87,9 +87,15 @@ fn what_is_refused_is_the_finding_and_not_who_reads_behind_it() {
         ("copy t [1:256] <- x+1 [1:256]", "neff-descriptor-bounds"),
         ("copy u [1:256] <- x [1:256]", "neff-descriptor-variable"),
         ("cast t [1:256] float16 <- x [1:256] float32", "neff-descriptor-elements"),
+        ("cast t [1:255] float16 <- x [1:255] float16", "neff-descriptor-partial-element"),
+        ("copy t [1:0] <- x [1:256]", "neff-descriptor-zero-size"),
     ] {
-        assert_eq!(codes(&staged(first), |_| {}), [code], "{first}");
+        let mut found = codes(&staged(first), |_| {});
+        found.dedup();
+        assert_eq!(found, [code], "{first}");
     }
+    let empty = staged("").replacen("dma id=0 queue=q\n", "dma id=0 queue=q\ndma id=2 queue=q\n", 1);
+    assert_eq!(codes(&empty, |_| {}), ["neff-descriptor-empty", "neff-descriptor-empty"]);
     let lost = staged("copy t [1:256] <- x [1:256]").replacen("dma id=0 queue=q", "dma id=0 queue=none", 1);
     assert_eq!(codes(&lost, |_| {}), ["neff-descriptor-queue-unknown"]);
 }

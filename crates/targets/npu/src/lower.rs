@@ -116,7 +116,7 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     lowering.interface(document);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
-    let rotations = std::mem::take(&mut lowering.rotations).check();
+    let rotations = std::mem::take(&mut lowering.rotations).check(&lowering.program);
     lowering.findings.extend(rotations);
     lowering.findings.extend(advice::task_storage(&inference, image));
     lowering.findings.extend(advice::final_consumers(&lowering.program, control.managed_by_program));
@@ -304,6 +304,7 @@ impl<'i> Lowering<'_, 'i> {
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
         let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        self.rotations.is_task(walked, id);
         self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
@@ -331,7 +332,7 @@ impl<'i> Lowering<'_, 'i> {
         let mut outside = None;
         kernel.accesses(&mut |access| {
             let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
-            rotations.add(walked, tile, &access, keys.as_ref(), place);
+            rotations.add(walked, tile, &access, keys.as_ref());
             let extent = access.pattern.extent();
             if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
                 outside = workspaces.access(tile, &extent, place);

@@ -5,8 +5,8 @@
 
 use crate::advice::SWIZZLE_KEY;
 use crate::dpu::register;
-use chipless_model::{Access, Direction, Finding, Place};
-use std::collections::{BTreeMap, HashSet};
+use chipless_model::{Access, Direction, Finding, Place, Program, TaskId};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 /// Bytes of an element of activations, at most.
@@ -50,19 +50,22 @@ struct Event {
     bytes: Range<u64>,
     /// Keys that it has, or may have.
     keys: Option<[u32; 2]>,
-    place: Place,
 }
 
-/// Bytes with the key that they were put down with.
-type Written = BTreeMap<u64, (u64, Option<u32>, Place)>;
+/// Bytes with the key that they were put down with, and the position of the task that did it.
+type Written = BTreeMap<u64, (u64, Option<u32>, usize)>;
 
 /// Everything that tasks read and write in CMX.
 #[derive(Debug, Default)]
-pub(crate) struct Rotations(Vec<Event>);
+pub(crate) struct Rotations {
+    events: Vec<Event>,
+    /// Tasks by their position in the walk.
+    tasks: HashMap<usize, TaskId>,
+}
 
 impl Rotations {
     /// Notes an access of a task to a tile; `keys` are those of a DPU workload.
-    pub(crate) fn add(&mut self, walked: usize, tile: u8, access: &Access, keys: Option<&Keys>, place: &Place) {
+    pub(crate) fn add(&mut self, walked: usize, tile: u8, access: &Access, keys: Option<&Keys>) {
         let extent = access.pattern.extent();
         let (Ok(start), Ok(end)) = (u64::try_from(extent.start), u64::try_from(extent.end)) else { return };
         let write = access.direction == Direction::Write;
@@ -72,65 +75,78 @@ impl Rotations {
             _ if write => None,
             _ => return,
         };
-        self.0.push(Event { walked, write, tile, bytes: start..end, keys, place: place.clone() });
+        // What continues the access before is one with it.
+        if let Some(last) = self.events.last_mut()
+            && (last.walked, last.write, last.tile, last.keys, last.bytes.end) == (walked, write, tile, keys, start)
+        {
+            last.bytes.end = end;
+        } else {
+            self.events.push(Event { walked, write, tile, bytes: start..end, keys });
+        }
+    }
+
+    /// Says which task it is whose accesses were noted.
+    pub(crate) fn is_task(&mut self, walked: usize, task: TaskId) {
+        self.tasks.insert(walked, task);
     }
 
     /// The first input of each place that is read with another key than it was written with.
-    pub(crate) fn check(mut self) -> Vec<Finding> {
-        if self.0.iter().all(|event| event.keys.is_none_or(|keys| keys == [0; 2])) {
+    pub(crate) fn check(mut self, program: &Program<'_>) -> Vec<Finding> {
+        if self.events.iter().all(|event| event.keys.is_none_or(|keys| keys == [0; 2])) {
             return Vec::new();
         }
-        self.0.sort_by_key(|event| (event.walked, event.write));
+        let place = |walked: usize| self.tasks.get(&walked).map_or_else(Place::file, |task| program.place(*task));
+        self.events.sort_by_key(|event| (event.walked, event.write));
         let mut tiles: BTreeMap<u8, Written> = BTreeMap::new();
         let (mut findings, mut known) = (Vec::new(), HashSet::new());
-        for event in self.0 {
+        for event in self.events {
             let written = tiles.entry(event.tile).or_default();
             if event.write {
-                put(written, event.bytes, event.keys.map(|keys| keys[0]), event.place);
+                put(written, event.bytes, event.keys.map(|keys| keys[0]), event.walked);
                 continue;
             }
             let Some(keys) = event.keys else { continue };
-            let other = overlapping(written, &event.bytes).find_map(|(start, _, key, place)| {
+            let other = overlapping(written, &event.bytes).find_map(|(start, _, key, writer)| {
                 let key = key.filter(|key| !keys.contains(key))?;
-                Some((start, key, place))
+                Some((start, key, writer))
             });
-            if let Some((start, key, place)) = other
+            if let Some((start, key, writer)) = other
                 && known.insert((event.tile, start))
             {
                 let message = format!(
                     "reads bytes {:#x}..{:#x} of tile {} with swizzle key {}, they were written with key {key}",
                     event.bytes.start, event.bytes.end, event.tile, keys[0]
                 );
-                findings.push(SWIZZLE_KEY.at(event.place, message).with(place.clone(), "the workload that wrote them"));
+                findings.push(SWIZZLE_KEY.at(place(event.walked), message).with(place(writer), "the workload that wrote them"));
             }
         }
         findings
     }
 }
 
-fn overlapping<'w>(written: &'w Written, bytes: &Range<u64>) -> impl Iterator<Item = (u64, u64, Option<u32>, &'w Place)> {
+fn overlapping<'w>(written: &'w Written, bytes: &Range<u64>) -> impl Iterator<Item = (u64, u64, Option<u32>, usize)> + use<'w> {
     let start = bytes.start;
     let first = written.range(..=start).next_back().map_or(start, |(first, _)| *first);
     let range = written.range(first..bytes.end.max(first));
-    range.map(|(start, (end, key, place))| (*start, *end, *key, place)).filter(move |(_, end, ..)| *end > start)
+    range.map(|(start, (end, key, writer))| (*start, *end, *key, *writer)).filter(move |(_, end, ..)| *end > start)
 }
 
 /// Notes bytes; what stood there before is cut or forgotten.
-fn put(written: &mut Written, bytes: Range<u64>, key: Option<u32>, place: Place) {
+fn put(written: &mut Written, bytes: Range<u64>, key: Option<u32>, writer: usize) {
     if bytes.is_empty() {
         return;
     }
     let old: Vec<u64> = overlapping(written, &bytes).map(|(start, ..)| start).collect();
     for start in old {
-        let Some((end, key, place)) = written.remove(&start) else { continue };
+        let Some((end, key, writer)) = written.remove(&start) else { continue };
         if end > bytes.end {
-            written.insert(bytes.end, (end, key, place.clone()));
+            written.insert(bytes.end, (end, key, writer));
         }
         if start < bytes.start {
-            written.insert(start, (bytes.start, key, place));
+            written.insert(start, (bytes.start, key, writer));
         }
     }
-    written.insert(bytes.start, (bytes.end, key, place));
+    written.insert(bytes.start, (bytes.end, key, writer));
 }
 
 #[cfg(test)]
@@ -144,7 +160,7 @@ mod tests {
         fn the_last_writer_of_each_byte_is_known(writes in prop::collection::vec((0u64..60, 0u64..20, 0u32..6), 0..20), read in (0u64..80, 1u64..20)) {
             let (mut written, mut naive) = (Written::new(), vec![None; 100]);
             for (start, size, key) in writes {
-                put(&mut written, start..start + size, Some(key), Place::file());
+                put(&mut written, start..start + size, Some(key), 0);
                 naive[start as usize..(start + size) as usize].fill(Some(key));
             }
             let read = read.0..read.0 + read.1;

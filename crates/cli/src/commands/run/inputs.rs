@@ -162,6 +162,6 @@ mod tests {
         let chunk = |n: usize| n << 20..(n + 1) << 20;
         assert_eq!(needed(&program, 0usize.into(), 4 << 30), [chunk(5), chunk(517)]);
         assert_eq!(needed(&program, 0usize.into(), 1 << 20), [chunk(0)]);
-        assert_eq!(needed(&program, 1usize.into(), 4 << 30), [chunk(0); 0]);
+        assert!(needed(&program, 1usize.into(), 4 << 30).is_empty());
     }
 }

@@ -50,7 +50,8 @@ pub(super) fn lower<'p>(
         let part = builder.part(source.member);
         for entry in &room.file.dma {
             let set = entry.queue_name().and_then(|name| subgraph.definition.queue_set(name));
-            match set.and_then(|set| by_set.get_mut(set)) {
+            // One without transfers would have had some.
+            match set.filter(|_| !entry.descriptors.is_empty()).and_then(|set| by_set.get_mut(set)) {
                 Some(entries) => entries.push((room, part, entry)),
                 None => lost.push((room, part, entry)),
             }
@@ -110,7 +111,7 @@ pub(super) fn lower<'p>(
     Ok(found)
 }
 
-/// Entries without a queue set fault when they are reached.
+/// Entries without a queue set or without transfers fault when they are reached.
 fn lower_lost<'p>(
     lost: &[(&'p EngineRoom<'p>, PartId, &'p DmaEntry<'p>)],
     index: usize,
@@ -119,12 +120,15 @@ fn lower_lost<'p>(
     builder: &mut Builder<'p>,
     phases: &mut Phases,
 ) -> Result<(), Error> {
-    let queue: QueueId = builder.queue(format!("{}.descriptors without queue", cores[index].subgraph.name), 1);
+    let queue: QueueId = builder.queue(format!("{}.lost descriptors", cores[index].subgraph.name), 1);
     phases.put(queue, phase);
     let mut first_task = None;
     for (room, part, entry) in lost {
         let name = entry.queue_name().unwrap_or_default();
-        let why = Fault::program(format!("the program has no queue set `{name}`"));
+        let why = Fault::program(match entry.descriptors.is_empty() {
+            true => "a descriptor without transfers".to_owned(),
+            false => format!("the program has no queue set `{name}`"),
+        });
         let kernel = builder.kernel(Refused { slot: None, why, writes: cores[index].memory.writable.clone() });
         let (location, label) = (location(room, *part, entry), Some(label(entry)));
         let task = NewTask { queue, kernel, waits: &[], signals: &[], demands: &[], fixed: Time::ZERO, location, label };
@@ -198,7 +202,8 @@ fn transfer(
             Named::Copy | Named::Transpose => (Some(read), Some(written)),
             _ => (read.checked_mul(to.element.bits()), written.checked_mul(source.element.bits())),
         };
-        if from != into || from.is_none() {
+        let is_whole = matches!(descriptor.operation, Named::Copy | Named::Transpose) || read.is_multiple_of(source.element.bits() / 8);
+        if from != into || from.is_none() || !is_whole {
             return Err(Fault::program(format!("{read} bytes of {} are read, {written} of {} written", source.element, to.element)));
         }
     }
@@ -255,8 +260,10 @@ fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>, program: &Program<'_>) ->
     let pattern = side.pattern().ok_or_else(|| Fault::program(format!("{name}: steps and sizes do not fit together")))?;
     let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by));
     let pattern = pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
-    let element = side.data_type().element().unwrap_or(ElementType::UInt8);
-    let size = program.buffers[spot.buffer].size;
+    let (element, size) = (side.data_type().element().unwrap_or(ElementType::UInt8), program.buffers[spot.buffer].size);
+    if pattern.bytes() == Some(0) {
+        return Err(Fault::program(format!("{name}: no bytes are moved")));
+    }
     if !pattern.fits(size) {
         let extent = pattern.extent();
         return Err(Fault::program(format!("{name}: bytes {} to {} of a memory of {size}", extent.start, extent.end)));
