@@ -41,7 +41,8 @@ impl<'a, T> Matrix<'a, T> {
         Ok(Matrix { elements, rows, columns, stride })
     }
 
-    fn row(&self, row: usize) -> &'a [T] {
+    /// The elements of a row.
+    pub fn row(&self, row: usize) -> &'a [T] {
         &self.elements[row * self.stride..][..self.columns]
     }
 }
@@ -145,8 +146,9 @@ struct Block<'c, S> {
     rows: Vec<&'c mut [S]>,
 }
 
-/// Buffers of a thread.
-struct Scratch<T: Number> {
+/// Buffers of a thread: packed operands, which keep their room from one product to the next.
+#[derive(Debug)]
+pub struct Scratch<T: Number> {
     a: Vec<T>,
     b: Vec<T>,
     /// Sums of columns that do not fill a tile.
@@ -169,12 +171,11 @@ impl<T: Number> Product<'_, T> {
         let tile = T::tile(self.instructions);
         let blocks = blocks(&mut c, tile.columns);
         if work < PARALLEL || blocks.len() == 1 {
-            let mut scratch = Scratch::default();
             for block in blocks {
-                self.block(&tile, row, block, &mut scratch);
+                T::with_scratch(|scratch| self.block(&tile, row, block, scratch));
             }
         } else {
-            blocks.into_par_iter().for_each_init(Scratch::default, |scratch, block| self.block(&tile, row, block, scratch));
+            blocks.into_par_iter().for_each(|block| T::with_scratch(|scratch| self.block(&tile, row, block, scratch)));
         }
     }
 
@@ -184,8 +185,8 @@ impl<T: Number> Product<'_, T> {
         let panels = columns.div_ceil(tile.columns);
         let block_depth = BLOCK_UNITS * T::UNIT;
         let a_row = block_depth + ROW_GAP / size_of::<T>();
-        a.resize(block.rows.len() * a_row, T::default());
-        b.resize(panels * tile.columns * block_depth, T::default());
+        let a = room(a, block.rows.len() * a_row);
+        let b = room(b, panels * tile.columns * block_depth);
         if self.update == Update::Set {
             for row in &mut block.rows {
                 row.fill(T::Sum::default());
@@ -272,6 +273,14 @@ impl<T: Number> Product<'_, T> {
             }
         }
     }
+}
+
+/// Room for a number of elements, whatever they are.
+fn room<T: Number>(elements: &mut Vec<T>, size: usize) -> &mut [T] {
+    if elements.len() < size {
+        elements.resize(size, T::default());
+    }
+    &mut elements[..size]
 }
 
 /// Packs a range of the rows of B, which are columns of its transpose, over whole units of depth.

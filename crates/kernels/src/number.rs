@@ -1,4 +1,6 @@
+use crate::matrix::Scratch;
 use crate::matrix::tile::{self, Instructions, Tile};
+use std::cell::RefCell;
 use std::fmt::Debug;
 
 /// Operands of products and pools: `f32`, `f64`, and the integers `i16` and `i32`, whose sums are twice as wide.
@@ -18,6 +20,10 @@ pub trait Number: Copy + Default + PartialOrd + Debug + Send + Sync + 'static {
 
     #[doc(hidden)]
     fn tile(instructions: Instructions) -> Tile<Self>;
+
+    /// Lends the buffers of this thread.
+    #[doc(hidden)]
+    fn with_scratch(act: impl FnOnce(&mut Scratch<Self>));
 
     /// `sum + self`.
     #[must_use]
@@ -43,6 +49,13 @@ macro_rules! number {
                     #[cfg(target_arch = "x86_64")]
                     Instructions::Avx512 => tile::x86::$avx512(),
                 }
+            }
+
+            fn with_scratch(act: impl FnOnce(&mut Scratch<$number>)) {
+                thread_local! {
+                    static SCRATCH: RefCell<Scratch<$number>> = RefCell::default();
+                }
+                SCRATCH.with_borrow_mut(act);
             }
 
             #[inline]

@@ -8,7 +8,8 @@ use std::fmt;
 /// What a task does: the one trait that targets implement.
 ///
 /// A kernel is a pure function of the bytes that its accesses name: it reads no byte outside its read accesses and
-/// writes no byte outside its write accesses. Verifier and engine rely on that.
+/// writes no byte outside its write accesses. Verifier and engine rely on that. Tasks that do the same may share one, and its accesses
+/// are then asked for once.
 pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
     /// The operation in the field's words, for lists and traces: `dma`, `conv 3x3`, `softmax`.
     fn operation(&self) -> Cow<'static, str>;
@@ -20,12 +21,6 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
 
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
-
-    /// A small number that only kernels with the same accesses share, so that they need to be asked for these only once;
-    /// `None` where nobody numbered them.
-    fn alike(&self) -> Option<u32> {
-        None
-    }
 
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;

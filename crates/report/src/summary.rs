@@ -169,19 +169,16 @@ impl Run<'_, '_> {
 
     fn longest_text(&self, out: &mut String, paint: Paint) {
         let Run { program, timeline, .. } = *self;
-        let mut longest: Vec<(Time, TaskId)> = timeline
-            .tasks
-            .iter_enumerated()
-            .filter(|(_, record)| record.state == State::Done)
-            .map(|(task, record)| (record.end - record.start, task))
-            .collect();
         // The longest first; of equal ones the first task.
         let order = |(time, task): &(Time, TaskId)| (std::cmp::Reverse(*time), *task);
-        if longest.len() > LONGEST {
-            longest.select_nth_unstable_by_key(LONGEST, order);
-            longest.truncate(LONGEST);
+        let mut longest: Vec<(Time, TaskId)> = Vec::with_capacity(LONGEST + 1);
+        for (task, record) in timeline.tasks.iter_enumerated().filter(|(_, record)| record.state == State::Done) {
+            let next = (record.end - record.start, task);
+            if longest.len() < LONGEST || longest.last().is_some_and(|last| order(&next) < order(last)) {
+                longest.insert(longest.partition_point(|other| order(other) < order(&next)), next);
+                longest.truncate(LONGEST);
+            }
         }
-        longest.sort_unstable_by_key(order);
         if longest.is_empty() {
             return;
         }

@@ -6,9 +6,9 @@
 //! bytes: an access is a box of rows and columns. Other buffers are one row.
 
 use crate::access::{Strided, union};
-use chipless_model::{Access, BufferId, Certainty, Direction, Loop, Program, TaskId};
+use chipless_model::{Access, BufferId, Certainty, Direction, IndexVec, KernelId, Loop, Program, TaskId};
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
@@ -154,22 +154,20 @@ impl Accesses {
         accesses.first.reserve(program.tasks.len() + 1);
         let mut known: HashTable<u32> = HashTable::new();
         let mut list: Vec<Access> = Vec::new();
-        // The first task of those that say that they are alike.
-        let mut alike: FxHashMap<u32, TaskId> = FxHashMap::default();
+        // The first task with each kernel.
+        let mut known_kernels: IndexVec<KernelId, Option<TaskId>> = program.kernels.iter().map(|_| None).collect();
         for task in program.tasks.indices() {
             accesses.first.push(accesses.uses.len() as u32);
-            let kernel = program.kernel(task);
-            if let Some(number) = kernel.alike() {
-                let first = *alike.entry(number).or_insert(task);
-                if first != task {
-                    let uses = accesses.first[first.index()] as usize..accesses.first[first.index() + 1] as usize;
-                    accesses.uses.extend_from_within(uses);
-                    let added = accesses.first[task.index()] as usize;
-                    accesses.uses[added..].iter_mut().for_each(|entry| entry.task = task);
-                    continue;
-                }
+            let known_kernel = &mut known_kernels[program.tasks[task].kernel];
+            if let Some(first) = *known_kernel {
+                let uses = accesses.first[first.index()] as usize..accesses.first[first.index() + 1] as usize;
+                accesses.uses.extend_from_within(uses);
+                let added = accesses.first[task.index()] as usize;
+                accesses.uses[added..].iter_mut().for_each(|entry| entry.task = task);
+                continue;
             }
-            kernel.accesses(&mut |access| {
+            *known_kernel = Some(task);
+            program.kernel(task).accesses(&mut |access| {
                 if access.buffer.index() < program.buffers.len() && !access.pattern.extent().is_empty() {
                     list.push(access);
                 }
@@ -343,7 +341,8 @@ fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64) -> Small
     if extents.len() > PIECES {
         extents.dedup_by(|next, last| {
             let size = |extent: &Extent| extent.high - extent.low;
-            let joins = next.rows == last.rows && next.low - last.high <= GAP && [&*next, &*last].iter().all(|e| !e.whole || size(e) <= GAP);
+            let joins =
+                next.rows == last.rows && next.low - last.high <= GAP && [&*next, &*last].iter().all(|e| !e.whole || size(e) <= GAP);
             if joins {
                 (last.high, last.whole) = (next.high, false);
             }

@@ -113,16 +113,21 @@ impl<'p, 'a> Verified<'p, 'a> {
     }
 }
 
+/// Tasks from which on a second thread pays.
+const LARGE: usize = 4096;
+
 /// Proves a program safe. The error holds every finding, errors first; warnings alone do not stop a program.
 pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<Finding>> {
     let mut findings = Findings::default();
     for warning in &program.warnings {
         findings.add(warning.rule, (0, 0, 0), || warning.clone());
     }
-    let (order, found) = Order::find(program);
+    let find_order = || Order::find(program);
+    let collect_accesses = || Accesses::collect(program);
+    let ((order, found), accesses) =
+        if program.tasks.len() < LARGE { (find_order(), collect_accesses()) } else { rayon::join(find_order, collect_accesses) };
     protocol::check(program, order.end == End::Stuck, &mut findings);
     let counts_agree = !findings.has_errors();
-    let accesses = Accesses::collect(program);
     bounds::buffers(program, &accesses, &mut findings);
     bounds::tensors(program, &accesses, &mut findings);
     let is_ordered = !found.has_errors();

@@ -29,6 +29,7 @@ pub(crate) fn check(program: &Program<'_>, accesses: &Accesses, order: &Order, i
         shadows: program.buffers.iter().map(|_| Shadow::default()).collect(),
         written: program.buffers.iter().map(|_| Written::default()).collect(),
         known: vec![Known::default(); accesses.footprints()],
+        places: vec![0; accesses.footprints()],
         runs: RUNS,
         suspects: Vec::new(),
         overlaps: FxHashMap::default(),
@@ -86,6 +87,8 @@ struct Memory<'m, 'p, 'a> {
     written: IndexVec<BufferId, Written>,
     /// By footprint.
     known: Vec<Known>,
+    /// By footprint, where the shadow has the cell of its first extent, perhaps.
+    places: Vec<u32>,
     /// Runs that may still be looked at.
     runs: u64,
     /// Accesses that the current one may race with.
@@ -217,10 +220,12 @@ impl Memory<'_, '_, '_> {
         // Tasks of one thread are ordered, and so are the accesses of one task.
         let is_before = |end: crate::clock::Point| end.thread == thread || reaches(start, end);
         let mut suspects = std::mem::take(&mut self.suspects);
+        let mut place = self.places[entry.footprint as usize];
         for extent in &footprint.extents {
             let record = Record { entry: index, footprint: entry.footprint, rows: extent.rows, end };
-            self.shadows[footprint.buffer].touch(record, *extent, write, is_before, |other| suspects.push(other.entry));
+            self.shadows[footprint.buffer].touch(record, *extent, &mut place, write, is_before, |other| suspects.push(other.entry));
         }
+        self.places[entry.footprint as usize] = place;
         suspects.sort_unstable();
         suspects.dedup();
         for other in suspects.drain(..) {

@@ -25,6 +25,8 @@ type Records = SmallVec<[Record; 2]>;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Cell {
+    /// First byte and one past the last; the same where the cell is no more.
+    start: u64,
     end: u64,
     writes: Records,
     reads: Records,
@@ -41,12 +43,13 @@ pub(crate) struct Shadow {
 }
 
 impl Shadow {
-    /// Records an access to an extent. `is_before(end)` says whether another access that ends there comes before it; those that do not
+    /// Records an access to an extent. `place` is where the cell of such an access was before, a hint. `is_before(end)` says whether another access that ends there comes before it; those that do not
     /// and that conflict by extent are given to `suspect`, perhaps more than once.
     pub(crate) fn touch(
         &mut self,
         record: Record,
         extent: Extent,
+        place: &mut u32,
         write: bool,
         is_before: impl Fn(Point) -> bool,
         mut suspect: impl FnMut(Record),
@@ -78,8 +81,16 @@ impl Shadow {
             }
         };
         // Most accesses are to bytes that others have touched together before.
-        if let Some(cell) = self.starts.get(&low).map(|index| &mut self.cells[*index as usize]).filter(|cell| cell.end == high) {
+        let is_whole = |cell: &Cell| (cell.start, cell.end) == (low, high);
+        if let Some(cell) = self.cells.get_mut(*place as usize).filter(|cell| is_whole(cell)) {
             return visit(cell);
+        }
+        if let Some(index) = self.starts.get(&low) {
+            *place = *index;
+            let cell = &mut self.cells[*index as usize];
+            if is_whole(cell) {
+                return visit(cell);
+            }
         }
         self.split(low);
         self.split(high);
@@ -100,8 +111,8 @@ impl Shadow {
         if at < high {
             gaps.push((at, high));
         }
-        let fresh = |end| {
-            let mut cell = Cell { end, ..Cell::default() };
+        let fresh = |start, end| {
+            let mut cell = Cell { start, end, ..Cell::default() };
             let list = if write { &mut cell.writes } else { &mut cell.reads };
             list.push(record);
             cell
@@ -111,16 +122,20 @@ impl Shadow {
             let mut inner: SmallVec<[u64; 16]> = SmallVec::new();
             inner.extend(self.starts.range(low..high).map(|(start, _)| *start));
             for start in inner {
-                self.free.extend(self.starts.remove(&start));
+                if let Some(index) = self.starts.remove(&start) {
+                    self.cells[index as usize] = Cell::default();
+                    self.free.push(index);
+                }
             }
-            return self.insert(low, fresh(high));
+            return self.insert(fresh(low, high));
         }
         for (low, high) in gaps {
-            self.insert(low, fresh(high));
+            self.insert(fresh(low, high));
         }
     }
 
-    fn insert(&mut self, start: u64, cell: Cell) {
+    fn insert(&mut self, cell: Cell) {
+        let start = cell.start;
         let index = self.free.pop().unwrap_or(self.cells.len() as u32);
         match self.cells.get_mut(index as usize) {
             Some(old) => *old = cell,
@@ -135,9 +150,9 @@ impl Shadow {
             && self.cells[*index as usize].end > at
         {
             let cell = &mut self.cells[*index as usize];
-            let right = cell.clone();
+            let right = Cell { start: at, ..cell.clone() };
             cell.end = at;
-            self.insert(at, right);
+            self.insert(right);
         }
     }
 }

@@ -108,6 +108,11 @@ Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
+    // Before anything computes: long files are read by several threads.
+    if let Some(threads) = arguments.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
+        pool.map_err(|error| Failure::unusable("--threads", error))?;
+    }
     let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
     let mut lowering = arguments.lowering.load()?.with_data(data);
     if !arguments.timing_only {
@@ -192,13 +197,9 @@ impl Session<'_, '_> {
     }
 
     fn execute(&self) -> Result<Exit, Failure> {
-        let Arguments { seed, threads, .. } = *self.arguments;
+        let seed = self.arguments.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
-        if let Some(threads) = threads {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
-            pool.map_err(|error| Failure::unusable("--threads", error))?;
-        }
         let mut storage = Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
             let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
             Failure::unusable(

@@ -10,15 +10,16 @@ use crate::stream::{self, ElementCode, Operand};
 use chipless_kernels::Update;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::{Matrix, MatrixMut, multiply};
-use chipless_kernels::strided;
 use chipless_model::{Access, BufferId, ElementType, Fault, Loop, Pattern, Storage};
 use std::cell::RefCell;
 use zerocopy::FromBytes;
 
 /// Rows, and columns, of the array.
 const SIDE: usize = 128;
+/// Bytes of a column of the array.
+const COLUMN_BYTES: usize = SIDE * size_of::<f32>();
 /// Bytes of the array.
-pub(crate) const ARRAY_BYTES: u64 = (SIDE * SIDE * size_of::<f32>()) as u64;
+pub(crate) const ARRAY_BYTES: u64 = (SIDE * COLUMN_BYTES) as u64;
 
 /// A part of the array.
 #[derive(Clone, Copy)]
@@ -40,9 +41,25 @@ impl Part {
 
     fn pattern(&self) -> Pattern {
         let number = size_of::<f32>();
-        let first = (self.first_column * SIDE + self.first_row) * number;
-        let columns = Loop { count: self.columns as u64, stride: (SIDE * number) as i64 };
+        let first = self.first_column * COLUMN_BYTES + self.first_row * number;
+        let columns = Loop { count: self.columns as u64, stride: COLUMN_BYTES as i64 };
         Pattern::new(first as u64, (self.rows * number) as u64, [columns])
+    }
+
+    /// The weights as a matrix of columns × rows: where they lie, or else in `room`.
+    fn weights<'w>(&self, array: &'w [u8], room: &'w mut Vec<f32>) -> Result<Matrix<'w, f32>, Fault> {
+        let in_place = if cfg!(target_endian = "little") { <[f32]>::ref_from_bytes(array).ok() } else { None };
+        let all = match in_place {
+            Some(all) => all,
+            None => {
+                room.resize(SIDE * SIDE, 0.0);
+                decode_f32(ElementType::Float32, array, room).map_err(fault)?;
+                room
+            }
+        };
+        let first = self.first_column * SIDE + self.first_row;
+        let size = (self.columns - 1) * SIDE + self.rows;
+        Matrix::with_stride(&all[first..first + size], self.columns, self.rows, SIDE).map_err(fault)
     }
 }
 
@@ -108,12 +125,14 @@ impl LoadWeights {
         SCRATCH.with_borrow_mut(|scratch| {
             let Scratch { packed, moving: rows, weights, .. } = scratch;
             self.from.read(storage, packed, rows)?;
-            weights.clear();
             weights.resize(rows.len(), 0.0);
             transpose(rows, self.part.columns, weights);
-            packed.resize(weights.len() * size_of::<f32>(), 0);
-            encode_f32(ElementType::Float32, weights, Rounding::NearestEven, packed).map_err(fault)?;
-            strided::scatter(packed, storage.bytes_mut(self.part.array), &self.part.pattern()).map_err(fault)
+            let array = storage.bytes_mut(self.part.array);
+            for (column, bytes) in weights.chunks(self.part.rows).zip(array.chunks_mut(COLUMN_BYTES).skip(self.part.first_column)) {
+                let bytes = &mut bytes[self.part.first_row * size_of::<f32>()..][..size_of_val(column)];
+                encode_f32(ElementType::Float32, column, Rounding::NearestEven, bytes).map_err(fault)?;
+            }
+            Ok(())
         })
     }
 }
@@ -163,38 +182,34 @@ impl Matmul {
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         SCRATCH.with_borrow_mut(|scratch| {
-            self.weights(storage, &mut scratch.packed, &mut scratch.weights)?;
             self.from.read(storage, &mut scratch.packed, &mut scratch.moving)?;
             if self.transpose {
-                self.select(scratch);
-                self.to.write(storage, &mut scratch.packed, &scratch.sums)
+                let Scratch { packed, moving, weights, sums } = scratch;
+                let weights = self.part.weights(storage.bytes(self.part.array), weights)?;
+                self.select(weights, moving, sums);
+                self.to.write(storage, packed, sums)
             } else {
                 self.sum(storage, scratch)
             }
         })
     }
 
-    /// The weights as a matrix of columns × rows.
-    fn weights(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, weights: &mut Vec<f32>) -> Result<(), Fault> {
-        packed.clear();
-        strided::gather(storage.bytes(self.part.array), &self.part.pattern(), packed).map_err(fault)?;
-        weights.resize(packed.len() / size_of::<f32>(), 0.0);
-        decode_f32(ElementType::Float32, packed, weights).map_err(fault)
-    }
-
     /// The array adds up its rows from zero; PSUM adds the result to what it holds.
     fn sum(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
         let Scratch { packed, moving, weights, sums } = scratch;
-        let (columns, rows) = (self.part.columns, self.part.rows);
-        let weights = Matrix::new(weights, columns, rows).map_err(fault)?;
-        let moving = Matrix::new(moving, rows, self.moving).map_err(fault)?;
-        let mut in_place = self.in_place(storage.bytes_mut(self.to.buffer));
+        let moving = Matrix::new(moving, self.part.rows, self.moving).map_err(fault)?;
+        let Some((array, psum)) = storage.pair(self.part.array, self.to.buffer) else {
+            return Err(Fault::program("sums go into the array"));
+        };
+        let weights = self.part.weights(array, weights)?;
+        let mut in_place = self.in_place(psum);
         if let (Some((place, stride)), false) = (&mut in_place, self.accumulate) {
-            let place = MatrixMut::with_stride(place, columns, self.moving, *stride).map_err(fault)?;
+            let place = MatrixMut::with_stride(place, self.part.columns, self.moving, *stride).map_err(fault)?;
             return multiply(weights, moving, place, Update::Set).map_err(fault);
         }
-        sums.resize(columns * self.moving, 0.0);
-        multiply(weights, moving, MatrixMut::new(sums, columns, self.moving).map_err(fault)?, Update::Set).map_err(fault)?;
+        sums.resize(self.part.columns * self.moving, 0.0);
+        let place = MatrixMut::new(sums, self.part.columns, self.moving).map_err(fault)?;
+        multiply(weights, moving, place, Update::Set).map_err(fault)?;
         if let Some((place, stride)) = in_place {
             for (place, sums) in place.chunks_mut(stride).zip(sums.chunks(self.moving)) {
                 add(&mut place[..sums.len()], sums);
@@ -231,11 +246,8 @@ impl Matmul {
 
     /// Each column of the moving data with a single one selects a row of weights, which passes as it is, infinities
     /// and NaN included. Other columns are multiplied.
-    fn select(&self, scratch: &mut Scratch) {
-        let Scratch { moving, weights, sums, .. } = scratch;
-        let (columns, rows) = (self.part.columns, self.part.rows);
-        sums.clear();
-        sums.resize(columns * self.moving, 0.0);
+    fn select(&self, weights: Matrix<'_, f32>, moving: &[f32], sums: &mut Vec<f32>) {
+        sums.resize(self.part.columns * self.moving, 0.0);
         for n in 0..self.moving {
             let column = || moving.iter().skip(n).step_by(self.moving);
             let mut ones = column().enumerate().filter(|(_, value)| **value != 0.0);
@@ -243,7 +255,7 @@ impl Matmul {
                 (Some((row, value)), None) if value.to_bits() == 1f32.to_bits() => Some(row),
                 _ => None,
             };
-            for (sums, weights) in sums.chunks_mut(self.moving).zip(weights.chunks(rows)) {
+            for (sums, weights) in sums.chunks_mut(self.moving).zip((0..self.part.columns).map(|c| weights.row(c))) {
                 sums[n] = match selected {
                     Some(row) => weights[row],
                     None => weights.iter().zip(column()).fold(0.0, |sum, (weight, value)| weight.mul_add(*value, sum)),

@@ -6,13 +6,11 @@ use crate::stream::{ADD, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::{Access, BufferId, Fault, Kernel, Storage};
 use std::borrow::Cow;
 
-/// A slot, and the memories of its core.
+/// A slot, and the memories of its core. It stands for every slot with the same [body](crate::stream::Bodies).
 #[derive(Debug)]
 pub(crate) struct Executed<'a> {
     pub(crate) slot: &'a Slot,
     pub(crate) chip: Chip,
-    /// Slots of the same core with the same number touch the same bytes.
-    pub(crate) body: u32,
 }
 
 /// What a slot does.
@@ -75,7 +73,7 @@ impl Executed<'_> {
 pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault> {
     let [state_buffer, psum, array] = [0, 1, 2].map(BufferId::from_raw);
     let chip = Chip { state_buffer, psum, array, state_buffer_partition };
-    Executed { slot, chip, body: 0 }.effect().err()
+    Executed { slot, chip }.effect().err()
 }
 
 /// Why an opcode is not executed.
@@ -129,10 +127,6 @@ impl Kernel for Executed<'_> {
             // What is not executed may have written anything on the chip: whoever reads that is not at fault.
             Err(_) => self.chip.unknown_writes(visit),
         }
-    }
-
-    fn alike(&self) -> Option<u32> {
-        Some(self.body)
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -76,6 +76,9 @@ pub(crate) struct Elements {
     pub(crate) element: ElementType,
 }
 
+/// Bytes from which on a run is worth a call of its own.
+const LONG_RUN: u64 = 64;
+
 impl Elements {
     /// Bytes; lowering made sure that they can be counted.
     pub(crate) fn bytes(&self) -> u64 {
@@ -92,9 +95,26 @@ impl Elements {
 
     /// The numbers, in place of what `values` held; `packed` is room to work.
     fn read(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, values: &mut Vec<f32>) -> Result<(), Fault> {
+        let (bytes, bits) = (storage.bytes(self.buffer), self.element.bits() as usize);
+        // Most are long runs, one in each partition, which need not be brought together.
+        if let [partitions] = self.pattern.loops[..]
+            && self.pattern.run >= LONG_RUN
+            && self.pattern.run.is_multiple_of(self.element.bits().div_ceil(8))
+            && partitions.stride.unsigned_abs() >= self.pattern.run
+            && self.pattern.fits(bytes.len() as u64)
+        {
+            let run = self.pattern.run as usize;
+            let each = run * 8 / bits;
+            values.resize(each * partitions.count as usize, 0.0);
+            let starts = (0..partitions.count as i64).map(|i| (self.pattern.offset as i64 + i * partitions.stride) as usize);
+            for (start, values) in starts.zip(values.chunks_exact_mut(each)) {
+                decode_f32(self.element, &bytes[start..start + run], values).map_err(fault)?;
+            }
+            return Ok(());
+        }
         packed.clear();
-        strided::gather(storage.bytes(self.buffer), &self.pattern, packed).map_err(fault)?;
-        values.resize(packed.len() * 8 / self.element.bits() as usize, 0.0);
+        strided::gather(bytes, &self.pattern, packed).map_err(fault)?;
+        values.resize(packed.len() * 8 / bits, 0.0);
         decode_f32(self.element, packed, values).map_err(fault)
     }
 

@@ -16,6 +16,9 @@ use chipless_model::{Finding, Limits, Place, Rule};
 /// Semaphores of a core, and events of a core (driver, address maps of the second and third generation).
 const SEMAPHORES: u64 = 256;
 
+/// Bytes of instructions from which on a second thread pays.
+const LARGE: usize = 1 << 18;
+
 /// What the program's hardware holds.
 #[derive(Clone, Copy)]
 struct Hardware {
@@ -40,19 +43,26 @@ impl Hardware {
 /// Checks a document against every rule about files, tables, descriptors and single instructions; findings in the order of the file's
 /// structure, at most `limits.findings` of them and a note about the rest.
 pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
-    let mut findings = Findings::new(limits);
-    container::check(neff, &mut findings);
     let hardware = Hardware::of(neff.architecture);
-    graph::check(neff, hardware, &mut findings);
-    for finding in &neff.dangling {
-        findings.push(finding.clone());
-    }
-    for subgraph in &neff.subgraphs {
-        definition::check(hardware, subgraph, &mut findings);
-        dma::check(neff, hardware, subgraph, &mut findings);
-    }
-    completion::check(&neff.subgraphs, &mut findings);
-    for finding in stream::rules::check(neff, hardware.partition_bytes, limits) {
+    let tables = || {
+        let mut findings = Findings::new(limits);
+        container::check(neff, &mut findings);
+        graph::check(neff, hardware, &mut findings);
+        for finding in &neff.dangling {
+            findings.push(finding.clone());
+        }
+        for subgraph in &neff.subgraphs {
+            definition::check(hardware, subgraph, &mut findings);
+            dma::check(neff, hardware, subgraph, &mut findings);
+        }
+        completion::check(&neff.subgraphs, &mut findings);
+        findings
+    };
+    let streams = || stream::rules::check(neff, hardware.partition_bytes, limits);
+    let instructions = neff.subgraphs.iter().flat_map(|s| &s.engines).filter_map(|room| room.instructions);
+    let bytes: usize = instructions.map(|member| member.bytes.len()).sum();
+    let (mut findings, of_streams) = if bytes < LARGE { (tables(), streams()) } else { rayon::join(tables, streams) };
+    for finding in of_streams {
         findings.push(finding);
     }
     findings.done()

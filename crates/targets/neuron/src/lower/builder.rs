@@ -1,8 +1,10 @@
 //! Puts a program together, table by table.
 
 use crate::json::Error;
+use crate::kernels::Chip;
+use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
-use crate::stream::Bodies;
+use crate::stream::{Bodies, Slot};
 use chipless_model::{
     Demand, IndexVec, Kernel, KernelId, Limits, Location, PartId, Piece, PieceId, Place, Program, Queue, QueueId, Signal, Span, SyncId,
     SyncKind, Task, TaskId, Time, Wait,
@@ -14,7 +16,9 @@ pub(super) struct Builder<'p> {
     /// Tasks of each queue so far.
     counts: IndexVec<QueueId, u32>,
     /// Slots that have been seen of the current core.
-    pub(super) bodies: Bodies,
+    bodies: Bodies,
+    /// Kernels of slots, by number of the body.
+    executed: Vec<KernelId>,
     most_tasks: u64,
 }
 
@@ -34,14 +38,13 @@ impl<'p> Builder<'p> {
     pub(super) fn new(limits: &Limits) -> Builder<'p> {
         let program = Program { target: "neuron", ..Program::default() };
         // Ids are 32 bits wide; a task brings at most four entries of any other table.
-        Builder { program, counts: IndexVec::new(), bodies: Bodies::default(), most_tasks: limits.tasks.min(1 << 29) }
+        Builder { program, counts: IndexVec::new(), bodies: Bodies::default(), executed: Vec::new(), most_tasks: limits.tasks.min(1 << 29) }
     }
 
     /// Makes room for a number of tasks to come.
     pub(super) fn reserve(&mut self, tasks: usize) {
         let tasks = tasks.min(usize::try_from(self.most_tasks).unwrap_or(usize::MAX));
         self.program.tasks.reserve(tasks);
-        self.program.kernels.reserve(tasks);
         self.program.signals.reserve(tasks);
     }
 
@@ -52,6 +55,21 @@ impl<'p> Builder<'p> {
 
     pub(super) fn kernel(&mut self, kernel: impl Kernel + 'p) -> KernelId {
         self.program.kernels.push(Box::new(kernel))
+    }
+
+    /// What a slot does, and the number of its body among those of its core. Slots that do the same share a kernel.
+    pub(super) fn slot(&mut self, slot: &'p Slot, chip: Chip) -> (KernelId, u32) {
+        let (body, is_new) = self.bodies.number(slot);
+        if is_new {
+            let kernel = self.kernel(Executed { slot, chip });
+            self.executed.push(kernel);
+        }
+        (self.executed[body as usize], body)
+    }
+
+    /// Slots that follow are those of another core.
+    pub(super) fn leave_core(&mut self) {
+        self.bodies.leave_core();
     }
 
     pub(super) fn part(&mut self, name: &str) -> PartId {

@@ -9,7 +9,6 @@ use crate::graph::Engine;
 use crate::json::Error;
 use crate::kernels::Elements;
 use crate::kernels::control::{Refused, Skipped};
-use crate::kernels::instruction::Executed;
 use crate::kernels::transfer::{Operation, Text, Transfer};
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{Dma, DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Stream};
@@ -31,7 +30,7 @@ struct Handed {
 /// Lowers the streams of a core.
 pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Builder<'p>, phases: &mut Phases) -> Result<(), Error> {
     let subgraph = core.subgraph;
-    builder.bodies.leave_core();
+    builder.leave_core();
     for room in &subgraph.engines {
         let Some(member) = room.instructions else { continue };
         let slots = Stream::new(member.bytes).slots;
@@ -48,7 +47,7 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
         let mut first = None;
         for (index, slot) in slots.iter().enumerate() {
             let instruction = slot.decode();
-            let (body, _) = builder.bodies.number(slot);
+            let (executed, body) = builder.slot(slot, core.memory.chip);
             let location = Location { part, offset: (index * SLOT_BYTES) as u64, size: SLOT_BYTES as u32 };
             let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
             let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
@@ -66,12 +65,12 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
             }
             let kernel = match instruction {
                 Instruction::Dma(dma) => {
-                    let (transfer, kernel) = hand_over(core, room.engine, (slot, body), dma, location, builder);
+                    let (transfer, kernel) = hand_over(core, room.engine, (slot, executed), dma, location, builder);
                     signals.extend([transfer.start, transfer.transfer].map(|piece| Signal::on_completion(Action::Release(piece))));
                     handed.push(transfer);
                     kernel
                 }
-                _ => builder.kernel(Executed { slot, chip: core.memory.chip, body }),
+                _ => executed,
             };
             let fixed = cost.of(&instruction, body);
             let task = NewTask { queue, kernel, waits: &waits, signals: &signals, demands: &[], fixed, location, label: None };
@@ -91,7 +90,7 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
 fn hand_over<'p>(
     core: &mut Core<'p, '_>,
     engine: Engine,
-    (slot, body): (&'p Slot, u32),
+    (slot, executed): (&'p Slot, KernelId),
     dma: &Dma,
     location: Location,
     builder: &mut Builder<'p>,
@@ -107,7 +106,7 @@ fn hand_over<'p>(
             let operation = if from.element == to.element { Operation::Copy } else { Operation::Cast };
             let kernel = builder.kernel(Transfer { text: Text::Slot(slot), sources: smallvec![from], to, operation });
             let handed = Handed { set, start, transfer, kernel, fixed: cost.fixed, demands: cost.demands, signal, location };
-            (handed, builder.kernel(Executed { slot, chip: core.memory.chip, body }))
+            (handed, executed)
         }
         Err(why) => {
             let destination = variable(&core.subgraph.definition, dma.destination.address).ok().map(|(position, _, _)| position);

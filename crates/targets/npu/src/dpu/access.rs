@@ -71,7 +71,9 @@ impl Workload {
         }
         for (ranges, may) in [(exact, false), (maps, false), (bound, true)] {
             let mut turned = Vec::new();
-            ranges.into_iter().for_each(|(start, size)| self.weights.swizzle.add_ranges(start, size, &mut turned));
+            for (start, size) in ranges {
+                self.weights.swizzle.add_ranges(start, size, &mut turned);
+            }
             strided(turned, |pattern| read(pattern, may));
         }
     }
