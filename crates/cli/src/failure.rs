@@ -19,7 +19,7 @@ pub(crate) enum Exit {
 impl Exit {
     /// What findings about a program that was read mean.
     pub(crate) fn of(findings: &[Finding]) -> Exit {
-        let unsupported = |f: &&Finding| f.rule.code.contains("unsupported");
+        let unsupported = |f: &&Finding| f.rule.code.contains("unsupported") || f.rule.code.ends_with("-limit");
         findings
             .iter()
             .filter(|f| f.is_error())

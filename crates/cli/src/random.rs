@@ -24,14 +24,14 @@ impl SplitMix64 {
     }
 }
 
-/// Random elements of a tensor in `bytes`, which must be as long as they take.
+/// Random elements of a tensor in `bytes`, from the element at byte `start` of the tensor on; both must hold whole elements.
 ///
 /// Floats are the sum of four uniform numbers in ±1, a bell in ±4, rounded to their type. Signed integers lie in −8..=7, unsigned
 /// ones in 0..=15, both within their type; signed ones of more than 16 bits are mostly indices and lie in 0..=7.
-pub(crate) fn fill(element: ElementType, seed: u64, index: usize, bytes: &mut [u8]) -> Result<(), chipless_kernels::Error> {
+pub(crate) fn fill(element: ElementType, seed: u64, index: usize, start: u64, bytes: &mut [u8]) -> Result<(), chipless_kernels::Error> {
     // The state grows by the same at each step, so that all those before this one are one step.
     let mut seeds = SplitMix64(seed.wrapping_add(STEP.wrapping_mul(index as u64)));
-    let mut random = SplitMix64(seeds.next());
+    let mut random = SplitMix64(seeds.next().wrapping_add(STEP.wrapping_mul(start * 8 / element.bits())));
     let elements = |bytes: &[u8]| bytes.len() * 8 / element.bits() as usize;
     for block in bytes.chunks_mut(BLOCK * element.bits() as usize / 8) {
         if element.kind() == Kind::Float {
@@ -76,7 +76,7 @@ mod tests {
 
     fn values(element: ElementType, seed: u64, index: usize) -> Vec<f64> {
         let mut bytes = vec![0; element.bytes_for(2000).unwrap() as usize];
-        fill(element, seed, index, &mut bytes).unwrap();
+        fill(element, seed, index, 0, &mut bytes).unwrap();
         let mut values = vec![0.0; 2000];
         decode_f64(element, &bytes, &mut values).unwrap();
         values
@@ -108,6 +108,18 @@ mod tests {
                 (Kind::Unsigned, _) => (0.0, 15.0),
             };
             assert_eq!((min, max), want, "{element}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_as_in_the_whole() {
+        for element in ElementType::ALL {
+            let mut whole = vec![0; element.bytes_for(2048).unwrap() as usize];
+            fill(*element, 5, 1, 0, &mut whole).unwrap();
+            let start = whole.len() / 4;
+            let mut part = vec![0; whole.len() / 2];
+            fill(*element, 5, 1, start as u64, &mut part).unwrap();
+            assert_eq!(part, whole[start..][..part.len()], "{element}");
         }
     }
 

@@ -9,7 +9,8 @@ pub struct Limits {
     pub tasks: u64,
     /// Bytes that a compressed payload may grow to.
     pub inflated_bytes: u64,
-    /// Bytes out of each byte of compressed payload; it counts only beyond the first 64 MiB, so that small files of zeros pass.
+    /// Bytes out of each byte of compressed payload; it counts only beyond the first 64 MiB (the first
+    /// GiB of a NEFF, which holds its constants), so that files of zeros pass.
     pub inflate_ratio: u64,
     /// Members of an archive.
     pub entries: u64,
@@ -33,7 +34,7 @@ impl Limits {
         ("memory_bytes", "bytes of all buffers of a program together"),
         ("tasks", "tasks of one program"),
         ("inflated_bytes", "bytes that a compressed payload may grow to"),
-        ("inflate_ratio", "bytes out of each byte of compressed payload, beyond the first 64 MiB"),
+        ("inflate_ratio", "bytes out of each byte of compressed payload, beyond the first 64 MiB (1 GiB of a NEFF)"),
         ("entries", "members of an archive"),
         ("path_bytes", "bytes of the path of a member"),
         ("json_bytes", "bytes of one JSON document"),

@@ -45,6 +45,10 @@ pub struct Program<'a> {
     pub demands: Vec<Demand>,
     /// What the host gives and gets.
     pub interface: Interface,
+    /// Whether transfers of one kind out of different memories that write the same bytes unordered are taken for one tensor cut
+    /// with common rows (halos), both of which hold the same values. Only for targets whose compilers are known to do that;
+    /// otherwise two such writes are a race like any other.
+    pub copies_halos: bool,
     /// When the program reports that it is done; `None`: when all tasks are.
     pub completion: Option<ConfigurationId>,
     /// Names of the parts of the file that locations point into.

@@ -62,7 +62,7 @@ impl Race<'_, '_, '_> {
         let Race { program, accesses } = self;
         let both = first.direction == Direction::Write && second.direction == Direction::Write;
         let rule = match both {
-            true if self.is_duplicate(first, second) => &rules::RACE_DUPLICATE,
+            true if program.copies_halos && self.is_duplicate(first, second) => &rules::RACE_DUPLICATE,
             true => &rules::RACE_WRITE_WRITE,
             false => &rules::RACE_READ_WRITE,
         };

@@ -16,16 +16,17 @@ use std::path::{Path, PathBuf};
 pub(crate) struct UnpackArguments {
     /// A NEFF.
     file: PathBuf,
-    /// Where its members go; made if it is not there. The header goes to neff-header.json.
+    /// Where its members go: an empty directory, made if it is not there. The header goes to neff-header.json.
     directory: PathBuf,
 }
 
-/// Makes a container (NEFF) of a directory that `unpack` wrote.
+/// Makes a container (NEFF) of a directory that `unpack` wrote, or of assembler text.
 #[derive(Args, Debug)]
 #[command(after_help = PACK_EXAMPLES)]
 pub(crate) struct PackArguments {
-    /// The members, and neff-header.json with the header's fields; without it, those of a program for one core.
-    directory: PathBuf,
+    /// A directory with the members, and neff-header.json with the header's fields; without it, those of a program for one core.
+    /// Or a program as assembler text, in a file.
+    source: PathBuf,
     /// The NEFF to write.
     file: PathBuf,
 }
@@ -39,6 +40,7 @@ Exit status: 0 done, 2 the file cannot be read or is no container, or something 
 const PACK_EXAMPLES: &str = "\
 Examples:
   chipless unpack model.neff model && vi model/sg00/def.json && chipless pack model new.neff
+  chipless pack program.asm program.neff
 
 The same directory gives the same bytes. Hash and sizes of the header are computed anew.
 
@@ -55,6 +57,10 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
     let refuse = |finding: Box<chipless_model::Finding>| opened.refuse("cannot be unpacked", &[*finding], Exit::Unusable);
     let container = Container::open(&opened.bytes, &Limits::default()).map_err(refuse)?;
     let (members, header) = pack::unpack(&container).map_err(refuse)?;
+    // Members of another file would be packed again with those of this one.
+    if std::fs::read_dir(&arguments.directory).is_ok_and(|mut entries| entries.next().is_some()) {
+        return Err(Failure::unusable(arguments.directory.display(), "expected an empty directory, or none, found files in it"));
+    }
     let count = members.len();
     for member in members {
         // Paths of members are relative and stay below the directory: opening the container has refused all others.
@@ -71,22 +77,39 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
+    let (packed, what) = if arguments.source.is_dir() { directory(&arguments.source)? } else { assembly(&arguments.source)? };
+    files::write(&arguments.file, &[&packed])?;
+    terminal::print(&format!("{}: {what}, {} bytes\n", arguments.file.display(), packed.len()))?;
+    Ok(Exit::Done)
+}
+
+/// Assembler text as a container, and what went into it.
+fn assembly(path: &Path) -> Result<(Vec<u8>, String), Failure> {
+    let text = files::read_text(path)?;
+    let draft = chipless_neuron::assemble(&text).map_err(|error| Failure::unusable(path.display(), error))?;
+    let packed = draft.write(&Limits::default()).map_err(|finding| Failure::unusable(path.display(), finding))?;
+    Ok((packed, format!("{} lines", text.lines().count())))
+}
+
+/// The files of a directory as a container, and what went into it.
+fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
     let mut found = Vec::new();
-    collect(&arguments.directory, "", &mut found)?;
+    collect(directory, "", &mut found)?;
     found.sort();
     let header = found.iter().position(|name| name == pack::HEADER_FILE).map(|at| found.remove(at));
-    let header = header.map(|name| files::read_text(&arguments.directory.join(name))).transpose()?;
+    let header = header.map(|name| files::read_text(&directory.join(name))).transpose()?;
+    if found.is_empty() {
+        return Err(Failure::unusable(directory.display(), "expected the members of a NEFF, found none"));
+    }
     let read = |name: String| -> Result<(String, files::Bytes), Failure> {
-        let path = arguments.directory.join(&name);
+        let path = directory.join(&name);
         let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
         Ok((name, bytes))
     };
     let members = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let packed = pack::pack(members.iter().map(|(name, bytes)| (name.as_str(), &**bytes)), header.as_deref(), &Limits::default())
-        .map_err(|finding| Failure::unusable(arguments.directory.display(), finding))?;
-    files::write(&arguments.file, &[&packed])?;
-    terminal::print(&format!("{}: {} members, {} bytes\n", arguments.file.display(), members.len(), packed.len()))?;
-    Ok(Exit::Done)
+        .map_err(|finding| Failure::unusable(directory.display(), finding))?;
+    Ok((packed, format!("{} members", members.len())))
 }
 
 /// Names of the regular files below a directory, with `/` between the parts.

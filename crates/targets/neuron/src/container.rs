@@ -13,7 +13,10 @@ use std::ops::Range;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BLOCK: usize = 512;
 /// Payloads up to this size are not held to the limit `inflate_ratio`.
-const FREE_BYTES: u64 = 64 << 20;
+const FREE_BYTES: u64 = 1 << 30;
+/// Payloads beyond this size that shrank to less than a part in `STEEP` are counted before memory is given for them.
+const COUNTED_BYTES: u64 = 64 << 20;
+const STEEP: u64 = 16;
 /// Bytes that the inflated payload grows by at a time, at most.
 const GROWTH: usize = 16 << 20;
 
@@ -121,10 +124,13 @@ fn inflate(data: &[u8], limits: &Limits) -> Result<(Vec<u8>, usize), Error> {
     let most = by_ratio.min(limits.inflated_bytes);
     let mut stream = Decompress::new(false);
     let mut content: Vec<u8> = Vec::new();
+    let mut counted = false;
     loop {
         let consumed = stream.total_in() as usize;
         let input = data.get(body + consumed..).unwrap_or_default();
-        if content.len() as u64 >= most {
+        let is_steep = stream.total_out() >= COUNTED_BYTES && stream.total_out() / STEEP > stream.total_in();
+        let too_large = content.len() as u64 >= most || (is_steep && !std::mem::replace(&mut counted, true) && exceeds(data, body, most));
+        if too_large {
             let (name, value) = if by_ratio < limits.inflated_bytes {
                 ("inflate_ratio", limits.inflate_ratio)
             } else {
@@ -160,6 +166,23 @@ fn inflate(data: &[u8], limits: &Limits) -> Result<(Vec<u8>, usize), Error> {
         return Err(damaged(format!("the content has {} bytes, the gzip member says {size} (modulo 2^32)", content.len())));
     }
     Ok((content, end + 8))
+}
+
+/// Whether the deflate data inflate to more bytes than these; what is wrong with them otherwise is found when they are kept.
+fn exceeds(data: &[u8], body: usize, most: u64) -> bool {
+    let mut stream = Decompress::new(false);
+    let mut scratch = vec![0; 1 << 16];
+    loop {
+        let input = data.get(body + stream.total_in() as usize..).unwrap_or_default();
+        let before = (stream.total_in(), stream.total_out());
+        let status = stream.decompress(input, &mut scratch, FlushDecompress::None);
+        if stream.total_out() > most {
+            return true;
+        }
+        if !matches!(status, Ok(Status::Ok | Status::BufError)) || (stream.total_in(), stream.total_out()) == before {
+            return false;
+        }
+    }
 }
 
 /// Where the deflate data starts (RFC 1952, section 2.3).

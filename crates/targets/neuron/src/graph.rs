@@ -65,8 +65,8 @@ impl Architecture {
         })
     }
 
-    /// Whether cores signal each other's semaphores (trn2 and later).
-    pub const fn has_remote_semaphores(self) -> bool {
+    /// Whether several cores make one logical core, and signal each other's semaphores (trn2 and later).
+    pub const fn has_logical_cores(self) -> bool {
         !matches!(self, Architecture::Inf1 | Architecture::Trn1)
     }
 }

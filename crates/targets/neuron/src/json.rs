@@ -129,7 +129,7 @@ impl<'a> Source<'a> {
         }
         let rule =
             if message.starts_with("duplicate field") || message.starts_with("the key ") { &rules::JSON_DUPLICATE_KEY } else { rule };
-        rule.at(spot(self.member, &pointer, Some((line, column))), message.into_owned())
+        rule.at(spot(self.member, &pointer, Some((line, column))), in_words(&message))
     }
 
     /// Byte offset of a part of the text; 0 for text from elsewhere.
@@ -153,6 +153,23 @@ impl<'a> Source<'a> {
         }
         spot(self.member, &format!("{pointer}{keys}"), Some(line_and_column(self.text, self.offset(text))))
     }
+}
+
+/// A message of the deserialiser with types as the format has them, not as Rust does.
+fn in_words(message: &str) -> String {
+    let Some((found, expected)) = message.rsplit_once("expected ") else { return message.to_owned() };
+    let expected = match expected {
+        "u64" => "a whole number from 0 to 2^64 - 1",
+        "u32" => "a whole number from 0 to 2^32 - 1",
+        "i64" => "a whole number from -2^63 to 2^63 - 1",
+        "f64" => "a number",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        "a boolean" => "true or false",
+        other if other.starts_with("struct ") => "an object",
+        other => other,
+    };
+    format!("{}expected {expected}", found.replace("invalid type: map", "invalid type: object").replace("sequence", "array"))
 }
 
 /// Members beyond this size are not searched for the line and column of a finding.

@@ -36,7 +36,7 @@ pub struct Neff<'a> {
 /// A subgraph: what runs on one core.
 #[derive(Clone, Debug)]
 pub struct Subgraph<'a> {
-    /// Its name: `sg00`.
+    /// Its name: `sg00`; behind the position of its kelf file (`kelf1.sg00`) where an earlier one has a subgraph of that name.
     pub name: Name<'a>,
     /// Position of its kelf file in [`Neff::kelfs`].
     pub kelf: usize,
@@ -97,7 +97,7 @@ impl<'a> Neff<'a> {
         let graph = Graph::read(&graph_source)?;
         let mut follow = Follow::new(container, limits);
         let mut kelfs: Vec<(Source<'a>, Kelf<'a>)> = Vec::new();
-        let mut subgraphs = Vec::new();
+        let (mut subgraphs, mut names) = (Vec::new(), HashSet::new());
         for (index, node) in graph.programs() {
             let place = || graph_source.place(graph_source.text, "", &format!("/nodes/{index}/attrs/kelf"));
             let Some(name) = &node.attrs.kelf else { continue };
@@ -112,7 +112,10 @@ impl<'a> Neff<'a> {
                 let place = || source.place(source.text, "", &format!("/graphs/{position}/definition"));
                 if let Some(member) = follow.member("", &part.definition, place) {
                     follow.once(member, place)?;
-                    subgraphs.push(follow.subgraph(member, part.name.clone(), kelfs.len())?);
+                    // Kelf files may use the same names, each for its own.
+                    let is_taken = !names.insert(part.name.clone()) && !kelf.graphs.iter().take(position).any(|g| g.name == part.name);
+                    let name = if is_taken { Name(format!("kelf{}.{}", kelfs.len(), part.name).into()) } else { part.name.clone() };
+                    subgraphs.push(follow.subgraph(member, name, kelfs.len())?);
                 }
             }
             kelfs.push((source, kelf));

@@ -105,6 +105,10 @@ fn every_rule_finds_its_fault() {
         ("neff-engine-missing", &[(DEF, "\"pe_instr\"", "\"#pe_instr\"")]),
         ("neff-no-program", &[(NEFF, r#""kelf": "kelf-0.json","#, "")]),
         ("neff-target", &[(KELF, "cayman", "mercury")]),
+        ("neff-target-missing", &[(KELF, r#""target""#, r#""aim""#)]),
+        ("neff-device-memory", &[(DEF, "\"size\": 256,\n      \"type\": \"tmp-buf\"", r#""size": 103079215104, "type": "tmp-buf""#)]),
+        ("neff-function-set-index", &[(ACT, r#""dma""#, r#""activation_function_sets":["gelu"],"dma""#)]),
+        ("neff-graph-node", &[(NEFF, "__kelf", "__other")]),
         ("neff-logical-core", &[(KELF, "", r#"{"graphs": [], "target": "cayman"}"#)]),
         ("neff-io-missing", &[(NEFF, r#""name": "x""#, r#""name": "y""#)]),
         ("neff-io-type", &[(DEF, r#""type": "input""#, r#""type": "tmp-buf""#)]),
@@ -133,9 +137,36 @@ fn every_rule_finds_its_fault() {
         ("neff-queue-fabric-path", &[queue(r#""fabric_path": "side""#)]),
         ("neff-queue-semaphore", &[queue(r#""semaphore_set": [8, 256]"#)]),
         ("neff-queue-semaphore", &[queue(r#""semaphore": 256"#)]),
+        (
+            "neff-queue-semaphore-reserved",
+            &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 9, "pe": "#), queue(r#""semaphore_set": [8]"#)],
+        ),
+        ("neff-queue-semaphore-shared", &[queue(r#""semaphore_set": [8, 9, 8]"#)]),
+        (
+            "neff-queue-semaphore-shared",
+            &[queue(r#""semaphore_set": [8]"#), (DEF, r#""dma_queue": {"#, r#""dma_queue": {"r": {"type": "data", "semaphore": 8},"#)],
+        ),
         ("neff-pinned-architecture", &[queue(r#""pinned": true"#)]),
         ("neff-queue-instances-architecture", &[inf1, queue(r#""queue_instances": ["a"]"#)]),
         ("neff-queue-instance-twice", &[queue(r#""queue_instances": ["q"]"#)]),
+        (
+            "neff-kept-bytes",
+            &[
+                queue(r#""dynamic_dma": {"SB_scratch_partition_offset": 100, "SB_scratch_partition_size": 8}"#),
+                (SP, r#""to":"t","to_off":0"#, r#""to":"SB","to_off":0"#),
+            ],
+        ),
+        (
+            "neff-kept-bytes",
+            &[
+                (
+                    DEF,
+                    r#""dma_queue""#,
+                    r#""runtime_statebuffer_reservation": [{"type": "evtaccel", "base_partition": 3, "partitions": 1, "offset": 4, "size": 8}], "dma_queue""#,
+                ),
+                (SP, TO, r#""to":"SB","to_off":0,"to_sizes":[4,64],"to_steps":[2,262144]"#),
+            ],
+        ),
         ("neff-dynamic-scratch", &[queue(r#""dynamic_dma": {"SB_scratch_partition_offset": 229376, "SB_scratch_partition_size": 1}"#)]),
         ("neff-variable-type", &[(DEF, r#""type": "tmp-buf","#, "")]),
         ("neff-variable-type", &[(DEF, r#""tmp-buf""#, r#""temporary""#)]),
@@ -157,6 +188,11 @@ fn every_rule_finds_its_fault() {
         ("neff-scratchpad", &[(DEF, r#""backing_variable_off": 0"#, r#""backing_variable_off": 18446744073709551615"#)]),
         ("neff-pointer", &[(DEF, r#""referenced_var_id": 4"#, r#""referenced_var_id": 44"#)]),
         ("neff-pointer", &[(DEF, r#""referenced_var_id": 4,"#, "")]),
+        ("neff-pointer-target", &[(DEF, r#""referenced_var_id": 4"#, r#""referenced_var_id": 5"#)]),
+        ("neff-pointer-target", &[(DEF, r#""referenced_var_id": 4"#, r#""referenced_var_id": 7"#)]),
+        ("neff-scratchpad-alignment", &[(DEF, r#""backing_variable_off": 0"#, r#""alignment": 64, "backing_variable_off": 96"#)]),
+        ("neff-dge-table-list", &[(DEF, r#""list""#, r#""none""#)]),
+        ("neff-dge-table-list", &[(DEF, "\"list\": [\n", "\"list\": [7,\n")]),
         ("neff-pointer-size", &[(DEF, r#""size": 8,"#, r#""size": 4,"#)]),
         ("neff-reference-unused", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "referenced_var_id": 1"#)]),
         ("neff-dge-table", &[(DEF, "\"list\": [\n", "\"list\": [77,\n")]),
@@ -182,6 +218,9 @@ fn every_rule_finds_its_fault() {
         ("neff-descriptor-semaphore", &[entry(r#""id":1,"semaphore":256,"#)]),
         ("neff-descriptor-reserved", &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 10, "pe": "#)]),
         ("neff-descriptor-reserved", &[(DEF, r#""pe": "#, r#""runtime_event_count": 10, "pe": "#), entry(r#""id":1,"event":9,"#)]),
+        ("neff-descriptor-semaphore-set", &[queue(r#""semaphore_set": [8, 10]"#)]),
+        ("neff-descriptor-queue-type", &[(DEF, r#""type": "data""#, r#""type": "dynamic""#)]),
+        ("neff-descriptor-queue-type", &[inf1, queue(r#""pinned": true"#)]),
         ("neff-descriptor-remote-semaphore", &[entry(r#""id":1,"remote_semaphores":[256],"#)]),
         ("neff-descriptor-remote-architecture", &[(KELF, "cayman", "sunda"), entry(r#""id":1,"remote_semaphores":[25],"#)]),
         ("neff-descriptor-remote-alone", &[entry(r#""id":1,"remote_semaphores":[25],"#)]),
@@ -191,6 +230,7 @@ fn every_rule_finds_its_fault() {
         ("neff-descriptor-from", &[(SP, FROM, "")]),
         ("neff-descriptor-to", &[(SP, TO, r#""to_off":0"#)]),
         ("neff-descriptor-from-arr", &[(SP, r#""from_arr""#, r#""sources""#)]),
+        ("neff-descriptor-from", &[(SP, r#""op":"add","#, "")]),
         ("neff-descriptor-from-arr-unused", &[(SP, r#""op":"add","#, "")]),
         ("neff-descriptor-from-arr-architecture", &[inf1]),
         ("neff-descriptor-variable", &[(SP, r#""to":"t""#, r#""to":"none""#)]),
@@ -220,10 +260,12 @@ fn every_rule_finds_its_fault() {
             &[(SP, TO, r#""from_dtype":"int8","to_dtype":"uint8","to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
         ),
         ("neff-descriptor-scale", &[(SP, r#""op":"add""#, r#""op":"add","scale":2"#)]),
+        ("neff-descriptor-scale", &[(SP, r#""op":"add""#, r#""op":"add","scale_dtype":"float32""#)]),
         ("neff-descriptor-scale-architecture", &[inf1, (SP, r#""op":"add""#, r#""op":"fma","scale":2"#)]),
         ("neff-descriptor-scale-dtype", &[(SP, r#""op":"add""#, r#""op":"fma","scale_dtype":"float16""#)]),
         ("neff-descriptor-constant", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"float32""#)]),
         ("neff-descriptor-constant", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"uint32","constant":-1"#)]),
+        ("neff-descriptor-constant", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"float32","constant":1e300"#)]),
         ("neff-descriptor-constant-dtype", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"int8","constant":1"#)]),
         ("neff-descriptor-constant-unused", &[(SP, r#""op":"add""#, r#""op":"min","constant":1"#)]),
         ("neff-descriptor-constant-unused", &[(SP, r#""op":"add""#, r#""op":"add","constant":1,"constant_dtype":"int32""#)]),
@@ -245,6 +287,15 @@ fn every_rule_finds_its_fault() {
             &[(SP, TO, r#""op":"transpose","transpose_element_size":8,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
         ),
         (
+            "neff-descriptor-transpose-element",
+            &[(
+                SP,
+                TO,
+                r#""op":"transpose","to_dtype":"float32","transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
+        ),
+        ("neff-not-executed", &[(SP, TO, r#""op":"transpose","to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)]),
+        (
             "neff-descriptor-transpose-unused",
             &[(SP, TO, r#""transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
         ),
@@ -252,6 +303,7 @@ fn every_rule_finds_its_fault() {
             "neff-descriptor-transpose-architecture",
             &[inf1, (SP, TO, r#""transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
         ),
+        ("neff-descriptor-tiling", &[(SP, TO, r#""num_tiling_dimensions":0,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)]),
         ("neff-descriptor-tiling", &[(SP, TO, r#""num_tiling_dimensions":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)]),
         ("neff-descriptor-write-constant", &[(SP, r#""to":"t""#, r#""to":"x""#)]),
         (
@@ -355,6 +407,7 @@ fn by_programs() -> Vec<&'static str> {
         "neff n trn2\nsubgraph s\nqueue q data owner=sp\nvar x tmp-buf size=4\nengine sp\ndma id=0 queue=q\nadd x [1:4] <- {sources}\n"
     );
     let two = "neff n trn2\noutput o uint8 [4]\nsubgraph a\nvar o output\nsubgraph b\nvar o output size=5\n";
+    let old = "neff n trn1\nsubgraph a\nsubgraph b\n";
     let limits = Limits::default();
     let turned = {
         let file = program();
@@ -388,7 +441,74 @@ fn by_programs() -> Vec<&'static str> {
         one("neff-runtime-features", &refused("late-2023")),
         one("neff-runtime-version", &refused("neff-1")),
         one("neff-targets-differ", &codes(&two_kelfs())),
+        one("neff-logical-core-architecture", &codes(&assembled(old))),
+        one("neff-subgraph-twice", &codes(&one_name())),
     ]
+}
+
+/// A kelf file of two subgraphs with one name.
+fn one_name() -> Vec<u8> {
+    let members: [(&str, &[u8]); 4] = [
+        ("neff.json", br#"{"nodes": [{"op": "tvm_op", "attrs": {"kelf": "a.json"}}]}"#),
+        (
+            "a.json",
+            br#"{"graphs": [{"definition": "a/def.json", "name": "s"}, {"definition": "b/def.json", "name": "s"}], "target": "cayman"}"#,
+        ),
+        ("a/def.json", b"{}"),
+        ("b/def.json", b"{}"),
+    ];
+    pack(members, None, &Limits::default()).expect("packed")
+}
+
+#[test]
+fn kelf_files_may_use_the_same_names() {
+    let limits = Limits::default();
+    let file = two_kelfs();
+    let container = Container::open(&file, &limits).expect("sound");
+    let neff = Neff::read(&container, &limits).expect("read");
+    let names: Vec<&str> = neff.subgraphs.iter().map(|s| &*s.name).collect();
+    assert_eq!(names, ["s", "kelf1.s"]);
+    assert!(!codes(&file).contains(&"neff-subgraph-twice"));
+}
+
+/// What a field says that holds without it too asks for nothing.
+#[test]
+fn defaults_are_no_features() {
+    let copies = PROGRAM.replace("add out [1:256] float32 <- t [1:256] float32, x [1:256] float32", "copy out [1:256] <- t [1:256]");
+    let copies = copies.replace("trn2", "inf1").replace("queues=4", "queues=1");
+    let draft = assemble(&copies).unwrap_or_else(|e| panic!("{e}"));
+    let file = draft.write(&Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+    let before = codes(&file);
+    let limits = Limits::default();
+    let container = Container::open(&file, &limits).expect("sound");
+    let edit = |m: chipless_neuron::Member<'_>| {
+        let said = r#""id":0,"function_start":"","instance_name":"","section_start_desc":false,"#;
+        let text = |from: &str, to: &str| String::from_utf8(m.bytes.to_vec()).expect("text").replace(from, to).into_bytes();
+        let bytes = match m.path {
+            SP => text(r#""id":0,"#, said),
+            DEF => text(r#""num_queues": 1"#, r#""num_queues": 1, "pinned": false, "queue_instances": []"#),
+            _ => m.bytes.to_vec(),
+        };
+        (m.path.to_owned(), bytes)
+    };
+    let members: Vec<(String, Vec<u8>)> = container.members().map(edit).collect();
+    let sp = members.iter().find(|(path, _)| path == SP).expect("a member");
+    assert!(String::from_utf8_lossy(&sp.1).contains("section_start_desc"));
+    let file = pack(members.iter().map(|(p, b)| (p.as_str(), b.as_slice())), Some(&header_json(&container)), &limits).expect("packed");
+    assert_eq!(codes(&file), before);
+}
+
+#[test]
+fn types_are_named_as_the_format_has_them() {
+    let said = |edit: Edit<'_>| {
+        let (file, limits) = (edited(&[edit]), Limits::default());
+        let container = Container::open(&file, &limits).expect("sound");
+        Neff::read(&container, &limits).expect_err("refused").message
+    };
+    let message = said((DEF, r#""num_queues": 4"#, r#""num_queues": 1.5"#));
+    assert_eq!(message, "invalid type: floating point `1.5`, expected a whole number from 0 to 2^64 - 1");
+    let message = said((SP, r#""op":"add""#, r#""op":"add","scale":"x""#));
+    assert_eq!(message, "invalid type: string \"x\", expected a number");
 }
 
 /// A graph with two program nodes for different hardware.
@@ -397,8 +517,8 @@ fn two_kelfs() -> Vec<u8> {
     let graph = r#"{"nodes": [{"op": "tvm_op", "attrs": {"kelf": "a.json"}}, {"op": "tvm_op", "attrs": {"kelf": "b.json"}}]}"#;
     let members: [(&str, &[u8]); 5] = [
         ("neff.json", graph.as_bytes()),
-        ("a.json", br#"{"graphs": [{"definition": "a/def.json"}], "target": "sunda"}"#),
-        ("b.json", br#"{"graphs": [{"definition": "b/def.json"}], "target": "cayman"}"#),
+        ("a.json", br#"{"graphs": [{"definition": "a/def.json", "name": "s"}], "target": "sunda"}"#),
+        ("b.json", br#"{"graphs": [{"definition": "b/def.json", "name": "s"}], "target": "cayman"}"#),
         ("a/def.json", b"{}"),
         ("b/def.json", b"{}"),
     ];

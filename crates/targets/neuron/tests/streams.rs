@@ -54,6 +54,12 @@ fn every_rule_finds_its_fault() {
         ("neff-dma-count", (sp, 1, 0x24, &[63])),
         ("neff-dma-writes-input", (pool, 3, 0x2c, &[0])),
         ("neff-dma-queue", (sp, 1, 0x0e, &[15])),
+        ("neff-kept-bytes", (sp, 1, 0x28, &[0, 0, 0, 0])),
+        ("neff-kept-bytes", (dve, 2, 0x30, &[0, 0x10, 0, 0])),
+        ("neff-operand-alignment", (pe, 2, 0x10, &[0x3f])),
+        ("neff-psum-group", (pe, 3, 0x2b, &[3])),
+        ("neff-psum-group", (pe, 5, 0x2b, &[0])),
+        ("neff-psum-group", (pe, 5, 0x2b, &[3])),
         ("neff-wait-part", (pe, 1, 8, &[15])),
         ("neff-output-not-awaited", (pool, 4, 4, &[0])),
     ];

@@ -2,13 +2,17 @@
 
 use crate::bytes::Record;
 use crate::dma::Operation;
+use crate::image::Image;
+use crate::inference::Inference;
+use crate::raw::{MappedInference, TILES, TaskKind, TaskStorage};
 use crate::schedule::{Description, Task as Scheduled};
-use chipless_model::{Access, Direction, Finding, Pattern, Place, Program, Rule, Severity, TaskId};
+use chipless_model::{Access, Action, Certainty, Direction, Finding, Pattern, Place, Program, Rule, Severity, Signal, TaskId};
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 macro_rules! rules {
     ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
-        $(static $name: Rule = Rule {
+        $(pub(crate) static $name: Rule = Rule {
             code: $code, severity: Severity::$severity, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source,
         };)*
         /// All of them.
@@ -26,15 +30,34 @@ rules! {
         "Set both fields to 0, or to barriers of the program."
         "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
     NOT_EXECUTED Note "npu-not-executed" "a DMA that is known by its layout only"
-        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it writes counts as not written."
+        "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it would have written counts as written."
         "None needed for the hardware."
         "NPU4 DMA descriptor, offset 16";
+    SWIZZLE_KEY Warning "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
+        "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key decides. A DPU that reads the tensor with another key takes the bytes in another order: the numbers are those of other elements."
+        "Give the output of the one (swizzle_key) and the input of the other (swizzle_key_offset) the same key."
+        "NPU4 CMX swizzling; compiled programs";
+    WEIGHT_COUNT Warning "npu-weight-count" "a workload counts weight sets that are no multiple of 16"
+        "weight_num counts the entries of the weight table that the workload uses, and the DPU takes them by 16. Chipless takes the output box instead."
+        "Set it to the output channels, rounded up to 16."
+        "NPU4 DPU variant, offset 0xb8; NPU compiler, compiled programs";
+    TASK_STORAGE Warning "npu-task-storage" "descriptors have no slots in the tile, or more than there are"
+        "The mapped inference says how many descriptors of each kind the CMX of a tile holds at a time: for those that the program has at least one, of invariants at most 64, of variants at most 128. Firmware lays out the tile by these numbers; Chipless takes descriptors from where the program's own DMAs put them."
+        "Use the numbers of the compiler: 64 invariants, 128 variants."
+        "NPU4 mapped inference, offset 24; descriptor buffers in the NPU compiler";
+    FINAL_CONSUMERS Warning "npu-final-consumers" "the barrier that ends the inference expects consumers that do not exist"
+        "Counts of consumers are exact in every program seen, and nobody but tasks consumes a barrier: the firmware only looks whether the last one is lit. The inference ends all the same, but a barrier that never retires is left to the next one. In programs that configure their barriers themselves one consumer stands for the firmware."
+        "Set the consumer count to the number of tasks that consume it."
+        "NPU4 barriers; compiled programs";
     SEVERAL_WAITS Note "npu-several-waits" "a task waits for several barriers"
         "The compiler tries to let each task wait for one barrier, because each further wait costs time and a physical barrier. Tasks with two occur in sound programs."
         "None needed."
         "NPU compiler, one wait for each task; compiled programs";
 }
 
+/// Slots of a tile for invariants and for variants, at most.
+const INVARIANTS: u32 = 64;
+const VARIANTS: u32 = 128;
 /// Transfers that the next one may overtake.
 const UNDER_WAY: usize = 2;
 /// Runs of an access that are compared one by one. What has more is not judged.
@@ -83,6 +106,14 @@ impl Advice {
         }
     }
 
+    /// Looks at the number of weight sets of a workload.
+    pub(crate) fn weight_count(&mut self, variant: &[u8], place: &Place) {
+        let count = Record(variant).u32(0xb8);
+        if !count.is_multiple_of(16) {
+            self.findings.push(WEIGHT_COUNT.at(place.clone(), format!("weight_num: expected a multiple of 16, found {count}")));
+        }
+    }
+
     /// Looks at `start_after` and `clean_after` of a record, which stand at `offset`.
     pub(crate) fn hint(&mut self, record: &[u8], offset: usize, barriers: usize, place: impl Fn() -> Place) {
         let fields = [("start_after", offset, barriers), ("clean_after", offset + 4, barriers.saturating_sub(1))];
@@ -96,11 +127,50 @@ impl Advice {
     }
 }
 
+/// What is wrong with the slots for descriptors in each tile.
+pub(crate) fn task_storage<'i>(inference: &'i Inference<'_>, image: &'i Image<'_>) -> impl Iterator<Item = Finding> {
+    let storage = &inference.mapped.task_storage;
+    let counts = [
+        ("dma_ddr", TaskKind::DmaDdr, storage.dma_ddr, u32::MAX),
+        ("dma_cmx", TaskKind::DmaCmx, storage.dma_cmx, u32::MAX),
+        ("invariants", TaskKind::Invariant, storage.invariants, INVARIANTS),
+        ("variants", TaskKind::Variant, storage.variants, VARIANTS),
+        ("ranges", TaskKind::Range, storage.ranges, u32::MAX),
+        ("invocations", TaskKind::Invocation, storage.invocations, u32::MAX),
+    ];
+    let (section, offset) = inference.entry;
+    let start = offset + offset_of!(MappedInference, task_storage) as u64 + offset_of!(TaskStorage, dma_ddr) as u64;
+    counts.into_iter().enumerate().filter_map(move |(index, (name, kind, found, most))| {
+        let found = found.get();
+        let used = (0..TILES).any(|unit| inference.tasks(kind, unit).count() != 0);
+        let message = match found {
+            0 if used => format!("{name}: found 0, the program has such tasks"),
+            _ if found > most => format!("{name}: expected at most {most}, found {found}"),
+            _ => return None,
+        };
+        let place = image.place(section, start + index as u64 * 4, 4).at(format!("task_storage.{name}"));
+        Some(TASK_STORAGE.at(place, message))
+    })
+}
+
+/// Consumers that the last barrier waits for, and that no task is.
+pub(crate) fn final_consumers(program: &Program<'_>, managed_by_program: bool) -> Option<Finding> {
+    let last = &program.configurations[program.completion?];
+    let uses = program.configurations.iter().filter(|c| c.barrier == last.barrier);
+    let expected: u64 = uses.map(|c| u64::from(c.consumers)).sum();
+    let consumes = |signal: &&Signal| matches!(signal.action, Action::Consume(barrier) if barrier == last.barrier);
+    let found = program.signals.iter().filter(consumes).count() as u64 + u64::from(managed_by_program);
+    let missing = expected.checked_sub(found).filter(|missing| *missing > 0)?.min(last.consumers.into());
+    let name = &program.syncs[last.barrier].name;
+    let message = format!("{name} (use {}) expects {} consumers, {missing} of them do not exist", last.number, last.consumers);
+    Some(FINAL_CONSUMERS.at(last.place.clone(), message))
+}
+
 /// What is wrong if a transfer does not wait for the end of an earlier one.
 fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Finding> {
     let accesses = |task| {
         let mut list: Vec<Access> = Vec::new();
-        program.kernel(task).accesses(&mut |access| list.push(access));
+        program.kernel(task).accesses(&mut |access| list.extend(Some(access).filter(|a| a.certainty == Certainty::Exact)));
         list
     };
     let before = accesses(earlier);

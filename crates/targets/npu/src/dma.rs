@@ -74,6 +74,8 @@ pub(crate) enum Operation {
     Unsupported {
         /// What it is.
         what: &'static str,
+        /// Destination address.
+        destination: u64,
         /// Destination bytes, for the estimate of time.
         bytes: u64,
     },
@@ -97,7 +99,7 @@ impl Descriptor {
 
         let (memset, source_list, destination_list) = (bits(cfg, 30, 1), bits(cfg, 35, 2), bits(cfg, 37, 2));
         let (conversion, acceleration, tile4) = (bits(cfg, 39, 3), bits(cfg, 42, 2), bits(cfg, 44, 2));
-        let unsupported = |what| Operation::Unsupported { what, bytes: to.bytes().unwrap_or(0) };
+        let unsupported = |what| Operation::Unsupported { what, destination, bytes: to.bytes().unwrap_or(0) };
         let operation = if loops > 5 {
             unsupported("a DMA of more than six dimensions")
         } else if acceleration != 0 {

@@ -21,6 +21,7 @@ pub mod metadata;
 pub mod raw;
 pub mod read;
 pub mod relocation;
+mod rotation;
 pub mod rules;
 mod schedule;
 pub mod section;

@@ -1,7 +1,7 @@
 //! From the loaded image to a program of the model.
 
 use crate::address::{self, CMX_SIZE, Target};
-use crate::advice::Advice;
+use crate::advice::{self, Advice};
 use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu;
@@ -12,12 +12,13 @@ use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, I
 use crate::limits::{self, Layers, Workspaces};
 use crate::machine::Machine;
 use crate::read::Document;
+use crate::rotation::{Keys, Rotations};
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
     Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits,
-    Location, Memory, MemoryId, MemoryKind, PartId, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Rule,
-    Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Location, Memory, MemoryId, MemoryKind, PartId, Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId,
+    Role, Rule, Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -94,12 +95,13 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     let mut lowering = Lowering {
         image,
         options,
-        program: Program { target: "npu", ..Program::default() },
+        program: Program { target: "npu", copies_halos: true, ..Program::default() },
         buffers: vec![None; image.sections().len()],
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
         layers: Layers::default(),
+        rotations: Rotations::default(),
         workspaces: Workspaces::new(image),
         advice: Advice::default(),
         barriers: control.barriers.len(),
@@ -114,6 +116,10 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     lowering.interface(document);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    let rotations = std::mem::take(&mut lowering.rotations).check(&lowering.program);
+    lowering.findings.extend(rotations);
+    lowering.findings.extend(advice::task_storage(&inference, image));
+    lowering.findings.extend(advice::final_consumers(&lowering.program, control.managed_by_program));
     // Nobody else sets it.
     _ = lowering.known.set(std::mem::take(&mut lowering.constants).finish());
     lowering.findings.append(&mut lowering.advice.findings);
@@ -134,6 +140,7 @@ struct Lowering<'l, 'i> {
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
     layers: Layers,
+    rotations: Rotations,
     workspaces: Workspaces,
     advice: Advice,
     /// How many virtual barriers the program has.
@@ -297,6 +304,7 @@ impl<'i> Lowering<'_, 'i> {
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
         let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        self.rotations.is_task(walked, id);
         self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
@@ -316,10 +324,15 @@ impl<'i> Lowering<'_, 'i> {
             }
             _ => None,
         };
-        let (cmx, constants, workspaces) = (&self.cmx, &mut self.constants, &self.workspaces);
+        let keys = match description {
+            Description::Dpu { variant, invariant, .. } => Some(Keys::of(self.bytes(variant.from), self.bytes(invariant.from))),
+            _ => None,
+        };
+        let (cmx, constants, workspaces, rotations) = (&self.cmx, &mut self.constants, &self.workspaces, &mut self.rotations);
         let mut outside = None;
         kernel.accesses(&mut |access| {
             let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
+            rotations.add(walked, tile, &access, keys.as_ref());
             let extent = access.pattern.extent();
             if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
                 outside = workspaces.access(tile, &extent, place);
@@ -386,7 +399,8 @@ impl<'i> Lowering<'_, 'i> {
                     self.all(*destination, place).into_iter().map(|(buffer, offset)| (buffer, self.shifted(to, offset, place))).collect()
                 }
             }
-            Operation::Synchronise | Operation::Unsupported { .. } => Vec::new(),
+            Operation::Unsupported { destination, .. } => self.around(*destination),
+            Operation::Synchronise => Vec::new(),
         };
         let transfer = Transfer { descriptors: self.in_ddr(bytes), source, destinations, name };
         (Box::new(transfer), Time::from_cycles(cycles, machine.clock.dpu), descriptor.moved())
@@ -423,6 +437,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
+        self.advice.weight_count(variant_bytes, place);
         self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
@@ -555,7 +570,17 @@ impl<'i> Lowering<'_, 'i> {
         found.into_iter().filter_map(|(_, buffer)| Some((buffer?, offset))).collect()
     }
 
-    fn shifted(&mut self, pattern: &chipless_model::Pattern, offset: u64, place: &Place) -> chipless_model::Pattern {
+    /// Every byte of the buffers that a destination names, whether it is legal or not.
+    fn around(&self, address: u64) -> Vec<(BufferId, Pattern)> {
+        let buffers: Vec<BufferId> = match (address::cmx(address), address::resolve(self.image, address)) {
+            (Some((mask, _)), _) => address::tiles(mask).filter_map(|tile| self.cmx.buffer(tile)).collect(),
+            (None, Target::Section(section, _)) => self.buffers[section].into_iter().collect(),
+            _ => Vec::new(),
+        };
+        buffers.into_iter().map(|buffer| (buffer, Pattern::contiguous(0, self.program.buffers[buffer].size))).collect()
+    }
+
+    fn shifted(&mut self, pattern: &Pattern, offset: u64, place: &Place) -> Pattern {
         // Offsets are below 2^48, so shifting cannot leave 64 bits.
         pattern.shifted(offset as i64).unwrap_or_else(|| {
             self.findings.push(UNMAPPED.at(place.clone(), format!("offset {offset:#x} is beyond every memory")));

@@ -134,6 +134,16 @@ fn barriers_and_schedules() {
         blob.put(at + 0x14c, 1000);
         true
     });
+    is_found("npu-final-consumers", "conv1x1", "program.managedBarrier", BARRIER, |blob, at| {
+        blob.put(at + 6, blob.u32(at + 6) & 0xffff_0000 | 6);
+        true
+    });
+    for (field, count) in [(8, 0), (12, 0), (16, 0), (16, 65), (20, 0), (20, 129)] {
+        is_found("npu-task-storage", "conv1x1", "program.mapped_inference", 1728, |blob, at| {
+            blob.put(at + 24 + field, count);
+            true
+        });
+    }
     is_found("npu-several-waits", "conv1x1", "task.dma", DMA, |blob, at| {
         let waits = blob.u32(at + 72);
         blob.put(at + 72, waits | waits << 1 | waits >> 1);
@@ -181,6 +191,21 @@ fn workloads() {
     is_found("npu-dpu-swizzle-alignment", "net_cnn_dpu", "task.dpu.invariant", INVARIANT, |blob, at| {
         let offset = blob.field(at, "act_offset0");
         blob.set_field(at, "act_offset0", offset + 1024);
+        true
+    });
+    is_found("npu-weight-count", "conv1x1", "task.dpu.variant", VARIANT, |blob, at| {
+        blob.put(at + 0xb8, 33);
+        true
+    });
+    // A producer that does not rotate any more, and a consumer.
+    is_found("npu-swizzle-key", "net_cnn_dpu", "task.dpu.invariant", INVARIANT, |blob, at| {
+        let key = blob.field(at, "swizzle_key");
+        blob.set_field(at, "swizzle_key", 0);
+        key != 0
+    });
+    is_found("npu-swizzle-key", "net_cnn_dpu", "task.dpu.variant", VARIANT, |blob, at| {
+        let key = blob.field(at, "swizzle_key_offset");
+        blob.set_field(at, "swizzle_key_offset", 5 - key);
         true
     });
     is_found("npu-workload-overlap", "spill_ddr_t1", "task.dpu.variant", VARIANT, |blob, at| {

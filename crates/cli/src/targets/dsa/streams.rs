@@ -26,7 +26,7 @@ pub(super) fn lower(document: &Document<'_>, lowering: &Lowering, then: Consumer
     let given: Vec<Given<'_>> = files.iter().map(|(name, path, bytes)| give(name, path, bytes)).collect::<Result<_, _>>()?;
     let mut failed = None;
     let mut fill = |element, index, bytes: &mut [u8]| {
-        if let Err(error) = random::fill(element, lowering.data.seed, index, bytes) {
+        if let Err(error) = random::fill(element, lowering.data.seed, index, 0, bytes) {
             failed = Some(error);
         }
     };

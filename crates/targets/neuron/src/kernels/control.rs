@@ -2,7 +2,7 @@
 
 use super::operands_text;
 use crate::stream::{Opcode, Slot};
-use chipless_model::{Access, Fault, Kernel, Storage};
+use chipless_model::{Access, BufferId, Fault, Kernel, Pattern, Storage};
 use std::borrow::Cow;
 
 /// A transfer that cannot be executed: who reaches it learns why.
@@ -11,11 +11,28 @@ pub(crate) struct Refused<'a> {
     /// The instruction that hands it over; `None` for descriptors.
     pub(crate) slot: Option<&'a Slot>,
     pub(crate) why: Fault,
+    /// What it may have written, had it been executed: whoever reads that is not at fault.
+    pub(crate) writes: Unknown,
 }
 
 /// The bytes of a transfer that cannot be executed, for the timing: a functional run stopped before.
 #[derive(Debug)]
-pub(crate) struct Skipped;
+pub(crate) struct Skipped {
+    /// What it may have written, had it been executed.
+    pub(crate) writes: Unknown,
+}
+
+/// Buffers, with their sizes, any byte of which may be written: nothing says which.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unknown(pub(crate) std::sync::Arc<[(BufferId, u64)]>);
+
+impl Unknown {
+    pub(crate) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        for (buffer, size) in &*self.0 {
+            visit(Access::write(*buffer, Pattern::contiguous(0, *size)).may());
+        }
+    }
+}
 
 /// Time from a trigger to the first byte that moves.
 #[derive(Debug)]
@@ -30,7 +47,9 @@ impl Kernel for Refused<'_> {
         self.slot.map_or_else(|| self.why.message.clone(), operands_text)
     }
 
-    fn accesses(&self, _: &mut dyn FnMut(Access)) {}
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        self.writes.accesses(visit);
+    }
 
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
         Err(Fault { message: format!("{}: {}", self.operation(), self.why.message), ..self.why })
@@ -42,7 +61,9 @@ impl Kernel for Skipped {
         "dma skipped".into()
     }
 
-    fn accesses(&self, _: &mut dyn FnMut(Access)) {}
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        self.writes.accesses(visit);
+    }
 
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
         Ok(())

@@ -123,8 +123,9 @@ impl Kernel for Executed<'_> {
                 visit(second.read_access());
                 visit(to.write_access());
             }
-            // What is not executed touches nothing that is known.
-            Ok(Effect::None) | Err(_) => {}
+            Ok(Effect::None) => {}
+            // What is not executed may have written anything on the chip: whoever reads that is not at fault.
+            Err(_) => self.chip.unknown_writes(visit),
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) mod instruction;
 pub(crate) mod transfer;
 
 use crate::stream::operand::leaves_partitions;
-use crate::stream::{ElementCode, Operand, PSUM_PARTITION_BYTES, Slot, Space};
+use crate::stream::{ElementCode, Operand, PARTITION_STRIDE, PARTITIONS, PSUM_PARTITION_BYTES, Slot, Space};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::{Error, strided};
 use chipless_model::{Access, BufferId, ElementType, Fault, Pattern, Storage};
@@ -32,10 +32,20 @@ pub(crate) struct Chip {
     pub(crate) state_buffer_partition: u32,
 }
 
+/// Bytes of address of the state buffer, and of PSUM.
+pub(crate) const ON_CHIP_BYTES: u64 = PARTITIONS as u64 * PARTITION_STRIDE as u64;
+
 /// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
 const MOST_ELEMENTS: u64 = 1 << 16;
 
 impl Chip {
+    /// All that an engine may write, as bounds.
+    fn unknown_writes(&self, visit: &mut dyn FnMut(Access)) {
+        for (buffer, size) in [(self.state_buffer, ON_CHIP_BYTES), (self.psum, ON_CHIP_BYTES), (self.array, array::ARRAY_BYTES)] {
+            visit(Access::write(buffer, Pattern::contiguous(0, size)).may());
+        }
+    }
+
     /// The elements of an operand, if they lie in its memory.
     fn elements(&self, operand: &Operand) -> Result<Elements, Fault> {
         let role = operand.role;

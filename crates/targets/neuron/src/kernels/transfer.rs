@@ -3,7 +3,7 @@
 use super::{Elements, fault, move_bytes};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
-use chipless_model::{Access, Fault, Kernel, Pattern, Storage};
+use chipless_model::{Access, ElementType, Fault, Kernel, Kind, Pattern, Storage};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -113,6 +113,7 @@ impl Kernel for Transfer<'_> {
             (Text::Descriptor(..), Operation::Transpose { shape, .. }) if shape.len() > 1 => {
                 Some("the order of a descriptor's transpose_shape".into())
             }
+            (Text::Descriptor(..), Operation::Cast) if self.rounds() => Some("the rounding of conversions from and to integers".into()),
             (Text::Descriptor(..), _) => Some("descriptors run once, in the order of the list".into()),
         }
     }
@@ -165,6 +166,12 @@ impl Transfer<'_> {
             left -= count;
         }
         Ok(())
+    }
+
+    /// Whether a conversion may round in a way that nothing tells: to integers, and from those that binary32 does not hold.
+    fn rounds(&self) -> bool {
+        let is_integer = |element: ElementType| element.kind() != Kind::Float;
+        is_integer(self.to.element) || self.sources.iter().any(|source| is_integer(source.element) && source.element.bits() > 24)
     }
 
     fn transpose(&self, storage: &mut Storage<'_>, from: &Elements, shape: &[usize], size: usize) -> Result<(), Fault> {

@@ -2,7 +2,7 @@
 
 use super::Findings;
 use crate::container::Packing;
-use crate::features;
+use crate::features::{self, Features};
 use crate::header::{HEADER_BYTES, HashState};
 use crate::read::Neff;
 use crate::rules::container as rules;
@@ -36,9 +36,13 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     }
     for (mask, used) in used_features(neff) {
         if let Some(used) = used.filter(|_| !header.feature_bits.has(mask)) {
-            let message = format!("{used}, but feature bit {} is not set", mask.trailing_zeros());
+            let message = format!("{used}, but feature bit {} ({}) is not set", mask.trailing_zeros(), Features(mask));
             findings.report(&rules::FEATURE_MISSING, field(544, 8, "feature_bits"), message);
         }
+    }
+    if header.lnc_size > 1 && !neff.architecture.has_logical_cores() {
+        let message = format!("lnc_size is {}, {} has logical cores of one", header.lnc_size, neff.architecture.families());
+        findings.report(&rules::LNC_ARCHITECTURE, field(552, 4, "lnc_size"), message);
     }
     if container.dirty_padding {
         let at = match container.packing {

@@ -14,11 +14,13 @@ const MAX_QUEUES: u64 = 16;
 
 pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut Findings) {
     let mut instances: HashMap<&str, &str> = HashMap::new();
+    let mut owners: HashMap<u64, &str> = HashMap::new();
     for (name, queue) in &subgraph.definition.queues {
         let mut pointer = "/dma_queue".to_owned();
         push_key(&mut pointer, name);
         let object = Object { source: &subgraph.source, text: queue.text, pointer: &pointer };
         queue_set(name, queue, object, hardware, findings);
+        semaphores(subgraph, name, queue, object, &mut owners, findings);
         for (index, instance) in queue.queue_instances.iter().enumerate() {
             let other = instances
                 .insert(instance, name)
@@ -49,6 +51,36 @@ pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut 
     if let Some(highest) = ids.keys().copied().max().filter(|highest| *highest >= count) {
         let message = format!("{count} variables have numbers up to {highest}");
         findings.report(&rules::VARIABLE_ID_GAP, || subgraph.source.place(subgraph.source.text, "", "/var"), message);
+    }
+}
+
+/// Semaphores of a queue set are its own. `owners` are those of the sets before it.
+fn semaphores<'a>(
+    subgraph: &Subgraph<'_>,
+    name: &'a str,
+    queue: &QueueSet<'_>,
+    object: Object<'_, '_>,
+    owners: &mut HashMap<u64, &'a str>,
+    findings: &mut Findings,
+) {
+    let reserved = subgraph.definition.runtime_semaphores;
+    let set = queue.semaphore_set.iter().enumerate().map(|(index, semaphore)| (format!("/semaphore_set/{index}"), *semaphore));
+    for (field, semaphore) in set.chain(queue.semaphore.filter(|s| !queue.semaphore_set.contains(s)).map(|s| ("/semaphore".into(), s))) {
+        if semaphore < reserved {
+            let message = format!("queue set `{name}` has semaphore {semaphore}, the runtime keeps 0 to {}", reserved - 1);
+            findings.report(&rules::QUEUE_SEMAPHORE_RESERVED, || object.at(&field), message);
+        }
+        match owners.insert(semaphore, name) {
+            Some(owner) if owner == name => {
+                let message = format!("queue set `{name}` names semaphore {semaphore} twice");
+                findings.report(&rules::QUEUE_SEMAPHORE_SHARED, || object.at(&field), message);
+            }
+            Some(owner) => {
+                let message = format!("queue sets `{owner}` and `{name}` both have semaphore {semaphore}");
+                findings.report(&rules::QUEUE_SEMAPHORE_SHARED, || object.at(&field), message);
+            }
+            None => {}
+        }
     }
 }
 
@@ -112,7 +144,7 @@ fn queue_set(name: &str, queue: &QueueSet<'_>, object: Object<'_, '_>, hardware:
         let message = format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
         findings.report(&rules::QUEUE_SEMAPHORE, || object.at("/semaphore"), message);
     }
-    if queue.pinned.is_some() && !matches!(architecture, Architecture::Inf1 | Architecture::Any) {
+    if queue.pinned == Some(true) && !matches!(architecture, Architecture::Inf1 | Architecture::Any) {
         let message = format!("queue set `{name}` is pinned, which {} does not have", architecture.families());
         findings.report(&rules::PINNED_ARCHITECTURE, || object.at("/pinned"), message);
     }
@@ -174,6 +206,13 @@ fn variable(
     if let Some(alignment) = item.alignment.filter(|a| *a != 0 && !a.is_power_of_two()) {
         findings.report(&rules::ALIGNMENT, || object.at("/alignment"), format!("variable `{name}` has alignment {alignment}"));
     }
+    let alignment = item.alignment.filter(|a| *a > 1 && kind == Some(VariableType::Virtual));
+    if let (Some(alignment), Some(offset)) = (alignment, item.backing_variable_off)
+        && !offset.is_multiple_of(alignment)
+    {
+        let message = format!("variable `{name}` lies at {offset}, its alignment is {alignment}");
+        findings.report(&rules::BACKING_ALIGNMENT, || object.at("/backing_variable_off"), message);
+    }
     if item.fabric_path == Some(FabricPath::Unknown) {
         let message = format!("variable `{name}` has fabric path {}", object.says("/fabric_path", findings));
         findings.report(&rules::VARIABLE_FABRIC, || object.at("/fabric_path"), message);
@@ -187,6 +226,14 @@ fn variable(
             for (index, id) in item.list.iter().enumerate().filter(|(_, id)| subgraph.definition.variable_by_id(**id).is_none()) {
                 let message = format!("entry {index} of `{name}` is var_id {id}, which no variable has");
                 findings.report(&rules::TABLE, || object.at(&format!("/list/{index}")), message);
+            }
+            if item.list.is_empty() {
+                findings.report(&rules::TABLE_LIST, || object.at(""), format!("`{name}` has no list, or an empty one"));
+            }
+            let is_table = |id: u64| subgraph.definition.variable_by_id(id).is_some_and(|(_, _, v)| v.kind == Some(VariableType::DgeTable));
+            if let Some(index) = item.list.iter().position(|id| is_table(*id)) {
+                let message = format!("entry {index} of `{name}` is a dge-table");
+                findings.report(&rules::TABLE_LIST, || object.at(&format!("/list/{index}")), message);
             }
         }
         _ => {}
@@ -226,7 +273,13 @@ fn pointer(subgraph: &Subgraph<'_>, name: &str, item: &Variable<'_>, object: Obj
                 format!("pointer `{name}` refers to var_id {id}, which no variable has"),
             );
         }
-        Some(_) => {}
+        Some(id) => {
+            let target = subgraph.definition.variable_by_id(id);
+            if let Some((_, other, _)) = target.filter(|(_, other, v)| &***other == name || v.kind == Some(VariableType::DgeTable)) {
+                let what = if &**other == name { "itself".to_owned() } else { format!("`{other}`, a dge-table") };
+                findings.report(&rules::POINTER_TARGET, || object.at("/referenced_var_id"), format!("pointer `{name}` refers to {what}"));
+            }
+        }
     }
     if let Some(size) = item.size.filter(|size| *size != 8) {
         findings.report(&rules::POINTER_SIZE, || object.at("/size"), format!("pointer `{name}` has {size} bytes"));

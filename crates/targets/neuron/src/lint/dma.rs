@@ -1,14 +1,15 @@
 //! DMA descriptors.
 
 use super::{Findings, Hardware, Object, SEMAPHORES};
-use crate::def::{Owner, VariableType};
+use crate::def::{Owner, QueueType, VariableType};
 use crate::engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, MAX_DIMENSIONS, Operation};
 use crate::graph::Architecture;
 use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
 use crate::stream::Stream;
-use crate::stream::operand::leaves_partitions;
+use crate::stream::operand::{kept_bytes, leaves_partitions};
+use crate::stream::rules::{KEPT_BYTES, NOT_EXECUTED};
 use chipless_model::Rule;
 use std::collections::HashMap;
 
@@ -68,7 +69,10 @@ fn undeclared_functions(room: &EngineRoom<'_>, findings: &mut Findings) {
     let mut starts = room.file.dma.iter().enumerate().filter(|(_, e)| e.function_start.as_ref().is_some_and(|f| !f.is_empty()));
     if let (Some((index, first)), Some(source)) = (starts.next(), &room.source) {
         let name = first.function_start.as_deref().unwrap_or_default();
-        let message = format!("function `{name}` and {} more are named, the instructions declare none", starts.count());
+        let message = match starts.count() {
+            0 => format!("function `{name}` is named, the instructions declare none"),
+            more => format!("function `{name}` and {more} more are named, the instructions declare none"),
+        };
         findings.report(&rules::DMA_FUNCTION, || source.place(first.text, &format!("/dma/{index}"), "/function_start"), message);
     }
 }
@@ -88,7 +92,7 @@ impl<'a> Context<'_, 'a> {
         findings.report(rule, || self.object.at(field), message);
     }
 
-    /// Fields that inf1 does not have.
+    /// Fields that inf1 does not have. One that says what holds without it asks for nothing and is no fault.
     fn not_on_inf1(&self, at: &str, fields: &[(&'static Rule, &str, bool)], findings: &mut Findings) {
         for (rule, name, _) in fields.iter().filter(|(_, _, present)| *present) {
             self.report(findings, rule, &format!("{at}/{name}"), format!("{name} is not supported on inf1"));
@@ -97,11 +101,11 @@ impl<'a> Context<'_, 'a> {
 
     fn descriptor_on_inf1(&self, descriptor: &Descriptor<'a>, at: &str, findings: &mut Findings) {
         let scaled = descriptor.scale.is_some() || descriptor.from_arr.iter().any(|s| s.scale.is_some());
-        let typed = descriptor.sources().any(|s| s.dtype.is_some());
+        let is_typed = |side: &AccessPattern<'_>| side.data_type() != DataType::UInt8;
         let fields = [
             (&rules::DMA_OPERATION_ARCHITECTURE, "op", descriptor.operation != Operation::Copy),
-            (&rules::DMA_DTYPE_ARCHITECTURE, "from_dtype", typed),
-            (&rules::DMA_DTYPE_ARCHITECTURE, "to_dtype", descriptor.to.dtype.is_some()),
+            (&rules::DMA_DTYPE_ARCHITECTURE, "from_dtype", descriptor.sources().any(is_typed)),
+            (&rules::DMA_DTYPE_ARCHITECTURE, "to_dtype", is_typed(&descriptor.to)),
             (&rules::DMA_FROM_LIST_ARCHITECTURE, "from_arr", !descriptor.from_arr.is_empty()),
             (&rules::DMA_SCALE_ARCHITECTURE, "scale", scaled),
             (&rules::DMA_CONSTANT_ARCHITECTURE, "constant", descriptor.constant.is_some()),
@@ -118,8 +122,8 @@ impl<'a> Context<'_, 'a> {
         self.queue(entry, findings);
         if self.hardware.architecture == Architecture::Inf1 {
             let fields = [
-                (&rules::DMA_INSTANCE_ARCHITECTURE, "instance_name", entry.instance_name.is_some()),
-                (&rules::DMA_FUNCTION_ARCHITECTURE, "function_start", entry.function_start.is_some()),
+                (&rules::DMA_INSTANCE_ARCHITECTURE, "instance_name", entry.instance_name.as_ref().is_some_and(|n| !n.is_empty())),
+                (&rules::DMA_FUNCTION_ARCHITECTURE, "function_start", entry.function_start.as_ref().is_some_and(|f| !f.is_empty())),
                 (&rules::DMA_SECTION_ARCHITECTURE, "section_start_desc", entry.section_start_desc),
             ];
             self.not_on_inf1("", &fields, findings);
@@ -144,7 +148,7 @@ impl<'a> Context<'_, 'a> {
             self.report(findings, &rules::DMA_REMOTE, &format!("/remote_semaphores/{index}"), message);
         }
         if !entry.remote_semaphores.is_empty() {
-            if !self.hardware.architecture.has_remote_semaphores() {
+            if !self.hardware.architecture.has_logical_cores() {
                 let message = format!("remote_semaphores on {}", self.hardware.architecture.families());
                 self.report(findings, &rules::DMA_REMOTE_ARCHITECTURE, "/remote_semaphores", message);
             }
@@ -195,8 +199,24 @@ impl<'a> Context<'_, 'a> {
             }
         };
         let Some((name, set)) = set.and_then(|set| definition.queues.get_index(set)) else { return };
+        let is_own = |semaphore: u64| set.semaphore == Some(semaphore) || set.semaphore_set.contains(&semaphore);
+        let has_own = set.semaphore.is_some() || !set.semaphore_set.is_empty();
+        if let Some(semaphore) = entry.semaphore.filter(|semaphore| has_own && !is_own(*semaphore)) {
+            let message = format!("semaphore {semaphore} is none of queue set `{name}`");
+            self.report(findings, &rules::DMA_SEMAPHORE_SET, "/semaphore", message);
+        }
+        let field = if instance.is_some() { "/instance_name" } else { "/queue" };
+        if set.kind == Some(QueueType::Dynamic) {
+            let message = format!("queue set `{name}` is of type dynamic: its descriptors are made at run time");
+            self.report(findings, &rules::DMA_QUEUE_TYPE, field, message);
+        }
+        let variable = |d: &Descriptor<'_>| definition.variables.get(&**d.to.variable.as_ref()?)?.kind;
+        let leaves = |d: &Descriptor<'_>| variable(d).is_some_and(|kind| kind != VariableType::StateBuffer);
+        if set.pinned == Some(true) && self.hardware.architecture == Architecture::Inf1 && entry.descriptors.iter().any(leaves) {
+            let message = format!("queue set `{name}` is pinned, the transfer does not go to the state buffer");
+            self.report(findings, &rules::DMA_QUEUE_TYPE, field, message);
+        }
         if let Some(Owner::Engine(owner)) = set.owner().filter(|owner| *owner != Owner::Engine(self.room.engine)) {
-            let field = if instance.is_some() { "/instance_name" } else { "/queue" };
             let message = format!("queue set `{name}` is owned by {owner}, the descriptor stands in the file of {}", self.room.engine);
             self.report(findings, &rules::DMA_OWNER, field, message);
         }
@@ -216,10 +236,13 @@ impl<'a> Context<'_, 'a> {
                 let message = format!("{} sources, at most {MAX_SOURCES} are possible", descriptor.from_arr.len());
                 self.report(findings, &rules::DMA_FROM_LIST_LONG, &field("from_arr"), message);
             }
-        } else if !descriptor.from_arr.is_empty() {
-            self.report(findings, &rules::DMA_FROM_LIST_UNUSED, &field("from_arr"), format!("from_arr on {operation}"));
-        } else if descriptor.from.as_ref().is_none_or(|f| f.variable.is_none()) {
-            self.report(findings, &rules::DMA_FROM, at, format!("{operation} has no from"));
+        } else {
+            if !descriptor.from_arr.is_empty() {
+                self.report(findings, &rules::DMA_FROM_LIST_UNUSED, &field("from_arr"), format!("from_arr on {operation}"));
+            }
+            if descriptor.from.as_ref().is_none_or(|f| f.variable.is_none()) {
+                self.report(findings, &rules::DMA_FROM, at, format!("{operation} has no from"));
+            }
         }
         if descriptor.to.variable.is_none() {
             self.report(findings, &rules::DMA_TO, at, format!("{operation} has no to"));
@@ -275,6 +298,11 @@ impl<'a> Context<'_, 'a> {
                     let message = format!("{which} reaches {fault} of `{name}`");
                     self.report(findings, &rules::DMA_STATE_BUFFER, &field("_sizes"), message);
                 }
+                if which == "to"
+                    && let Some(why) = kept_bytes(&self.subgraph.definition, &pattern)
+                {
+                    self.report(findings, &KEPT_BYTES, &field("_sizes"), format!("to reaches {why}"));
+                }
             }
             _ => {
                 if let Some(size) = variable.size.filter(|size| !pattern.fits(*size)) {
@@ -305,6 +333,9 @@ impl<'a> Context<'_, 'a> {
         if has_scale && operation != Operation::Fma {
             self.report(findings, &rules::DMA_SCALE, &scale_field, format!("scale on {operation}"));
         }
+        if descriptor.scale_dtype.is_some() && operation != Operation::Fma {
+            self.report(findings, &rules::DMA_SCALE, &field("scale_dtype"), format!("scale_dtype on {operation}"));
+        }
         if let Some(dtype) = descriptor.scale_dtype.filter(|d| *d != DataType::Float32) {
             self.report(findings, &rules::DMA_SCALE_DTYPE, &field("scale_dtype"), format!("scale_dtype is {dtype}, expected float32"));
         }
@@ -314,6 +345,10 @@ impl<'a> Context<'_, 'a> {
         if transposed && operation != Operation::Transpose {
             self.report(findings, &rules::DMA_TRANSPOSE_UNUSED, &field(name), format!("{name} on {operation}"));
         }
+        if operation == Operation::Transpose && descriptor.transpose_shape.is_none() {
+            let message = "a transposition without transpose_shape: which dimensions change places is not public";
+            self.report(findings, &NOT_EXECUTED, at, message.into());
+        }
         if let Some(shape) = descriptor.transpose_shape.as_ref().filter(|s| s.len() != MAX_DIMENSIONS) {
             let message = format!("transpose_shape has {} numbers, expected {MAX_DIMENSIONS}", shape.len());
             self.report(findings, &rules::DMA_TRANSPOSE_SHAPE, &field("transpose_shape"), message);
@@ -322,8 +357,15 @@ impl<'a> Context<'_, 'a> {
             let message = format!("elements of {size} bytes, the hardware transposes 2 and 4");
             self.report(findings, &rules::DMA_TRANSPOSE_ELEMENT, &field("transpose_element_size"), message);
         }
+        if let (Operation::Transpose, Some(size), Some(element)) =
+            (operation, descriptor.transpose_element_size, descriptor.to.dtype.and_then(DataType::element))
+            && size != element.bits() / 8
+        {
+            let message = format!("elements of {size} bytes, to_dtype is {}", descriptor.to.data_type());
+            self.report(findings, &rules::DMA_TRANSPOSE_ELEMENT, &field("transpose_element_size"), message);
+        }
         let dimensions = descriptor.sources().map(|s| s.sizes.len()).chain([descriptor.to.sizes.len()]).max().unwrap_or(0);
-        if let Some(tiled) = descriptor.num_tiling_dimensions.filter(|n| *n > dimensions as u64) {
+        if let Some(tiled) = descriptor.num_tiling_dimensions.filter(|n| !(1..=dimensions as u64).contains(n)) {
             let message = format!("{tiled} tiling dimensions, the transfer has {dimensions}");
             self.report(findings, &rules::DMA_TILING, &field("num_tiling_dimensions"), message);
         }
@@ -351,7 +393,7 @@ impl<'a> Context<'_, 'a> {
                 self.report(findings, &rules::DMA_CONSTANT_DTYPE, &field("constant_dtype"), message);
                 return;
             }
-            Some(ConstantType::Float32) => true,
+            Some(ConstantType::Float32) => descriptor.constant.is_none_or(|c| (c as f32).is_finite()),
             Some(ConstantType::Int32) => fits(f64::from(i32::MIN), f64::from(i32::MAX)),
             Some(ConstantType::UInt32) => fits(0.0, f64::from(u32::MAX)),
         };

@@ -1,14 +1,15 @@
 //! `neff.json`, the kelf files, and how subgraphs fit them.
 
-use super::Findings;
+use super::{Findings, Hardware};
 use crate::def::VariableType;
 use crate::graph::{Architecture, Engine, GraphNode, Tensor};
+use crate::memory::{CONTIGUOUS_PAGE, MemoryPlan};
 use crate::read::Neff;
 use crate::rules::container as rules;
 use chipless_model::Rule;
 use std::collections::HashSet;
 
-pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
+pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
     let root = &neff.graph_source;
     for (pointer, message) in &neff.interface.faults {
         findings.report(&rules::GRAPH, || root.place(root.text, "", pointer), message.as_str());
@@ -19,6 +20,8 @@ pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
     nodes(neff, findings);
     kelfs(neff, findings);
     engines(neff, findings);
+    function_sets(neff, findings);
+    device_memory(neff, hardware, findings);
     for tensor in &neff.interface.inputs {
         interface(neff, tensor, VariableType::Input, findings);
     }
@@ -53,6 +56,11 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     for (index, node) in graph.nodes.iter().enumerate() {
         if !matches!(&*node.op, "null" | "tvm_op") {
             report(&rules::GRAPH_NODE, &format!("/nodes/{index}/op"), format!("op `{}`: expected `null` or `tvm_op`", node.op));
+        }
+        let function = node.attrs.func_name.as_deref();
+        if &*node.op == "tvm_op" && function != Some("__kelf") {
+            let message = format!("func_name `{}`: expected `__kelf`", function.unwrap_or_default());
+            report(&rules::GRAPH_NODE, &format!("/nodes/{index}/attrs/func_name"), message);
         }
         if let Some(row) = graph.node_row_ptr.get(index).filter(|row| **row != entries) {
             let message = format!("outputs of node {index} begin at entry {row}, expected {entries}");
@@ -138,11 +146,50 @@ fn kelfs(neff: &Neff<'_>, findings: &mut Findings) {
                 format!("target {} here, {} in `{}`", architecture.unwrap_or(Architecture::Any), neff.architecture, neff.kelfs[0].0.member);
             findings.report(&rules::TARGETS_DIFFER, || source.place(source.text, "", "/target"), message);
         }
+        if architecture.is_none() {
+            findings.report(&rules::TARGET_MISSING, || source.place(source.text, "", ""), "no target");
+        }
+        let mut names = HashSet::new();
+        for (index, graph) in kelf.graphs.iter().enumerate() {
+            if !names.insert(&*graph.name) {
+                let place = || source.place(source.text, "", &format!("/graphs/{index}/name"));
+                findings.report(&rules::SUBGRAPH_TWICE, place, format!("two subgraphs are called `{}`", graph.name));
+            }
+        }
         let subgraphs = kelf.graphs.len() as u64;
         if subgraphs != cores && neff.architecture != Architecture::Inf1 {
             let message = format!("lnc_size is {}, but there are {subgraphs} subgraphs", neff.container.header.lnc_size);
             findings.report(&rules::LNC, || source.place(source.text, "", "/graphs"), message);
         }
+    }
+}
+
+/// Functions sets that no index describes. What the index lacks is found on reading.
+fn function_sets(neff: &Neff<'_>, findings: &mut Findings) {
+    for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
+        let (Some(source), Some(name), None) = (&room.source, room.file.activation_function_sets.first(), &room.file.act_info) else {
+            continue;
+        };
+        let place = || source.place(source.text, "", "/activation_function_sets");
+        findings.report(&rules::FUNCTION_SET_INDEX, place, format!("`{name}` is named, but there is no act_info"));
+    }
+}
+
+/// What all cores need together.
+fn device_memory(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
+    let plan = MemoryPlan::new(neff, CONTIGUOUS_PAGE);
+    // Rings are estimated from above, and pages of the scratchpad are the runtime's choice.
+    let rings = plan.cores.iter().flat_map(|core| &core.rings).map(|rings| rings.bytes).fold(0, u64::saturating_add);
+    let needed = plan.total().saturating_sub(rings).saturating_sub(CONTIGUOUS_PAGE);
+    if needed > hardware.device_bytes {
+        let root = &neff.graph_source;
+        let message = format!(
+            "tensors, constants, scratch and code of {} cores need {needed} bytes, a device of {} has {}",
+            plan.cores.len(),
+            hardware.architecture.families(),
+            hardware.device_bytes
+        );
+        findings.report(&rules::DEVICE_MEMORY, || root.place(root.text, "", ""), message);
     }
 }
 

@@ -47,7 +47,7 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
     let tables = || {
         let mut findings = Findings::new(limits);
         container::check(neff, &mut findings);
-        graph::check(neff, &mut findings);
+        graph::check(neff, hardware, &mut findings);
         for finding in &neff.dangling {
             findings.push(finding.clone());
         }

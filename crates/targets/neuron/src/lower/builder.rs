@@ -1,9 +1,9 @@
 //! Puts a program together, table by table.
 
-use super::NOT_LOWERED;
 use crate::json::Error;
 use crate::kernels::Chip;
 use crate::kernels::instruction::Executed;
+use crate::rules::container::LIMIT;
 use crate::stream::{Bodies, Slot};
 use chipless_model::{
     Demand, IndexVec, Kernel, KernelId, Limits, Location, PartId, Piece, PieceId, Place, Program, Queue, QueueId, Signal, Span, SyncId,
@@ -84,7 +84,7 @@ impl<'p> Builder<'p> {
         let count = self.program.tasks.len() as u64;
         if count >= self.most_tasks {
             let message = format!("more than {count} tasks: beyond the limit tasks = {}", self.most_tasks);
-            return Err(Box::new(NOT_LOWERED.at(Place::file(), message)));
+            return Err(Box::new(LIMIT.at(Place::file(), message)));
         }
         let NewTask { queue, kernel, waits, signals, demands, fixed, location, label } = task;
         let index = self.counts[queue];

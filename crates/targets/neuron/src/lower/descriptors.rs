@@ -6,7 +6,7 @@ use super::phases::Phases;
 use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation as Named};
 use crate::json::Error;
 use crate::kernels::Elements;
-use crate::kernels::control::Refused;
+use crate::kernels::control::{Refused, Unknown};
 use crate::kernels::instruction::TRIGGERS;
 use crate::kernels::transfer::{Compute, Operation, Text, Transfer};
 use crate::read::EngineRoom;
@@ -50,11 +50,16 @@ pub(super) fn lower<'p>(
         let part = builder.part(source.member);
         for entry in &room.file.dma {
             let set = entry.queue_name().and_then(|name| subgraph.definition.queue_set(name));
-            match set.and_then(|set| by_set.get_mut(set)) {
+            // One without transfers would have had some.
+            match set.filter(|_| !entry.descriptors.is_empty()).and_then(|set| by_set.get_mut(set)) {
                 Some(entries) => entries.push((room, part, entry)),
                 None => lost.push((room, part, entry)),
             }
         }
+    }
+    // First of all: what they would have written is not missed in any other queue.
+    if !lost.is_empty() {
+        lower_lost(&lost, index, phase, cores, builder, phases)?;
     }
     for (set, entries) in by_set.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
         let queue = cores[index].queue(set, builder);
@@ -80,11 +85,14 @@ pub(super) fn lower<'p>(
                         let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
                         let kernel = match &triggered {
                             None => builder.kernel(Transfer { text: Text::Descriptor(descriptor, rings), sources, to, operation }),
-                            Some(why) => builder.kernel(Refused { slot: None, why: why.clone() }),
+                            Some(why) => builder.kernel(Refused { slot: None, why: why.clone(), writes: writes(core, descriptor) }),
                         };
                         (kernel, cost.fixed, cost.demands)
                     }
-                    Err(why) => (builder.kernel(Refused { slot: None, why }), Time::ZERO, SmallVec::new()),
+                    Err(why) => {
+                        let refused = Refused { slot: None, why, writes: writes(core, descriptor) };
+                        (builder.kernel(refused), Time::ZERO, SmallVec::new())
+                    }
                 };
                 let (kernel, mut fixed, demands) = task;
                 if first_task.is_none() {
@@ -100,13 +108,10 @@ pub(super) fn lower<'p>(
             builder.release(queue, first);
         }
     }
-    if !lost.is_empty() {
-        lower_lost(&lost, index, phase, cores, builder, phases)?;
-    }
     Ok(found)
 }
 
-/// Entries without a queue set fault when they are reached.
+/// Entries without a queue set or without transfers fault when they are reached.
 fn lower_lost<'p>(
     lost: &[(&'p EngineRoom<'p>, PartId, &'p DmaEntry<'p>)],
     index: usize,
@@ -115,13 +120,16 @@ fn lower_lost<'p>(
     builder: &mut Builder<'p>,
     phases: &mut Phases,
 ) -> Result<(), Error> {
-    let queue: QueueId = builder.queue(format!("{}.descriptors without queue", cores[index].subgraph.name), 1);
+    let queue: QueueId = builder.queue(format!("{}.lost descriptors", cores[index].subgraph.name), 1);
     phases.put(queue, phase);
     let mut first_task = None;
     for (room, part, entry) in lost {
         let name = entry.queue_name().unwrap_or_default();
-        let why = Fault::program(format!("the program has no queue set `{name}`"));
-        let kernel = builder.kernel(Refused { slot: None, why });
+        let why = Fault::program(match entry.descriptors.is_empty() {
+            true => "a descriptor without transfers".to_owned(),
+            false => format!("the program has no queue set `{name}`"),
+        });
+        let kernel = builder.kernel(Refused { slot: None, why, writes: cores[index].memory.writable.clone() });
         let (location, label) = (location(room, *part, entry), Some(label(entry)));
         let task = NewTask { queue, kernel, waits: &[], signals: &[], demands: &[], fixed: Time::ZERO, location, label };
         first_task = first_task.or(Some(builder.task(task)?));
@@ -172,14 +180,20 @@ fn label(entry: &DmaEntry<'_>) -> Box<str> {
     }
 }
 
+/// What a descriptor that is not executed may have written: its destination, as far as that is known.
+fn writes(core: &Core<'_, '_>, descriptor: &Descriptor<'_>) -> Unknown {
+    let name = descriptor.to.variable.as_deref().unwrap_or_default();
+    core.memory.writes(core.subgraph.definition.variables.get_index_of(name))
+}
+
 /// What a descriptor moves, and how.
 fn transfer(
     core: &Core<'_, '_>,
     descriptor: &Descriptor<'_>,
     program: &Program<'_>,
 ) -> Result<(SmallVec<[Elements; 1]>, Elements, Operation), Fault> {
-    let to = side(core, &descriptor.to)?;
-    let sources = descriptor.sources().map(|source| side(core, source)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
+    let to = side(core, &descriptor.to, program)?;
+    let sources = descriptor.sources().map(|source| side(core, source, program)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
     let written = to.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are written"))?;
     written_once(&to, program)?;
     for source in &sources {
@@ -188,7 +202,8 @@ fn transfer(
             Named::Copy | Named::Transpose => (Some(read), Some(written)),
             _ => (read.checked_mul(to.element.bits()), written.checked_mul(source.element.bits())),
         };
-        if from != into || from.is_none() {
+        let is_whole = matches!(descriptor.operation, Named::Copy | Named::Transpose) || read.is_multiple_of(source.element.bits() / 8);
+        if from != into || from.is_none() || !is_whole {
             return Err(Fault::program(format!("{read} bytes of {} are read, {written} of {} written", source.element, to.element)));
         }
     }
@@ -206,6 +221,8 @@ fn transfer(
     };
     let operation = match descriptor.operation {
         Named::Copy => one().map(|()| Operation::Copy)?,
+        // Between equal types nothing changes, not even integers that binary32 does not hold.
+        Named::Cast if sources.iter().all(|source| source.element == to.element) => one().map(|()| Operation::Copy)?,
         Named::Cast => one().map(|()| Operation::Cast)?,
         Named::Add | Named::Fma => compute(Compute::Add),
         Named::Min => compute(Compute::Min),
@@ -235,7 +252,7 @@ fn transposition(descriptor: &Descriptor<'_>, to: &Elements, bytes: u64) -> Resu
     Ok(Operation::Transpose { shape, element_bytes: size as usize })
 }
 
-fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>) -> Result<Elements, Fault> {
+fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>, program: &Program<'_>) -> Result<Elements, Fault> {
     let name = side.variable.as_deref().unwrap_or_default();
     let position = core.subgraph.definition.variables.get_index_of(name);
     let spot = position.and_then(|at| core.memory.variables.get(at).copied().flatten());
@@ -243,6 +260,13 @@ fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>) -> Result<Elements, Fault
     let pattern = side.pattern().ok_or_else(|| Fault::program(format!("{name}: steps and sizes do not fit together")))?;
     let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by));
     let pattern = pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
-    let element = side.data_type().element().unwrap_or(ElementType::UInt8);
+    let (element, size) = (side.data_type().element().unwrap_or(ElementType::UInt8), program.buffers[spot.buffer].size);
+    if pattern.bytes() == Some(0) {
+        return Err(Fault::program(format!("{name}: no bytes are moved")));
+    }
+    if !pattern.fits(size) {
+        let extent = pattern.extent();
+        return Err(Fault::program(format!("{name}: bytes {} to {} of a memory of {size}", extent.start, extent.end)));
+    }
     Ok(Elements { buffer: spot.buffer, pattern, element })
 }

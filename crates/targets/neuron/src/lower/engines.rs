@@ -109,10 +109,12 @@ fn hand_over<'p>(
             (handed, executed)
         }
         Err(why) => {
-            let kernel = builder.kernel(Skipped);
+            let destination = variable(&core.subgraph.definition, dma.destination.address).ok().map(|(position, _, _)| position);
+            let writes = core.memory.writes(destination);
+            let kernel = builder.kernel(Skipped { writes: writes.clone() });
             let demands = SmallVec::new();
             let handed = Handed { set, start, transfer, kernel, fixed: Time::ZERO, demands, signal, location };
-            (handed, builder.kernel(Refused { slot: Some(slot), why }))
+            (handed, builder.kernel(Refused { slot: Some(slot), why, writes }))
         }
     }
 }

@@ -4,17 +4,15 @@ use super::NOT_LOWERED;
 use super::builder::Builder;
 use crate::def::{Variable, VariableType};
 use crate::json::Error;
-use crate::kernels::Chip;
 use crate::kernels::array::ARRAY_BYTES;
+use crate::kernels::control::Unknown;
+use crate::kernels::{Chip, ON_CHIP_BYTES};
 use crate::machine::Machine;
 use crate::read::{Neff, Subgraph};
-use crate::stream::{PARTITION_STRIDE, PARTITIONS};
 use chipless_model::{Buffer, BufferId, Interface, Memory, MemoryId, MemoryKind, Place, Port, Program, Role};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-/// Bytes of address of the state buffer, and of PSUM.
-const ON_CHIP_BYTES: u64 = PARTITIONS as u64 * PARTITION_STRIDE as u64;
 /// Address of the first variable in HBM: no pointer is null.
 const HBM_BASE: u64 = 1 << 16;
 /// Least distance of variables in HBM.
@@ -34,6 +32,19 @@ pub(super) struct CoreMemory {
     pub(super) chip: Chip,
     /// By position in `def.json`; `None` for tables, and for what has no size.
     pub(super) variables: Vec<Option<Spot>>,
+    /// Every buffer that the core may write.
+    pub(super) writable: Unknown,
+}
+
+impl CoreMemory {
+    /// What a transfer may write of which only the variable is known that it goes to, if that.
+    pub(super) fn writes(&self, variable: Option<usize>) -> Unknown {
+        let buffer = variable.and_then(|at| self.variables.get(at).copied().flatten()).map(|spot| spot.buffer);
+        match self.writable.0.iter().find(|(writable, _)| Some(*writable) == buffer) {
+            Some(known) => Unknown([*known].into()),
+            None => self.writable.clone(),
+        }
+    }
 }
 
 /// Where a variable starts.
@@ -97,6 +108,7 @@ impl Layout {
                 state_buffer_partition: partition_bytes,
             },
             variables: Vec::with_capacity(subgraph.definition.variables.len()),
+            writable: Unknown::default(),
         };
         let scratchpad = scratchpad(subgraph)?;
         let scratchpad = match scratchpad {
@@ -136,6 +148,11 @@ impl Layout {
             let address = to.and_then(|to| program.buffers[to.buffer].address?.checked_add(to.offset));
             program.buffers[pointer.buffer].initial = Cow::Owned(address.unwrap_or(0).to_le_bytes().to_vec());
         }
+        let Chip { state_buffer, psum, array, .. } = core.chip;
+        let used: BTreeSet<BufferId> = core.variables.iter().flatten().map(|spot| spot.buffer).chain([state_buffer, psum, array]).collect();
+        let writable = used.into_iter().map(|buffer| (buffer, &program.buffers[buffer]));
+        let writable = writable.filter(|(_, b)| !matches!(b.role, Role::Input | Role::Constant)).map(|(id, b)| (id, b.size));
+        core.writable = Unknown(writable.collect());
         Ok(core)
     }
 }

@@ -109,6 +109,21 @@ rules! {
     LNC Warning "neff-logical-core" "the number of subgraphs does not fit the logical core size"
         "Each physical core of a logical core runs one subgraph, so a kelf file lists lnc_size subgraphs (except on inf1, where subgraphs are stages of a pipeline)."
         "Compile with the logical core size of the system." "NEFF specification, lnc_size, Subgraphs";
+    LNC_ARCHITECTURE Error "neff-logical-core-architecture" "a logical core of several cores on hardware that has none"
+        "Logical cores of more than one physical core came with trn2. Earlier hardware runs each subgraph alone."
+        "Compile for trn2, or for a logical core of size 1." "NEFF specification, lnc_size; vendor documentation, logical cores";
+    SUBGRAPH_TWICE Error "neff-subgraph-twice" "two subgraphs of one kelf file have the same name"
+        "A subgraph's name stands for its core: queues, semaphores and tasks are named after it. With one name for two, nobody can tell which is meant."
+        "Rename one of them." "Chipless";
+    TARGET_MISSING Warning "neff-target-missing" "a kelf file does not name its hardware"
+        "target says for which hardware the subgraphs were compiled. Without it no rule of an architecture can be checked, and the figures of trn2 time the program."
+        "Name the target." "Files of the compiler";
+    DEVICE_MEMORY Error "neff-device-memory" "the program needs more memory than the device has"
+        "Tensors, constants, scratch and code of all cores are live together and must fit the HBM of one chip; rings of descriptors come on top. The load would fail."
+        "Split the program, or compile it for more devices. `info --memory` shows what takes how much." "Runtime guide, device memory; vendor documentation, architecture guides";
+    FUNCTION_SET_INDEX Warning "neff-function-set-index" "activation function sets are named, but no index of them"
+        "Each name in activation_function_sets points to metadata of tables in the subgraph's folder, and act_info names the member that lists them. Without it the engine has no tables to load."
+        "Add act_info and the tables, or remove the names." "NEFF specification, Activation.json; measured on compiler output";
     IO_MISSING Error "neff-io-missing" "neff.json names a tensor that no subgraph declares"
         "Inputs and outputs are found by name among the variables of the subgraphs."
         "Declare a variable of that name." "NEFF specification, Variables";

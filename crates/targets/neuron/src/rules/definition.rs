@@ -19,6 +19,12 @@ rules! {
     QUEUE_SEMAPHORE Error "neff-queue-semaphore" "a queue set reserves a semaphore that no core has"
         "A core has 256 semaphores, 0 to 255."
         "Use a smaller number." "NEFF specification, Queue Sets: semaphore, semaphore_set; Neuron driver, address maps";
+    QUEUE_SEMAPHORE_RESERVED Warning "neff-queue-semaphore-reserved" "a queue set signals what the runtime keeps for itself"
+        "The first runtime_semaphore_count semaphores belong to the runtime."
+        "Use larger numbers." "Files of the compiler";
+    QUEUE_SEMAPHORE_SHARED Warning "neff-queue-semaphore-shared" "a semaphore belongs to a queue set twice, or to two of them"
+        "A queue set signals its transfers on semaphores of its own. On a shared one nobody can tell whose transfer is done."
+        "Give each queue set semaphores of its own, each once." "NEFF specification, Queue Sets: semaphore_set; measured on compiler output";
     PINNED_ARCHITECTURE Warning "neff-pinned-architecture" "pinned is for inf1 only"
         "Pinned queues fill the state buffer once at model start; only inf1 has them."
         "Remove the field." "NEFF specification, Queue Sets: pinned";
@@ -85,6 +91,15 @@ rules! {
     POINTER_SIZE Error "neff-pointer-size" "a pointer does not have 8 bytes"
         "A pointer holds one 64-bit address."
         "Make it 8 bytes." "NEFF specification, Variables: pointer";
+    POINTER_TARGET Warning "neff-pointer-target" "a pointer points to itself, or to a dge-table"
+        "A pointer holds the address of the variable that an instruction is to find. A dge-table has no bytes, and a pointer's own address leads nowhere."
+        "Mend the number." "NEFF specification, Variables: referenced_var_id";
+    BACKING_ALIGNMENT Warning "neff-scratchpad-alignment" "the offset of a virtual variable contradicts its alignment"
+        "The address of a virtual variable is that of the scratchpad plus its offset, so the offset must be a multiple of the alignment that the variable asks for."
+        "Mend the offset or the alignment." "NEFF specification, Variables: alignment, backing_variable_off";
+    TABLE_LIST Warning "neff-dge-table-list" "a dge-table lists nothing, or another table"
+        "Instructions address variables by their position in the table's list; a table has no bytes of its own that they could move."
+        "List the variables that are meant." "NEFF specification, Variables: list";
     REFERENCE_UNUSED Warning "neff-reference-unused" "`referenced_var_id` stands on a variable that is no pointer"
         "Only pointers hold the address of another variable."
         "Remove the field or mend the type." "NEFF specification, Variables: referenced_var_id";

@@ -43,6 +43,12 @@ rules! {
     DMA_RESERVED Warning "neff-descriptor-reserved" "a descriptor signals what the runtime keeps for itself"
         "The first runtime_semaphore_count semaphores and runtime_event_count events belong to the runtime."
         "Use a larger number." "Files of the compiler";
+    DMA_SEMAPHORE_SET Warning "neff-descriptor-semaphore-set" "a descriptor signals a semaphore that its queue set does not have"
+        "semaphore and semaphore_set of a queue set name what its transfers signal. Whoever waits for the set's semaphores misses this transfer."
+        "Use a semaphore of the queue set, or add this one to it." "NEFF specification, Queue Sets: semaphore, semaphore_set";
+    DMA_QUEUE_TYPE Warning "neff-descriptor-queue-type" "a transfer on a queue set of another kind"
+        "Queue sets of type dynamic take descriptors that are made at run time, not those of the file; pinned ones fill the state buffer and nothing else."
+        "Name a queue set of the kind that the transfer needs." "NEFF specification, Queue Sets: type, pinned";
     DMA_REMOTE Error "neff-descriptor-remote-semaphore" "a descriptor signals a remote semaphore that no core has"
         "A core has 256 semaphores, 0 to 255."
         "Use a smaller number." "NEFF specification, DMA Descriptors: remote_semaphores";
@@ -74,8 +80,8 @@ rules! {
         "from_arr has at most 16 sources."
         "Split the operation." "NEFF specification, desc: from_arr";
     DMA_FROM_LIST_UNUSED Warning "neff-descriptor-from-arr-unused" "a list of sources on an operation that takes one"
-        "from_arr belongs to fma, add, min and max."
-        "Use from." "NEFF specification, desc: from_arr";
+        "from_arr belongs to fma, add, min and max; the others take from alone."
+        "Remove from_arr, or use an operation that takes it." "NEFF specification, desc: from_arr";
     DMA_FROM_LIST_ARCHITECTURE Error "neff-descriptor-from-arr-architecture" "inf1 has no compute operations"
         "from_arr is not supported on inf1."
         "Use copies." "NEFF specification, desc: from_arr";
@@ -119,7 +125,7 @@ rules! {
         "A copy moves bytes as they are; a conversion is op cast."
         "Use cast, or give both sides one type." "NEFF specification, desc: op";
     DMA_SCALE Warning "neff-descriptor-scale" "scale on an operation that does not scale"
-        "scale is valid on fma only."
+        "scale and scale_dtype are valid on fma only."
         "Remove the field, or use fma." "NEFF specification, desc: scale";
     DMA_SCALE_ARCHITECTURE Error "neff-descriptor-scale-architecture" "inf1 does not scale"
         "scale is not supported on inf1."
@@ -142,8 +148,8 @@ rules! {
     DMA_TRANSPOSE_SHAPE Error "neff-descriptor-transpose-shape" "`transpose_shape` does not fit the transfer"
         "transpose_shape has 4 numbers, and their product is the number of elements moved."
         "Mend the shape; unused dimensions are 1." "NEFF specification, desc: transpose_shape";
-    DMA_TRANSPOSE_ELEMENT Warning "neff-descriptor-transpose-element" "transposed elements of a size that the hardware does not have"
-        "DMA engines transpose elements of 2 and 4 bytes."
+    DMA_TRANSPOSE_ELEMENT Warning "neff-descriptor-transpose-element" "transposed elements of a size that the hardware or the type does not have"
+        "DMA engines transpose elements of 2 and 4 bytes, and to_dtype says how many they have."
         "Use such elements." "Vendor documentation, DMA overview";
     DMA_TRANSPOSE_UNUSED Warning "neff-descriptor-transpose-unused" "transpose fields on another operation"
         "transpose_shape and transpose_element_size belong to transpose."
@@ -151,8 +157,8 @@ rules! {
     DMA_TRANSPOSE_ARCHITECTURE Error "neff-descriptor-transpose-architecture" "inf1 does not transpose"
         "transpose_shape and transpose_element_size are not supported on inf1."
         "Remove the fields." "NEFF specification, desc: transpose_shape";
-    DMA_TILING Warning "neff-descriptor-tiling" "more tiled dimensions than dimensions"
-        "num_tiling_dimensions counts the dimensions of a single tile, so it is at most the number of dimensions."
+    DMA_TILING Warning "neff-descriptor-tiling" "no tiled dimension, or more than dimensions"
+        "num_tiling_dimensions counts the dimensions of a single tile, so it is at least 1 and at most the number of dimensions."
         "Mend the number." "NEFF specification, desc: num_tiling_dimensions";
     DMA_WRITE_CONSTANT Warning "neff-descriptor-write-constant" "a transfer writes what the host or the file gives"
         "Inputs, constants and pointers keep their bytes from run to run; a program that writes them changes its own next run."

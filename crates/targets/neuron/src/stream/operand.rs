@@ -95,11 +95,11 @@ impl Instruction<'_> {
     }
 }
 
-/// Whether every run of a pattern stays inside the usable bytes of a partition; if not, what leaves them.
+/// First and last partition of a pattern, and the range of its bytes within them; `None` for an empty one.
 ///
 /// Each step is taken as whole partitions and a rest. Loops are independent of each other, so the smallest and the
 /// largest offset and partition are the sums of those of each loop.
-pub(crate) fn leaves_partitions(pattern: &Pattern, partition_bytes: u32) -> Option<String> {
+fn spread(pattern: &Pattern) -> Option<((i128, i128), (i128, i128))> {
     let size = i128::from(PARTITION_STRIDE);
     if pattern.run == 0 || pattern.loops.iter().any(|l| l.count == 0) {
         return None;
@@ -107,14 +107,59 @@ pub(crate) fn leaves_partitions(pattern: &Pattern, partition_bytes: u32) -> Opti
     let at = i128::from(pattern.offset);
     let (mut partitions, mut offsets) = ((at / size, at / size), (at % size, at % size + i128::from(pattern.run)));
     for l in &pattern.loops {
-        let stride = i128::from(l.stride);
-        let whole = (stride + size / 2).div_euclid(size);
+        let (whole, rest) = split(l);
         let last = i128::from(l.count - 1);
-        for (range, step) in [(&mut partitions, whole), (&mut offsets, stride - whole * size)] {
+        for (range, step) in [(&mut partitions, whole), (&mut offsets, rest)] {
             range.0 += (step * last).min(0);
             range.1 += (step * last).max(0);
         }
     }
+    Some((partitions, offsets))
+}
+
+/// The step of a loop as whole partitions and a rest.
+fn split(l: &Loop) -> (i128, i128) {
+    let (size, stride) = (i128::from(PARTITION_STRIDE), i128::from(l.stride));
+    let whole = (stride + size / 2).div_euclid(size);
+    (whole, stride - whole * size)
+}
+
+/// Runs within a partition that are compared one by one with those that are kept; of more, nothing is said.
+const RUNS: u64 = 1 << 12;
+
+/// Who keeps bytes of the state buffer that a pattern touches, and which, if somebody does: the runtime, or the engine that builds
+/// descriptors there.
+pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Option<String> {
+    let runtime = definition.reservations.iter().map(|kept| {
+        let partitions = (kept.base_partition, kept.base_partition.saturating_add(kept.partitions));
+        (format!("the runtime's ({})", kept.kind), partitions, kept.offset, kept.size)
+    });
+    let scratch = definition.queues.iter().filter_map(|(name, queue)| {
+        let scratch = queue.dynamic_dma?;
+        let partitions = (0, u64::from(PARTITIONS));
+        Some((format!("descriptor scratch of `{name}`"), partitions, scratch.partition_offset, scratch.partition_size))
+    });
+    let (partitions, offsets) = spread(pattern)?;
+    let mut kept = runtime.chain(scratch).filter(|(_, (first, end), offset, size)| {
+        let (start, stop) = (i128::from(*offset), i128::from(*offset) + i128::from(*size));
+        partitions.0 < i128::from(*end) && partitions.1 >= i128::from(*first) && offsets.0 < stop && offsets.1 > start
+    });
+    // Loops from partition to partition touch the same bytes in each.
+    let loops = pattern.loops.iter().filter(|l| split(l).1 != 0).copied();
+    let within = Pattern::new(pattern.offset % u64::from(PARTITION_STRIDE), pattern.run, loops);
+    if within.bytes()? / within.run > RUNS {
+        return None;
+    }
+    let touches =
+        |offset: u64, size: u64| within.runs().any(|at| at < offset.saturating_add(size) && at.saturating_add(within.run) > offset);
+    kept.find(|(_, _, offset, size)| touches(*offset, *size)).map(|(whose, _, offset, size)| {
+        format!("bytes {offset:#x} to {:#x} of a partition, which are {whose}", offset.saturating_add(size))
+    })
+}
+
+/// Whether every run of a pattern stays inside the usable bytes of a partition; if not, what leaves them.
+pub(crate) fn leaves_partitions(pattern: &Pattern, partition_bytes: u32) -> Option<String> {
+    let (partitions, offsets) = spread(pattern)?;
     if partitions.0 < 0 || partitions.1 >= i128::from(PARTITIONS) {
         return Some(format!("partitions {} to {}, there are {PARTITIONS}", partitions.0, partitions.1));
     }

@@ -1,6 +1,6 @@
 //! What can be wrong with an instruction, seen from the slot and the declarations alone.
 
-use super::operand::{Operand, Unresolved, leaves_partitions, variable};
+use super::operand::{Operand, Unresolved, kept_bytes, leaves_partitions, variable};
 use super::{
     Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space,
     Stream, Support,
@@ -11,8 +11,9 @@ use crate::kernels::instruction::refusal;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::rules;
 use crate::stream::DebugInfo;
-use chipless_model::{Finding, Limits, Place, Rule, Severity};
-use std::collections::BTreeMap;
+use chipless_model::{Direction, Finding, Limits, Place, Rule, Severity};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 rules! {
     STREAM_LENGTH Error "neff-stream-length" "an instruction stream is no whole number of slots"
@@ -24,8 +25,8 @@ rules! {
     OPCODE Error "neff-opcode" "an opcode is not supported: it has no known name"
         "Chipless knows the opcodes that compiled programs and public sources name; this byte is none of them."
         "If the compiler is newer than Chipless, report the opcode; else the file is damaged." "table of opcodes in the documentation";
-    NOT_EXECUTED Note "neff-not-executed" "an instruction is listed, not executed"
-        "The opcode has a name, but what it does is not proven by any program at hand. A functional run stops there; a timing run goes on."
+    NOT_EXECUTED Note "neff-not-executed" "an instruction or a transfer is listed, not executed"
+        "It has a name, but what it does is not proven by any program at hand. A functional run stops there; a timing run goes on. What it would have written counts as written."
         "Use --timing-only for the timing." "table of opcodes in the documentation";
     EVENT_MODE Error "neff-event-mode" "a wait or update mode is not supported"
         "The byte that says how an instruction waits or signals has a value whose meaning is not known, or one that needs registers."
@@ -63,6 +64,15 @@ rules! {
     DMA_WRITES_INPUT Warning "neff-dma-writes-input" "a transfer writes to an input or a constant"
         "The host expects inputs and constants to be as they were; the next run would see other values."
         "Check which variable the destination names." "NEFF specification, Variables";
+    KEPT_BYTES Warning "neff-kept-bytes" "state buffer bytes that somebody else keeps are written"
+        "runtime_statebuffer_reservation names bytes that the runtime uses while the program runs, dynamic_dma those in which descriptors are built. Written over, other work of the core goes wrong."
+        "Move the tile." "Measured on compiler output";
+    OPERAND_ALIGNMENT Warning "neff-operand-alignment" "elements do not start at a multiple of their size"
+        "Compilers place elements of two and four bytes at even addresses and multiples of four. Chipless reads them where they are; that hardware does so too is not proven."
+        "Align the tile." "Measured on compiler output";
+    PSUM_GROUP Warning "neff-psum-group" "a group of sums does not end with stop, or goes on behind it"
+        "The first MATMUL of a group of sums says start and overwrites what PSUM holds, the last one says stop; only then are the sums complete, and other engines may read them. Chipless adds by start alone."
+        "Check the accumulation flags of the MATMULs into this bank." "Measured on compiler output";
     DMA_QUEUE Warning "neff-dma-queue" "a transfer has no queue set of its own"
         "Instructions hand transfers to the dynamic queue set that their engine owns, and signal a semaphore of its set."
         "Declare a queue set of type dynamic for the engine, and use its semaphores." "NEFF specification, Queue Sets; compiled programs";
@@ -127,6 +137,7 @@ impl<'c, 'a> Check<'c, 'a> {
                 is_clean.push(self.findings.len() == before && !matches!(support, Some(Support::Listed)));
             }
         }
+        self.groups(slots);
         for (opcode, (first, count)) in listed {
             let message = format!("{}: {count} instructions, the first of them here", Opcode::name_of(opcode));
             self.report(&NOT_EXECUTED, first, message);
@@ -148,6 +159,44 @@ impl<'c, 'a> Check<'c, 'a> {
         };
         let place = Place::bytes((index * SLOT_BYTES) as u64, SLOT_BYTES as u64).in_part(member.path.to_owned()).at(item);
         self.findings.push(rule.at(place, message));
+    }
+
+    /// The groups of sums of the matrix engine: each begins with a start, ends with a stop, and nothing is added behind it. Slots run
+    /// in order; of each destination the first fault is reported.
+    fn groups(&mut self, slots: &[Slot]) {
+        /// The last `MATMUL` into a destination, and whether it said stop.
+        #[derive(Clone, Copy)]
+        struct Last {
+            slot: usize,
+            is_complete: bool,
+            is_reported: bool,
+        }
+        let mut groups: HashMap<_, Last> = HashMap::new();
+        for (index, slot) in slots.iter().enumerate() {
+            let Instruction::Matmul(i) = slot.decode() else { continue };
+            let operands = slot.decode().operands();
+            let Some(destination) = operands.first().filter(|_| i.transpose == 0) else { continue };
+            let (starts, is_complete) = (i.accumulate & 1 != 0, i.accumulate & 2 != 0);
+            let entry = groups.entry((destination.address, destination.steps, destination.counts));
+            let known = matches!(entry, Entry::Occupied(_));
+            let last = entry.or_insert(Last { slot: index, is_complete, is_reported: false });
+            if known && !last.is_reported && starts != last.is_complete {
+                let before = last.slot;
+                last.is_reported = true;
+                let message = if starts {
+                    format!("begins a group of sums at dst, that of slot {before} had no stop")
+                } else {
+                    format!("adds to the sums at dst, which slot {before} said are complete")
+                };
+                self.report(&PSUM_GROUP, index, message);
+            }
+            (last.slot, last.is_complete) = (index, is_complete);
+        }
+        let mut open: Vec<usize> = groups.values().filter(|l| !l.is_complete && !l.is_reported).map(|l| l.slot).collect();
+        open.sort_unstable();
+        for slot in open.into_iter().take(self.most.saturating_sub(self.findings.len())) {
+            self.report(&PSUM_GROUP, slot, "is the last to add to the sums at dst, and does not say stop".to_owned());
+        }
     }
 
     fn opcode(&mut self, index: usize, slot: &Slot) {
@@ -232,6 +281,16 @@ impl<'c, 'a> Check<'c, 'a> {
         };
         if let Some(why) = leaves_partitions(&pattern, bytes) {
             self.report(&TILE_BOUNDS, index, format!("{} reaches {why}, of {name}", operand.role));
+        }
+        if operand.direction == Direction::Write
+            && space == Space::StateBuffer
+            && let Some(why) = kept_bytes(self.definition, &pattern)
+        {
+            self.report(&KEPT_BYTES, index, format!("{} reaches {why}", operand.role));
+        }
+        if !u64::from(operand.address).is_multiple_of(code.element.bits() / 8) {
+            let message = format!("{}: elements of {} start at {:#x}", operand.role, code.element, operand.address);
+            self.report(&OPERAND_ALIGNMENT, index, message);
         }
         let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
         let legal = match operand.partitions {
@@ -325,6 +384,11 @@ impl<'c, 'a> Check<'c, 'a> {
         if variable.kind == Some(VariableType::StateBuffer) {
             if let Some(why) = leaves_partitions(&pattern, self.sbuf_partition_bytes) {
                 self.report(&DMA_BOUNDS, index, format!("{role} reaches {why}, of {name}"));
+            }
+            if role == "dst"
+                && let Some(why) = kept_bytes(self.definition, &pattern)
+            {
+                self.report(&KEPT_BYTES, index, format!("dst reaches {why}"));
             }
         } else if let Some(size) = variable.size
             && !pattern.fits(size)

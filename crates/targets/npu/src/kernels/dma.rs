@@ -11,6 +11,7 @@ pub(crate) struct Transfer<'i> {
     pub(crate) descriptors: Descriptors<'i>,
     pub(crate) source: Source,
     /// Every buffer that receives the bytes: one, or several for a multicast to tiles; none for register writes.
+    /// Of an unsupported transfer, all that it may have written.
     pub(crate) destinations: Vec<(BufferId, Pattern)>,
     /// Operation, for listings.
     pub(crate) name: &'static str,
@@ -68,7 +69,8 @@ impl Kernel for Transfer<'_> {
             Source::None | Source::Fill(_) | Source::Unsupported(_) => {}
         }
         for (buffer, pattern) in &self.destinations {
-            visit(Access::write(*buffer, pattern.clone()));
+            let access = Access::write(*buffer, pattern.clone());
+            visit(if let Source::Unsupported(_) = self.source { access.may() } else { access });
         }
     }
 

@@ -4,7 +4,7 @@ mod blob;
 mod faults;
 
 use blob::{Blob, Patch, put};
-use chipless_model::{ElementType, Finding, Limits, Value};
+use chipless_model::{ElementType, Finding, Limits, Node, Value};
 use chipless_npu::image::{BASE, Image};
 use chipless_npu::inference::Inference;
 use chipless_npu::info::{Edge, info};
@@ -194,6 +194,37 @@ fn the_dump_shows_every_level() {
     for part in ["e_shnum", "VPU_NETDESC", "R_VPU_32", "MIV", "NPU4000", "next_same_id", "Integer(-1)"] {
         assert!(text.contains(part), "{part}");
     }
+}
+
+/// What stands at an offset of the dump is what the dump says, for the numbers of every table.
+#[test]
+fn numbers_of_the_dump_stand_where_it_says() {
+    fn numbers(node: &Node, inside: &str, found: &mut Vec<(String, u64, i128)>) {
+        if let (Some(Value::Integer(value)), Some(offset)) = (&node.value, node.offset) {
+            found.push((format!("{inside}/{}", node.name), offset, *value));
+        }
+        node.children.iter().for_each(|child| numbers(child, &format!("{inside}/{}", node.name), found));
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/npu/conv1x1/program.blob");
+    let file = std::fs::read(path).expect("the fixture is there");
+    let dump = Document::read(&file).expect("a blob").raw();
+    let mut found = Vec::new();
+    numbers(&dump, "", &mut found);
+    for part in ["elf_header", "sections", "symbols", "relocations", "notes", "metadata", "barriers", "work_items"] {
+        assert!(found.iter().any(|(name, ..)| name.contains(part)), "{part}");
+    }
+    for (name, offset, value) in found {
+        // Half a byte is what fields that share a byte have at least.
+        let byte = file[offset as usize];
+        let low = value as u8;
+        assert!(byte == low || byte & 15 == low || byte >> 4 == low, "{name} @{offset:#x}: {value}, found {byte:#x}");
+    }
+    let tasks = dump.children.iter().find(|part| part.name == "tasks").expect("tasks");
+    let variants = tasks.children.iter().find(|section| section.name.starts_with("task.dpu.variant")).expect("variants");
+    let first = &variants.children[0];
+    let at = first.offset.expect("an offset") as usize;
+    let word = u32::from_le_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    assert!(matches!(&first.value, Some(Value::Text(words)) if words.starts_with(&format!("{word:08x} "))), "{first:?}");
 }
 
 /// Changes to a file of `size` bytes: place, value, bytes of it that are written; and where to cut.

@@ -1,0 +1,91 @@
+//! `unpack`, `pack`, and programs whose files are unusual: large, empty, mistyped.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const NEFF: &str = "fixtures/neuron/matmul_five_engines/program.neff";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Exit status, standard output, standard error.
+fn run(arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
+    let Output { status, stdout, stderr } = command.current_dir(root()).stdin(Stdio::null()).args(arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().expect("ended by a signal"), text(stdout), text(stderr))
+}
+
+fn path(directory: &tempfile::TempDir, name: &str) -> String {
+    directory.path().join(name).display().to_string()
+}
+
+#[test]
+fn members_of_two_files_do_not_mix() {
+    let directory = tempfile::tempdir().unwrap();
+    let [members, packed, empty] = ["members", "packed.neff", "empty"].map(|name| path(&directory, name));
+    assert_eq!(run(&["unpack", NEFF, &members]).0, 0);
+    let (code, out, err) = run(&["unpack", "fixtures/neuron/constants/program.neff", &members]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("expected an empty directory"), "{err}");
+    assert_eq!(run(&["pack", &members, &packed]).0, 0);
+    assert_eq!(run(&["check", &packed]).0, 0);
+    std::fs::create_dir(&empty).unwrap();
+    let (code, out, err) = run(&["pack", &empty, &path(&directory, "none.neff")]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("found none") && !directory.path().join("none.neff").exists(), "{err}");
+}
+
+#[test]
+fn assembler_text_is_packed() {
+    let directory = tempfile::tempdir().unwrap();
+    let [wrong, packed] = ["wrong.asm", "packed.neff"].map(|name| path(&directory, name));
+    let (code, out, err) = run(&["pack", "fixtures/broken/ring.asm", &packed]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    let read = |name: &str| std::fs::read(root().join(name)).unwrap();
+    assert_eq!(read(&packed), read("fixtures/broken/ring.neff"));
+    std::fs::write(&wrong, "neff x trn2\nsubgraf\n").unwrap();
+    let (code, _, err) = run(&["pack", &wrong, &packed]);
+    assert!(code == 2 && err.contains("wrong.asm") && err.contains('2'), "{err}");
+}
+
+#[test]
+fn a_limit_is_no_fault_of_the_program() {
+    for command in ["check", "run", "list"] {
+        let (code, out, err) = run(&[command, NEFF, "--limit", "tasks=3"]);
+        assert!(code == 2 && (out + &err).contains("tasks = 3"), "{command}: {code} {err}");
+    }
+}
+
+#[test]
+fn the_last_part_of_a_name_is_enough_for_a_hint() {
+    let (code, _, err) = run(&["list", NEFF, "pe"]);
+    assert!(code == 2 && err.contains("did you mean \"sg00.pe\"?"), "{err}");
+}
+
+/// Four gigabytes that nobody reads are not made. An address space of three would not hold them.
+#[test]
+fn inputs_are_made_where_they_are_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let [source, packed] = ["large.asm", "large.neff"].map(|name| path(&directory, name));
+    let text = "
+neff large trn2
+input  x   uint8 [4294967296]
+output out uint8 [4096]
+subgraph sg00
+queue q data owner=sp
+var x   input
+var out output
+engine sp
+dma id=0 queue=q
+  copy out [1:4096] <- x+4000000000 [1:4096]
+";
+    std::fs::write(&source, text).unwrap();
+    assert_eq!(run(&["pack", &source, &packed]).0, 0);
+    let started = std::time::Instant::now();
+    let (code, out, err) = run(&["run", &packed]);
+    assert_eq!((code, err.as_str()), (0, ""), "{out}");
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    assert!(out.contains("out"), "{out}");
+}
