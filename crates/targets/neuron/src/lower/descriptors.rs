@@ -125,9 +125,10 @@ fn lower_lost<'p>(
     let mut first_task = None;
     for (room, part, entry) in lost {
         let name = entry.queue_name().unwrap_or_default();
-        let why = Fault::program(match entry.descriptors.is_empty() {
-            true => "a descriptor without transfers".to_owned(),
-            false => format!("the program has no queue set `{name}`"),
+        let why = Fault::program(if entry.descriptors.is_empty() {
+            "a descriptor without transfers".to_owned()
+        } else {
+            format!("the program has no queue set `{name}`")
         });
         let kernel = builder.kernel(Refused { slot: None, why, writes: cores[index].memory.writable.clone() });
         let (location, label) = (location(room, *part, entry), Some(label(entry)));
