@@ -110,8 +110,8 @@ fn needed(program: &Program<'_>, buffer: BufferId, size: usize) -> Vec<Range<usi
             read.fill(true);
         }
     };
-    for task in program.tasks.indices() {
-        program.kernel(task).accesses(&mut |Access { buffer: touched, pattern, direction, .. }| {
+    for kernel in &program.kernels {
+        kernel.accesses(&mut |Access { buffer: touched, pattern, direction, .. }| {
             if touched != buffer || direction != Direction::Read {
                 return;
             }
