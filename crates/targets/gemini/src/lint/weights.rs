@@ -55,9 +55,10 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
 /// No weights from DRAM are gone and come back.
 pub(super) fn check_core(core: &Core, findings: &mut Findings) {
     let mut last: HashMap<&[u32], (usize, At)> = HashMap::new();
-    for (index, workload) in core.workloads.iter().enumerate() {
-        let entries = workload.weight_buffer.iter().flatten();
-        for entry in entries.filter(|entry| entry.source == WeightSource::Dram && !entry.transfers.is_empty()) {
+    // Workloads that say nothing of the weight buffer leave it as it is.
+    let snapshots: Vec<_> = core.workloads.iter().filter_map(|workload| Some((workload, workload.weight_buffer.as_ref()?))).collect();
+    for (index, (workload, entries)) in snapshots.iter().enumerate() {
+        for entry in entries.iter().filter(|entry| entry.source == WeightSource::Dram && !entry.transfers.is_empty()) {
             let Some((seen, at)) = last.insert(&entry.transfers, (index, entry.at)) else { continue };
             if seen + 1 < index {
                 let message = || {
@@ -65,7 +66,7 @@ pub(super) fn check_core(core: &Core, findings: &mut Findings) {
                         "expected transfer {} in every snapshot of the weight buffer up to workload {}, found it missing from workload {} on",
                         entry.transfers[0],
                         workload.id,
-                        core.workloads.get(seen + 1).map_or(0, |w| w.id)
+                        snapshots.get(seen + 1).map_or(0, |(w, _)| w.id)
                     )
                 };
                 findings.report_with(&rules::WL_BACK, entry.at, message, Some((at, "where it was last")));
