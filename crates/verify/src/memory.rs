@@ -151,9 +151,9 @@ impl Memory<'_, '_, '_> {
             for (start, end) in pattern.runs() {
                 let mut at = start;
                 while let Some(gap) = written.first_missing(at, end) {
+                    let follows = gap > at || gap > 0 && written.first_missing(gap - 1, gap).is_none();
                     at = written.gap_end(gap, end);
-                    let follows = gap > 0 && written.first_missing(gap - 1, gap).is_none();
-                    let whole = if at == high as u64 { at } else { written.gap_end(gap, gap + PADDING) };
+                    let whole = if at < end || at == high as u64 { at } else { written.gap_end(gap, gap + PADDING) };
                     if !(follows && padding.add(gap, whole)) {
                         missing += at - gap;
                         first.get_or_insert((gap, at));
