@@ -1,6 +1,7 @@
 //! Lines and columns of a text.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// Bytes of a line beyond which its columns are counted in bytes: no editor shows such lines, and counting characters would take long.
 const LONG: usize = 8 << 10;
@@ -9,14 +10,18 @@ const LONG: usize = 8 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Text<'a> {
     text: &'a str,
-    starts: Vec<usize>,
+    /// Found when they are asked for: most runs of a program never ask.
+    starts: OnceLock<Vec<usize>>,
 }
 
 impl<'a> Text<'a> {
-    /// Finds the lines of a text.
+    /// A text.
     pub fn new(text: &'a str) -> Text<'a> {
-        let ends = text.match_indices('\n');
-        Text { text, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+        Text { text, starts: OnceLock::new() }
+    }
+
+    fn starts(&self) -> &[usize] {
+        self.starts.get_or_init(|| std::iter::once(0).chain(self.text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
     /// The text.
@@ -32,16 +37,16 @@ impl<'a> Text<'a> {
     /// Line and column of a byte, both counted from 1; columns in characters. What lies behind the end is the end.
     pub fn position(&self, at: usize) -> (usize, usize) {
         let at = self.boundary(at);
-        let line = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
-        let start = self.starts.get(line).copied().unwrap_or(0);
+        let line = self.starts().partition_point(|start| *start <= at).saturating_sub(1);
+        let start = self.starts().get(line).copied().unwrap_or(0);
         let column = if at - start > LONG { at - start } else { self.text[start..at].chars().count() };
         (line + 1, column + 1)
     }
 
     /// The bytes of a line, counted from 0, without its end.
     pub fn line(&self, index: usize) -> Option<Range<usize>> {
-        let start = *self.starts.get(index)?;
-        let end = self.starts.get(index + 1).map_or(self.text.len(), |next| next - 1);
+        let start = *self.starts().get(index)?;
+        let end = self.starts().get(index + 1).map_or(self.text.len(), |next| next - 1);
         Some(start..end)
     }
 }

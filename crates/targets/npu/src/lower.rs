@@ -12,7 +12,7 @@ use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, I
 use crate::limits::{self, Layers, Workspaces};
 use crate::machine::Machine;
 use crate::read::Document;
-use crate::rotation::{Keys, Rotations};
+use crate::rotation::Rotations;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
@@ -324,15 +324,11 @@ impl<'i> Lowering<'_, 'i> {
             }
             _ => None,
         };
-        let keys = match description {
-            Description::Dpu { variant, invariant, .. } => Some(Keys::of(self.bytes(variant.from), self.bytes(invariant.from))),
-            _ => None,
-        };
         let (cmx, constants, workspaces, rotations) = (&self.cmx, &mut self.constants, &self.workspaces, &mut self.rotations);
         let mut outside = None;
         kernel.accesses(&mut |access| {
             let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
-            rotations.add(walked, tile, &access, keys.as_ref());
+            rotations.add(walked, tile, &access);
             let extent = access.pattern.extent();
             if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
                 outside = workspaces.access(tile, &extent, place);
@@ -437,6 +433,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
+        self.rotations.is_workload(walked, workload.keys());
         self.advice.weight_count(variant_bytes, place);
         self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;

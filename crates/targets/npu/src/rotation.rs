@@ -4,39 +4,19 @@
 //! rotated from the file, and a copy keeps what it copies.
 
 use crate::advice::SWIZZLE_KEY;
-use crate::dpu::register;
 use chipless_model::{Access, Direction, Finding, Place, Program, TaskId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
-
-/// Bytes of an element of activations, at most.
-const ELEMENT_BYTES: u64 = 2;
 
 /// Keys of a DPU workload, and where its dense input stands.
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     /// Of what it writes.
-    written: u32,
+    pub(crate) written: u32,
     /// Of what it reads as activations: one key, or two of an elementwise operation.
-    read: [u32; 2],
+    pub(crate) read: [u32; 2],
     /// Bytes of the tile among which the input lies.
-    input: Range<u64>,
-}
-
-impl Keys {
-    /// Of a workload with these descriptors.
-    pub(crate) fn of(variant: &[u8], invariant: &[u8]) -> Keys {
-        let field = |name: &str| {
-            let register = register(name);
-            u64::from(register.map_or(0, |r| r.value(if r.in_variant { variant } else { invariant })))
-        };
-        let key = field("swizzle_key_offset") as u32;
-        let second = if field("elop_wload") == 1 { field("wt_swizzle_key") as u32 } else { key };
-        let start = field("act_offset0") + field("tensor_start") * 16;
-        // What storage elements point to may stand anywhere; it is not followed.
-        let elements = if field("act_dense") == 1 { field("tensor_size_x") * field("tensor_size_y") * field("tensor_size_z") } else { 0 };
-        Keys { written: field("swizzle_key") as u32, read: [key, second], input: start..start + elements * ELEMENT_BYTES }
-    }
+    pub(crate) input: Range<u64>,
 }
 
 /// What a task does to bytes of a tile.
@@ -59,17 +39,24 @@ type Written = BTreeMap<u64, (u64, Option<u32>, usize)>;
 #[derive(Debug, Default)]
 pub(crate) struct Rotations {
     events: Vec<Event>,
+    /// The last DPU workload: its position in the walk.
+    workload: Option<(usize, Keys)>,
     /// Tasks by their position in the walk.
     tasks: HashMap<usize, TaskId>,
 }
 
 impl Rotations {
-    /// Notes an access of a task to a tile; `keys` are those of a DPU workload.
-    pub(crate) fn add(&mut self, walked: usize, tile: u8, access: &Access, keys: Option<&Keys>) {
+    /// Says that the task whose accesses come next is a DPU workload.
+    pub(crate) fn is_workload(&mut self, walked: usize, keys: Keys) {
+        self.workload = Some((walked, keys));
+    }
+
+    /// Notes an access of a task to a tile.
+    pub(crate) fn add(&mut self, walked: usize, tile: u8, access: &Access) {
         let extent = access.pattern.extent();
         let (Ok(start), Ok(end)) = (u64::try_from(extent.start), u64::try_from(extent.end)) else { return };
         let write = access.direction == Direction::Write;
-        let keys = match keys {
+        let keys = match self.workload.as_ref().filter(|(position, _)| *position == walked).map(|(_, keys)| keys) {
             Some(keys) if write => Some([keys.written; 2]),
             Some(keys) if keys.input.contains(&start) => Some(keys.read),
             _ if write => None,

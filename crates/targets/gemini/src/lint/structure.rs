@@ -78,7 +78,7 @@ pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut
     let tensors = workload.buffer.iter().map(|tensor| (&tensor.transfers, tensor.at));
     let weights = workload.weight_buffer.iter().flatten().map(|entry| (&entry.transfers, entry.at));
     for (ids, at) in lists.chain(tensors).chain(weights) {
-        if let Some((_, id)) = ids.iter().enumerate().find(|(index, id)| ids[..*index].contains(id)) {
+        if let Some(id) = repeated(ids) {
             findings.report(&rules::TRANSFER_TWICE, at, || format!("expected transfer {id} once in its list, found it twice"));
         }
     }
@@ -189,4 +189,11 @@ fn boxes(schedule: &Schedule, findings: &mut Findings) {
             }
         }
     }
+}
+
+/// The least id that a list has twice.
+fn repeated(ids: &[u32]) -> Option<u32> {
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    sorted.array_windows().find(|[a, b]| a == b).map(|[id, _]| *id)
 }

@@ -12,8 +12,9 @@ use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::rules;
 use crate::stream::DebugInfo;
 use chipless_model::{Direction, Finding, Limits, Place, Rule, Severity};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 
 rules! {
     STREAM_LENGTH Error "neff-stream-length" "an instruction stream is no whole number of slots"
@@ -171,10 +172,11 @@ impl<'c, 'a> Check<'c, 'a> {
             is_complete: bool,
             is_reported: bool,
         }
-        let mut groups: HashMap<_, Last> = HashMap::new();
+        let mut groups: FxHashMap<_, Last> = FxHashMap::default();
         for (index, slot) in slots.iter().enumerate() {
-            let Instruction::Matmul(i) = slot.decode() else { continue };
-            let operands = slot.decode().operands();
+            let instruction = slot.decode();
+            let Instruction::Matmul(i) = instruction else { continue };
+            let operands = instruction.operands();
             let Some(destination) = operands.first().filter(|_| i.transpose == 0) else { continue };
             let (starts, is_complete) = (i.accumulate & 1 != 0, i.accumulate & 2 != 0);
             let entry = groups.entry((destination.address, destination.steps, destination.counts));
