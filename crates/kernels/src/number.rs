@@ -1,4 +1,4 @@
-use crate::matrix::Scratch;
+use crate::matrix::product::Scratch;
 use crate::matrix::tile::{self, Instructions, Tile};
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -25,6 +25,10 @@ pub trait Number: Copy + Default + PartialOrd + Debug + Send + Sync + 'static {
     #[doc(hidden)]
     fn with_scratch(act: impl FnOnce(&mut Scratch<Self>));
 
+    /// The sum of two sums.
+    #[must_use]
+    fn add(sum: Self::Sum, other: Self::Sum) -> Self::Sum;
+
     /// `sum + self`.
     #[must_use]
     fn add_to(self, sum: Self::Sum) -> Self::Sum;
@@ -35,7 +39,7 @@ pub trait Number: Copy + Default + PartialOrd + Debug + Send + Sync + 'static {
 }
 
 macro_rules! number {
-    ($number:ident => $sum:ident, $lowest:expr, unit $unit:literal, tiles $avx2:ident $avx512:ident, $add:item $multiply_add:item) => {
+    ($number:ident => $sum:ident, $lowest:expr, unit $unit:literal, tiles $avx2:ident $avx512:ident, $($operation:item)+) => {
         impl Number for $number {
             type Sum = $sum;
             const LOWEST: $number = $lowest;
@@ -58,11 +62,7 @@ macro_rules! number {
                 SCRATCH.with_borrow_mut(act);
             }
 
-            #[inline]
-            $add
-
-            #[inline]
-            $multiply_add
+            $(#[inline] $operation)+
         }
     };
 }
@@ -70,6 +70,9 @@ macro_rules! number {
 macro_rules! float {
     ($float:ident, $avx2:ident $avx512:ident) => {
         number!($float => $float, $float::NEG_INFINITY, unit 1, tiles $avx2 $avx512,
+            fn add(sum: $float, other: $float) -> $float {
+                sum + other
+            }
             fn add_to(self, sum: $float) -> $float {
                 sum + self
             }
@@ -84,6 +87,9 @@ macro_rules! float {
 macro_rules! integer {
     ($integer:ident => $sum:ident, unit $unit:literal, $avx2:ident $avx512:ident) => {
         number!($integer => $sum, $integer::MIN, unit $unit, tiles $avx2 $avx512,
+            fn add(sum: $sum, other: $sum) -> $sum {
+                sum.wrapping_add(other)
+            }
             fn add_to(self, sum: $sum) -> $sum {
                 sum.wrapping_add($sum::from(self))
             }

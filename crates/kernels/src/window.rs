@@ -4,8 +4,8 @@
 //! y · stride_y + j - pad_up)`; places outside the input are padding and contribute nothing. Images are `[y][x][channel]`.
 //! Every output is one chain of additions over the taps, row by row, whatever the number of threads.
 
-use crate::matrix::tile::Instructions;
-use crate::matrix::{Matrix, MatrixMut, Operand, Product};
+use crate::matrix::product::{Columns, Product, Rows};
+use crate::matrix::{Matrix, MatrixMut};
 use crate::wide::{Body, wide};
 use crate::{Error, Number, Update};
 use rayon::prelude::*;
@@ -59,8 +59,7 @@ pub fn convolve<T: Number>(
         return Ok(());
     }
     let depth = weights.len() / out_channels;
-    let b = Operand::Transposed(Matrix::new(weights, out_channels, depth)?);
-    let product = Product { b, depth, update, instructions: Instructions::best() };
+    let b = Columns::Transposed(Matrix::new(weights, out_channels, depth)?);
     let positions = Positions::new(window);
     let row_depth = depth.checked_div(window.kernel_y).unwrap_or(0);
     // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`, padding being zero.
@@ -80,7 +79,8 @@ pub fn convolve<T: Number>(
             start = end;
         }
     };
-    product.run(&seen, MatrixMut::new(output, window.out_x * window.out_y, out_channels)?);
+    let product = Product { a: Rows::Made(&seen), b, depth, then: update.into() };
+    product.run(MatrixMut::new(output, window.out_x * window.out_y, out_channels)?);
     Ok(())
 }
 

@@ -54,14 +54,15 @@ impl<'a> Storage<'a> {
         self.buffers[buffer].to_mut()
     }
 
-    /// One buffer to read and another to write; `None` where they are the same.
-    pub fn pair(&mut self, read: BufferId, write: BufferId) -> Option<(&[u8], &mut [u8])> {
-        let (low, high) = (read.min(write).index(), read.max(write).index());
-        if low == high {
+    /// Some buffers to read and another to write; `None` where that is one of them.
+    pub fn split<const READ: usize>(&mut self, read: [BufferId; READ], write: BufferId) -> Option<([&[u8]; READ], &mut [u8])> {
+        if read.contains(&write) {
             return None;
         }
-        let (left, right) = self.buffers.as_raw_slice_mut().split_at_mut(high);
-        Some(if read < write { (&*left[low], right[0].to_mut().as_mut_slice()) } else { (&*right[0], left[low].to_mut().as_mut_slice()) })
+        let (before, rest) = self.buffers.as_raw_slice_mut().split_at_mut(write.index());
+        let (written, after) = rest.split_first_mut()?;
+        let read = read.map(|buffer| if buffer < write { &*before[buffer.index()] } else { &*after[buffer.index() - write.index() - 1] });
+        Some((read, written.to_mut().as_mut_slice()))
     }
 
     /// Replaces the bytes of a buffer, an input's for example; shorter bytes leave the rest as it was.

@@ -1,3 +1,4 @@
+use super::tile::Instructions;
 use super::*;
 use proptest::prelude::*;
 
@@ -16,32 +17,33 @@ struct Case<'a, T: Number> {
 
 impl<T: Number> Case<'_, T> {
     /// The product by `instructions`, with B as stored or transposed.
-    fn run(&self, instructions: Instructions, transposed: bool, update: Update) -> Vec<T::Sum> {
+    fn run(&self, instructions: Instructions, transposed: bool, then: Then) -> Vec<T::Sum> {
         let ((rows, columns, depth), [a_gap, b_gap, c_gap]) = (self.shape, self.gaps);
         let a = Matrix::with_stride(self.a, rows, depth, depth + a_gap).unwrap();
         let b = if transposed {
-            Operand::Transposed(Matrix::with_stride(self.b, columns, depth, depth + b_gap).unwrap())
+            Columns::Transposed(Matrix::with_stride(self.b, columns, depth, depth + b_gap).unwrap())
         } else {
-            Operand::Plain(Matrix::with_stride(self.b, depth, columns, columns + b_gap).unwrap())
+            Columns::Rows(Rows::Stored(Matrix::with_stride(self.b, depth, columns, columns + b_gap).unwrap()))
         };
         let mut c = self.c.to_vec();
-        Product { b, depth, update, instructions }
-            .run(&rows_of(a), MatrixMut::with_stride(&mut c, rows, columns, columns + c_gap).unwrap());
+        let product = Product { a: Rows::Stored(a), b, depth, then };
+        product.run_with(instructions, MatrixMut::with_stride(&mut c, rows, columns, columns + c_gap).unwrap());
         c
     }
 
     /// The definition: one chain of `multiply_add`s for each number of C.
-    fn want(&self, transposed: bool, update: Update, multiply_add: impl Fn(T, T, T::Sum) -> T::Sum) -> Vec<T::Sum> {
+    fn want(&self, transposed: bool, then: Then, multiply_add: impl Fn(T, T, T::Sum) -> T::Sum) -> Vec<T::Sum> {
         let ((rows, columns, depth), [a_gap, b_gap, c_gap]) = (self.shape, self.gaps);
         let mut c = self.c.to_vec();
         for i in 0..rows {
             for j in 0..columns {
                 let place = &mut c[i * (columns + c_gap) + j];
-                let start = if update == Update::Set { T::Sum::default() } else { *place };
-                *place = (0..depth).fold(start, |sum, k| {
+                let start = if then == Then::Continue { *place } else { T::Sum::default() };
+                let sum = (0..depth).fold(start, |sum, k| {
                     let b = if transposed { self.b[j * (depth + b_gap) + k] } else { self.b[k * (columns + b_gap) + j] };
                     multiply_add(self.a[i * (depth + a_gap) + k], b, sum)
                 });
+                *place = if then == Then::Add { T::add(*place, sum) } else { sum };
             }
         }
         c
@@ -50,10 +52,10 @@ impl<T: Number> Case<'_, T> {
     fn check(&self, multiply_add: impl Fn(Instructions, T, T, T::Sum) -> T::Sum) {
         for instructions in Instructions::available() {
             for transposed in [false, true] {
-                for update in [Update::Set, Update::Accumulate] {
-                    let want = self.want(transposed, update, |a, b, sum| multiply_add(instructions, a, b, sum));
-                    let got = self.run(instructions, transposed, update);
-                    assert!(got == want, "{:?} {instructions:?} transposed: {transposed} {update:?}", self.shape);
+                for then in [Then::Set, Then::Continue, Then::Add] {
+                    let want = self.want(transposed, then, |a, b, sum| multiply_add(instructions, a, b, sum));
+                    let got = self.run(instructions, transposed, then);
+                    assert!(got == want, "{:?} {instructions:?} transposed: {transposed} {then:?}", self.shape);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The innermost loops of a matrix product: a few rows of A times a panel of columns of B, the sums in registers.
 
+use super::product::Then;
 use crate::Number;
 
 /// Instruction sets that there are tiles for.
@@ -42,17 +43,18 @@ pub struct Tile<T: Number> {
     pub(crate) run: &'static [Run<T>],
 }
 
-/// Adds the product of some rows of A and a panel of B to their sums, unit by unit of depth, in that order.
+/// Sums up the product of some rows of A and a panel of B, unit by unit of depth, in that order.
 ///
-/// The arguments are: the units; A, and the elements from one of its rows to the next; the panel, in which the columns'
-/// elements of a unit lie side by side, unit after unit; for each row, its sums, as many as the panel has columns.
+/// The arguments are: the units; A, and the elements from one of its rows to the next; a panel of B, in which the columns'
+/// elements of a unit lie side by side, unit after unit; what becomes of the sums that there are; for each row of A, its
+/// sums, as many as the panel has columns.
 ///
 /// # Safety
 ///
-/// A, the panel and the sums must be as long as that, rows of sums must not overlap, and the CPU must have the instructions
-/// of the tile.
+/// A, the panel and the sums must be as long as that, rows of sums must not overlap, and the CPU must have the instructions of the
+/// tile.
 #[allow(unsafe_code)]
-pub(crate) type Run<T> = unsafe fn(usize, *const T, usize, *const T, &[*mut <T as Number>::Sum; MAX_ROWS]);
+pub(crate) type Run<T> = unsafe fn(usize, *const T, usize, *const T, Then, &[*mut <T as Number>::Sum; MAX_ROWS]);
 
 /// Most rows of a tile.
 pub(crate) const MAX_ROWS: usize = 8;
@@ -69,11 +71,20 @@ pub(crate) fn portable<T: Number>() -> Tile<T> {
 
 /// See [`Run`].
 #[allow(unsafe_code)]
-unsafe fn portable_run<T: Number, const ROWS: usize>(units: usize, a: *const T, a_row: usize, b: *const T, sums: &[*mut T::Sum; MAX_ROWS]) {
+unsafe fn portable_run<T: Number, const ROWS: usize>(
+    units: usize,
+    a: *const T,
+    a_row: usize,
+    b: *const T,
+    then: Then,
+    sums: &[*mut T::Sum; MAX_ROWS],
+) {
     let mut totals = [[T::Sum::default(); PORTABLE_COLUMNS]; ROWS];
-    for (totals, sums) in totals.iter_mut().zip(sums) {
-        // SAFETY: each row has that many sums.
-        *totals = unsafe { (*sums).cast::<[T::Sum; PORTABLE_COLUMNS]>().read() };
+    if then == Then::Continue {
+        for (totals, sums) in totals.iter_mut().zip(sums) {
+            // SAFETY: each row has that many sums.
+            *totals = unsafe { (*sums).cast::<[T::Sum; PORTABLE_COLUMNS]>().read() };
+        }
     }
     for unit in 0..units {
         for (row, totals) in totals.iter_mut().enumerate() {
@@ -87,15 +98,21 @@ unsafe fn portable_run<T: Number, const ROWS: usize>(units: usize, a: *const T, 
             }
         }
     }
-    for (totals, sums) in totals.into_iter().zip(sums) {
+    for (mut totals, sums) in totals.into_iter().zip(sums) {
+        let sums = (*sums).cast::<[T::Sum; PORTABLE_COLUMNS]>();
         // SAFETY: as above.
-        unsafe { (*sums).cast::<[T::Sum; PORTABLE_COLUMNS]>().write(totals) };
+        unsafe {
+            if then == Then::Add {
+                totals = std::array::from_fn(|column| T::add((*sums)[column], totals[column]));
+            }
+            sums.write(totals);
+        }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod x86 {
-    use super::{MAX_ROWS, Tile};
+    use super::{MAX_ROWS, Then, Tile};
     use crate::Number;
     #[allow(clippy::wildcard_imports)]
     use std::arch::x86_64::*;
@@ -106,7 +123,7 @@ pub(crate) mod x86 {
         (
             $name:ident, $features:literal, $number:ident, $vector:ident, rows $($rows:literal)+,
             load |$b:ident| $load:expr, spread |$a:ident| $spread:expr,
-            multiply_add |$x:ident, $y:ident, $sum:ident| $multiply_add:expr
+            multiply_add |$x:ident, $y:ident, $sum:ident| $multiply_add:expr, add $add:ident
         ) => {
             pub(crate) fn $name() -> Tile<$number> {
                 type Sum = <$number as Number>::Sum;
@@ -115,12 +132,22 @@ pub(crate) mod x86 {
                 /// See [`Run`](super::Run).
                 #[allow(unsafe_code)]
                 #[target_feature(enable = $features)]
-                unsafe fn run<const ROWS: usize>(units: usize, a: *const $number, a_row: usize, b: *const $number, sums: &[*mut Sum; MAX_ROWS]) {
-                    // SAFETY: everything read and written belongs to the units, rows and columns of the caller.
+                unsafe fn run<const ROWS: usize>(
+                    units: usize,
+                    a: *const $number,
+                    a_row: usize,
+                    b: *const $number,
+                    then: Then,
+                    sums: &[*mut Sum; MAX_ROWS],
+                ) {
+                    // SAFETY: everything read and written belongs to the units, rows and columns of the caller. All bits zero are
+                    // vectors of zeros.
                     unsafe {
-                        let mut totals = [sums[0].cast::<[$vector; 2]>().read_unaligned(); ROWS];
-                        for row in 1..ROWS {
-                            totals[row] = sums[row].cast::<[$vector; 2]>().read_unaligned();
+                        let mut totals: [[$vector; 2]; ROWS] = std::mem::zeroed();
+                        if then == Then::Continue {
+                            for row in 0..ROWS {
+                                totals[row] = sums[row].cast::<[$vector; 2]>().read_unaligned();
+                            }
                         }
                         for unit in 0..units {
                             let $b = b.add(unit * 2 * LANES * $number::UNIT);
@@ -137,6 +164,10 @@ pub(crate) mod x86 {
                             }
                         }
                         for row in 0..ROWS {
+                            if then == Then::Add {
+                                let held = sums[row].cast::<[$vector; 2]>().read_unaligned();
+                                totals[row] = [$add(held[0], totals[row][0]), $add(held[1], totals[row][1])];
+                            }
                             sums[row].cast::<[$vector; 2]>().write_unaligned(totals[row]);
                         }
                     }
@@ -148,24 +179,24 @@ pub(crate) mod x86 {
     }
 
     vector_tile!(f32_avx512, "avx512f", f32, __m512, rows 1 2 4 8,
-        load |b| _mm512_loadu_ps(b), spread |a| _mm512_set1_ps(*a), multiply_add |x, y, sum| _mm512_fmadd_ps(x, y, sum));
+        load |b| _mm512_loadu_ps(b), spread |a| _mm512_set1_ps(*a), multiply_add |x, y, sum| _mm512_fmadd_ps(x, y, sum), add _mm512_add_ps);
     vector_tile!(f64_avx512, "avx512f", f64, __m512d, rows 1 2 4 8,
-        load |b| _mm512_loadu_pd(b), spread |a| _mm512_set1_pd(*a), multiply_add |x, y, sum| _mm512_fmadd_pd(x, y, sum));
+        load |b| _mm512_loadu_pd(b), spread |a| _mm512_set1_pd(*a), multiply_add |x, y, sum| _mm512_fmadd_pd(x, y, sum), add _mm512_add_pd);
     vector_tile!(i16_avx512, "avx512f,avx512vnni", i16, __m512i, rows 1 2 4 8,
         load |b| _mm512_loadu_si512(b.cast()), spread |a| _mm512_set1_epi32(a.cast::<i32>().read_unaligned()),
-        multiply_add |x, y, sum| _mm512_dpwssd_epi32(sum, x, y));
+        multiply_add |x, y, sum| _mm512_dpwssd_epi32(sum, x, y), add _mm512_add_epi32);
     vector_tile!(i32_avx512, "avx512f", i32, __m512i, rows 1 2 4 8,
         load |b| _mm512_cvtepi32_epi64(_mm256_loadu_si256(b.cast())), spread |a| _mm512_set1_epi64(i64::from(*a)),
-        multiply_add |x, y, sum| _mm512_add_epi64(sum, _mm512_mul_epi32(x, y)));
+        multiply_add |x, y, sum| _mm512_add_epi64(sum, _mm512_mul_epi32(x, y)), add _mm512_add_epi64);
 
     vector_tile!(f32_avx2, "avx2,fma", f32, __m256, rows 1 2 4,
-        load |b| _mm256_loadu_ps(b), spread |a| _mm256_set1_ps(*a), multiply_add |x, y, sum| _mm256_fmadd_ps(x, y, sum));
+        load |b| _mm256_loadu_ps(b), spread |a| _mm256_set1_ps(*a), multiply_add |x, y, sum| _mm256_fmadd_ps(x, y, sum), add _mm256_add_ps);
     vector_tile!(f64_avx2, "avx2,fma", f64, __m256d, rows 1 2 4,
-        load |b| _mm256_loadu_pd(b), spread |a| _mm256_set1_pd(*a), multiply_add |x, y, sum| _mm256_fmadd_pd(x, y, sum));
+        load |b| _mm256_loadu_pd(b), spread |a| _mm256_set1_pd(*a), multiply_add |x, y, sum| _mm256_fmadd_pd(x, y, sum), add _mm256_add_pd);
     vector_tile!(i16_avx2, "avx2", i16, __m256i, rows 1 2 4,
         load |b| _mm256_loadu_si256(b.cast()), spread |a| _mm256_set1_epi32(a.cast::<i32>().read_unaligned()),
-        multiply_add |x, y, sum| _mm256_add_epi32(sum, _mm256_madd_epi16(x, y)));
+        multiply_add |x, y, sum| _mm256_add_epi32(sum, _mm256_madd_epi16(x, y)), add _mm256_add_epi32);
     vector_tile!(i32_avx2, "avx2", i32, __m256i, rows 1 2 4,
         load |b| _mm256_cvtepi32_epi64(_mm_loadu_si128(b.cast())), spread |a| _mm256_set1_epi64x(i64::from(*a)),
-        multiply_add |x, y, sum| _mm256_add_epi64(sum, _mm256_mul_epi32(x, y)));
+        multiply_add |x, y, sum| _mm256_add_epi64(sum, _mm256_mul_epi32(x, y)), add _mm256_add_epi64);
 }

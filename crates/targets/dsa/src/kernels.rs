@@ -32,7 +32,7 @@ impl Kernel for Move<'_> {
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         let range = self.offset as usize..(self.offset + self.size) as usize;
-        if let Some((from, to)) = storage.pair(self.from, self.to) {
+        if let Some(([from], to)) = storage.split([self.from], self.to) {
             to[range.clone()].copy_from_slice(&from[range]);
         }
         Ok(())

@@ -7,9 +7,9 @@
 
 use super::{Chip, Elements, fault};
 use crate::stream::{self, ElementCode, Operand};
-use chipless_kernels::Update;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
-use chipless_kernels::matrix::{Matrix, MatrixMut, multiply};
+use chipless_kernels::matrix::{Encoded, Matrix, MatrixMut, multiply_encoded};
+use chipless_kernels::strided;
 use chipless_model::{Access, BufferId, ElementType, Fault, Loop, Pattern, Storage};
 use std::cell::RefCell;
 use zerocopy::FromBytes;
@@ -122,16 +122,16 @@ impl LoadWeights {
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         SCRATCH.with_borrow_mut(|scratch| {
-            let Scratch { packed, moving: rows, weights, .. } = scratch;
-            self.from.read(storage, packed, rows)?;
-            weights.resize(rows.len(), 0.0);
-            transpose(rows, self.part.columns, weights);
-            let array = storage.bytes_mut(self.part.array);
-            for (column, bytes) in weights.chunks(self.part.rows).zip(array.chunks_mut(COLUMN_BYTES).skip(self.part.first_column)) {
-                let bytes = &mut bytes[self.part.first_row * size_of::<f32>()..][..size_of_val(column)];
-                encode_f32(ElementType::Float32, column, Rounding::NearestEven, bytes).map_err(fault)?;
-            }
-            Ok(())
+            let Scratch { packed, moving: weights, .. } = scratch;
+            self.from.read(storage, packed, weights)?;
+            packed.resize(size_of_val(&weights[..]), 0);
+            encode_f32(ElementType::Float32, weights, Rounding::NearestEven, packed).map_err(fault)?;
+            // Partition by partition there, column by column here.
+            let number = size_of::<f32>();
+            let columns = Loop { count: self.part.columns as u64, stride: number as i64 };
+            let rows = Loop { count: self.part.rows as u64, stride: (self.part.columns * number) as i64 };
+            let by_column = Pattern::new(0, number as u64, [rows, columns]);
+            strided::copy(packed, &by_column, storage.bytes_mut(self.part.array), &self.part.pattern()).map_err(fault)
         })
     }
 }
@@ -180,45 +180,39 @@ impl Matmul {
     }
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        SCRATCH.with_borrow_mut(|scratch| {
-            self.from.read(storage, &mut scratch.packed, &mut scratch.moving)?;
-            if self.transpose {
-                let Scratch { packed, moving, weights, sums } = scratch;
-                let weights = self.part.weights(storage.bytes(self.part.array), weights)?;
-                self.select(weights, moving, sums);
-                self.to.write(storage, packed, sums)
-            } else {
-                self.sum(storage, scratch)
-            }
-        })
+        SCRATCH.with_borrow_mut(|scratch| if self.transpose { self.select(storage, scratch) } else { self.sum(storage, scratch) })
     }
 
     /// The array adds up its rows from zero; PSUM adds the result to what it holds.
     fn sum(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
-        let Scratch { packed, moving, weights, sums } = scratch;
-        let moving = Matrix::new(moving, self.part.rows, self.moving).map_err(fault)?;
-        let Some((array, psum)) = storage.pair(self.part.array, self.to.buffer) else {
+        let Scratch { packed, weights, sums, .. } = scratch;
+        let in_place = self.from.runs(self.moving).filter(|_| self.from.buffer != self.to.buffer);
+        if in_place.is_none() {
+            self.from.gather(storage, packed)?;
+        }
+        let moving = if in_place.is_some() { self.from.buffer } else { self.part.array };
+        let Some(([array, moving], psum)) = storage.split([self.part.array, moving], self.to.buffer) else {
             return Err(Fault::program("sums go into the array"));
         };
+        let (moving, stride) = match in_place {
+            Some((first, stride)) => (moving.get(first..).unwrap_or(&[]), stride),
+            None => (&packed[..], packed.len() / self.part.rows),
+        };
+        let moving = Encoded::new(self.from.element, moving, self.part.rows, self.moving, stride).map_err(fault)?;
         let weights = self.part.weights(array, weights)?;
-        let mut in_place = self.in_place(psum);
-        if let (Some((place, stride)), false) = (&mut in_place, self.accumulate) {
-            let place = MatrixMut::with_stride(place, self.part.columns, self.moving, *stride).map_err(fault)?;
-            return multiply(weights, moving, place, Update::Set).map_err(fault);
+        if let Some((place, stride)) = self.in_place(psum) {
+            let place = MatrixMut::with_stride(place, self.part.columns, self.moving, stride).map_err(fault)?;
+            return multiply_encoded(weights, moving, place, self.accumulate).map_err(fault);
         }
         sums.resize(self.part.columns * self.moving, 0.0);
         let place = MatrixMut::new(sums, self.part.columns, self.moving).map_err(fault)?;
-        multiply(weights, moving, place, Update::Set).map_err(fault)?;
-        if let Some((place, stride)) = in_place {
-            for (place, sums) in place.chunks_mut(stride).zip(sums.chunks(self.moving)) {
-                add(&mut place[..sums.len()], sums);
-            }
-            return Ok(());
-        }
+        multiply_encoded(weights, moving, place, false).map_err(fault)?;
         if self.accumulate {
             let mut held = Vec::new();
             self.to.read(storage, packed, &mut held)?;
-            add(sums, &held);
+            for (sum, held) in sums.iter_mut().zip(&held) {
+                *sum += held;
+            }
         }
         self.to.write(storage, packed, sums)
     }
@@ -227,25 +221,19 @@ impl Matmul {
     /// is how programs have them.
     fn in_place<'s>(&self, psum: &'s mut [u8]) -> Option<(&'s mut [f32], usize)> {
         let number = size_of::<f32>();
-        let row = self.moving * number;
-        let stride = match self.to.pattern.loops[..] {
-            [] => row,
-            [partitions] => usize::try_from(partitions.stride).ok()?,
-            _ => return None,
-        };
-        let contiguous = self.to.pattern.run == row as u64 || self.to.pattern.loops.is_empty();
-        if cfg!(target_endian = "big") || !contiguous || self.to.element != ElementType::Float32 {
-            return None;
-        }
-        let first = usize::try_from(self.to.pattern.offset).ok()?;
-        let size = (self.part.columns.checked_sub(1)?).checked_mul(stride)?.checked_add(row)?;
+        let (first, stride) =
+            self.to.runs(self.moving).filter(|_| self.to.element == ElementType::Float32 && cfg!(target_endian = "little"))?;
+        let size = (self.part.columns.checked_sub(1)?).checked_mul(stride)?.checked_add(self.moving * number)?;
         let bytes = psum.get_mut(first..first.checked_add(size)?)?;
         Some((<[f32]>::mut_from_bytes(bytes).ok()?, stride / number))
     }
 
     /// Each column of the moving data with a single one selects a row of weights, which passes as it is, infinities
     /// and NaN included. Other columns are multiplied.
-    fn select(&self, weights: Matrix<'_, f32>, moving: &[f32], sums: &mut Vec<f32>) {
+    fn select(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
+        let Scratch { packed, moving, weights, sums } = scratch;
+        self.from.read(storage, packed, moving)?;
+        let weights = self.part.weights(storage.bytes(self.part.array), weights)?;
         sums.resize(self.part.columns * self.moving, 0.0);
         for n in 0..self.moving {
             let column = || moving.iter().skip(n).step_by(self.moving);
@@ -261,26 +249,6 @@ impl Matmul {
                 };
             }
         }
-    }
-}
-
-fn add(sums: &mut [f32], addends: &[f32]) {
-    for (sum, addend) in sums.iter_mut().zip(addends) {
-        *sum += addend;
-    }
-}
-
-/// Rows of `columns` numbers each, in blocks that stay in the first-level cache.
-fn transpose(rows: &[f32], columns: usize, turned: &mut [f32]) {
-    const BLOCK: usize = 16;
-    let count = rows.len().checked_div(columns).unwrap_or(0);
-    for first_row in (0..count).step_by(BLOCK) {
-        for first_column in (0..columns).step_by(BLOCK) {
-            for column in first_column..columns.min(first_column + BLOCK) {
-                for row in first_row..count.min(first_row + BLOCK) {
-                    turned[column * count + row] = rows[row * columns + column];
-                }
-            }
-        }
+        self.to.write(storage, packed, sums)
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod transfer;
 use crate::stream::operand::leaves_partitions;
 use crate::stream::{ElementCode, Operand, PARTITION_STRIDE, PARTITIONS, PSUM_PARTITION_BYTES, Slot, Space};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
+use chipless_kernels::matrix::Encoded;
 use chipless_kernels::{Error, strided};
 use chipless_model::{Access, BufferId, ElementType, Fault, Pattern, Storage};
 
@@ -77,7 +78,7 @@ pub(crate) struct Elements {
 }
 
 /// Bytes from which on a run is worth a call of its own.
-const LONG_RUN: u64 = 64;
+const LONG_RUN: usize = 64;
 
 impl Elements {
     /// Bytes; lowering made sure that they can be counted.
@@ -93,27 +94,34 @@ impl Elements {
         Access::write(self.buffer, self.pattern.clone())
     }
 
+    /// Where runs of so many elements each need not be brought together, as a single run in each partition: the first byte, and
+    /// the bytes from one run to the next.
+    fn runs(&self, elements: usize) -> Option<(usize, usize)> {
+        let Pattern { offset, run, ref loops } = self.pattern;
+        let stride = match loops[..] {
+            [] => run,
+            [partitions] => u64::try_from(partitions.stride).ok()?,
+            _ => return None,
+        };
+        let apart = stride >= run && run * 8 == elements as u64 * u64::from(self.element.bits());
+        apart.then_some((usize::try_from(offset).ok()?, usize::try_from(stride).ok()?))
+    }
+
+    /// The bytes alone, in place of what `packed` held.
+    fn gather(&self, storage: &Storage<'_>, packed: &mut Vec<u8>) -> Result<(), Fault> {
+        packed.clear();
+        strided::gather(storage.bytes(self.buffer), &self.pattern, packed).map_err(fault)
+    }
+
     /// The numbers, in place of what `values` held; `packed` is room to work.
     fn read(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, values: &mut Vec<f32>) -> Result<(), Fault> {
-        let (bytes, bits) = (storage.bytes(self.buffer), self.element.bits() as usize);
-        // Most are long runs, one in each partition, which need not be brought together.
-        if let [partitions] = self.pattern.loops[..]
-            && self.pattern.run >= LONG_RUN
-            && self.pattern.run.is_multiple_of(self.element.bits().div_ceil(8))
-            && partitions.stride.unsigned_abs() >= self.pattern.run
-            && self.pattern.fits(bytes.len() as u64)
-        {
-            let run = self.pattern.run as usize;
-            let each = run * 8 / bits;
-            values.resize(each * partitions.count as usize, 0.0);
-            let starts = (0..partitions.count as i64).map(|i| (self.pattern.offset as i64 + i * partitions.stride) as usize);
-            for (start, values) in starts.zip(values.chunks_exact_mut(each)) {
-                decode_f32(self.element, &bytes[start..start + run], values).map_err(fault)?;
-            }
+        let (bits, run) = (self.element.bits() as usize, self.pattern.run as usize);
+        if let (Some((first, stride)), true) = (self.runs(run * 8 / bits), run >= LONG_RUN) {
+            let bytes = storage.bytes(self.buffer).get(first..).unwrap_or(&[]);
+            Encoded::new(self.element, bytes, self.bytes() as usize / run, run * 8 / bits, stride).map_err(fault)?.decode(values);
             return Ok(());
         }
-        packed.clear();
-        strided::gather(bytes, &self.pattern, packed).map_err(fault)?;
+        self.gather(storage, packed)?;
         values.resize(packed.len() * 8 / bits, 0.0);
         decode_f32(self.element, packed, values).map_err(fault)
     }
@@ -128,8 +136,8 @@ impl Elements {
 
 /// Moves bytes as they are.
 fn move_bytes(storage: &mut Storage<'_>, from: &Elements, to: &Elements) -> Result<(), Fault> {
-    match storage.pair(from.buffer, to.buffer) {
-        Some((source, destination)) => strided::copy(source, &from.pattern, destination, &to.pattern),
+    match storage.split([from.buffer], to.buffer) {
+        Some(([source], destination)) => strided::copy(source, &from.pattern, destination, &to.pattern),
         None => strided::copy_within(storage.bytes_mut(to.buffer), &from.pattern, &to.pattern),
     }
     .map_err(fault)

@@ -129,7 +129,7 @@ impl Transfer<'_> {
             return Ok(());
         }
         for (destination, to) in &self.destinations {
-            if let Some((read, write)) = storage.pair(source, *destination) {
+            if let Some(([read], write)) = storage.split([source], *destination) {
                 strided::copy(read, from, write, to).map_err(fault)?;
             }
         }

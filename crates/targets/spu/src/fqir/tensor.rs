@@ -206,8 +206,8 @@ fn move_run(storage: &mut Storage<'_>, from: &Region, source: u64, to: &Region, 
     if from.element == to.element {
         let size = from.element.bytes() as usize;
         let (read, write) = (source * size..(source + count) * size, target * size);
-        match storage.pair(from.buffer, to.buffer) {
-            Some((bytes, out)) => out[write..write + read.len()].copy_from_slice(&bytes[read]),
+        match storage.split([from.buffer], to.buffer) {
+            Some(([bytes], out)) => out[write..write + read.len()].copy_from_slice(&bytes[read]),
             None => storage.bytes_mut(to.buffer).copy_within(read, write),
         }
         return;

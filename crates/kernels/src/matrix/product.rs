@@ -1,0 +1,320 @@
+//! A product, block by block.
+
+use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Tile};
+use super::{Matrix, MatrixMut};
+use crate::transpose::transpose;
+use crate::wide::prefetch;
+use crate::{Number, Update};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::ptr;
+
+/// A matrix, row by row.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'a, T> {
+    Stored(Matrix<'a, T>),
+    Made(&'a Make<'a, T>),
+}
+
+/// Gives some elements of a row whenever they are needed; the range begins at a multiple of 8.
+type Make<'a, T> = dyn Fn(usize, Range<usize>, &mut [T]) + Sync + 'a;
+
+impl<T: Copy> Rows<'_, T> {
+    fn copy(&self, row: usize, range: Range<usize>, elements: &mut [T]) {
+        match self {
+            Rows::Stored(matrix) => elements.copy_from_slice(&matrix.row(row)[range]),
+            Rows::Made(make) => make(row, range, elements),
+        }
+    }
+}
+
+/// The second operand of a product.
+#[derive(Clone, Copy)]
+pub(crate) enum Columns<'a, T> {
+    /// depth × columns.
+    Rows(Rows<'a, T>),
+    /// columns × depth.
+    Transposed(Matrix<'a, T>),
+}
+
+/// What becomes of the numbers that C holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The sums replace them.
+    Set,
+    /// They are the first term of the sums.
+    Continue,
+    /// The sums begin at zero and are added to them.
+    Add,
+}
+
+impl From<Update> for Then {
+    fn from(update: Update) -> Then {
+        match update {
+            Update::Set => Then::Set,
+            Update::Accumulate => Then::Continue,
+        }
+    }
+}
+
+/// A product.
+pub(crate) struct Product<'a, T> {
+    pub(crate) a: Rows<'a, T>,
+    pub(crate) b: Columns<'a, T>,
+    pub(crate) depth: usize,
+    pub(crate) then: Then,
+}
+
+/// A block of the output is at most this large. Its share of both operands, over a block of depth, stays in the
+/// second-level cache.
+const BLOCK_ROWS: usize = 128;
+const BLOCK_COLUMNS: usize = 256;
+
+/// Units of depth at a time: a tile's rows of A stay in the first-level cache.
+const BLOCK_UNITS: usize = 256;
+
+/// Rows of packed operands lie a cache line further apart than they are long, lest all of them compete for the same places
+/// of the cache.
+const ROW_GAP: usize = 64;
+
+/// Multiplications from which on threads are worth it.
+const PARALLEL: usize = 1 << 20;
+
+/// A block of the output.
+struct Block<'c, S> {
+    first_row: usize,
+    first_column: usize,
+    rows: Vec<&'c mut [S]>,
+}
+
+/// Buffers of a thread: packed operands, which keep their room from one product to the next.
+#[derive(Debug)]
+pub struct Scratch<T: Number> {
+    a: Vec<T>,
+    b: Vec<T>,
+    /// Sums of columns that do not fill a tile.
+    edges: [[T::Sum; MAX_COLUMNS]; MAX_ROWS],
+}
+
+impl<T: Number> Default for Scratch<T> {
+    fn default() -> Scratch<T> {
+        Scratch { a: Vec::new(), b: Vec::new(), edges: [[T::Sum::default(); MAX_COLUMNS]; MAX_ROWS] }
+    }
+}
+
+/// Rows of an operand for the tiles: the first of them, and the elements from one to the next.
+struct Packed<'s, T> {
+    rows: &'s [T],
+    stride: usize,
+}
+
+impl<T: Number> Product<'_, T> {
+    /// Computes C with the best instructions that the CPU has.
+    pub(crate) fn run(&self, c: MatrixMut<'_, T::Sum>) {
+        self.run_with(Instructions::best(), c);
+    }
+
+    pub(super) fn run_with(&self, instructions: Instructions, mut c: MatrixMut<'_, T::Sum>) {
+        if c.rows == 0 || c.columns == 0 {
+            return;
+        }
+        let work = c.rows.saturating_mul(c.columns).saturating_mul(self.depth);
+        let tile = T::tile(instructions);
+        let blocks = blocks(&mut c, tile.columns);
+        if work < PARALLEL || blocks.len() == 1 {
+            for block in blocks {
+                T::with_scratch(|scratch| self.block(&tile, block, scratch));
+            }
+        } else {
+            blocks.into_par_iter().for_each(|block| T::with_scratch(|scratch| self.block(&tile, block, scratch)));
+        }
+    }
+
+    fn block(&self, tile: &Tile<T>, mut block: Block<'_, T::Sum>, scratch: &mut Scratch<T>) {
+        // Sums that are added when they are whole have to be whole after one block of depth.
+        let units = if self.then == Then::Add { usize::MAX / T::UNIT } else { BLOCK_UNITS };
+        // Without depth, sums are what they begin with.
+        for start in (0..self.depth.max(1)).step_by(units * T::UNIT) {
+            let depth = start..self.depth.min(start.saturating_add(units * T::UNIT));
+            let then = if start == 0 { self.then } else { Then::Continue };
+            self.add(tile, &mut block, depth, then, scratch);
+        }
+    }
+
+    /// Adds what a range of depth contributes to a block.
+    fn add(&self, tile: &Tile<T>, block: &mut Block<'_, T::Sum>, depth: Range<usize>, then: Then, scratch: &mut Scratch<T>) {
+        let Scratch { a, b, edges } = scratch;
+        let columns = block.rows[0].len();
+        let units = depth.len().div_ceil(T::UNIT);
+        let a = self.pack_a(block.first_row..block.first_row + block.rows.len(), depth.clone(), a);
+        let (panels, panel_size) = self.pack_b(block.first_column..block.first_column + columns, depth, tile.columns, b);
+        // A panel of B stays in the first-level cache while the rows of A pass.
+        for first in (0..columns).step_by(tile.columns) {
+            let width = tile.columns.min(columns - first);
+            let in_place = width == tile.columns;
+            let panel = &panels[first / tile.columns * panel_size..][..panel_size];
+            let mut first_row = 0;
+            while first_row < block.rows.len() {
+                let step = (block.rows.len() - first_row).ilog2().min(tile.run.len() as u32 - 1);
+                let (rows, next) = block.rows[first_row..].split_at_mut(1 << step);
+                next.iter().take(MAX_ROWS).for_each(|row| prefetch(&row[first..first + width]));
+                let mut sums = [ptr::null_mut(); MAX_ROWS];
+                for ((sums, row), edge) in sums.iter_mut().zip(&mut *rows).zip(edges.iter_mut()) {
+                    let row = &mut row[first..first + width];
+                    *sums = if in_place {
+                        row.as_mut_ptr()
+                    } else {
+                        edge[..width].copy_from_slice(row);
+                        edge.as_mut_ptr()
+                    };
+                }
+                let a_rows = a.rows.get(first_row * a.stride..).unwrap_or(&[]);
+                assert!(holds(a_rows, rows.len(), a.stride, units * T::UNIT) && panel.len() == units * tile.columns * T::UNIT);
+                // SAFETY: the rows of A, the panel and each row of sums are as long as the tile needs, and the CPU has the
+                // instructions: `Instructions::available` found them.
+                #[allow(unsafe_code)]
+                unsafe {
+                    tile.run[step as usize](units, a_rows.as_ptr(), a.stride, panel.as_ptr(), then, &sums);
+                }
+                if !in_place {
+                    for (row, edge) in rows.iter_mut().zip(&*edges) {
+                        row[first..].copy_from_slice(&edge[..width]);
+                    }
+                }
+                first_row += 1 << step;
+            }
+        }
+    }
+
+    /// Some rows of A over a range of depth: where they are stored, or else packed, what the depth does not fill of the last
+    /// unit being zero.
+    fn pack_a<'s>(&'s self, rows: Range<usize>, depth: Range<usize>, room: &'s mut Vec<T>) -> Packed<'s, T> {
+        if let Rows::Stored(matrix) = self.a
+            && depth.len().is_multiple_of(T::UNIT)
+        {
+            return Packed { rows: matrix.elements.get(rows.start * matrix.stride + depth.start..).unwrap_or(&[]), stride: matrix.stride };
+        }
+        let size = depth.len().next_multiple_of(T::UNIT);
+        let stride = size + ROW_GAP / size_of::<T>();
+        let packed = of_size(room, rows.len() * stride);
+        for (row, elements) in rows.zip(packed.chunks_mut(stride)) {
+            self.a.copy(row, depth.clone(), &mut elements[..depth.len()]);
+            elements[depth.len()..size].fill(T::default());
+        }
+        Packed { rows: packed, stride }
+    }
+
+    /// Packs some columns of B over a range of depth into panels of `width` columns, and gives the size of a panel: unit by unit,
+    /// the elements of its columns side by side. What the depth does not fill of the last unit, and the columns of the last
+    /// panel, are zero.
+    fn pack_b<'s>(&self, columns: Range<usize>, depth: Range<usize>, width: usize, room: &'s mut Vec<T>) -> (&'s [T], usize) {
+        let units = depth.len().div_ceil(T::UNIT);
+        let size = units * width * T::UNIT;
+        let panels = of_size(room, columns.len().div_ceil(width) * size);
+        if !columns.len().is_multiple_of(width) || !depth.len().is_multiple_of(T::UNIT) {
+            panels.fill(T::default());
+        }
+        match &self.b {
+            Columns::Rows(rows) => {
+                let mut made = [T::default(); BLOCK_COLUMNS];
+                for (i, depth) in depth.enumerate() {
+                    let row = match rows {
+                        Rows::Stored(matrix) => &matrix.row(depth)[columns.clone()],
+                        Rows::Made(make) => {
+                            make(depth, columns.clone(), &mut made[..columns.len()]);
+                            &made[..columns.len()]
+                        }
+                    };
+                    for (panel, elements) in panels.chunks_mut(size).zip(row.chunks(width)) {
+                        let unit = &mut panel[i / T::UNIT * width * T::UNIT..][..width * T::UNIT];
+                        if T::UNIT == 1 {
+                            copy(elements, unit);
+                        } else {
+                            for (place, element) in unit.chunks_exact_mut(T::UNIT).zip(elements) {
+                                place[i % T::UNIT] = *element;
+                            }
+                        }
+                    }
+                }
+            }
+            Columns::Transposed(b) => {
+                let whole = depth.len() / T::UNIT * T::UNIT;
+                for (panel, first) in panels.chunks_mut(size.max(1)).zip(columns.clone().step_by(width)) {
+                    let rows = first..columns.end.min(first + width);
+                    transpose_units(b, rows.clone(), depth.start..depth.start + whole, width * T::UNIT, panel);
+                    for (i, row) in rows.enumerate() {
+                        for (element, depth) in (depth.start + whole..depth.end).enumerate() {
+                            panel[whole * width + i * T::UNIT + element] = b.row(row)[depth];
+                        }
+                    }
+                }
+            }
+        }
+        (panels, size)
+    }
+}
+
+/// Copies elements, most of them in eights: a call for as few as they are takes longer than the copy.
+fn copy<T: Number>(from: &[T], to: &mut [T]) {
+    let ((eights, rest), (places, rest_places)) = (from.as_chunks::<8>(), to[..from.len()].as_chunks_mut());
+    for (place, eight) in places.iter_mut().zip(eights) {
+        *place = *eight;
+    }
+    for (place, element) in rest_places.iter_mut().zip(rest) {
+        *place = *element;
+    }
+}
+
+/// Whether there are `count` rows of `size` elements, `stride` elements apart.
+fn holds<T>(rows: &[T], count: usize, stride: usize, size: usize) -> bool {
+    count == 0 || size == 0 || rows.len() >= (count - 1) * stride + size
+}
+
+/// Room for a number of elements, whatever they are.
+fn of_size<T: Number>(room: &mut Vec<T>, size: usize) -> &mut [T] {
+    if room.len() < size {
+        room.resize(size, T::default());
+    }
+    &mut room[..size]
+}
+
+/// Packs a range of the rows of B, which are columns of its transpose, over whole units of depth, `stride` elements apart.
+fn transpose_units<T: Number>(b: &Matrix<'_, T>, rows: Range<usize>, depth: Range<usize>, stride: usize, packed: &mut [T]) {
+    let size = size_of::<T>();
+    let (first, last) = (b.row(rows.start), b.row(rows.end - 1));
+    let units = depth.len() / T::UNIT;
+    assert!(depth.end <= first.len().min(last.len()) && holds(packed, units, stride, rows.len() * T::UNIT));
+    let transpose = if size * T::UNIT == 8 { transpose::<8> } else { transpose::<4> };
+    // SAFETY: the first row and the last, and so all between them, hold the range of depth, and `packed` holds its units
+    // for all columns. The elements are numbers without padding, and units are of 4 or 8 bytes.
+    #[allow(unsafe_code)]
+    unsafe {
+        transpose(
+            first.as_ptr().add(depth.start).cast(),
+            (b.stride * size) as isize,
+            packed.as_mut_ptr().cast(),
+            (stride * size) as isize,
+            rows.len(),
+            units,
+        );
+    }
+}
+
+/// Cuts C into blocks of about the same size.
+fn blocks<'c, S>(c: &'c mut MatrixMut<'_, S>, tile_columns: usize) -> Vec<Block<'c, S>> {
+    let even = |size: usize, most: usize, multiple: usize| size.div_ceil(size.div_ceil(most)).next_multiple_of(multiple);
+    let block_rows = even(c.rows, BLOCK_ROWS, 8);
+    let block_columns = even(c.columns, BLOCK_COLUMNS, tile_columns);
+    let mut blocks = Vec::new();
+    let mut rows = c.elements.chunks_mut(c.stride).take(c.rows);
+    for first_row in (0..c.rows).step_by(block_rows) {
+        let across = blocks.len();
+        blocks.extend((0..c.columns).step_by(block_columns).map(|first_column| Block { first_row, first_column, rows: Vec::new() }));
+        for row in rows.by_ref().take(block_rows) {
+            for (block, piece) in blocks[across..].iter_mut().zip(row[..c.columns].chunks_mut(block_columns)) {
+                block.rows.push(piece);
+            }
+        }
+    }
+    blocks
+}
