@@ -168,7 +168,8 @@ impl Session<'_, '_> {
                 if !no_verify {
                     self.refuse(verify(program))?;
                 }
-                self.execute()
+                // On a thread of the pool, which starts the others' work without being woken for each kernel.
+                rayon::scope(|_| self.execute())
             }
         }
     }

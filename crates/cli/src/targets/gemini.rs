@@ -8,18 +8,18 @@ use crate::npy;
 use chipless_gemini::{Array, Arrays, Assembly, Data, Dialect, FileKind, Machine, Network, WeightData, replay};
 use chipless_model::{Finding, Info, Limits, Node, Program, TaskId, Text};
 use chipless_sim::{Timeline, TimingOnly};
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A schedule that was read, and the options under which it is looked at.
 struct Opened<'f, 'o> {
     document: chipless_gemini::Document<'f>,
     path: PathBuf,
     lowering: &'o Lowering,
-    findings: OnceCell<Vec<Finding>>,
+    findings: OnceLock<Vec<Finding>>,
     /// First and last tile of each workload, once it was lowered.
-    tiles: OnceCell<Vec<[TaskId; 2]>>,
+    tiles: OnceLock<Vec<[TaskId; 2]>>,
 }
 
 pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) -> Result<(), Vec<Finding>> {
@@ -31,7 +31,7 @@ pub(super) fn read(source: Source<'_>, lowering: &Lowering, then: Reader<'_>) ->
         return Ok(());
     }
     let document = chipless_gemini::Document::read(source.bytes, source.path, &lowering.limits).map_err(|finding| vec![*finding])?;
-    then(&Opened { document, path: source.path.into(), lowering, findings: OnceCell::new(), tiles: OnceCell::new() });
+    then(&Opened { document, path: source.path.into(), lowering, findings: OnceLock::new(), tiles: OnceLock::new() });
     Ok(())
 }
 

@@ -127,7 +127,7 @@ type Reader<'r> = &'r mut dyn FnMut(&dyn Document);
 pub(crate) type Consumer<'c> = &'c mut dyn FnMut(&Program<'_>, Vec<String>);
 
 /// A file that was read. What a target cannot do with it, it refuses by name.
-pub(crate) trait Document {
+pub(crate) trait Document: Sync {
     fn info(&self) -> Info;
 
     /// The file's own structures.

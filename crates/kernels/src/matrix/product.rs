@@ -68,7 +68,7 @@ pub(crate) struct Product<'a, T> {
 /// A block of the output is at most this large. Its share of both operands, over a block of depth, stays in the
 /// second-level cache.
 const BLOCK_ROWS: usize = 128;
-const BLOCK_COLUMNS: usize = 256;
+const BLOCK_COLUMNS: usize = 128;
 
 /// Units of depth at a time: a tile's rows of A stay in the first-level cache.
 const BLOCK_UNITS: usize = 256;

@@ -11,7 +11,7 @@ use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::{Encoded, Matrix, MatrixMut, multiply_encoded};
 use chipless_kernels::strided;
 use chipless_model::{Access, BufferId, ElementType, Fault, Loop, Pattern, Storage};
-use std::cell::RefCell;
+use std::cell::Cell;
 use zerocopy::FromBytes;
 
 /// Rows, and columns, of the array.
@@ -105,7 +105,15 @@ struct Scratch {
 }
 
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static SCRATCH: Cell<Scratch> = Cell::default();
+}
+
+/// Lends the room of this thread. A thread that waits for others may begin another instruction, which finds none.
+fn with_scratch<T>(act: impl FnOnce(&mut Scratch) -> T) -> T {
+    let mut scratch = SCRATCH.take();
+    let result = act(&mut scratch);
+    SCRATCH.set(scratch);
+    result
 }
 
 impl LoadWeights {
@@ -121,7 +129,7 @@ impl LoadWeights {
     }
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        SCRATCH.with_borrow_mut(|scratch| {
+        with_scratch(|scratch| {
             let Scratch { packed, moving: weights, .. } = scratch;
             self.from.read(storage, packed, weights)?;
             packed.resize(size_of_val(&weights[..]), 0);
@@ -180,7 +188,7 @@ impl Matmul {
     }
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        SCRATCH.with_borrow_mut(|scratch| if self.transpose { self.select(storage, scratch) } else { self.sum(storage, scratch) })
+        with_scratch(|scratch| if self.transpose { self.select(storage, scratch) } else { self.sum(storage, scratch) })
     }
 
     /// The array adds up its rows from zero; PSUM adds the result to what it holds.

@@ -103,7 +103,7 @@ impl Elements {
             [partitions] => u64::try_from(partitions.stride).ok()?,
             _ => return None,
         };
-        let apart = stride >= run && run * 8 == elements as u64 * u64::from(self.element.bits());
+        let apart = stride >= run && run * 8 == elements as u64 * self.element.bits();
         apart.then_some((usize::try_from(offset).ok()?, usize::try_from(stride).ok()?))
     }
 
