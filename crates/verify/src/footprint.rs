@@ -217,10 +217,11 @@ impl Accesses {
             if *pitch > 0 && u64::from(*fitting) * 16 >= u64::from(*all) * 15 { *pitch } else { u64::MAX }
         };
         self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
+        let mut boxes = Vec::new();
         let extents: Vec<_> = self
             .footprints
             .iter()
-            .map(|f| extents(self.fitting(f, program.buffers[f.buffer].size), self.pitches[f.buffer.index()]))
+            .map(|f| extents(self.fitting(f, program.buffers[f.buffer].size), self.pitches[f.buffer.index()], &mut boxes))
             .collect();
         for (footprint, extents) in self.footprints.iter_mut().zip(extents) {
             footprint.extents = extents;
@@ -249,12 +250,20 @@ impl Accesses {
             self.loops.extend(pattern.loops.iter().copied());
             self.patterns.push(Flat { offset: pattern.offset, run: pattern.run, loops: (first, self.loops.len() as u32) });
         }
-        let fitting = group.iter().map(|a| Strided::of(&a.pattern)).filter(|p| p.fits(size)).map(|p| p.extent());
+        let (mut fits, mut span) = (true, None);
+        for (low, high) in group.iter().map(|a| Strided::of(&a.pattern).extent()) {
+            if low < 0 || high > i128::from(size) {
+                fits = false;
+                continue;
+            }
+            let (first, last) = span.unwrap_or((low as u64, high as u64));
+            span = Some((first.min(low as u64), last.max(high as u64)));
+        }
         let footprint = Footprint {
             buffer,
-            fits: fitting.clone().count() == group.len(),
+            fits,
             patterns: (start, self.patterns.len() as u32),
-            span: fitting.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).map_or((0, 0), |(low, high)| (low as u64, high as u64)),
+            span: span.unwrap_or((0, 0)),
             extents: SmallVec::new(),
         };
         let id = self.footprints.len() as u32;
@@ -304,7 +313,8 @@ impl Accesses {
 
     /// The patterns of a use that lie inside its buffer of `size` bytes.
     pub(crate) fn fitting(&self, footprint: &Footprint, size: u64) -> impl Iterator<Item = Strided<'_>> + Clone {
-        self.patterns(footprint).filter(move |p| p.fits(size))
+        let fits = footprint.fits;
+        self.patterns(footprint).filter(move |p| fits || p.fits(size))
     }
 }
 
@@ -317,10 +327,11 @@ fn hash<'a>(buffer: BufferId, patterns: impl Iterator<Item = Strided<'a>>) -> u6
     hasher.finish()
 }
 
-/// What patterns span, those joined that touch or overlap.
-fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64) -> SmallVec<[Extent; 1]> {
+/// What patterns span, those joined that touch or overlap. `boxes` is room to work.
+fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64, boxes: &mut Vec<Boxed<'a>>) -> SmallVec<[Extent; 1]> {
     let boxed = |pattern| Boxed::new(pattern, pitch).unwrap_or_else(|| Boxed::around(pattern, pitch));
-    let mut boxes: SmallVec<[Boxed<'_>; 4]> = patterns.map(boxed).collect();
+    boxes.clear();
+    boxes.extend(patterns.map(boxed));
     let key = |b: &Boxed<'_>| (b.rows, b.low);
     if !boxes.is_sorted_by_key(key) {
         boxes.sort_by_key(key);

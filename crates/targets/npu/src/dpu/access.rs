@@ -1,6 +1,7 @@
 //! Which bytes a workload touches.
 
 use super::region::{Region, TILE_BYTES, strided};
+use super::swizzle::Ranges;
 use super::weights::{Entry, Weights, count_bits};
 use super::workload::{Operation, Workload};
 use chipless_model::Pattern;
@@ -70,19 +71,19 @@ impl Workload {
             }
         }
         for (ranges, may) in [(exact, false), (maps, false), (bound, true)] {
-            let mut turned = Vec::new();
+            let mut turned = Ranges::new(self.weights.swizzle);
             for (start, size) in ranges {
-                self.weights.swizzle.add_ranges(start, size, &mut turned);
+                turned.add(start, size);
             }
-            strided(turned, |pattern| read(pattern, may));
+            strided(turned.finish(), |pattern| read(pattern, may));
         }
     }
 
     /// Patterns of bytes that are swizzled as weights are.
     fn swizzled(&self, start: u64, size: u64, emit: &mut dyn FnMut(Pattern)) {
-        let mut ranges = Vec::new();
-        self.weights.swizzle.add_ranges(start, size, &mut ranges);
-        strided(ranges, emit);
+        let mut ranges = Ranges::new(self.weights.swizzle);
+        ranges.add(start, size);
+        strided(ranges.finish(), emit);
     }
 
     /// Logical bytes that are swizzled as weights are.

@@ -7,7 +7,7 @@
 use super::formats::Element;
 use super::geometry::{Axes, Geometry, Slide};
 use super::region::{ADDRESS_SPACE, strided};
-use super::swizzle::Swizzle;
+use super::swizzle::{Ranges, Swizzle};
 use super::weights::{count_bits, expand};
 use chipless_model::{ElementType, Fault, Loop, Pattern};
 
@@ -189,17 +189,17 @@ impl Tensor {
         }
         let columns: Vec<_> = geometry.x.taps().collect();
         let whole = first == 0 && read == self.pitch();
-        let mut ranges = Vec::new();
+        let mut ranges = Ranges::new(self.swizzle);
         for y in geometry.y.taps().flatten() {
             for x in &columns {
                 let (pixels, together) = if whole { (1, x.len()) } else { (x.len(), 1) };
                 for i in 0..pixels {
                     let start = self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
-                    self.swizzle.add_ranges(start, self.bytes(read * together), &mut ranges);
+                    ranges.add(start, self.bytes(read * together));
                 }
             }
         }
-        strided(ranges, emit);
+        strided(ranges.finish(), emit);
     }
 
     /// The bytes of a sparse tensor's pointers and map that belong to a window.

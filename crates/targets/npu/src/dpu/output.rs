@@ -4,7 +4,7 @@ use super::TileMemory;
 use super::geometry::Axes;
 use super::region::{ADDRESS_SPACE, strided};
 use super::registers::{HaloRegion, Invariant, Variant};
-use super::swizzle::Swizzle;
+use super::swizzle::{Ranges, Swizzle};
 use super::workload::DecodeError;
 use chipless_model::{Fault, Loop, Pattern};
 use std::ops::Range;
@@ -301,14 +301,14 @@ impl Output {
                 emit(tile, Pattern::new(start as u64, run as u64, loops));
                 continue;
             }
-            let mut ranges = Vec::new();
+            let mut ranges = Ranges::new(self.swizzle);
             for o in outer {
                 let (count, length) = if touching { (1, run * middle.len()) } else { (middle.len(), run) };
                 for m in middle.clone().take(count) {
-                    self.swizzle.add_ranges(self.address(&destination, o, m) as u64, length as u64, &mut ranges);
+                    ranges.add(self.address(&destination, o, m) as u64, length as u64);
                 }
             }
-            strided(ranges, |pattern| emit(tile, pattern));
+            strided(ranges.finish(), |pattern| emit(tile, pattern));
         }
     }
 }

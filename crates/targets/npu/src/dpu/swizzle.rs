@@ -1,6 +1,8 @@
 //! CMX swizzling: 32-byte units rotate inside 1 KiB rows, by an amount that depends on the row, so that tensors with a
 //! power-of-two pitch spread over the memory's cuts.
 
+use std::ops::Range;
+
 /// Bytes of a row inside which addresses rotate (NPU4; NPU3 has 512).
 pub(super) const ROW: u64 = 1024;
 
@@ -36,32 +38,8 @@ impl Swizzle {
         Pieces { swizzle: self, address, left: size }
     }
 
-    /// Adds the ranges that hold `size` logical bytes from `address`, in no particular order. A row that is needed whole is one range,
-    /// however it is turned, and so are several in succession.
-    pub(super) fn add_ranges(self, address: u64, size: u64, ranges: &mut Vec<(u64, u64)>) {
-        let end = address.saturating_add(size);
-        if self.is_off() {
-            ranges.push((address, size));
-            return;
-        }
-        let start = self.physical(address);
-        // Most are a few bytes of one row, in one piece.
-        if address % ROW + size <= ROW && start % ROW + size <= ROW {
-            ranges.push((start, size));
-            return;
-        }
-        let (first, last) = (address.div_ceil(ROW) * ROW, end / ROW * ROW);
-        if first >= last {
-            ranges.extend(self.pieces(address, size));
-        } else {
-            ranges.extend(self.pieces(address, first - address));
-            ranges.push((first, last - first));
-            ranges.extend(self.pieces(last, end - last));
-        }
-    }
-
     /// A range that holds all pieces: whole rows, or the bytes themselves where addresses are left alone.
-    pub(super) fn rows(self, address: u64, size: u64) -> std::ops::Range<u64> {
+    pub(super) fn rows(self, address: u64, size: u64) -> Range<u64> {
         let end = address.saturating_add(size);
         if self.is_off() { address..end } else { address / ROW * ROW..end.div_ceil(ROW).saturating_mul(ROW) }
     }
@@ -91,8 +69,66 @@ impl Swizzle {
     }
 }
 
+/// Ranges of logical bytes, and where in memory they stand: start and size, in no particular order. Those that follow each other
+/// are one; a row that is needed whole is one range, however it is turned, and so are several in succession.
+pub(super) struct Ranges {
+    swizzle: Swizzle,
+    /// What comes next, if it is not empty.
+    logical: Range<u64>,
+    found: Vec<(u64, u64)>,
+}
+
+impl Ranges {
+    pub(super) fn new(swizzle: Swizzle) -> Ranges {
+        Ranges { swizzle, logical: 0..0, found: Vec::new() }
+    }
+
+    /// Adds `size` logical bytes from `address`.
+    pub(super) fn add(&mut self, address: u64, size: u64) {
+        let end = address.saturating_add(size);
+        if address == self.logical.end {
+            self.logical.end = end;
+            return;
+        }
+        self.turn();
+        self.logical = address..end;
+    }
+
+    /// Where they stand in memory.
+    pub(super) fn finish(mut self) -> Vec<(u64, u64)> {
+        self.turn();
+        self.found
+    }
+
+    fn turn(&mut self) {
+        let (address, end) = (self.logical.start, self.logical.end);
+        let (size, ranges) = (end - address, &mut self.found);
+        if size == 0 {
+            return;
+        }
+        if self.swizzle.is_off() {
+            ranges.push((address, size));
+            return;
+        }
+        let start = self.swizzle.physical(address);
+        // Most are a few bytes of one row, in one piece.
+        if address % ROW + size <= ROW && start % ROW + size <= ROW {
+            ranges.push((start, size));
+            return;
+        }
+        let (first, last) = (address.div_ceil(ROW) * ROW, end / ROW * ROW);
+        if first >= last {
+            ranges.extend(self.swizzle.pieces(address, size));
+        } else {
+            ranges.extend(self.swizzle.pieces(address, first - address));
+            ranges.push((first, last - first));
+            ranges.extend(self.swizzle.pieces(last, end - last));
+        }
+    }
+}
+
 /// The range of `size` bytes from `start`, where it lies inside the tile.
-fn range(tile: &[u8], start: u64, size: u64) -> Option<std::ops::Range<usize>> {
+fn range(tile: &[u8], start: u64, size: u64) -> Option<Range<usize>> {
     let end = start.checked_add(size)?;
     (end <= tile.len() as u64).then_some(start as usize..end as usize)
 }
@@ -152,8 +188,13 @@ mod tests {
             let got: Vec<u64> = swizzle.pieces(address, size).flat_map(|(start, size)| start..start + size).collect();
             prop_assert_eq!(&got, &want);
             let sorted = |mut bytes: Vec<u64>| { bytes.sort_unstable(); bytes };
-            let mut ranges = Vec::new();
-            swizzle.add_ranges(address, size, &mut ranges);
+            // The same bytes in three parts.
+            let mut ranges = Ranges::new(swizzle);
+            let cuts = [0, size / 3, size / 2, size];
+            for part in cuts.windows(2) {
+                ranges.add(address + part[0], part[1] - part[0]);
+            }
+            let ranges = ranges.finish();
             prop_assert!(ranges.len() <= 5, "{ranges:?}");
             prop_assert_eq!(sorted(ranges.into_iter().flat_map(|(start, size)| start..start + size).collect()), sorted(want));
         }

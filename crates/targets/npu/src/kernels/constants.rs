@@ -1,20 +1,25 @@
 //! Which constant bytes stand in CMX when a task runs: weight tables and sparsity maps say where weights stand, so that
 //! the accesses of a workload are exact where these are known.
 
-use crate::address::TILES;
+use crate::address::{CMX_SIZE, TILES};
 use std::sync::{Arc, OnceLock};
+
+/// Bytes of CMX that have a list of arrivals of their own: who asks for a few bytes looks at what came near them.
+const PART: u64 = 16 << 10;
 
 /// What tasks bring into the CMX of each tile. It is filled while the program is lowered, and complete once that is done.
 #[derive(Debug, Default)]
 pub(crate) struct Constants<'i> {
-    tiles: [Vec<Arrival<'i>>; TILES as usize],
+    /// Parts of each tile, and the arrivals in each.
+    tiles: [Vec<Vec<Arrival<'i>>>; TILES as usize],
+    arrivals: usize,
 }
 
 /// Bytes that a task writes into CMX.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Arrival<'i> {
-    /// Position of the task in the order of the walk.
-    position: usize,
+    /// Position of the task in the order of the walk, and which of all arrivals it is.
+    position: (usize, usize),
     low: u64,
     high: u64,
     /// The bytes, where the file has them.
@@ -22,24 +27,40 @@ struct Arrival<'i> {
 }
 
 impl<'i> Constants<'i> {
-    /// The task at this position of the walk writes bytes from `low` to before `high`: these, or unknown ones.
+    /// The task at this position of the walk writes bytes from `low` to before `high`, at most [`CMX_SIZE`]: these, or unknown ones.
     pub(crate) fn arrive(&mut self, tile: u8, position: usize, low: u64, high: u64, bytes: Option<&'i [u8]>) {
-        if let Some(arrivals) = self.tiles.get_mut(tile as usize) {
-            arrivals.push(Arrival { position, low, high, bytes });
+        let Some(parts) = self.tiles.get_mut(tile as usize) else { return };
+        self.arrivals += 1;
+        let last = high.min(CMX_SIZE).div_ceil(PART) as usize;
+        if parts.len() < last {
+            parts.resize_with(last, Vec::new);
+        }
+        for arrivals in parts.iter_mut().take(last).skip((low / PART) as usize) {
+            match arrivals.last_mut() {
+                // Unknown bytes of one task, one after the other.
+                Some(last) if last.bytes.is_none() && bytes.is_none() && last.position.0 == position && last.high == low => {
+                    last.high = high;
+                }
+                _ => arrivals.push(Arrival { position: (position, self.arrivals), low, high, bytes }),
+            }
         }
     }
 
     /// Puts the arrivals into the order of the walk.
     pub(crate) fn finish(mut self) -> Constants<'i> {
-        self.tiles.iter_mut().for_each(|arrivals| arrivals.sort_by_key(|a| a.position));
+        self.tiles.iter_mut().flatten().for_each(|arrivals| arrivals.sort_by_key(|a| a.position));
         self
     }
 
     fn known(&self, tile: u8, position: usize, offset: u64, size: u64) -> Option<&'i [u8]> {
-        let arrivals = self.tiles.get(tile as usize)?;
+        let parts = self.tiles.get(tile as usize)?;
         let end = offset.checked_add(size)?;
-        let before = arrivals.partition_point(|a| a.position < position);
-        let last = arrivals[..before].iter().rev().find(|a| a.low < end && offset < a.high)?;
+        let touched = parts.get((offset / PART) as usize..)?.iter().take((end.div_ceil(PART) - offset / PART) as usize);
+        let last_of = |arrivals: &Vec<Arrival<'i>>| {
+            let before = arrivals.partition_point(|a| a.position.0 < position);
+            arrivals[..before].iter().rev().find(|a| a.low < end && offset < a.high).copied()
+        };
+        let last = touched.filter_map(last_of).max_by_key(|a| a.position)?;
         let start = usize::try_from(offset.checked_sub(last.low)?).ok()?;
         last.bytes?.get(start..)?.get(..usize::try_from(size).ok()?)
     }
@@ -57,5 +78,46 @@ impl Knowledge<'_> {
     /// Bytes of a tile that are certain to stand there when the task runs.
     pub(crate) fn bytes(&self, tile: u8, offset: u64, size: u64) -> Option<Vec<u8>> {
         Some(self.constants.get()?.known(tile, self.position, offset, size)?.to_vec())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against what each byte holds after every task before.
+        #[test]
+        fn the_last_arrival_decides(arrivals in prop::collection::vec((0usize..12, 0u64..400, 1u64..120, any::<bool>()), 0..24),
+                                    (position, offset, size) in (0usize..14, 0u64..500, 1u64..40)) {
+            const SCALE: u64 = PART / 100;
+            let file: Vec<u8> = (0..SCALE as usize * 120).map(|i| (i * 7 % 251) as u8).collect();
+            let mut constants = Constants::default();
+            // The number of the arrival that each byte is from.
+            let mut sorted: Vec<_> = arrivals.iter().enumerate().collect();
+            sorted.sort_by_key(|(_, (position, ..))| *position);
+            for (position, start, size, is_known) in &arrivals {
+                let bytes = is_known.then(|| &file[..(size * SCALE) as usize]);
+                constants.arrive(1, *position, start * SCALE, (start + size) * SCALE, bytes);
+            }
+            let constants = constants.finish();
+            let mut last = vec![None; 600];
+            for (number, (at, start, size, is_known)) in sorted {
+                if *at < position {
+                    last[*start as usize..(start + size) as usize].fill(Some((number, *start, *is_known)));
+                }
+            }
+            let range = offset as usize..(offset + size) as usize;
+            let want = match last[offset as usize] {
+                Some((number, start, true)) if last[range].iter().all(|l| l.is_some_and(|(n, ..)| n == number)) => {
+                    let first = ((offset - start) * SCALE) as usize;
+                    Some(&file[first..first + (size * SCALE) as usize])
+                }
+                _ => None,
+            };
+            prop_assert_eq!(constants.known(1, position, offset * SCALE, size * SCALE), want);
+            prop_assert_eq!(constants.known(0, position, offset * SCALE, size * SCALE), None);
+        }
     }
 }
