@@ -1,7 +1,7 @@
 //! Places in text files: lines and columns, and the picture of a finding with the lines that it is about.
 
 use crate::findings::Checked;
-use crate::pointer;
+use crate::pointer::Pointers;
 use crate::style::{Paint, clean};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use chipless_model::{Finding, Place, Severity, Text as Lines};
@@ -15,7 +15,10 @@ const WIDTH: usize = 140;
 
 /// A text file.
 #[derive(Clone, Debug)]
-pub(crate) struct Text<'a>(Lines<'a>);
+pub(crate) struct Text<'a> {
+    lines: Lines<'a>,
+    pointers: Pointers<'a>,
+}
 
 /// From one character to before another; lines and columns count from 1, columns in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,7 @@ impl<'a> Text<'a> {
         if bytes.is_empty() || bytes.iter().take(1024).any(|byte| *byte == 0) {
             return None;
         }
-        std::str::from_utf8(bytes).ok().map(|text| Text(Lines::new(text)))
+        std::str::from_utf8(bytes).ok().map(|text| Text { lines: Lines::new(text), pointers: Pointers::new(text) })
     }
 
     /// The bytes of a place; a place of no size is the word that begins there.
@@ -38,17 +41,17 @@ impl<'a> Text<'a> {
         let start = match (place.offset, place.position) {
             (Some(offset), _) => usize::try_from(offset).ok()?,
             (None, Some((line, column))) => {
-                let line = self.0.line((line as usize).checked_sub(1)?)?;
+                let line = self.lines.line((line as usize).checked_sub(1)?)?;
                 let column = (column as usize).saturating_sub(1);
-                line.start + self.0.as_str()[line.clone()].char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+                line.start + self.lines.as_str()[line.clone()].char_indices().nth(column).map_or(line.len(), |(at, _)| at)
             }
-            (None, None) => [&*place.item, &*place.part].into_iter().find_map(|pointer| pointer::locate(self.0.as_str(), pointer))?,
+            (None, None) => [&*place.item, &*place.part].into_iter().find_map(|pointer| self.pointers.locate(pointer))?,
         };
-        if start > self.0.as_str().len() {
+        if start > self.lines.as_str().len() {
             return None;
         }
-        let start = self.0.boundary(start);
-        let rest = &self.0.as_str()[start..];
+        let start = self.lines.boundary(start);
+        let rest = &self.lines.as_str()[start..];
         let size = match usize::try_from(place.size).ok()? {
             0 => {
                 let word = rest.find(|c: char| !(c.is_alphanumeric() || "_.-".contains(c))).unwrap_or(rest.len());
@@ -56,19 +59,19 @@ impl<'a> Text<'a> {
             }
             size => size.min(rest.len()),
         };
-        Some(start..self.0.boundary(start + size))
+        Some(start..self.lines.boundary(start + size))
     }
 
     /// Lines and columns of a place.
     pub(crate) fn region(&self, place: &Place) -> Option<Region> {
         let Range { start, end } = self.range(place)?;
-        Some(Region { start: self.0.position(start), end: self.0.position(end) })
+        Some(Region { start: self.lines.position(start), end: self.lines.position(end) })
     }
 
     /// The lines around a range, from the first byte of the first; `None` where they are too long to be shown.
     fn window(&self, range: &Range<usize>) -> Option<(usize, Range<usize>)> {
-        let (first, last) = (self.0.position(range.start).0 - 1, self.0.position(range.end).0 - 1);
-        let window = self.0.line(first)?.start..self.0.line(last)?.end.max(range.end);
+        let (first, last) = (self.lines.position(range.start).0 - 1, self.lines.position(range.end).0 - 1);
+        let window = self.lines.line(first)?.start..self.lines.line(last)?.end.max(range.end);
         (window.len() <= SHOWN).then_some((first + 1, window))
     }
 }
@@ -119,7 +122,7 @@ impl<'a> Texts<'a> {
         let range = text.range(place)?;
         let (line, window) = text.window(&range)?;
         let span = range.start - window.start..range.end - window.start;
-        Some(Excerpt { text: &text.0.as_str()[window], path: clean(&path).into_owned(), line, span })
+        Some(Excerpt { text: &text.lines.as_str()[window], path: clean(&path).into_owned(), line, span })
     }
 
     /// What a place is called besides its lines.
