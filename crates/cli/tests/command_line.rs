@@ -2,30 +2,13 @@
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
+use support::{chipless, done, root, run};
+
+mod support;
 
 const CONV: &str = "fixtures/npu/conv1x1/program.blob";
 const CONV_INPUT: &str = "x=fixtures/npu/conv1x1/input_0.npy";
-
-fn chipless() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).stdin(Stdio::null());
-    command
-}
-
-/// Exit status, standard output, standard error.
-fn run(arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = chipless().args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().expect("ended by a signal"), text(stdout), text(stderr))
-}
-
-/// A run that must come to its end.
-fn done(arguments: &[&str]) -> String {
-    let (code, out, err) = run(arguments);
-    assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
-    out
-}
 
 fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&done(arguments)).unwrap()
@@ -33,7 +16,7 @@ fn json(arguments: &[&str]) -> Value {
 
 /// The fixture with one byte changed.
 fn changed(directory: &Path, at: usize, from: u8, to: u8) -> PathBuf {
-    let mut bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(CONV)).unwrap();
+    let mut bytes = std::fs::read(root().join(CONV)).unwrap();
     assert_eq!(std::mem::replace(&mut bytes[at], to), from);
     let path = directory.join("changed.blob");
     std::fs::write(&path, bytes).unwrap();
@@ -233,7 +216,7 @@ fn graphs_are_told_judged_and_formatted() {
     assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("copy.dfg");
-    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(given), &copy).unwrap();
+    std::fs::copy(root().join(given), &copy).unwrap();
     done(&["format", "--write", copy.to_str().unwrap()]);
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), canonical);
     done(&["format", "--check", copy.to_str().unwrap()]);

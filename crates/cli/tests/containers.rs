@@ -1,21 +1,10 @@
 //! `unpack`, `pack`, and programs whose files are unusual: large, empty, mistyped.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use support::{root, run};
+
+mod support;
 
 const NEFF: &str = "fixtures/neuron/matmul_five_engines/program.neff";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Exit status, standard output, standard error.
-fn run(arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
-    let Output { status, stdout, stderr } = command.current_dir(root()).stdin(Stdio::null()).args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().expect("ended by a signal"), text(stdout), text(stderr))
-}
 
 fn path(directory: &tempfile::TempDir, name: &str) -> String {
     directory.path().join(name).display().to_string()

@@ -2,24 +2,14 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use support::{root, run};
+
+mod support;
 
 const FIXTURE: &str = "fixtures/npu/chain_tiles4/program.blob";
 /// Reads padding that nothing has written: a warning and nothing else.
 const PADDED: &str = "fixtures/npu/conv_c3/program.blob";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// Exit status, standard output, standard error.
-fn run(arguments: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
-    let Output { status, stdout, stderr } = command.current_dir(root()).stdin(Stdio::null()).args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().expect("ended by a signal"), text(stdout), text(stderr))
-}
 
 /// The fixture with a wrong producer count, and with its last bytes cut off.
 fn broken(directory: &Path) -> [String; 2] {

@@ -2,16 +2,10 @@
 
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use support::{chipless, done};
 
-/// What a command printed; it must have come to its end.
-fn done(arguments: &[&str]) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new(env!("CARGO_BIN_EXE_chipless")).current_dir(root).args(arguments).output().unwrap();
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+mod support;
 
 fn json_of(arguments: &[&str]) -> Value {
     serde_json::from_str(&done(arguments)).unwrap()
@@ -55,8 +49,7 @@ fn a_kernel_goes_from_text_to_picture_and_runs_as_mapped() {
 #[test]
 fn a_contract_is_driven_to_its_violation() {
     let arguments = ["drive", "fixtures/spu/latched/iospec.yaml", "--script", "fixtures/spu/latched/walk.yaml"];
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new(env!("CARGO_BIN_EXE_chipless")).current_dir(root).args(arguments).output().unwrap();
+    let output = chipless().args(arguments).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{out}");
     assert!(out.contains("4 write B: kSpuSequenceError: expected A of main_seq to be read first, came B"), "{out}");
@@ -64,9 +57,8 @@ fn a_contract_is_driven_to_its_violation() {
 
 /// Exit status, standard output and standard error of a command that reads this.
 fn fed(arguments: &[&str], input: &str) -> (i32, String, String) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_chipless"));
-    command.current_dir(root).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = chipless();
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
