@@ -106,6 +106,9 @@ fn smoke_with(corpus: &[Vec<u8>], mutants: usize, mutate: fn(&mut Random, &[u8])
         let seed = &corpus[random.below(corpus.len())];
         body(&mutate(&mut random, seed));
     }
+    for byte in 0..=u8::MAX {
+        body(&[byte]);
+    }
     for size in 0..64 {
         body(&(0..size).map(|_| random.next() as u8).collect::<Vec<_>>());
     }

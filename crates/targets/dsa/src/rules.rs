@@ -129,8 +129,8 @@ impl Findings {
         self.kept.len() as u64 >= self.limit
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.kept.is_empty()
+    pub(crate) fn has_errors(&self) -> bool {
+        self.kept.iter().any(Finding::is_error)
     }
 
     pub(crate) fn done(mut self) -> Vec<Finding> {

@@ -120,7 +120,6 @@ impl<'a> Reader<'a> {
 
     /// What stands here, for people.
     fn found(&mut self) -> String {
-        let rest = &self.text[self.at.min(self.text.len())..];
         match self.peek() {
             None => "the end of the file".to_owned(),
             Some(b'{') => "an object".to_owned(),
@@ -130,10 +129,11 @@ impl<'a> Reader<'a> {
                 Err(_) => "a string that does not end".to_owned(),
             },
             Some(_) => {
-                let rest = rest.trim_start();
+                let rest = self.text.get(self.at..).unwrap_or_default();
                 let end = rest.find(|c: char| c.is_whitespace() || ",]}".contains(c)).unwrap_or(rest.len());
                 let word: String = rest[..end].chars().take(QUOTED).collect();
-                if word.is_empty() { format!("`{}`", &rest[..1]) } else { word }
+                // Space to Unicode, but not to JSON.
+                if word.is_empty() { format!("`{}`", rest.chars().take(1).collect::<String>().escape_debug()) } else { word }
             }
         }
     }

@@ -48,7 +48,7 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
     if let Some(span) = parser.lexer.carriage_return {
         parser.report(&rules::CARRIAGE_RETURN, span, "the lines end with carriage return and newline");
     }
-    if file.statements.is_empty() && parser.findings.is_empty() {
+    if file.statements.is_empty() && !parser.findings.has_errors() {
         parser.report(&rules::EMPTY, Span::default(), "the file has no statement");
     }
     file.comments = parser.lexer.comments;
