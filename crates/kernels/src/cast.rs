@@ -235,8 +235,10 @@ fn write_packed<const BITS: usize, T: Copy>(values: &[T], bytes: &mut [u8], enco
 fn read_f16(bytes: &[u8], values: &mut [f32]) {
     // SAFETY: any two bytes are an `f16`.
     #[allow(unsafe_code)]
-    let (unaligned, in_place, _) = unsafe { bytes.align_to::<f16>() };
-    if unaligned.is_empty() && cfg!(target_endian = "little") {
+    let aligned = unsafe { bytes.align_to::<f16>() };
+    if let ([], in_place, []) = aligned
+        && cfg!(target_endian = "little")
+    {
         return in_place.convert_to_f32_slice(values);
     }
     let mut block = [f16::ZERO; BLOCK];

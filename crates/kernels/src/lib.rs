@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`cast`] | bytes of any [`ElementType`](chipless_model::ElementType) to numbers and back, with one rounding |
 //! | [`strided`] | moves bytes between two [`Pattern`](chipless_model::Pattern)s |
-//! | [`matrix`] | dense matrix products, floats and exact integers |
+//! | [`matrix`] | dense matrix products, floats and exact integers, of operands that are decoded on the way, too |
 //! | [`window`] | convolution and pooling over images stored row by row, channels innermost |
 //! | [`map`] | a file as a slice of bytes |
 //!
@@ -18,7 +18,7 @@
 //! # Safety
 //!
 //! This is the only crate of Chipless with `unsafe` code: vector loads and stores, strided moves whose bounds were
-//! checked once for all of their runs, and the memory map. Every function of the interface is safe and checks its
+//! checked once for all of their runs, bytes seen as `f16`, fetching ahead, and the memory map. Every function of the interface is safe and checks its
 //! arguments; none panics on any of them.
 
 pub mod cast;
@@ -29,6 +29,7 @@ pub mod window;
 
 mod error;
 mod number;
+mod prefetch;
 mod transpose;
 mod wide;
 

@@ -1,11 +1,11 @@
 //! Dense matrix products.
 //!
-//! Every number of the output is one chain of additions in the order of depth, whatever the blocks, the instruction set
+//! Every sum is one chain of additions in the order of depth, whatever the blocks, the instruction set
 //! and the number of threads; with floats, each product is fused into its addition where the CPU can (x86-64 with AVX2 and
 //! FMA, every `AArch64`). Threads share the blocks of the output, never the depth.
 
 use crate::cast::decode_f32;
-use crate::wide::prefetch;
+use crate::prefetch::prefetch;
 use crate::{Error, Number, Update};
 use chipless_model::ElementType;
 use product::{Columns, Product, Rows, Then};
@@ -38,11 +38,11 @@ impl<'a, T> Matrix<'a, T> {
 
     /// Rows `stride` elements apart. The last one need not be followed by a gap.
     pub fn with_stride(elements: &'a [T], rows: usize, columns: usize, stride: usize) -> Result<Matrix<'a, T>, Error> {
-        check_strided(elements.len(), rows, columns, stride)?;
+        let stride = check_strided(elements.len(), rows, columns, stride)?;
         Ok(Matrix { elements, rows, columns, stride })
     }
 
-    /// The elements of a row.
+    /// The elements of a row, which must be one of the matrix.
     pub fn row(&self, row: usize) -> &'a [T] {
         &self.elements[row * self.stride..][..self.columns]
     }
@@ -66,7 +66,7 @@ impl<'a, T> MatrixMut<'a, T> {
 
     /// Rows `stride` elements apart, between which nothing is written. The last one need not be followed by a gap.
     pub fn with_stride(elements: &'a mut [T], rows: usize, columns: usize, stride: usize) -> Result<MatrixMut<'a, T>, Error> {
-        check_strided(elements.len(), rows, columns, stride)?;
+        let stride = check_strided(elements.len(), rows, columns, stride)?;
         Ok(MatrixMut { elements, rows, columns, stride })
     }
 }
@@ -85,16 +85,20 @@ impl<'a> Encoded<'a> {
     /// Rows that begin `stride` bytes apart. The last one need not be followed by a gap.
     pub fn new(element: ElementType, bytes: &'a [u8], rows: usize, columns: usize, stride: usize) -> Result<Encoded<'a>, Error> {
         let row = (columns as u128 * u128::from(element.bits())).div_ceil(8);
-        check_strided(bytes.len(), rows, usize::try_from(row).unwrap_or(usize::MAX), stride)?;
+        let stride = check_strided(bytes.len(), rows, usize::try_from(row).unwrap_or(usize::MAX), stride)?;
         Ok(Encoded { element, bytes, rows, columns, stride })
     }
 
-    /// Decodes all elements, row by row, in place of what `elements` held.
-    pub fn decode(&self, elements: &mut Vec<f32>) {
-        elements.resize(self.rows * self.columns, 0.0);
+    /// Decodes all elements, row by row.
+    pub fn decode(&self, elements: &mut [f32]) -> Result<(), Error> {
+        let expected = self.rows as u128 * self.columns as u128;
+        if expected != elements.len() as u128 {
+            return Err(Error::Length { operand: "decoded matrix", expected, found: elements.len() });
+        }
         for (row, elements) in elements.chunks_exact_mut(self.columns.max(1)).enumerate() {
             self.decode_row(row, 0..self.columns, elements);
         }
+        Ok(())
     }
 
     /// Decodes some elements of a row, from a whole byte on.
@@ -104,18 +108,24 @@ impl<'a> Encoded<'a> {
         let bits = self.element.bits() as usize;
         let range = columns.start * bits / 8..(columns.end * bits).div_ceil(8);
         let bytes = |row: usize| self.bytes.get(row * self.stride..)?.get(range.clone());
-        prefetch(bytes(row + AHEAD).unwrap_or(&[]));
+        if row + AHEAD < self.rows {
+            prefetch(bytes(row + AHEAD).unwrap_or(&[]));
+        }
         let decoded = decode_f32(self.element, bytes(row).unwrap_or(&[]), elements);
         debug_assert!(decoded.is_ok(), "every type can be decoded, and the bytes are those of the columns");
     }
 }
 
-fn check_strided(found: usize, rows: usize, columns: usize, stride: usize) -> Result<(), Error> {
+/// The stride that counts: that of a single row, or of rows without elements, may be any.
+fn check_strided(found: usize, rows: usize, columns: usize, stride: usize) -> Result<usize, Error> {
     if stride < columns {
         return Err(Error::Length { operand: "stride of a matrix, at least its columns", expected: columns as u128, found: stride });
     }
     let least = if rows == 0 || columns == 0 { 0 } else { (rows as u128 - 1) * stride as u128 + columns as u128 };
-    if found as u128 >= least { Ok(()) } else { Err(Error::Length { operand: "matrix, at least", expected: least, found }) }
+    if (found as u128) < least {
+        return Err(Error::Length { operand: "matrix, at least", expected: least, found });
+    }
+    Ok(if rows <= 1 || columns == 0 { columns } else { stride })
 }
 
 /// `C = A·B`, or `C += A·B`: A is m×k, B is k×n, C is m×n.

@@ -26,6 +26,7 @@ pub trait Number: Copy + Default + PartialOrd + Debug + Send + Sync + 'static {
     fn with_scratch(act: impl FnOnce(&mut Scratch<Self>));
 
     /// The sum of two sums.
+    #[doc(hidden)]
     #[must_use]
     fn add(sum: Self::Sum, other: Self::Sum) -> Self::Sum;
 

@@ -54,13 +54,13 @@ impl<'a> Storage<'a> {
         self.buffers[buffer].to_mut()
     }
 
-    /// Some buffers to read and another to write; `None` where that is one of them.
+    /// Some buffers to read and another to write; `None` where that is one of them, or none of the program's.
     pub fn split<const READ: usize>(&mut self, read: [BufferId; READ], write: BufferId) -> Option<([&[u8]; READ], &mut [u8])> {
         if read.contains(&write) {
             return None;
         }
         let (before, rest) = self.buffers.as_raw_slice_mut().split_at_mut(write.index());
-        let (written, after) = rest.split_first_mut()?;
+        let [written, after @ ..] = rest else { return None };
         let read = read.map(|buffer| if buffer < write { &*before[buffer.index()] } else { &*after[buffer.index() - write.index() - 1] });
         Some((read, written.to_mut().as_mut_slice()))
     }

@@ -10,7 +10,7 @@ const LONG: usize = 8 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Text<'a> {
     text: &'a str,
-    /// Found when they are asked for: most runs of a program never ask.
+    /// Found when they are asked for: a text that is in order is never asked.
     starts: OnceLock<Vec<usize>>,
 }
 

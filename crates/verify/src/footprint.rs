@@ -24,7 +24,8 @@ const GAP: u64 = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Footprint {
     pub(crate) buffer: BufferId,
-    /// Whether all of it lies inside the buffer.
+    /// Bytes of the buffer, and whether all of the footprint lies among them.
+    size: u64,
     pub(crate) fits: bool,
     /// Its patterns in their table.
     patterns: (u32, u32),
@@ -208,7 +209,7 @@ impl Accesses {
         for footprint in &self.footprints {
             let pitch = candidates[footprint.buffer.index()].0;
             let (fitting, all) = &mut boxes[footprint.buffer.index()];
-            for pattern in self.fitting(footprint, program.buffers[footprint.buffer].size).filter(|_| pitch > 0) {
+            for pattern in self.fitting(footprint).filter(|_| pitch > 0) {
                 *all += 1;
                 *fitting += u32::from(Boxed::new(pattern, pitch).is_some());
             }
@@ -218,11 +219,8 @@ impl Accesses {
         };
         self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
         let mut boxes = Vec::new();
-        let extents: Vec<_> = self
-            .footprints
-            .iter()
-            .map(|f| extents(self.fitting(f, program.buffers[f.buffer].size), self.pitches[f.buffer.index()], &mut boxes))
-            .collect();
+        let extents: Vec<_> =
+            self.footprints.iter().map(|f| extents(self.fitting(f), self.pitches[f.buffer.index()], &mut boxes)).collect();
         for (footprint, extents) in self.footprints.iter_mut().zip(extents) {
             footprint.extents = extents;
         }
@@ -251,16 +249,18 @@ impl Accesses {
             self.patterns.push(Flat { offset: pattern.offset, run: pattern.run, loops: (first, self.loops.len() as u32) });
         }
         let (mut fits, mut span) = (true, None);
-        for (low, high) in group.iter().map(|a| Strided::of(&a.pattern).extent()) {
-            if low < 0 || high > i128::from(size) {
+        for pattern in group.iter().map(|a| Strided::of(&a.pattern)) {
+            if !pattern.fits(size) {
                 fits = false;
                 continue;
             }
+            let (low, high) = pattern.extent();
             let (first, last) = span.unwrap_or((low as u64, high as u64));
             span = Some((first.min(low as u64), last.max(high as u64)));
         }
         let footprint = Footprint {
             buffer,
+            size,
             fits,
             patterns: (start, self.patterns.len() as u32),
             span: span.unwrap_or((0, 0)),
@@ -311,9 +311,9 @@ impl Accesses {
         })
     }
 
-    /// The patterns of a use that lie inside its buffer of `size` bytes.
-    pub(crate) fn fitting(&self, footprint: &Footprint, size: u64) -> impl Iterator<Item = Strided<'_>> + Clone {
-        let fits = footprint.fits;
+    /// The patterns of a footprint that lie inside its buffer.
+    pub(crate) fn fitting(&self, footprint: &Footprint) -> impl Iterator<Item = Strided<'_>> + Clone {
+        let (fits, size) = (footprint.fits, footprint.size);
         self.patterns(footprint).filter(move |p| fits || p.fits(size))
     }
 }

@@ -136,7 +136,7 @@ impl Memory<'_, '_, '_> {
             self.known[entry.footprint as usize].readable = true;
             return;
         }
-        let patterns = self.accesses.fitting(footprint, buffer.size);
+        let patterns = self.accesses.fitting(footprint);
         let total = patterns.clone().fold(0u64, |n, p| n.saturating_add(p.runs().total));
         let Some(left) = self.runs.checked_sub(total) else { return self.too_hard(entry) };
         self.runs = left;
@@ -250,7 +250,7 @@ impl Memory<'_, '_, '_> {
             ranges.for_each(|(low, high)| written.insert(low, high));
             return;
         }
-        let patterns = self.accesses.fitting(footprint, self.program.buffers[footprint.buffer].size);
+        let patterns = self.accesses.fitting(footprint);
         let total = patterns.clone().fold(0u64, |n, p| n.saturating_add(p.runs().total));
         if let Some(left) = self.runs.checked_sub(total) {
             self.runs = left;

@@ -32,10 +32,9 @@ impl Race<'_, '_, '_> {
 
     /// Whether two accesses have bytes in common.
     pub(crate) fn overlap(self, first: &Use, second: &Use) -> Overlap {
-        let Race { program, accesses } = self;
+        let accesses = self.accesses;
         let (a, b) = (accesses.footprint_of(first), accesses.footprint_of(second));
-        let size = program.buffers[a.buffer].size;
-        let (ours, theirs) = (accesses.fitting(a, size), accesses.fitting(b, size));
+        let (ours, theirs) = (accesses.fitting(a), accesses.fitting(b));
         if a.buffer != b.buffer {
             return Overlap::Disjoint;
         }

@@ -65,7 +65,8 @@ impl Shadow {
                 suspect(*other);
             }
             let is_inside = whole && rows.0 <= other.rows.0 && other.rows.1 <= rows.1;
-            !((before || conflicts) && (is_inside || other.footprint == record.footprint))
+            let is_same = (other.footprint, other.rows) == (record.footprint, rows);
+            !((before || conflicts) && (is_inside || is_same))
         };
         let mut visit = |cell: &mut Cell| {
             if write {

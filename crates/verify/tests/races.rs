@@ -153,3 +153,16 @@ fn random_programs_have_races_and_have_none() {
     }
     assert!((100..400).contains(&racing), "{racing} of 500 race");
 }
+
+/// A task whose second access has some rows of the first in the same columns: what is known of the others must stay.
+#[test]
+fn rows_of_one_task_do_not_replace_others() {
+    let write = |pattern| (Direction::Write, pattern);
+    let rows = Pattern::new(1, 2, [Loop { count: 3, stride: 10 }]);
+    let writer = Touches(vec![write(rows), write(Pattern::contiguous(20, 3))]);
+    let reader = Touches(vec![(Direction::Read, Pattern::contiguous(10, 2))]);
+    let drafts = [Draft { queue: 0, touches: writer, after: None }, Draft { queue: 1, touches: reader, after: None }];
+    let (program, _) = program(&drafts, Role::State);
+    let findings = chipless_verify::verify(&program).map(|_| ()).unwrap_err();
+    assert!(findings.iter().any(|f| f.rule.code == "race-read-write"), "{findings:?}");
+}

@@ -108,11 +108,10 @@ Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot
 supported, or the command was misused.";
 
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
-    // Before anything computes: long files are read by several threads.
-    if let Some(threads) = arguments.threads {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
-        pool.map_err(|error| Failure::unusable("--threads", error))?;
-    }
+    // Before anything computes: long files are read by several threads. None is as many as there are; the stack is that of the main thread.
+    let threads = arguments.threads.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(8 << 20).build_global();
+    pool.map_err(|error| Failure::unusable("--threads", error))?;
     let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
     let mut lowering = arguments.lowering.load()?.with_data(data);
     if !arguments.timing_only {
@@ -168,7 +167,7 @@ impl Session<'_, '_> {
                 if !no_verify {
                     self.refuse(verify(program))?;
                 }
-                // On a thread of the pool, which starts the others' work without being woken for each kernel.
+                // On a thread of the pool: kernels fork from there, and need not wake the pool each time.
                 rayon::scope(|_| self.execute())
             }
         }

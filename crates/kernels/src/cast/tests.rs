@@ -277,3 +277,16 @@ fn wrong_lengths_and_types_are_errors() {
     let error = decode_i64(ElementType::BFloat16, &[0; 2], &mut [0]).unwrap_err();
     assert_eq!(error.to_string(), "bfloat16 elements do not fit into i64");
 }
+
+#[test]
+fn f16_may_stand_anywhere() {
+    let values: Vec<f32> = (0..700).map(|i| i as f32 / 8.0 - 40.0).collect();
+    let mut bytes = vec![0; 1402];
+    for start in [0, 1, 2] {
+        let place = &mut bytes[start..start + 1400];
+        encode_f32(ElementType::Float16, &values, Rounding::NearestEven, place).unwrap();
+        let mut decoded = vec![0.0; 700];
+        decode_f32(ElementType::Float16, place, &mut decoded).unwrap();
+        assert_eq!(decoded, values);
+    }
+}

@@ -2,8 +2,8 @@
 
 use super::tile::{Instructions, MAX_COLUMNS, MAX_ROWS, Tile};
 use super::{Matrix, MatrixMut};
+use crate::prefetch::prefetch;
 use crate::transpose::transpose;
-use crate::wide::prefetch;
 use crate::{Number, Update};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -70,10 +70,10 @@ pub(crate) struct Product<'a, T> {
 const BLOCK_ROWS: usize = 128;
 const BLOCK_COLUMNS: usize = 128;
 
-/// Units of depth at a time: a tile's rows of A stay in the first-level cache.
+/// Units of depth at a time: a panel of B stays in the first-level cache while the rows of A pass.
 const BLOCK_UNITS: usize = 256;
 
-/// Rows of packed operands lie a cache line further apart than they are long, lest all of them compete for the same places
+/// Rows of A that are packed lie a cache line further apart than they are long, lest all of them compete for the same places
 /// of the cache.
 const ROW_GAP: usize = 64;
 
@@ -102,8 +102,8 @@ impl<T: Number> Default for Scratch<T> {
     }
 }
 
-/// Rows of an operand for the tiles: the first of them, and the elements from one to the next.
-struct Packed<'s, T> {
+/// Rows of A for the tiles: their elements, and how many there are from one row to the next.
+struct Strip<'s, T> {
     rows: &'s [T],
     stride: usize,
 }
@@ -118,6 +118,9 @@ impl<T: Number> Product<'_, T> {
         if c.rows == 0 || c.columns == 0 {
             return;
         }
+        if self.then == Then::Add && self.depth > BLOCK_UNITS * T::UNIT {
+            return self.add_whole(instructions, &mut c);
+        }
         let work = c.rows.saturating_mul(c.columns).saturating_mul(self.depth);
         let tile = T::tile(instructions);
         let blocks = blocks(&mut c, tile.columns);
@@ -130,12 +133,22 @@ impl<T: Number> Product<'_, T> {
         }
     }
 
+    /// Sums that are added when they are whole, of more depth than a tile sees at a time.
+    fn add_whole(&self, instructions: Instructions, c: &mut MatrixMut<'_, T::Sum>) {
+        let mut sums = vec![T::Sum::default(); c.rows * c.columns];
+        let whole = MatrixMut { elements: &mut sums, rows: c.rows, columns: c.columns, stride: c.columns };
+        Product { then: Then::Set, ..*self }.run_with(instructions, whole);
+        for (row, sums) in c.elements.chunks_mut(c.stride).zip(sums.chunks(c.columns)) {
+            for (place, sum) in row.iter_mut().zip(sums) {
+                *place = T::add(*place, *sum);
+            }
+        }
+    }
+
     fn block(&self, tile: &Tile<T>, mut block: Block<'_, T::Sum>, scratch: &mut Scratch<T>) {
-        // Sums that are added when they are whole have to be whole after one block of depth.
-        let units = if self.then == Then::Add { usize::MAX / T::UNIT } else { BLOCK_UNITS };
         // Without depth, sums are what they begin with.
-        for start in (0..self.depth.max(1)).step_by(units * T::UNIT) {
-            let depth = start..self.depth.min(start.saturating_add(units * T::UNIT));
+        for start in (0..self.depth.max(1)).step_by(BLOCK_UNITS * T::UNIT) {
+            let depth = start..self.depth.min(start + BLOCK_UNITS * T::UNIT);
             let then = if start == 0 { self.then } else { Then::Continue };
             self.add(tile, &mut block, depth, then, scratch);
         }
@@ -148,7 +161,6 @@ impl<T: Number> Product<'_, T> {
         let units = depth.len().div_ceil(T::UNIT);
         let a = self.pack_a(block.first_row..block.first_row + block.rows.len(), depth.clone(), a);
         let (panels, panel_size) = self.pack_b(block.first_column..block.first_column + columns, depth, tile.columns, b);
-        // A panel of B stays in the first-level cache while the rows of A pass.
         for first in (0..columns).step_by(tile.columns) {
             let width = tile.columns.min(columns - first);
             let in_place = width == tile.columns;
@@ -188,11 +200,11 @@ impl<T: Number> Product<'_, T> {
 
     /// Some rows of A over a range of depth: where they are stored, or else packed, what the depth does not fill of the last
     /// unit being zero.
-    fn pack_a<'s>(&'s self, rows: Range<usize>, depth: Range<usize>, room: &'s mut Vec<T>) -> Packed<'s, T> {
+    fn pack_a<'s>(&'s self, rows: Range<usize>, depth: Range<usize>, room: &'s mut Vec<T>) -> Strip<'s, T> {
         if let Rows::Stored(matrix) = self.a
             && depth.len().is_multiple_of(T::UNIT)
         {
-            return Packed { rows: matrix.elements.get(rows.start * matrix.stride + depth.start..).unwrap_or(&[]), stride: matrix.stride };
+            return Strip { rows: matrix.elements.get(rows.start * matrix.stride + depth.start..).unwrap_or(&[]), stride: matrix.stride };
         }
         let size = depth.len().next_multiple_of(T::UNIT);
         let stride = size + ROW_GAP / size_of::<T>();
@@ -201,7 +213,7 @@ impl<T: Number> Product<'_, T> {
             self.a.copy(row, depth.clone(), &mut elements[..depth.len()]);
             elements[depth.len()..size].fill(T::default());
         }
-        Packed { rows: packed, stride }
+        Strip { rows: packed, stride }
     }
 
     /// Packs some columns of B over a range of depth into panels of `width` columns, and gives the size of a panel: unit by unit,
@@ -228,7 +240,7 @@ impl<T: Number> Product<'_, T> {
                     for (panel, elements) in panels.chunks_mut(size).zip(row.chunks(width)) {
                         let unit = &mut panel[i / T::UNIT * width * T::UNIT..][..width * T::UNIT];
                         if T::UNIT == 1 {
-                            copy(elements, unit);
+                            copy_in_eights(elements, unit);
                         } else {
                             for (place, element) in unit.chunks_exact_mut(T::UNIT).zip(elements) {
                                 place[i % T::UNIT] = *element;
@@ -255,7 +267,7 @@ impl<T: Number> Product<'_, T> {
 }
 
 /// Copies elements, most of them in eights: a call for as few as they are takes longer than the copy.
-fn copy<T: Number>(from: &[T], to: &mut [T]) {
+fn copy_in_eights<T: Number>(from: &[T], to: &mut [T]) {
     let ((eights, rest), (places, rest_places)) = (from.as_chunks::<8>(), to[..from.len()].as_chunks_mut());
     for (place, eight) in places.iter_mut().zip(eights) {
         *place = *eight;
@@ -267,7 +279,8 @@ fn copy<T: Number>(from: &[T], to: &mut [T]) {
 
 /// Whether there are `count` rows of `size` elements, `stride` elements apart.
 fn holds<T>(rows: &[T], count: usize, stride: usize, size: usize) -> bool {
-    count == 0 || size == 0 || rows.len() >= (count - 1) * stride + size
+    let last = count.checked_sub(1).filter(|_| size > 0).map(|last| last.checked_mul(stride).and_then(|start| start.checked_add(size)));
+    last.is_none_or(|end| end.is_some_and(|end| end <= rows.len()))
 }
 
 /// Room for a number of elements, whatever they are.

@@ -100,6 +100,49 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// As if all elements were decoded first: any type, any part of a byte, any gap.
+    #[test]
+    fn encoded_operands_are_decoded_on_the_way(element in prop::sample::select(ElementType::ALL), rows in 1_usize..140, columns in 0_usize..300,
+                                               depth in prop_oneof![0_usize..40, 250_usize..260], gap in 0_usize..9, adds in any::<bool>(),
+                                               seed in any::<u32>()) {
+        let row = (columns as u64 * element.bits()).div_ceil(8) as usize;
+        let bytes = numbers(depth * (row + gap), seed, |v| v as u8);
+        let encoded = Encoded::new(element, &bytes, depth, columns, row + gap).unwrap();
+        let mut decoded = vec![0.0; depth * columns];
+        encoded.decode(&mut decoded).unwrap();
+        for (row, bytes) in decoded.chunks(columns.max(1)).zip(bytes.chunks((row + gap).max(1))) {
+            let mut want = vec![0.0; columns];
+            decode_f32(element, &bytes[..(columns as u64 * element.bits()).div_ceil(8) as usize], &mut want).unwrap();
+            prop_assert!(row.iter().zip(&want).all(|(a, b)| a.to_bits() == b.to_bits()));
+        }
+        let single = |v: u32| v as i32 as f32 * 2_f32.powi((v % 9) as i32 - 36);
+        let (a, held) = (numbers(rows * depth, !seed, single), numbers(rows * columns, seed ^ 0x55, single));
+        let (mut want, mut got) = (held.clone(), held);
+        let then = if adds { Then::Add } else { Then::Set };
+        let (a, b) = (Matrix::new(&a, rows, depth).unwrap(), Matrix::new(&decoded, depth, columns).unwrap());
+        Product { a: Rows::Stored(a), b: Columns::Rows(Rows::Stored(b)), depth, then }.run(MatrixMut::new(&mut want, rows, columns).unwrap());
+        multiply_encoded(a, encoded, MatrixMut::new(&mut got, rows, columns).unwrap(), adds).unwrap();
+        prop_assert!(got.iter().zip(&want).all(|(a, b)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()));
+    }
+}
+
+#[test]
+fn strides_that_nobody_walks_may_be_any() {
+    let one = Matrix::with_stride(&[2_f32], 1, 1, usize::MAX).unwrap();
+    let (none, mut c) = (Matrix::<f32>::with_stride(&[], 300, 0, usize::MAX).unwrap(), [1.0; 300]);
+    multiply(none, Matrix::new(&[], 0, 1).unwrap(), MatrixMut::new(&mut c, 300, 1).unwrap(), Update::Set).unwrap();
+    assert_eq!(c, [0.0; 300]);
+    multiply_transposed(one, one, MatrixMut::with_stride(&mut c, 1, 1, usize::MAX / 2).unwrap(), Update::Set).unwrap();
+    assert_eq!(c[0], 4.0);
+    let encoded = Encoded::new(ElementType::Float32, &[0, 0, 128, 63], 1, 1, usize::MAX / 2).unwrap();
+    multiply_encoded(one, encoded, MatrixMut::new(&mut c[..1], 1, 1).unwrap(), true).unwrap();
+    assert_eq!(c[0], 6.0);
+    assert!(encoded.decode(&mut [0.0; 2]).is_err() && Encoded::new(ElementType::Int4, &[0; 3], 2, 3, 1).is_err());
+}
+
 #[test]
 fn blocks_of_every_dimension_are_joined() {
     check_all((270, 20, 40), [0, 1, 0], 1);

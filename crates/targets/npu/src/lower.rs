@@ -304,7 +304,7 @@ impl<'i> Lowering<'_, 'i> {
         let kernel = self.program.kernels.push(kernel);
         let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
         let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
-        self.rotations.is_task(walked, id);
+        self.rotations.note_task(walked, id);
         self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
@@ -433,7 +433,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
-        self.rotations.is_workload(walked, workload.keys());
+        self.rotations.note_workload(walked, workload.keys());
         self.advice.weight_count(variant_bytes, place);
         self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;

@@ -47,7 +47,7 @@ pub(crate) struct Rotations {
 
 impl Rotations {
     /// Says that the task whose accesses come next is a DPU workload.
-    pub(crate) fn is_workload(&mut self, walked: usize, keys: Keys) {
+    pub(crate) fn note_workload(&mut self, walked: usize, keys: Keys) {
         self.workload = Some((walked, keys));
     }
 
@@ -73,7 +73,7 @@ impl Rotations {
     }
 
     /// Says which task it is whose accesses were noted.
-    pub(crate) fn is_task(&mut self, walked: usize, task: TaskId) {
+    pub(crate) fn note_task(&mut self, walked: usize, task: TaskId) {
         self.tasks.insert(walked, task);
     }
 

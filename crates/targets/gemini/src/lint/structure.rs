@@ -3,7 +3,7 @@
 use super::{Findings, Lint};
 use crate::rules::schedule as rules;
 use crate::schedule::{At, Bounds, Dialect, LayerType, Peer, Schedule, Workload};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn check(schedule: &Schedule, findings: &mut Findings) {
     let places = schedule.places;
@@ -191,9 +191,8 @@ fn boxes(schedule: &Schedule, findings: &mut Findings) {
     }
 }
 
-/// The least id that a list has twice.
+/// The first id that a list has twice.
 fn repeated(ids: &[u32]) -> Option<u32> {
-    let mut sorted = ids.to_vec();
-    sorted.sort_unstable();
-    sorted.array_windows().find(|[a, b]| a == b).map(|[id, _]| *id)
+    let mut known = HashSet::new();
+    ids.iter().copied().find(|id| !known.insert(*id))
 }

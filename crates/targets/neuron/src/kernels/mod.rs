@@ -116,10 +116,11 @@ impl Elements {
     /// The numbers, in place of what `values` held; `packed` is room to work.
     fn read(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, values: &mut Vec<f32>) -> Result<(), Fault> {
         let (bits, run) = (self.element.bits() as usize, self.pattern.run as usize);
-        if let (Some((first, stride)), true) = (self.runs(run * 8 / bits), run >= LONG_RUN) {
-            let bytes = storage.bytes(self.buffer).get(first..).unwrap_or(&[]);
-            Encoded::new(self.element, bytes, self.bytes() as usize / run, run * 8 / bits, stride).map_err(fault)?.decode(values);
-            return Ok(());
+        let bytes = storage.bytes(self.buffer);
+        if let (Some((first, stride)), true) = (self.runs(run * 8 / bits), run >= LONG_RUN && self.pattern.fits(bytes.len() as u64)) {
+            let (rows, columns) = (self.bytes() as usize / run, run * 8 / bits);
+            values.resize(rows * columns, 0.0);
+            return Encoded::new(self.element, &bytes[first..], rows, columns, stride).and_then(|m| m.decode(values)).map_err(fault);
         }
         self.gather(storage, packed)?;
         values.resize(packed.len() * 8 / bits, 0.0);

@@ -111,7 +111,7 @@ impl Ranges {
             return;
         }
         let start = self.swizzle.physical(address);
-        // Most are a few bytes of one row, in one piece.
+        // Many are a few bytes of one row, in one piece.
         if address % ROW + size <= ROW && start % ROW + size <= ROW {
             ranges.push((start, size));
             return;
@@ -196,6 +196,16 @@ mod tests {
             }
             let ranges = ranges.finish();
             prop_assert!(ranges.len() <= 5, "{ranges:?}");
+            // Backwards, and with a part that stands elsewhere.
+            let mut parts = Ranges::new(swizzle);
+            for part in cuts.windows(2).rev() {
+                parts.add(address + part[0], part[1] - part[0]);
+                parts.add(100_000, 7);
+            }
+            let elsewhere = |byte: &u64| *byte < 80_000;
+            let mut bytes: Vec<u64> = parts.finish().into_iter().flat_map(|(start, size)| start..start + size).filter(elsewhere).collect();
+            bytes.sort_unstable();
+            prop_assert_eq!(&bytes, &sorted(want.clone()));
             prop_assert_eq!(sorted(ranges.into_iter().flat_map(|(start, size)| start..start + size).collect()), sorted(want));
         }
 

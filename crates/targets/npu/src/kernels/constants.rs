@@ -18,8 +18,10 @@ pub(crate) struct Constants<'i> {
 /// Bytes that a task writes into CMX.
 #[derive(Clone, Copy, Debug)]
 struct Arrival<'i> {
-    /// Position of the task in the order of the walk, and which of all arrivals it is.
-    position: (usize, usize),
+    /// Position of the task in the order of the walk.
+    position: usize,
+    /// Which of all arrivals it is.
+    number: usize,
     low: u64,
     high: u64,
     /// The bytes, where the file has them.
@@ -27,28 +29,28 @@ struct Arrival<'i> {
 }
 
 impl<'i> Constants<'i> {
-    /// The task at this position of the walk writes bytes from `low` to before `high`, at most [`CMX_SIZE`]: these, or unknown ones.
+    /// The task at this position of the walk writes bytes from `low` to before `high`: these, or unknown ones.
     pub(crate) fn arrive(&mut self, tile: u8, position: usize, low: u64, high: u64, bytes: Option<&'i [u8]>) {
         let Some(parts) = self.tiles.get_mut(tile as usize) else { return };
         self.arrivals += 1;
-        let last = high.min(CMX_SIZE).div_ceil(PART) as usize;
-        if parts.len() < last {
-            parts.resize_with(last, Vec::new);
+        let end = high.min(CMX_SIZE).div_ceil(PART) as usize;
+        if parts.len() < end {
+            parts.resize_with(end, Vec::new);
         }
-        for arrivals in parts.iter_mut().take(last).skip((low / PART) as usize) {
+        for arrivals in parts.iter_mut().take(end).skip((low / PART) as usize) {
             match arrivals.last_mut() {
                 // Unknown bytes of one task, one after the other.
-                Some(last) if last.bytes.is_none() && bytes.is_none() && last.position.0 == position && last.high == low => {
+                Some(last) if last.bytes.is_none() && bytes.is_none() && last.position == position && last.high == low => {
                     last.high = high;
                 }
-                _ => arrivals.push(Arrival { position: (position, self.arrivals), low, high, bytes }),
+                _ => arrivals.push(Arrival { position, number: self.arrivals, low, high, bytes }),
             }
         }
     }
 
     /// Puts the arrivals into the order of the walk.
     pub(crate) fn finish(mut self) -> Constants<'i> {
-        self.tiles.iter_mut().flatten().for_each(|arrivals| arrivals.sort_by_key(|a| a.position));
+        self.tiles.iter_mut().flatten().for_each(|arrivals| arrivals.sort_by_key(|a| (a.position, a.number)));
         self
     }
 
@@ -57,10 +59,10 @@ impl<'i> Constants<'i> {
         let end = offset.checked_add(size)?;
         let touched = parts.get((offset / PART) as usize..)?.iter().take((end.div_ceil(PART) - offset / PART) as usize);
         let last_of = |arrivals: &Vec<Arrival<'i>>| {
-            let before = arrivals.partition_point(|a| a.position.0 < position);
+            let before = arrivals.partition_point(|a| a.position < position);
             arrivals[..before].iter().rev().find(|a| a.low < end && offset < a.high).copied()
         };
-        let last = touched.filter_map(last_of).max_by_key(|a| a.position)?;
+        let last = touched.filter_map(last_of).max_by_key(|a| (a.position, a.number))?;
         let start = usize::try_from(offset.checked_sub(last.low)?).ok()?;
         last.bytes?.get(start..)?.get(..usize::try_from(size).ok()?)
     }
@@ -93,6 +95,14 @@ mod tests {
                                     (position, offset, size) in (0usize..14, 0u64..500, 1u64..40)) {
             const SCALE: u64 = PART / 100;
             let file: Vec<u8> = (0..SCALE as usize * 120).map(|i| (i * 7 % 251) as u8).collect();
+            // Some tasks write on where they stopped.
+            let mut arrivals = arrivals;
+            for i in 1..arrivals.len() {
+                if arrivals[i].2 % 3 == 0 {
+                    (arrivals[i].0, arrivals[i].1) = (arrivals[i - 1].0, arrivals[i - 1].1 + arrivals[i - 1].2);
+                }
+            }
+            arrivals.retain(|(_, start, size, _)| start + size < 600);
             let mut constants = Constants::default();
             // The number of the arrival that each byte is from.
             let mut sorted: Vec<_> = arrivals.iter().enumerate().collect();
