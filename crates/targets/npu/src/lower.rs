@@ -433,7 +433,7 @@ impl<'i> Lowering<'_, 'i> {
         };
         self.findings.extend(limits::workload(&workload, place));
         self.findings.extend(self.layers.add(invariant.from, &workload, place));
-        self.rotations.note_workload(walked, workload.keys());
+        self.rotations.note_workload(walked, &workload);
         self.advice.weight_count(variant_bytes, place);
         self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;

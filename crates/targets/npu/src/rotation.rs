@@ -4,19 +4,31 @@
 //! rotated from the file, and a copy keeps what it copies.
 
 use crate::advice::SWIZZLE_KEY;
+use crate::dpu::Workload;
 use chipless_model::{Access, Direction, Finding, Place, Program, TaskId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
+/// Bytes of an element of activations, at most.
+const ELEMENT_BYTES: u64 = 2;
+
 /// Keys of a DPU workload, and where its dense input stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Keys {
+struct Keys {
     /// Of what it writes.
-    pub(crate) written: u32,
+    written: u32,
     /// Of what it reads as activations: one key, or two of an elementwise operation.
-    pub(crate) read: [u32; 2],
+    read: [u32; 2],
     /// Bytes of the tile among which the input lies.
-    pub(crate) input: Range<u64>,
+    input: Range<u64>,
+}
+
+impl Keys {
+    fn of(workload: &Workload) -> Keys {
+        let (written, read) = workload.swizzle_keys();
+        let (start, elements) = workload.dense_input();
+        Keys { written, read, input: start..start + elements * ELEMENT_BYTES }
+    }
 }
 
 /// What a task does to bytes of a tile.
@@ -46,9 +58,9 @@ pub(crate) struct Rotations {
 }
 
 impl Rotations {
-    /// Says that the task whose accesses come next is a DPU workload.
-    pub(crate) fn note_workload(&mut self, walked: usize, keys: Keys) {
-        self.workload = Some((walked, keys));
+    /// Says that the task whose accesses come next is this workload.
+    pub(crate) fn note_workload(&mut self, walked: usize, workload: &Workload) {
+        self.workload = Some((walked, Keys::of(workload)));
     }
 
     /// Notes an access of a task to a tile.

@@ -8,13 +8,9 @@ use super::post::Post;
 use super::registers::{self, Invariant, Variant};
 use super::swizzle::Swizzle;
 use super::weights::{Palette, Weights};
-use crate::rotation::Keys;
 use chipless_model::{ElementType, Kind};
 use std::fmt;
 use std::ops::Range;
-
-/// Bytes of an element of activations, at most.
-const ELEMENT_BYTES: u64 = 2;
 
 /// A register value that no DPU can execute.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -182,13 +178,17 @@ impl Workload {
         inputs.filter(|(_, tensor)| !tensor.swizzle.is_off()).map(|(name, tensor)| (name, tensor.base))
     }
 
-    /// Swizzle keys, and where dense activations lie.
-    pub(crate) fn keys(&self) -> Keys {
-        let Tensor { base, size, swizzle, ref sparse, .. } = self.input;
-        let second = self.second.as_ref().map_or(swizzle, |second| second.swizzle);
-        // What storage elements point to may stand anywhere; it is not followed.
-        let elements = if sparse.is_none() { size.volume() as u64 } else { 0 };
-        Keys { written: self.output.swizzle.key(), read: [swizzle.key(), second.key()], input: base..base + elements * ELEMENT_BYTES }
+    /// The swizzle key of what it writes, and those of its two inputs; where there is one input, it counts twice.
+    pub(crate) fn swizzle_keys(&self) -> (u32, [u32; 2]) {
+        let first = self.input.swizzle;
+        let second = self.second.as_ref().map_or(first, |second| second.swizzle);
+        (self.output.swizzle.key(), [first.key(), second.key()])
+    }
+
+    /// Tile offset of the input, and how many elements stand there: none of a sparse one, which may stand anywhere.
+    pub(crate) fn dense_input(&self) -> (u64, u64) {
+        let Tensor { base, size, ref sparse, .. } = self.input;
+        (base, if sparse.is_none() { size.volume() as u64 } else { 0 })
     }
 
     /// The outputs that it computes; `None` where it leaves sums for the next workload.
