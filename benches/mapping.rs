@@ -11,17 +11,36 @@ use std::time::Instant;
 
 fn main() {
     let fixture = |name: &str| format!("{}/../fixtures/dsa/{name}", env!("CARGO_MANIFEST_DIR"));
-    let mut files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let mut files: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
     if files.is_empty() {
-        let pairs = [("dot", "mesh5x5"), ("axpy", "ordered4x4"), ("deep", "shallow4x4"), ("halves", "narrow4x4")];
+        let pairs = [
+            ("dot", "mesh5x5"),
+            ("axpy", "ordered4x4"),
+            ("deep", "shallow4x4"),
+            ("halves", "narrow4x4"),
+        ];
         files = pairs
             .iter()
-            .flat_map(|(kernel, fabric)| [fixture(&format!("kernels/{kernel}.dfg")), fixture(&format!("adg/{fabric}.json"))])
+            .flat_map(|(kernel, fabric)| {
+                [
+                    fixture(&format!("kernels/{kernel}.dfg")),
+                    fixture(&format!("adg/{fabric}.json")),
+                ]
+            })
             .collect();
     }
-    println!("{:>9} {:>7} {:>8} {:>6} {:>6} {:>7}  graph on fabric", "map ms", "trials", "latency", "bound", "links", "missed");
+    println!(
+        "{:>9} {:>7} {:>8} {:>6} {:>6} {:>7}  graph on fabric",
+        "map ms", "trials", "latency", "bound", "links", "missed"
+    );
     for pair in files.chunks_exact(2) {
-        let (text, json) = (std::fs::read(&pair[0]).expect("a graph"), std::fs::read(&pair[1]).expect("a fabric"));
+        let (text, json) = (
+            std::fs::read(&pair[0]).expect("a graph"),
+            std::fs::read(&pair[1]).expect("a fabric"),
+        );
         let limits = Limits::default();
         let document = Document::read(&text, &limits);
         let (adg, _) = Adg::read(&json, &limits).expect("an architecture graph");

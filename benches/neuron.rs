@@ -16,11 +16,17 @@ use std::time::Duration;
 const TILE: usize = 128;
 
 fn main() {
-    println!("{:<44} {:>10} {:>10} {:>8}", "matrix multiply, executed", "run ms", "alone ms", "ratio");
+    println!(
+        "{:<44} {:>10} {:>10} {:>8}",
+        "matrix multiply, executed", "run ms", "alone ms", "ratio"
+    );
     for (m, n, k) in [(128, 512, 1024), (1024, 512, 1024), (1024, 512, 4096)] {
         multiplication(m, n, k);
     }
-    println!("\n{:<28} {:>12} {:>14} {:>14} {:>14}", "stream, thousands of slots", "read ms", "lower ms", "verify ms", "replay ms");
+    println!(
+        "\n{:<28} {:>12} {:>14} {:>14} {:>14}",
+        "stream, thousands of slots", "read ms", "lower ms", "verify ms", "replay ms"
+    );
     for slots in [10_000, 100_000] {
         stream(slots);
     }
@@ -39,12 +45,20 @@ fn multiplication(m: usize, n: usize, k: usize) {
     });
     let (left, right, mut sums) = (vec![1f32; m * k], vec![1f32; k * n], vec![0f32; m * n]);
     let alone = best(|| {
-        let (left, right) = (Matrix::new(&left, m, k).expect("a matrix"), Matrix::new(&right, k, n).expect("a matrix"));
+        let (left, right) = (
+            Matrix::new(&left, m, k).expect("a matrix"),
+            Matrix::new(&right, k, n).expect("a matrix"),
+        );
         let sums = MatrixMut::new(&mut sums, m, n).expect("a matrix");
         rayon::scope(|_| multiply(left, right, sums, Update::Set)).expect("a product");
     });
     let ratio = executed.as_secs_f64() / alone.as_secs_f64();
-    println!("{:<44} {:>10.2} {:>10.2} {ratio:>8.2}", format!("{m} × {k} times {k} × {n}"), ms(executed), ms(alone));
+    println!(
+        "{:<44} {:>10.2} {:>10.2} {ratio:>8.2}",
+        format!("{m} × {k} times {k} × {n}"),
+        ms(executed),
+        ms(alone)
+    );
 }
 
 /// The operands are loaded whole, then every tile of 128 × 512 results is added up in a bank of PSUM of its own.
@@ -58,7 +72,8 @@ fn multiplication_text(m: usize, n: usize, k: usize) -> String {
          queue qPoolDynamic dynamic owner=pool queues=16 semaphores=24,25,26,27 scratch=0:16384\n\
          var SB state-buffer\nvar w input\nvar x input\nvar out output\nvar T dge-table w x out\nengine sp\nSET_ORDERING_MODE\n"
     );
-    let mut line = |arguments: std::fmt::Arguments<'_>| writeln!(text, "{arguments}").expect("text");
+    let mut line =
+        |arguments: std::fmt::Arguments<'_>| writeln!(text, "{arguments}").expect("text");
     for tile in 0..depth {
         let (to, from) = (weights + tile * row, tile * TILE * row);
         line(format_args!(
@@ -71,15 +86,26 @@ fn multiplication_text(m: usize, n: usize, k: usize) -> String {
              $S[9]+=16@complete"
         ));
     }
-    line(format_args!("engine pe\nSET_ORDERING_MODE\nEVENT_SEMAPHORE $S[8]>={0} $S[9]>={0}", 16 * depth));
+    line(format_args!(
+        "engine pe\nSET_ORDERING_MODE\nEVENT_SEMAPHORE $S[8]>={0} $S[9]>={0}",
+        16 * depth
+    ));
     for column in 0..columns {
         for tile in 0..depth {
             let last_column = weights + tile * row + (column + 1) * TILE * 2 - 2;
-            line(format_args!("LDWEIGHTS src=fp16@{last_column:#x}[-1,0,0][128,1,1] 128*128"));
+            line(format_args!(
+                "LDWEIGHTS src=fp16@{last_column:#x}[-1,0,0][128,1,1] 128*128"
+            ));
             let (first, last) = (tile == 0, tile + 1 == depth);
-            let flags = [if first { "start" } else { "accumulate" }, if last { "stop $S[5]++@complete" } else { "" }].join(" ");
+            let flags = [
+                if first { "start" } else { "accumulate" },
+                if last { "stop $S[5]++@complete" } else { "" },
+            ]
+            .join(" ");
             let (to, from) = (column * n * 4, data + tile * moving);
-            line(format_args!("MATMUL dst=fp32@psum+{to:#x}[1,0,0][{n},1,1] src=fp16@{from:#x}[1,0,0][{n},1,1] 128*128 {flags}"));
+            line(format_args!(
+                "MATMUL dst=fp32@psum+{to:#x}[1,0,0][{n},1,1] src=fp16@{from:#x}[1,0,0][{n},1,1] 128*128 {flags}"
+            ));
         }
     }
     line(format_args!("engine act\nSET_ORDERING_MODE"));
@@ -91,7 +117,12 @@ fn multiplication_text(m: usize, n: usize, k: usize) -> String {
     }
     line(format_args!("engine pool\nSET_ORDERING_MODE"));
     for column in 0..columns {
-        let (to, from, row, done) = (column * TILE * n * 4, results + column * n * 4, n * 4, column + 1);
+        let (to, from, row, done) = (
+            column * TILE * n * 4,
+            results + column * n * 4,
+            n * 4,
+            column + 1,
+        );
         line(format_args!(
             "PSEUDO_DMA_DIRECT2D dst=fp32@table[out]+{to:#x}[{row},1][128,1]*{row} src=fp32@var[SB]+{from:#x}[262144,1][128,1]*{row} \
              $S[4]>={done} $S[26]+=16@complete"
@@ -105,14 +136,23 @@ fn multiplication_text(m: usize, n: usize, k: usize) -> String {
 fn stream(slots: usize) {
     let bytes = assembled(&stream_text(slots));
     let limits = Limits::default();
-    let read = best(|| assert!(Container::open(&bytes, &limits).and_then(|c| Neff::read(&c, &limits).map(drop)).is_ok()));
+    let read = best(|| {
+        assert!(
+            Container::open(&bytes, &limits)
+                .and_then(|c| Neff::read(&c, &limits).map(drop))
+                .is_ok()
+        )
+    });
     let container = Container::open(&bytes, &limits).expect("a container");
     let neff = Neff::read(&container, &limits).expect("a NEFF");
     let machine = Machine::named("trn2").expect("a machine");
     let lowering = best(|| assert!(chipless_neuron::lower(&neff, &machine, &limits).is_ok()));
     let [verify, replay] = with_program(&bytes, |program| {
         let verify = best(|| assert!(chipless_verify::verify(program).is_ok()));
-        [verify, best(|| assert!(run(program, &mut TimingOnly).end.is_ok()))]
+        [
+            verify,
+            best(|| assert!(run(program, &mut TimingOnly).end.is_ok())),
+        ]
     });
     let total = read + lowering + verify + replay;
     println!(
@@ -137,7 +177,11 @@ fn stream_text(slots: usize) -> String {
         .to_owned();
     for slot in 0..slots {
         let (to, from) = (0x4000 + (slot + 1) % 16 * 2048, 0x4000 + slot % 16 * 2048);
-        let end = if slot + 1 == slots { " $S[4]++@complete" } else { "" };
+        let end = if slot + 1 == slots {
+            " $S[4]++@complete"
+        } else {
+            ""
+        };
         writeln!(
             text,
             "TENSOR_TENSOR dst=fp32@{to:#x}[1,0,0][512,1,1] src0=fp32@{from:#x}[1,0,0][512,1,1] src1=fp32@0x4000[1,0,0][512,1,1] op=add channels=128{end}"
@@ -155,7 +199,10 @@ fn stream_text(slots: usize) -> String {
 }
 
 fn assembled(text: &str) -> Vec<u8> {
-    chipless_neuron::assemble(text).expect("a program").write(&Limits::default()).expect("a NEFF")
+    chipless_neuron::assemble(text)
+        .expect("a program")
+        .write(&Limits::default())
+        .expect("a NEFF")
 }
 
 fn with_program<T>(bytes: &[u8], then: impl FnOnce(&Program<'_>) -> T) -> T {
@@ -163,7 +210,11 @@ fn with_program<T>(bytes: &[u8], then: impl FnOnce(&Program<'_>) -> T) -> T {
     let container = Container::open(bytes, &limits).expect("a container");
     let neff = Neff::read(&container, &limits).expect("a NEFF");
     let machine = Machine::named("trn2").expect("a machine");
-    then(&chipless_neuron::lower(&neff, &machine, &limits).expect("a program").program)
+    then(
+        &chipless_neuron::lower(&neff, &machine, &limits)
+            .expect("a program")
+            .program,
+    )
 }
 
 fn ms(time: Duration) -> f64 {

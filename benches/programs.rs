@@ -19,10 +19,20 @@ fn best<T>(mut act: impl FnMut() -> T) -> f64 {
 }
 
 fn main() {
-    let fixture = |name| format!("{}/../fixtures/npu/{name}/program.blob", env!("CARGO_MANIFEST_DIR"));
-    let mut files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let fixture = |name| {
+        format!(
+            "{}/../fixtures/npu/{name}/program.blob",
+            env!("CARGO_MANIFEST_DIR")
+        )
+    };
+    let mut files: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
     if files.is_empty() {
-        files = ["net_cnn_dpu", "spill_ddr_t1", "resblock"].map(fixture).to_vec();
+        files = ["net_cnn_dpu", "spill_ddr_t1", "resblock"]
+            .map(fixture)
+            .to_vec();
     }
     println!(
         "{:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>12}  program",
@@ -40,7 +50,9 @@ fn main() {
         let timing = best(|| run(&program, &mut TimingOnly).end.is_ok());
         let functional = best(|| {
             let mut storage = Storage::new(&program, &limits).expect("memory");
-            run(&program, &mut Functional::new(&mut storage)).end.is_ok()
+            run(&program, &mut Functional::new(&mut storage))
+                .end
+                .is_ok()
         });
         let chip = run(&program, &mut TimingOnly).timeline.end;
         println!(

@@ -13,20 +13,35 @@ const VENDOR_MICROSECONDS: f64 = 540.0;
 /// Kilobytes of memory that the process holds.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?.parse().ok()
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?
+        .trim()
+        .strip_suffix(" kB")?
+        .parse()
+        .ok()
 }
 
 fn main() {
-    let steps: u64 = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(100_000);
-    let bytes = std::fs::read(format!("{}/../fixtures/spu/recurrent/plan.json", env!("CARGO_MANIFEST_DIR"))).expect("a fixture");
+    let steps: u64 = std::env::args()
+        .skip(1)
+        .find_map(|argument| argument.parse().ok())
+        .unwrap_or(100_000);
+    let bytes = std::fs::read(format!(
+        "{}/../fixtures/spu/recurrent/plan.json",
+        env!("CARGO_MANIFEST_DIR")
+    ))
+    .expect("a fixture");
     let limits = Limits::default();
     let plan = Plan::read(&bytes, &limits).expect("a plan");
-    let lowered = lower(&plan, &Machine::parse(MACHINE).expect("sound"), &limits).expect("executable");
+    let lowered =
+        lower(&plan, &Machine::parse(MACHINE).expect("sound"), &limits).expect("executable");
     let mut runner = Runner::new(&lowered, &limits).expect("fits");
     let mut values = Vec::new();
     let mut run = |count: u64| {
         for step in 0..count {
-            let input: [i64; 32] = std::array::from_fn(|i| ((step * 37 + i as u64 * 211) % 8192) as i64 - 4096);
+            let input: [i64; 32] =
+                std::array::from_fn(|i| ((step * 37 + i as u64 * 211) % 8192) as i64 - 4096);
             runner.set_input(0, &input);
             runner.step().expect("runs");
             runner.output(0, &mut values);
@@ -38,7 +53,10 @@ fn main() {
     let start = ProcessTime::now();
     run(steps);
     let each = start.elapsed().as_secs_f64() * 1e6 / steps as f64;
-    println!("{steps} steps, {each:.2} µs each: {:.0} times as fast as the vendor's runtime", VENDOR_MICROSECONDS / each);
+    println!(
+        "{steps} steps, {each:.2} µs each: {:.0} times as fast as the vendor's runtime",
+        VENDOR_MICROSECONDS / each
+    );
     if let (Some(before), Some(after)) = (before, resident()) {
         println!("{before} kB of memory before, {after} kB after");
     }

@@ -2,18 +2,43 @@
 //!
 //! `cargo xtask findings`: writes `docs/findings.md` from the rules of all targets. A test of the command line fails when it is stale.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore talks to the person who runs it"
+)]
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Acceptance scripts that stand beside the repository in the project's own workshop, and the parts that must pass.
 const ACCEPTANCE: &[(&str, &[&str])] = &[
-    ("npu.py", &["info", "run", "refuse", "survive", "clean", "broken", "latency"]),
-    ("neff.py", &["info", "run", "pack", "clean", "broken", "survive"]),
-    ("gemini.py", &["info", "traffic", "replay", "execute", "convert", "clean", "broken", "survive"]),
-    ("dfg.py", &["parse", "format", "probes", "streams", "adg", "judge", "map"]),
-    ("iospec.py", &["load", "scripts", "text", "fuzz", "wire", "fqir"]),
+    (
+        "npu.py",
+        &[
+            "info", "run", "refuse", "survive", "clean", "broken", "latency",
+        ],
+    ),
+    (
+        "neff.py",
+        &["info", "run", "pack", "clean", "broken", "survive"],
+    ),
+    (
+        "gemini.py",
+        &[
+            "info", "traffic", "replay", "execute", "convert", "clean", "broken", "survive",
+        ],
+    ),
+    (
+        "dfg.py",
+        &[
+            "parse", "format", "probes", "streams", "adg", "judge", "map",
+        ],
+    ),
+    (
+        "iospec.py",
+        &["load", "scripts", "text", "fuzz", "wire", "fqir"],
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -33,22 +58,57 @@ fn main() -> ExitCode {
 }
 
 fn ci() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent directory")?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("xtask has no parent directory")?;
     std::env::set_current_dir(root).map_err(|e| format!("{}: {e}", root.display()))?;
     run("cargo", &["fmt", "--all", "--check"], &[])?;
-    run("cargo", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    run(
+        "cargo",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[],
+    )?;
     run("cargo", &["test", "--workspace"], &[])?;
-    run("cargo", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    run(
+        "cargo",
+        &["doc", "--workspace", "--no-deps"],
+        &[("RUSTDOCFLAGS", "-D warnings")],
+    )?;
     // Advisories need the network: they are a job of their own.
-    run("cargo", &["deny", "check", "bans", "licenses", "sources"], &[])?;
+    run(
+        "cargo",
+        &["deny", "check", "bans", "licenses", "sources"],
+        &[],
+    )?;
     acceptance(root)
 }
 
 /// Writes the page of all rules.
 fn findings() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask has no parent directory")?;
-    let arguments = ["run", "--quiet", "--package", "chipless", "--", "explain", "--markdown"];
-    let output = Command::new("cargo").args(arguments).current_dir(root).output().map_err(|error| error.to_string())?;
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("xtask has no parent directory")?;
+    let arguments = [
+        "run",
+        "--quiet",
+        "--package",
+        "chipless",
+        "--",
+        "explain",
+        "--markdown",
+    ];
+    let output = Command::new("cargo")
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
@@ -63,7 +123,11 @@ fn acceptance(root: &Path) -> Result<(), String> {
         println!("no acceptance scripts here: skipped");
         return Ok(());
     }
-    run("cargo", &["build", "--release", "--package", "chipless"], &[])?;
+    run(
+        "cargo",
+        &["build", "--release", "--package", "chipless"],
+        &[],
+    )?;
     let python = root.join("target/venv/bin/python3");
     if !python.exists() {
         run("python3", &["-m", "venv", "target/venv"], &[])?;
@@ -71,7 +135,9 @@ fn acceptance(root: &Path) -> Result<(), String> {
     }
     for (script, parts) in ACCEPTANCE {
         let script = scripts.join(script).display().to_string();
-        let arguments: Vec<&str> = std::iter::once(script.as_str()).chain(parts.iter().copied()).collect();
+        let arguments: Vec<&str> = std::iter::once(script.as_str())
+            .chain(parts.iter().copied())
+            .collect();
         run("target/venv/bin/python3", &arguments, &[])?;
     }
     Ok(())
@@ -80,7 +146,10 @@ fn acceptance(root: &Path) -> Result<(), String> {
 fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     let shown = format!("{program} {}", arguments.join(" "));
     println!("$ {shown}");
-    let status = Command::new(program).args(arguments).envs(environment.iter().copied()).status();
+    let status = Command::new(program)
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{shown}: {status}")),

@@ -19,11 +19,18 @@ pub(crate) enum Exit {
 impl Exit {
     /// What findings about a program that was read mean.
     pub(crate) fn of(findings: &[Finding]) -> Exit {
-        let unsupported = |f: &&Finding| f.rule.code.contains("unsupported") || f.rule.code.ends_with("-limit");
+        let unsupported =
+            |f: &&Finding| f.rule.code.contains("unsupported") || f.rule.code.ends_with("-limit");
         findings
             .iter()
             .filter(|f| f.is_error())
-            .map(|f| if unsupported(&f) { Exit::Unusable } else { Exit::Wrong })
+            .map(|f| {
+                if unsupported(&f) {
+                    Exit::Unusable
+                } else {
+                    Exit::Wrong
+                }
+            })
             .max()
             .unwrap_or_default()
     }
@@ -62,7 +69,11 @@ impl Failure {
 fn line(file: impl Display, text: impl Display) -> String {
     let mut line = String::new();
     for c in format!("{file}: {text}").chars() {
-        if c.is_control() && c != '\n' { line.extend(c.escape_default()) } else { line.push(c) }
+        if c.is_control() && c != '\n' {
+            line.extend(c.escape_default())
+        } else {
+            line.push(c)
+        }
     }
     line.push('\n');
     line
@@ -74,7 +85,13 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_escaped() {
-        let Failure::Said(exit, text) = Failure::wrong("a.blob", "expected x,\nfound \u{1b}[2J") else { panic!() };
-        assert_eq!((exit, text.as_str()), (Exit::Wrong, "a.blob: expected x,\nfound \\u{1b}[2J\n"));
+        let Failure::Said(exit, text) = Failure::wrong("a.blob", "expected x,\nfound \u{1b}[2J")
+        else {
+            panic!()
+        };
+        assert_eq!(
+            (exit, text.as_str()),
+            (Exit::Wrong, "a.blob: expected x,\nfound \\u{1b}[2J\n")
+        );
     }
 }

@@ -46,9 +46,13 @@ pub(crate) fn open(path: &Path) -> Result<Bytes, String> {
         return Mapped::open(&file).map(Bytes::Mapped).map_err(cannot);
     }
     let mut bytes = Vec::new();
-    file.take(PIPE_LIMIT + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    file.take(PIPE_LIMIT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(cannot)?;
     if bytes.len() as u64 > PIPE_LIMIT {
-        return Err(format!("cannot be read: it is not a regular file and gives more than {PIPE_LIMIT} bytes"));
+        return Err(format!(
+            "cannot be read: it is not a regular file and gives more than {PIPE_LIMIT} bytes"
+        ));
     }
     Ok(Bytes::Read(bytes))
 }
@@ -60,7 +64,10 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
         Ok(text) => Ok(text.to_owned()),
         Err(error) => Err(Failure::unusable(
             path.display(),
-            format_args!("expected text in UTF-8, found other bytes at offset {}", error.valid_up_to()),
+            format_args!(
+                "expected text in UTF-8, found other bytes at offset {}",
+                error.valid_up_to()
+            ),
         )),
     }
 }
@@ -83,7 +90,10 @@ pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
 
 /// A file under a temporary name, in the directory of the one that it becomes.
 fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".chipless-");
     // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
@@ -91,7 +101,9 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     fs::metadata(directory)?;
     // The error names the temporary file, which says nothing to people.
-    builder.tempfile_in(directory).map_err(|error| error.kind().into())
+    builder
+        .tempfile_in(directory)
+        .map_err(|error| error.kind().into())
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
@@ -108,17 +120,25 @@ pub(crate) struct Growing {
 impl Growing {
     pub(crate) fn create(path: PathBuf) -> Result<Growing, Failure> {
         let file = temporary(&path).map_err(|error| cannot_write(&path, &error))?;
-        Ok(Growing { path, file: BufWriter::new(file) })
+        Ok(Growing {
+            path,
+            file: BufWriter::new(file),
+        })
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.file.write_all(bytes).map_err(|error| cannot_write(&self.path, &error))
+        self.file
+            .write_all(bytes)
+            .map_err(|error| cannot_write(&self.path, &error))
     }
 
     /// Gives the file its name.
     pub(crate) fn finish(self) -> Result<PathBuf, Failure> {
         let put = || -> io::Result<()> {
-            self.file.into_inner().map_err(io::IntoInnerError::into_error)?.persist(&self.path)?;
+            self.file
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)?
+                .persist(&self.path)?;
             Ok(())
         };
         put().map_err(|error| cannot_write(&self.path, &error))?;
@@ -128,7 +148,8 @@ impl Growing {
 
 /// The directory that outputs go to, made if it is not there.
 pub(crate) fn make_directory(path: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(path).map_err(|error| Failure::unusable(path.display(), format_args!("cannot be made: {error}")))
+    fs::create_dir_all(path)
+        .map_err(|error| Failure::unusable(path.display(), format_args!("cannot be made: {error}")))
 }
 
 /// File names made of names that come from a program.
@@ -141,12 +162,28 @@ impl Names {
     /// `NAME.npy` in `directory`, every character of the name outside `[A-Za-z0-9._-]` turned into `_`. Names that would
     /// meet in one file get a number.
     pub(crate) fn npy(&mut self, directory: &Path, name: &str) -> PathBuf {
-        let plain: String =
-            name.chars().take(NAME_LIMIT).map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
-        let plain = if plain.is_empty() { "_".to_owned() } else { plain };
+        let plain: String = name
+            .chars()
+            .take(NAME_LIMIT)
+            .map(|c| {
+                if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                    c
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let plain = if plain.is_empty() {
+            "_".to_owned()
+        } else {
+            plain
+        };
         let numbered = (2..).map(|n| format!("{plain}_{n}"));
         // File systems that ignore case would merge names that differ in nothing else.
-        let unique = std::iter::once(plain.clone()).chain(numbered).find(|n| self.taken.insert(n.to_lowercase())).unwrap_or(plain);
+        let unique = std::iter::once(plain.clone())
+            .chain(numbered)
+            .find(|n| self.taken.insert(n.to_lowercase()))
+            .unwrap_or(plain);
         directory.join(format!("{unique}.npy"))
     }
 }
@@ -177,16 +214,35 @@ mod tests {
         write(&path, &[b"old"]).unwrap();
         write(&path, &[b"new ", b"bytes"]).unwrap();
         assert_eq!(*open(&path).unwrap(), *b"new bytes");
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "temporary files are left");
+        assert_eq!(
+            fs::read_dir(directory.path()).unwrap().count(),
+            1,
+            "temporary files are left"
+        );
         let nowhere = directory.path().join("no/such/place");
-        let Err(Failure::Said(_, said)) = write(&nowhere, &[b""]) else { panic!() };
-        assert_eq!(said, format!("{}: cannot be written: No such file or directory (os error 2)\n", nowhere.display()));
+        let Err(Failure::Said(_, said)) = write(&nowhere, &[b""]) else {
+            panic!()
+        };
+        assert_eq!(
+            said,
+            format!(
+                "{}: cannot be written: No such file or directory (os error 2)\n",
+                nowhere.display()
+            )
+        );
     }
 
     #[test]
     fn what_is_no_file_is_said() {
         let directory = tempfile::tempdir().unwrap();
-        assert_eq!(open(directory.path()).unwrap_err(), "cannot be read: expected a file, found a directory");
-        assert!(open(&directory.path().join("absent")).unwrap_err().starts_with("cannot be read: No such file"));
+        assert_eq!(
+            open(directory.path()).unwrap_err(),
+            "cannot be read: expected a file, found a directory"
+        );
+        assert!(
+            open(&directory.path().join("absent"))
+                .unwrap_err()
+                .starts_with("cannot be read: No such file")
+        );
     }
 }

@@ -37,29 +37,51 @@ fn accepted(element: ElementType, found: &TypeStr) -> bool {
 
 /// The bytes of a tensor of this type and shape, row by row, as a program has them. The error is what to say after the
 /// file's name.
-pub(crate) fn read<'b>(file: &'b [u8], element: ElementType, shape: &[u64]) -> Result<Cow<'b, [u8]>, String> {
+pub(crate) fn read<'b>(
+    file: &'b [u8],
+    element: ElementType,
+    shape: &[u64],
+) -> Result<Cow<'b, [u8]>, String> {
     let (header, data) = header(file)?;
     let expected = || format!("expected {element} {shape:?}");
     let DType::Plain(found) = header.dtype() else {
         return Err(format!("{}, found a structured array", expected()));
     };
     if !accepted(element, &found) || header.shape() != shape {
-        return Err(format!("{}, found {} {:?}", expected(), name(&found), header.shape()));
+        return Err(format!(
+            "{}, found {} {:?}",
+            expected(),
+            name(&found),
+            header.shape()
+        ));
     }
     let size = found.size_field() as usize;
     let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
-    let wanted = elements.and_then(|n| n.checked_mul(size as u64)).ok_or_else(|| format!("{}, which is beyond 2^64 bytes", expected()))?;
+    let wanted = elements
+        .and_then(|n| n.checked_mul(size as u64))
+        .ok_or_else(|| format!("{}, which is beyond 2^64 bytes", expected()))?;
     if wanted != data.len() as u64 {
-        return Err(format!("{}, which is {wanted} bytes, found {} after the header", expected(), data.len()));
+        return Err(format!(
+            "{}, which is {wanted} bytes, found {} after the header",
+            expected(),
+            data.len()
+        ));
     }
     let mut bytes = Cow::Borrowed(data);
     if found.endianness() == Endianness::Big && size > 1 {
-        bytes.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        bytes
+            .to_mut()
+            .chunks_exact_mut(size)
+            .for_each(<[u8]>::reverse);
     }
     if header.order() == Order::Fortran && !bytes.is_empty() {
         bytes = Cow::Owned(by_rows(&bytes, shape, size));
     }
-    if element.bits() < 8 { pack(element, &bytes).map(Cow::Owned) } else { Ok(bytes) }
+    if element.bits() < 8 {
+        pack(element, &bytes).map(Cow::Owned)
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// An array of numbers of any type, row by row.
@@ -95,13 +117,21 @@ impl Numbers<'_> {
     /// Reals from element `start` on.
     pub(crate) fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
         let integers = self.is_integer();
-        let whole = self.integers(start, if integers { count } else { 0 }).map(|v| v as f64);
-        whole.chain(self.elements(start, if integers { 0 } else { count }).map(real))
+        let whole = self
+            .integers(start, if integers { count } else { 0 })
+            .map(|v| v as f64);
+        whole.chain(
+            self.elements(start, if integers { 0 } else { count })
+                .map(real),
+        )
     }
 
     fn elements(&self, start: usize, count: usize) -> std::slice::ChunksExact<'_, u8> {
         let end = (start + count) * self.size;
-        self.bytes.get(start * self.size..end).unwrap_or_default().chunks_exact(self.size)
+        self.bytes
+            .get(start * self.size..end)
+            .unwrap_or_default()
+            .chunks_exact(self.size)
     }
 }
 
@@ -116,7 +146,9 @@ fn real(bytes: &[u8]) -> f64 {
 /// Reads an array of integers or of reals of 32 or 64 bits, of any shape. The error is what to say after the file's name.
 pub(crate) fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
     let (header, data) = header(file)?;
-    let DType::Plain(found) = header.dtype() else { return Err("expected numbers, found a structured array".to_owned()) };
+    let DType::Plain(found) = header.dtype() else {
+        return Err("expected numbers, found a structured array".to_owned());
+    };
     let (kind, size) = (found.type_char(), found.size_field() as usize);
     let known = match kind {
         TypeChar::Bool => size == 1,
@@ -125,41 +157,71 @@ pub(crate) fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
         _ => false,
     };
     if !known {
-        return Err(format!("expected integers, float32 or float64, found {}", name(&found)));
+        return Err(format!(
+            "expected integers, float32 or float64, found {}",
+            name(&found)
+        ));
     }
-    let wanted = header.shape().iter().try_fold(size as u64, |n, d| n.checked_mul(*d));
+    let wanted = header
+        .shape()
+        .iter()
+        .try_fold(size as u64, |n, d| n.checked_mul(*d));
     if wanted != Some(data.len() as u64) {
         let wanted = wanted.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
-        return Err(format!("expected {:?}, which is {wanted} bytes, found {} after the header", header.shape(), data.len()));
+        return Err(format!(
+            "expected {:?}, which is {wanted} bytes, found {} after the header",
+            header.shape(),
+            data.len()
+        ));
     }
     if header.order() == Order::Fortran && header.shape().len() > 1 {
         return Err("expected rows in order (C), found columns (Fortran)".to_owned());
     }
     let mut bytes = Cow::Borrowed(data);
     if found.endianness() == Endianness::Big && size > 1 {
-        bytes.to_mut().chunks_exact_mut(size).for_each(<[u8]>::reverse);
+        bytes
+            .to_mut()
+            .chunks_exact_mut(size)
+            .for_each(<[u8]>::reverse);
     }
-    Ok(Numbers { shape: header.shape().to_vec(), kind, size, bytes })
+    Ok(Numbers {
+        shape: header.shape().to_vec(),
+        kind,
+        size,
+        bytes,
+    })
 }
 
 /// The header of a file that holds an array of this type and shape, and whose data follow.
 pub(crate) fn write_header(element: ElementType, shape: &[u64]) -> Result<Vec<u8>, String> {
     let (kind, size) = numpy_type(element);
     let order = if size == 1 { "|" } else { "<" };
-    let descr: TypeStr = format!("{order}{}{size}", kind.to_str()).parse().map_err(|error| format!("{error}"))?;
-    let options = npyz::WriteOptions::new_header_only().dtype(DType::new_scalar(descr)).shape(shape);
-    options.writer(Vec::new()).write_header_only().map_err(|error| error.to_string())
+    let descr: TypeStr = format!("{order}{}{size}", kind.to_str())
+        .parse()
+        .map_err(|error| format!("{error}"))?;
+    let options = npyz::WriteOptions::new_header_only()
+        .dtype(DType::new_scalar(descr))
+        .shape(shape);
+    options
+        .writer(Vec::new())
+        .write_header_only()
+        .map_err(|error| error.to_string())
 }
 
 /// Element type and shape of a file's tensor, for programs that are as long as their inputs. Types that numpy lacks are not recognised.
 pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
     let (header, _) = header(file)?;
     let known = |found: &TypeStr| {
-        ElementType::ALL.iter().copied().find(|e| e.bits() >= 8 && numpy_type(*e) == (found.type_char(), found.size_field()))
+        ElementType::ALL
+            .iter()
+            .copied()
+            .find(|e| e.bits() >= 8 && numpy_type(*e) == (found.type_char(), found.size_field()))
     };
     match header.dtype() {
         DType::Plain(found) if found.type_char() != TypeChar::RawData => {
-            let element = known(&found).ok_or_else(|| format!("expected numbers of 8 to 64 bits, found {}", name(&found)))?;
+            let element = known(&found).ok_or_else(|| {
+                format!("expected numbers of 8 to 64 bits, found {}", name(&found))
+            })?;
             Ok((element, header.shape().to_vec()))
         }
         _ => Err("expected an array of numbers".to_owned()),
@@ -167,19 +229,36 @@ pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
 }
 
 /// The parts of a file that holds these bytes of a program: header, data.
-pub(crate) fn write<'b>(element: ElementType, shape: &[u64], bytes: &'b [u8]) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
+pub(crate) fn write<'b>(
+    element: ElementType,
+    shape: &[u64],
+    bytes: &'b [u8],
+) -> Result<(Vec<u8>, Cow<'b, [u8]>), String> {
     let (kind, size) = numpy_type(element);
     // What numpy has no type for travels as raw bits that it can hold.
-    let kind = if kind == TypeChar::RawData { TypeChar::Uint } else { kind };
+    let kind = if kind == TypeChar::RawData {
+        TypeChar::Uint
+    } else {
+        kind
+    };
     let order = if size == 1 { "|" } else { "<" };
-    let descr: TypeStr = format!("{order}{}{size}", kind.to_str()).parse().map_err(|error| format!("{error}"))?;
+    let descr: TypeStr = format!("{order}{}{size}", kind.to_str())
+        .parse()
+        .map_err(|error| format!("{error}"))?;
     let header = npyz::WriteOptions::new_header_only()
         .dtype(DType::new_scalar(descr))
         .shape(shape)
         .writer(Vec::new())
         .write_header_only()
         .map_err(|error| error.to_string())?;
-    Ok((header, if element.bits() < 8 { Cow::Owned(unpack(element, shape, bytes)?) } else { Cow::Borrowed(bytes) }))
+    Ok((
+        header,
+        if element.bits() < 8 {
+            Cow::Owned(unpack(element, shape, bytes)?)
+        } else {
+            Cow::Borrowed(bytes)
+        },
+    ))
 }
 
 /// Shape and numbers of an array of any plain type, row by row. The error is what to say after the file's name.
@@ -194,35 +273,61 @@ pub(crate) fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
 fn header(file: &[u8]) -> Result<(NpyHeader, &[u8]), String> {
     let not_npy = || {
         let start: Vec<String> = file.iter().take(8).map(|b| format!("{b:02x}")).collect();
-        format!("expected an .npy file (93 4e 55 4d 50 59 …), found {}", if start.is_empty() { "no bytes".into() } else { start.join(" ") })
+        format!(
+            "expected an .npy file (93 4e 55 4d 50 59 …), found {}",
+            if start.is_empty() {
+                "no bytes".into()
+            } else {
+                start.join(" ")
+            }
+        )
     };
     let rest = file.strip_prefix(b"\x93NUMPY").ok_or_else(not_npy)?;
     let (length, start) = match *rest {
         [1, _, a, b, ..] => (usize::from(u16::from_le_bytes([a, b])), 10),
         [2 | 3, _, a, b, c, d, ..] => (u32::from_le_bytes([a, b, c, d]) as usize, 12),
         [major, minor, ..] if major > 3 || major == 0 => {
-            return Err(format!("expected version 1, 2 or 3 of the .npy format, found {major}.{minor}"));
+            return Err(format!(
+                "expected version 1, 2 or 3 of the .npy format, found {major}.{minor}"
+            ));
         }
         _ => return Err(not_npy()),
     };
     if length > HEADER_LIMIT {
-        return Err(format!("expected a header of at most {HEADER_LIMIT} bytes, found {length}"));
+        return Err(format!(
+            "expected a header of at most {HEADER_LIMIT} bytes, found {length}"
+        ));
     }
     let end = start + length;
-    let (head, data) =
-        file.split_at_checked(end).ok_or_else(|| format!("expected a header of {length} bytes, found the end of the file"))?;
-    let header = NpyHeader::from_reader(&*known_types(head)).map_err(|error| format!("its header is not one of an .npy file: {error}"))?;
+    let (head, data) = file
+        .split_at_checked(end)
+        .ok_or_else(|| format!("expected a header of {length} bytes, found the end of the file"))?;
+    let header = NpyHeader::from_reader(&*known_types(head))
+        .map_err(|error| format!("its header is not one of an .npy file: {error}"))?;
     Ok((header, data))
 }
 
 /// The header with types that only the array libraries know written as raw data of the same size, which numpy knows. The
 /// length stays as it was.
 fn known_types(header: &[u8]) -> Cow<'_, [u8]> {
-    let raw = ElementType::ALL.iter().filter(|e| numpy_type(**e).0 == TypeChar::RawData);
-    let named = raw.map(|e| (format!("'{}'", e.name()), if e.bits() == 8 { "'|V1'" } else { "'<V2'" }));
+    let raw = ElementType::ALL
+        .iter()
+        .filter(|e| numpy_type(**e).0 == TypeChar::RawData);
+    let named = raw.map(|e| {
+        (
+            format!("'{}'", e.name()),
+            if e.bits() == 8 { "'|V1'" } else { "'<V2'" },
+        )
+    });
     // ml_dtypes writes float8_e5m2 as a float of one byte.
-    for (unknown, known) in [("'<f1'".to_owned(), "'<V1'"), ("'|f1'".to_owned(), "'|V1'")].into_iter().chain(named) {
-        if let Some(at) = header.windows(unknown.len()).position(|w| w == unknown.as_bytes()) {
+    for (unknown, known) in [("'<f1'".to_owned(), "'<V1'"), ("'|f1'".to_owned(), "'|V1'")]
+        .into_iter()
+        .chain(named)
+    {
+        if let Some(at) = header
+            .windows(unknown.len())
+            .position(|w| w == unknown.as_bytes())
+        {
             let mut header = header.to_vec();
             let padded = format!("{known:width$}", width = unknown.len());
             header[at..at + unknown.len()].copy_from_slice(padded.as_bytes());
@@ -272,11 +377,30 @@ fn by_rows(bytes: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
 /// One element a byte to packed elements.
 fn pack(element: ElementType, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let signed = element.kind() == Kind::Signed;
-    let values: Vec<i64> = bytes.iter().map(|b| if signed { i64::from(*b as i8) } else { i64::from(*b) }).collect();
+    let values: Vec<i64> = bytes
+        .iter()
+        .map(|b| {
+            if signed {
+                i64::from(*b as i8)
+            } else {
+                i64::from(*b)
+            }
+        })
+        .collect();
     let bits = element.bits();
-    let (low, high) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
-    if let Some((at, value)) = values.iter().enumerate().find(|(_, v)| !(low..=high).contains(*v)) {
-        return Err(format!("expected {element} elements in {low}..={high}, found {value} as element {at}"));
+    let (low, high) = if signed {
+        (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    } else {
+        (0, (1 << bits) - 1)
+    };
+    if let Some((at, value)) = values
+        .iter()
+        .enumerate()
+        .find(|(_, v)| !(low..=high).contains(*v))
+    {
+        return Err(format!(
+            "expected {element} elements in {low}..={high}, found {value} as element {at}"
+        ));
     }
     let mut packed = vec![0; (values.len() as u64 * bits).div_ceil(8) as usize];
     encode_i64(element, &values, &mut packed).map_err(|error| error.to_string())?;
@@ -285,8 +409,16 @@ fn pack(element: ElementType, bytes: &[u8]) -> Result<Vec<u8>, String> {
 
 /// Packed elements to one element a byte.
 fn unpack(element: ElementType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).filter(|n| element.bytes_for(*n) == Some(bytes.len() as u64));
-    let elements = elements.ok_or_else(|| format!("expected the bytes of {element} {shape:?}, found {}", bytes.len()))?;
+    let elements = shape
+        .iter()
+        .try_fold(1u64, |n, d| n.checked_mul(*d))
+        .filter(|n| element.bytes_for(*n) == Some(bytes.len() as u64));
+    let elements = elements.ok_or_else(|| {
+        format!(
+            "expected the bytes of {element} {shape:?}, found {}",
+            bytes.len()
+        )
+    })?;
     let mut values = vec![0; elements as usize];
     decode_i16(element, bytes, &mut values).map_err(|error| error.to_string())?;
     Ok(values.into_iter().map(|v| v as u8).collect())
@@ -298,7 +430,8 @@ mod tests {
 
     fn file(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
         let order = if fortran { "True" } else { "False" };
-        let mut text = format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}");
+        let mut text =
+            format!("{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}");
         text.push_str(&" ".repeat(117 - text.len()));
         text.push('\n');
         [b"\x93NUMPY\x01\x00\x76\x00", text.as_bytes(), data].concat()
@@ -308,13 +441,23 @@ mod tests {
     fn every_type_comes_back_as_it_was() {
         for element in ElementType::ALL {
             let shape = [3, 5];
-            let bytes: Vec<u8> = (0..element.bytes_for(15).unwrap() as u8).map(|i| u8::from(i % 2 == 0)).collect();
+            let bytes: Vec<u8> = (0..element.bytes_for(15).unwrap() as u8)
+                .map(|i| u8::from(i % 2 == 0))
+                .collect();
             let (header, data) = write(*element, &shape, &bytes).unwrap();
             assert_eq!(header.len() % 64, 0, "{element}: data are aligned");
             let written = [&*header, &*data].concat();
-            assert_eq!(read(&written, *element, &shape).unwrap(), bytes, "{element}");
+            assert_eq!(
+                read(&written, *element, &shape).unwrap(),
+                bytes,
+                "{element}"
+            );
             let said = read(&written, *element, &[15]).unwrap_err();
-            assert!(said.starts_with(&format!("expected {element} [15], found ")) && said.ends_with(" [3, 5]"), "{said}");
+            assert!(
+                said.starts_with(&format!("expected {element} [15], found "))
+                    && said.ends_with(" [3, 5]"),
+                "{said}"
+            );
         }
     }
 
@@ -322,14 +465,48 @@ mod tests {
     fn types_that_numpy_does_not_know_come_as_the_libraries_write_them() {
         let two = [0x80, 0x3f, 0x00, 0xc0];
         for descr in ["'<V2'", "'|V2'", "'<u2'", "'bfloat16'"] {
-            assert_eq!(*read(&file(descr, false, "(2,)", &two), ElementType::BFloat16, &[2]).unwrap(), two, "{descr}");
+            assert_eq!(
+                *read(
+                    &file(descr, false, "(2,)", &two),
+                    ElementType::BFloat16,
+                    &[2]
+                )
+                .unwrap(),
+                two,
+                "{descr}"
+            );
         }
         for descr in ["'<V1'", "'|V1'", "'|u1'", "'<f1'", "'float8_e5m2'"] {
-            assert_eq!(*read(&file(descr, false, "(2,)", &[1, 2]), ElementType::Float8E5M2, &[2]).unwrap(), [1, 2], "{descr}");
+            assert_eq!(
+                *read(
+                    &file(descr, false, "(2,)", &[1, 2]),
+                    ElementType::Float8E5M2,
+                    &[2]
+                )
+                .unwrap(),
+                [1, 2],
+                "{descr}"
+            );
         }
-        assert_eq!(*read(&file("'|V1'", false, "(3,)", &[0xff, 7, 1]), ElementType::Int4, &[3]).unwrap(), [0x7f, 0x01]);
-        let said = read(&file("'|i1'", false, "(3,)", &[0, 8, 1]), ElementType::Int4, &[3]).unwrap_err();
-        assert_eq!(said, "expected int4 elements in -8..=7, found 8 as element 1");
+        assert_eq!(
+            *read(
+                &file("'|V1'", false, "(3,)", &[0xff, 7, 1]),
+                ElementType::Int4,
+                &[3]
+            )
+            .unwrap(),
+            [0x7f, 0x01]
+        );
+        let said = read(
+            &file("'|i1'", false, "(3,)", &[0, 8, 1]),
+            ElementType::Int4,
+            &[3],
+        )
+        .unwrap_err();
+        assert_eq!(
+            said,
+            "expected int4 elements in -8..=7, found 8 as element 1"
+        );
     }
 
     #[test]
@@ -339,22 +516,68 @@ mod tests {
         let columns = file("'>u2'", true, "(2, 3)", &data);
         let rows = read(&columns, ElementType::UInt16, &[2, 3]).unwrap();
         assert_eq!(*rows, [2, 1, 4, 3, 6, 5, 8, 7, 10, 9, 12, 11]);
-        assert_eq!(*read(&file("'<f4'", true, "()", &[1, 2, 3, 4]), ElementType::Float32, &[]).unwrap(), [1, 2, 3, 4]);
-        assert!(read(&file("'<f4'", true, "(0, 3)", &[]), ElementType::Float32, &[0, 3]).unwrap().is_empty());
+        assert_eq!(
+            *read(
+                &file("'<f4'", true, "()", &[1, 2, 3, 4]),
+                ElementType::Float32,
+                &[]
+            )
+            .unwrap(),
+            [1, 2, 3, 4]
+        );
+        assert!(
+            read(
+                &file("'<f4'", true, "(0, 3)", &[]),
+                ElementType::Float32,
+                &[0, 3]
+            )
+            .unwrap()
+            .is_empty()
+        );
     }
 
     #[test]
     fn what_does_not_fit_is_told_with_both_sides() {
         let said = |bytes: &[u8]| read(bytes, ElementType::Float16, &[2]).unwrap_err();
-        assert_eq!(said(&file("'<f4'", false, "(2,)", &[0; 8])), "expected float16 [2], found float32 [2]");
-        assert_eq!(said(&file("'<f2'", false, "(1, 2)", &[0; 4])), "expected float16 [2], found float16 [1, 2]");
-        assert_eq!(said(&file("'<f2'", false, "(2,)", &[0; 3])), "expected float16 [2], which is 4 bytes, found 3 after the header");
-        assert_eq!(said(&file("[('a', '<f2')]", false, "(2,)", &[0; 4])), "expected float16 [2], found a structured array");
-        assert_eq!(said(b"PK\x03\x04"), "expected an .npy file (93 4e 55 4d 50 59 …), found 50 4b 03 04");
-        assert_eq!(said(b""), "expected an .npy file (93 4e 55 4d 50 59 …), found no bytes");
-        assert_eq!(said(b"\x93NUMPY\x07\x00\x00\x00"), "expected version 1, 2 or 3 of the .npy format, found 7.0");
-        assert_eq!(said(b"\x93NUMPY\x01\x00\x76\x00{"), "expected a header of 118 bytes, found the end of the file");
-        assert_eq!(said(b"\x93NUMPY\x02\x00\xff\xff\xff\xff"), "expected a header of at most 65536 bytes, found 4294967295");
-        assert!(said(&file("'<f2'", false, "('x',)", &[])).starts_with("its header is not one of an .npy file: "));
+        assert_eq!(
+            said(&file("'<f4'", false, "(2,)", &[0; 8])),
+            "expected float16 [2], found float32 [2]"
+        );
+        assert_eq!(
+            said(&file("'<f2'", false, "(1, 2)", &[0; 4])),
+            "expected float16 [2], found float16 [1, 2]"
+        );
+        assert_eq!(
+            said(&file("'<f2'", false, "(2,)", &[0; 3])),
+            "expected float16 [2], which is 4 bytes, found 3 after the header"
+        );
+        assert_eq!(
+            said(&file("[('a', '<f2')]", false, "(2,)", &[0; 4])),
+            "expected float16 [2], found a structured array"
+        );
+        assert_eq!(
+            said(b"PK\x03\x04"),
+            "expected an .npy file (93 4e 55 4d 50 59 …), found 50 4b 03 04"
+        );
+        assert_eq!(
+            said(b""),
+            "expected an .npy file (93 4e 55 4d 50 59 …), found no bytes"
+        );
+        assert_eq!(
+            said(b"\x93NUMPY\x07\x00\x00\x00"),
+            "expected version 1, 2 or 3 of the .npy format, found 7.0"
+        );
+        assert_eq!(
+            said(b"\x93NUMPY\x01\x00\x76\x00{"),
+            "expected a header of 118 bytes, found the end of the file"
+        );
+        assert_eq!(
+            said(b"\x93NUMPY\x02\x00\xff\xff\xff\xff"),
+            "expected a header of at most 65536 bytes, found 4294967295"
+        );
+        assert!(
+            said(&file("'<f2'", false, "('x',)", &[]))
+                .starts_with("its header is not one of an .npy file: ")
+        );
     }
 }

@@ -27,10 +27,25 @@ pub(crate) struct Policy {
 
 impl PolicyOptions {
     pub(crate) fn load(&self) -> Result<Policy, Failure> {
-        let codes = |option, codes: &[String]| codes.iter().map(|code| Ok(find(option, code)?.code)).collect::<Result<Vec<_>, Failure>>();
-        let policy = Policy { allowed: codes("--allow", &self.allow)?, denied: codes("--deny", &self.deny)? };
-        match policy.allowed.iter().find(|code| policy.denied.contains(code)) {
-            Some(code) => Err(Failure::unusable("--allow", format_args!("{code} is denied as well"))),
+        let codes = |option, codes: &[String]| {
+            codes
+                .iter()
+                .map(|code| Ok(find(option, code)?.code))
+                .collect::<Result<Vec<_>, Failure>>()
+        };
+        let policy = Policy {
+            allowed: codes("--allow", &self.allow)?,
+            denied: codes("--deny", &self.deny)?,
+        };
+        match policy
+            .allowed
+            .iter()
+            .find(|code| policy.denied.contains(code))
+        {
+            Some(code) => Err(Failure::unusable(
+                "--allow",
+                format_args!("{code} is denied as well"),
+            )),
             None => Ok(policy),
         }
     }
@@ -40,7 +55,10 @@ impl Policy {
     /// The findings that count, with the severity that they have here.
     pub(crate) fn apply(&self, findings: &mut Vec<Finding>) {
         findings.retain(|finding| !self.allowed.contains(&finding.rule.code));
-        for finding in findings.iter_mut().filter(|finding| self.denied.contains(&finding.rule.code)) {
+        for finding in findings
+            .iter_mut()
+            .filter(|finding| self.denied.contains(&finding.rule.code))
+        {
             finding.severity = Severity::Error;
         }
     }
@@ -48,7 +66,11 @@ impl Policy {
 
 /// Every rule: of files, of the program model, of all targets.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-    crate::commands::check::RULES.iter().chain(chipless_verify::RULES).copied().chain(Target::rules())
+    crate::commands::check::RULES
+        .iter()
+        .chain(chipless_verify::RULES)
+        .copied()
+        .chain(Target::rules())
 }
 
 /// The rule of a code that a user typed.

@@ -28,10 +28,20 @@ impl SplitMix64 {
 ///
 /// Floats are the sum of four uniform numbers in ±1, a bell in ±4, rounded to their type. Signed integers lie in −8..=7, unsigned
 /// ones in 0..=15, both within their type; signed ones of more than 16 bits are mostly indices and lie in 0..=7.
-pub(crate) fn fill(element: ElementType, seed: u64, index: usize, start: u64, bytes: &mut [u8]) -> Result<(), chipless_kernels::Error> {
+pub(crate) fn fill(
+    element: ElementType,
+    seed: u64,
+    index: usize,
+    start: u64,
+    bytes: &mut [u8],
+) -> Result<(), chipless_kernels::Error> {
     // The state grows by the same at each step, so that all those before this one are one step.
     let mut seeds = SplitMix64(seed.wrapping_add(STEP.wrapping_mul(index as u64)));
-    let mut random = SplitMix64(seeds.next().wrapping_add(STEP.wrapping_mul(start * 8 / element.bits())));
+    let mut random = SplitMix64(
+        seeds
+            .next()
+            .wrapping_add(STEP.wrapping_mul(start * 8 / element.bits())),
+    );
     let elements = |bytes: &[u8]| bytes.len() * 8 / element.bits() as usize;
     for block in bytes.chunks_mut(BLOCK * element.bits() as usize / 8) {
         if element.kind() == Kind::Float {
@@ -52,7 +62,9 @@ pub(crate) fn fill(element: ElementType, seed: u64, index: usize, start: u64, by
 
 /// The sum of four uniform numbers in ±1, made of the four 16-bit parts of a random word. Exact in `f32`.
 fn bell(word: u64) -> f32 {
-    let sum: i32 = (0..4).map(|part| i32::from((word >> (16 * part)) as u16)).sum();
+    let sum: i32 = (0..4)
+        .map(|part| i32::from((word >> (16 * part)) as u16))
+        .sum();
     (sum - 2 * 65535) as f32 / 32768.0
 }
 
@@ -85,17 +97,25 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         let mut random = SplitMix64(1234567);
-        assert_eq!([random.next(), random.next()], [6457827717110365317, 3203168211198807973]);
+        assert_eq!(
+            [random.next(), random.next()],
+            [6457827717110365317, 3203168211198807973]
+        );
     }
 
     #[test]
     fn every_type_has_values_in_its_range() {
         for element in ElementType::ALL {
             let v = values(*element, 1, 0);
-            let (min, max) = v.iter().fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(*x), high.max(*x)));
+            let (min, max) = v.iter().fold((f64::MAX, f64::MIN), |(low, high), x| {
+                (low.min(*x), high.max(*x))
+            });
             let want = match (element.kind(), element.bits()) {
                 (Kind::Float, _) => {
-                    assert!((-4.0..-2.5).contains(&min) && (2.5..=4.0).contains(&max), "{element}: {min} to {max}");
+                    assert!(
+                        (-4.0..-2.5).contains(&min) && (2.5..=4.0).contains(&max),
+                        "{element}: {min} to {max}"
+                    );
                     let mean = v.iter().sum::<f64>() / v.len() as f64;
                     assert!(mean.abs() < 0.1, "{element}: {mean}");
                     continue;
@@ -130,6 +150,9 @@ mod tests {
         assert_ne!(one, values(ElementType::Float16, 8, 0));
         assert_ne!(one, values(ElementType::Float16, 7, 1));
         // What users have written down must not change.
-        assert_eq!(values(ElementType::Float32, 0, 0)[..3], [0.623016357421875, 1.204345703125, 1.80621337890625]);
+        assert_eq!(
+            values(ElementType::Float32, 0, 0)[..3],
+            [0.623016357421875, 1.204345703125, 1.80621337890625]
+        );
     }
 }

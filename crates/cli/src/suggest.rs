@@ -1,15 +1,27 @@
 //! "Did you mean": names that are close to a mistyped one.
 
 /// The candidate that a mistyped name was probably meant to be.
-pub(crate) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub(crate) fn closest<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
     let typed = name.to_lowercase();
     candidates
         .into_iter()
         .map(|candidate| {
             let name = candidate.to_lowercase();
             // The last part of a name with dots is as good as all of it.
-            let is_last = name.strip_suffix(&typed).is_some_and(|rest| rest.ends_with('.'));
-            (if is_last { 0 } else { strsim::osa_distance(&typed, &name) }, candidate)
+            let is_last = name
+                .strip_suffix(&typed)
+                .is_some_and(|rest| rest.ends_with('.'));
+            (
+                if is_last {
+                    0
+                } else {
+                    strsim::osa_distance(&typed, &name)
+                },
+                candidate,
+            )
         })
         .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
@@ -18,7 +30,9 @@ pub(crate) fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c s
 
 /// `; did you mean "x"?`, or nothing.
 pub(crate) fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
-    closest(name, candidates).map(|found| format!("; did you mean \"{found}\"?")).unwrap_or_default()
+    closest(name, candidates)
+        .map(|found| format!("; did you mean \"{found}\"?"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -32,7 +46,10 @@ mod tests {
         assert_eq!(closest("Attention_Msak", names), Some("attention_mask"));
         assert_eq!(closest("X", names), Some("x"));
         assert_eq!(closest("weights", names), None);
-        assert_eq!(closest("pe", ["sg00.act", "sg00.pe", "sg01.pe"]), Some("sg00.pe"));
+        assert_eq!(
+            closest("pe", ["sg00.act", "sg00.pe", "sg01.pe"]),
+            Some("sg00.pe")
+        );
         assert_eq!(hint("inputids", names), "; did you mean \"input_ids\"?");
         assert_eq!(hint("weights", []), "");
     }

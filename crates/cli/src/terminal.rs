@@ -32,7 +32,9 @@ impl Colour {
 }
 
 fn paint(choice: ColorChoice) -> Paint {
-    Paint { colour: choice != ColorChoice::Never }
+    Paint {
+        colour: choice != ColorChoice::Never,
+    }
 }
 
 /// Colours for standard output.
@@ -48,12 +50,15 @@ pub(crate) fn err() -> Paint {
 /// Writes a text to standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
 }
 
 /// Writes a value to standard output as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
-    let mut text = serde_json::to_string_pretty(value).map_err(|error| Failure::unusable("standard output", error))?;
+    let mut text = serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::unusable("standard output", error))?;
     text.push('\n');
     print(&text)
 }

@@ -42,9 +42,15 @@ fn every_command_explains_itself() {
         "pack",
         "completions",
     ] {
-        let arguments: Vec<&str> = [command, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        let arguments: Vec<&str> = [command, "--help"]
+            .into_iter()
+            .filter(|a| !a.is_empty())
+            .collect();
         let help = done(&arguments);
-        assert!(help.contains("Examples:") && help.contains("Exit status:"), "{command}");
+        assert!(
+            help.contains("Examples:") && help.contains("Exit status:"),
+            "{command}"
+        );
         insta::assert_snapshot!(format!("help_{command}"), help);
     }
 }
@@ -52,19 +58,35 @@ fn every_command_explains_itself() {
 /// Lines of a paragraph end where the next word does not fit, and nowhere else.
 #[test]
 fn help_is_wrapped_once() {
-    let commands = ["info", "check", "explain", "run", "list", "format", "map", "report", "drive", "iospec", "convert", "unpack", "pack"];
+    let commands = [
+        "info", "check", "explain", "run", "list", "format", "map", "report", "drive", "iospec",
+        "convert", "unpack", "pack",
+    ];
     for width in [80, 100] {
         for command in commands {
-            let output = chipless().args([command, "--help"]).env("COLUMNS", width.to_string()).output().unwrap();
+            let output = chipless()
+                .args([command, "--help"])
+                .env("COLUMNS", width.to_string())
+                .output()
+                .unwrap();
             let help = String::from_utf8(output.stdout).unwrap();
             let lines: Vec<&str> = help.lines().collect();
             for pair in lines.windows(2) {
                 let length = |line: &str| line.chars().count();
-                assert!(length(pair[0]) <= width, "{command} at {width}: {}", pair[0]);
-                let plain = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+                assert!(
+                    length(pair[0]) <= width,
+                    "{command} at {width}: {}",
+                    pair[0]
+                );
+                let plain =
+                    |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
                 if plain(pair[0]) && plain(pair[1]) {
                     let next = pair[1].split(' ').next().unwrap_or_default();
-                    assert!(length(pair[0]) + 1 + length(next) > width, "{command} at {width}: {}", pair.join(" / "));
+                    assert!(
+                        length(pair[0]) + 1 + length(next) > width,
+                        "{command} at {width}: {}",
+                        pair.join(" / ")
+                    );
                 }
             }
         }
@@ -74,11 +96,19 @@ fn help_is_wrapped_once() {
 #[test]
 fn a_file_that_cannot_be_read_is_status_2_whatever_is_done_with_it() {
     let directory = tempfile::tempdir().unwrap();
-    for (name, text) in [("a.dfg", "Input64: a\nb = Add_I64(a,\n"), ("a.yaml", "inputs: [\n"), ("a.json", "{\"-1\": {\"in\": [")] {
+    for (name, text) in [
+        ("a.dfg", "Input64: a\nb = Add_I64(a,\n"),
+        ("a.yaml", "inputs: [\n"),
+        ("a.json", "{\"-1\": {\"in\": ["),
+    ] {
         let path = directory.path().join(name);
         std::fs::write(&path, text).unwrap();
         for command in ["info", "check", "run", "list"] {
-            assert_eq!(run(&[command, path.to_str().unwrap()]).0, 2, "{command} {name}");
+            assert_eq!(
+                run(&[command, path.to_str().unwrap()]).0,
+                2,
+                "{command} {name}"
+            );
         }
     }
 }
@@ -130,22 +160,51 @@ fn misuse_is_told_on_stderr_with_status_2() {
     }
     let (code, _, err) = run(&["list", CONV, "dqu0"]);
     assert!(code == 2 && err.contains("did you mean \"dpu0\"?"), "{err}");
-    assert_eq!(run(&["run", CONV, "--timing-only", "--output-dir", "out"]).0, 2);
+    assert_eq!(
+        run(&["run", CONV, "--timing-only", "--output-dir", "out"]).0,
+        2
+    );
 }
 
 #[test]
 fn a_run_gives_the_contract() {
     let directory = tempfile::tempdir().unwrap();
-    let (out, trace) = (directory.path().join("out"), directory.path().join("run.pftrace"));
+    let (out, trace) = (
+        directory.path().join("out"),
+        directory.path().join("run.pftrace"),
+    );
     let (out, trace_path) = (out.to_str().unwrap(), trace.to_str().unwrap());
-    let summary = json(&["run", CONV, "--input", CONV_INPUT, "--output-dir", out, "--dump", "dpu0[0]", "--trace", trace_path, "--json"]);
-    assert_eq!((summary["target"].as_str(), summary["program"].as_str()), (Some("npu"), Some(CONV)));
+    let summary = json(&[
+        "run",
+        CONV,
+        "--input",
+        CONV_INPUT,
+        "--output-dir",
+        out,
+        "--dump",
+        "dpu0[0]",
+        "--trace",
+        trace_path,
+        "--json",
+    ]);
+    assert_eq!(
+        (summary["target"].as_str(), summary["program"].as_str()),
+        (Some("npu"), Some(CONV))
+    );
     assert!(summary["latency_ns"].as_f64().unwrap() > 1000.0);
     assert!(summary["moved_bytes"].as_u64().unwrap() > 0 && summary.get("seed").is_none());
-    let tasks: u64 = summary["queues"].as_array().unwrap().iter().map(|q| q["tasks"].as_u64().unwrap()).sum();
+    let tasks: u64 = summary["queues"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|q| q["tasks"].as_u64().unwrap())
+        .sum();
     assert_eq!(summary["tasks"].as_u64(), Some(tasks));
     let output = &summary["outputs"][0];
-    assert_eq!((output["name"].as_str(), output["dtype"].as_str()), (Some("conv_3"), Some("float16")));
+    assert_eq!(
+        (output["name"].as_str(), output["dtype"].as_str()),
+        (Some("conv_3"), Some("float16"))
+    );
     assert_eq!(output["shape"], serde_json::json!([1, 32, 16, 16]));
     let written = std::fs::read(output["path"].as_str().unwrap()).unwrap();
     assert!(written.starts_with(b"\x93NUMPY") && written.len() == 128 + 2 * 32 * 16 * 16);
@@ -154,7 +213,10 @@ fn a_run_gives_the_contract() {
     assert!(std::fs::metadata(trace).unwrap().len() > 1000);
     // The times do not depend on the data.
     let timed = json(&["run", CONV, "--timing-only", "--json"]);
-    assert_eq!((&timed["latency_ns"], &timed["tasks"]), (&summary["latency_ns"], &summary["tasks"]));
+    assert_eq!(
+        (&timed["latency_ns"], &timed["tasks"]),
+        (&summary["latency_ns"], &summary["tasks"])
+    );
     assert_eq!(timed["outputs"], serde_json::json!([]));
 }
 
@@ -163,9 +225,20 @@ fn random_inputs_follow_their_seed_and_are_told() {
     let directory = tempfile::tempdir().unwrap();
     let bytes = |seed: &str, name: &str| {
         let out = directory.path().join(name);
-        let summary = json(&["run", CONV, "--seed", seed, "--output-dir", out.to_str().unwrap(), "--json"]);
+        let summary = json(&[
+            "run",
+            CONV,
+            "--seed",
+            seed,
+            "--output-dir",
+            out.to_str().unwrap(),
+            "--json",
+        ]);
         assert_eq!(summary["seed"].as_u64(), seed.parse().ok());
-        assert_eq!(summary["notes"][0], format!("random data (seed {seed}) for x; --input x=FILE.npy gives real ones"));
+        assert_eq!(
+            summary["notes"][0],
+            format!("random data (seed {seed}) for x; --input x=FILE.npy gives real ones")
+        );
         std::fs::read(out.join("conv_3.npy")).unwrap()
     };
     let first = bytes("7", "a");
@@ -197,23 +270,46 @@ fn several_files_are_all_told() {
     assert!(err.starts_with("absent.blob: "), "{err}");
     let (code, out, _) = run(&["check", "--format", "json", "absent.blob", CONV]);
     let report: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!((code, &report["files"][0]["findings"][0]["code"]), (2, &Value::from("file-unreadable")));
-    assert_eq!(report["files"][1], serde_json::json!({ "path": CONV, "target": "npu", "findings": [] }));
+    assert_eq!(
+        (code, &report["files"][0]["findings"][0]["code"]),
+        (2, &Value::from("file-unreadable"))
+    );
+    assert_eq!(
+        report["files"][1],
+        serde_json::json!({ "path": CONV, "target": "npu", "findings": [] })
+    );
 }
 
 #[test]
 fn graphs_are_told_judged_and_formatted() {
     let info = json(&["info", "--format", "json", "fixtures/dsa/axpy.dfg"]);
-    assert_eq!((&info["target"], &info["counts"]["edges"]), (&"dsa".into(), &23.into()));
+    assert_eq!(
+        (&info["target"], &info["counts"]["edges"]),
+        (&"dsa".into(), &23.into())
+    );
     let broken = "fixtures/dsa/broken/names.dfg";
     let (code, out, err) = run(&["info", broken]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert!(err.contains("broken/names.dfg:3:23") && err.contains("did you mean `alpha`?"), "{err}");
-    assert_eq!(run(&["check", broken]).0, 2, "a file that no other command reads");
+    assert!(
+        err.contains("broken/names.dfg:3:23") && err.contains("did you mean `alpha`?"),
+        "{err}"
+    );
+    assert_eq!(
+        run(&["check", broken]).0,
+        2,
+        "a file that no other command reads"
+    );
 
-    let (given, canonical) = ("fixtures/dsa/specification.dfg", done(&["format", "fixtures/dsa/specification.dfg"]));
+    let (given, canonical) = (
+        "fixtures/dsa/specification.dfg",
+        done(&["format", "fixtures/dsa/specification.dfg"]),
+    );
     let (code, out, err) = run(&["format", "--check", given, "fixtures/dsa/axpy.dfg"]);
-    assert_eq!((code, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
+    assert_eq!(
+        (code, out.as_str(), err.lines().count()),
+        (1, "", 1),
+        "{err}"
+    );
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("copy.dfg");
     std::fs::copy(root().join(given), &copy).unwrap();
@@ -222,7 +318,10 @@ fn graphs_are_told_judged_and_formatted() {
     done(&["format", "--check", copy.to_str().unwrap()]);
     assert_eq!(run(&["format", "fixtures/dsa/broken/lines.dfg"]).0, 2);
     let (code, out, err) = run(&["format", "fixtures/dsa/complex_legacy.dfg"]);
-    assert!(code == 0 && out.contains("A0:0:31") && err.contains("slices as width and index"), "{out}{err}");
+    assert!(
+        code == 0 && out.contains("A0:0:31") && err.contains("slices as width and index"),
+        "{out}{err}"
+    );
     assert_eq!(run(&["format", CONV]).0, 2);
 }
 
@@ -230,11 +329,19 @@ fn graphs_are_told_judged_and_formatted() {
 #[test]
 fn a_damaged_file_is_known_by_its_name() {
     let directory = tempfile::tempdir().unwrap();
-    for (name, code) in [("kernel.dfg", "dfg-syntax"), ("model.neff", "neff-"), ("model.blob", "elf-"), ("model.bin", "file-unknown")] {
+    for (name, code) in [
+        ("kernel.dfg", "dfg-syntax"),
+        ("model.neff", "neff-"),
+        ("model.blob", "elf-"),
+        ("model.bin", "file-unknown"),
+    ] {
         let path = directory.path().join(name);
         std::fs::write(&path, "a = = b\n").unwrap();
         let (exit, out, _) = run(&["check", path.to_str().unwrap()]);
-        assert!(exit > 0 && out.contains(&format!("error[{code}")), "{name}: {out}");
+        assert!(
+            exit > 0 && out.contains(&format!("error[{code}")),
+            "{name}: {out}"
+        );
     }
 }
 
@@ -242,18 +349,36 @@ fn a_damaged_file_is_known_by_its_name() {
 fn a_listing_can_be_narrowed() {
     let all = json(&["list", "--format", "json", CONV]);
     let some = json(&["list", "--format", "json", CONV, "dpu1", "dma0.ddr[3]"]);
-    let names: Vec<&str> = some.as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = some
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["dma0.ddr[3]", "dpu1[0]", "dpu1[1]"]);
-    assert!(some.as_array().unwrap().iter().all(|task| all.as_array().unwrap().contains(task)));
+    assert!(
+        some.as_array()
+            .unwrap()
+            .iter()
+            .all(|task| all.as_array().unwrap().contains(task))
+    );
     assert!(done(&["list", CONV, "dpu1"]).starts_with("dpu1: 2 tasks\n  dpu1[0]  "));
 }
 
 #[test]
 fn a_reader_that_went_away_is_no_error() {
-    let mut child = chipless().args(["list", CONV]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = chipless()
+        .args(["list", CONV])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    assert_eq!(
+        (output.status.code(), output.stderr.as_slice()),
+        (Some(0), &b""[..])
+    );
 }
 
 #[test]
@@ -264,7 +389,11 @@ fn colours_come_when_they_are_asked_for() {
 
 #[test]
 fn shells_get_their_completions() {
-    for (shell, sign) in [("bash", "_chipless()"), ("zsh", "#compdef chipless"), ("fish", "complete -c chipless")] {
+    for (shell, sign) in [
+        ("bash", "_chipless()"),
+        ("zsh", "#compdef chipless"),
+        ("fish", "complete -c chipless"),
+    ] {
         assert!(done(&["completions", shell]).contains(sign), "{shell}");
     }
 }

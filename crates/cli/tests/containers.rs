@@ -13,7 +13,8 @@ fn path(directory: &tempfile::TempDir, name: &str) -> String {
 #[test]
 fn members_of_two_files_do_not_mix() {
     let directory = tempfile::tempdir().unwrap();
-    let [members, packed, empty] = ["members", "packed.neff", "empty"].map(|name| path(&directory, name));
+    let [members, packed, empty] =
+        ["members", "packed.neff", "empty"].map(|name| path(&directory, name));
     assert_eq!(run(&["unpack", NEFF, &members]).0, 0);
     let (code, out, err) = run(&["unpack", "fixtures/neuron/constants/program.neff", &members]);
     assert_eq!((code, out.as_str()), (2, ""));
@@ -23,7 +24,10 @@ fn members_of_two_files_do_not_mix() {
     std::fs::create_dir(&empty).unwrap();
     let (code, out, err) = run(&["pack", &empty, &path(&directory, "none.neff")]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert!(err.contains("found none") && !directory.path().join("none.neff").exists(), "{err}");
+    assert!(
+        err.contains("found none") && !directory.path().join("none.neff").exists(),
+        "{err}"
+    );
 }
 
 #[test]
@@ -36,21 +40,30 @@ fn assembler_text_is_packed() {
     assert_eq!(read(&packed), read("fixtures/broken/ring.neff"));
     std::fs::write(&wrong, "neff x trn2\nsubgraf\n").unwrap();
     let (code, _, err) = run(&["pack", &wrong, &packed]);
-    assert!(code == 2 && err.contains("wrong.asm") && err.contains('2'), "{err}");
+    assert!(
+        code == 2 && err.contains("wrong.asm") && err.contains('2'),
+        "{err}"
+    );
 }
 
 #[test]
 fn a_limit_is_no_fault_of_the_program() {
     for command in ["check", "run", "list"] {
         let (code, out, err) = run(&[command, NEFF, "--limit", "tasks=3"]);
-        assert!(code == 2 && (out + &err).contains("tasks = 3"), "{command}: {code} {err}");
+        assert!(
+            code == 2 && (out + &err).contains("tasks = 3"),
+            "{command}: {code} {err}"
+        );
     }
 }
 
 #[test]
 fn the_last_part_of_a_name_is_enough_for_a_hint() {
     let (code, _, err) = run(&["list", NEFF, "pe"]);
-    assert!(code == 2 && err.contains("did you mean \"sg00.pe\"?"), "{err}");
+    assert!(
+        code == 2 && err.contains("did you mean \"sg00.pe\"?"),
+        "{err}"
+    );
 }
 
 /// Four gigabytes that nobody reads are not made. An address space of three would not hold them.

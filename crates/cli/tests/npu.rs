@@ -22,25 +22,42 @@ fn fixtures() -> PathBuf {
 }
 
 fn chipless(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_chipless")).args(arguments).output().expect("the binary runs")
+    Command::new(env!("CARGO_BIN_EXE_chipless"))
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
 }
 
 fn json(arguments: &[&str]) -> serde_json::Value {
     let output = chipless(arguments);
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).expect("the output is JSON")
 }
 
 fn values(path: &Path) -> Vec<f64> {
     let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let file = npyz::NpyFile::new(&bytes[..]).expect("an npy file");
-    let npyz::DType::Plain(plain) = file.dtype() else { panic!("a plain type") };
+    let npyz::DType::Plain(plain) = file.dtype() else {
+        panic!("a plain type")
+    };
     let name = plain.to_string();
     match &name[1..] {
-        "f4" => file.into_vec::<f32>().map(|v| v.into_iter().map(f64::from).collect()),
-        "f2" => file.into_vec::<half::f16>().map(|v| v.into_iter().map(f64::from).collect()),
-        "u1" => file.into_vec::<u8>().map(|v| v.into_iter().map(f64::from).collect()),
-        "i1" => file.into_vec::<i8>().map(|v| v.into_iter().map(f64::from).collect()),
+        "f4" => file
+            .into_vec::<f32>()
+            .map(|v| v.into_iter().map(f64::from).collect()),
+        "f2" => file
+            .into_vec::<half::f16>()
+            .map(|v| v.into_iter().map(f64::from).collect()),
+        "u1" => file
+            .into_vec::<u8>()
+            .map(|v| v.into_iter().map(f64::from).collect()),
+        "i1" => file
+            .into_vec::<i8>()
+            .map(|v| v.into_iter().map(f64::from).collect()),
         other => panic!("{}: type {other}", path.display()),
     }
     .expect("its elements")
@@ -56,7 +73,13 @@ fn run(name: &str) {
         .expect("inputs")
         .iter()
         .enumerate()
-        .map(|(k, input)| format!("{}={}", input["name"].as_str().expect("a name"), fixture.join(format!("input_{k}.npy")).display()))
+        .map(|(k, input)| {
+            format!(
+                "{}={}",
+                input["name"].as_str().expect("a name"),
+                fixture.join(format!("input_{k}.npy")).display()
+            )
+        })
         .collect();
     let directory = tempfile::tempdir().expect("a directory");
     let directory = directory.path().display().to_string();
@@ -75,10 +98,17 @@ fn run(name: &str) {
         assert_eq!(got.len(), want.len(), "{name}");
         let differences: Vec<f64> = got.iter().zip(&want).map(|(g, w)| (g - w).abs()).collect();
         for (index, (difference, want)) in differences.iter().zip(&want).enumerate() {
-            assert!(*difference <= bound.atol + bound.rtol * want.abs(), "{name}: element {index}: {} is not {want}", got[index]);
+            assert!(
+                *difference <= bound.atol + bound.rtol * want.abs(),
+                "{name}: element {index}: {} is not {want}",
+                got[index]
+            );
         }
         let mean = differences.iter().sum::<f64>() / differences.len() as f64;
-        assert!(bound.mean_abs.is_none_or(|limit| mean <= limit), "{name}: mean difference {mean}");
+        assert!(
+            bound.mean_abs.is_none_or(|limit| mean <= limit),
+            "{name}: mean difference {mean}"
+        );
     }
 }
 
@@ -86,7 +116,13 @@ fn run(name: &str) {
 fn every_fixture_comes_out_right() {
     let mut names: Vec<String> = std::fs::read_dir(fixtures())
         .expect("fixtures")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name"))
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("a plain name")
+        })
         .collect();
     names.sort();
     assert!(names.len() >= 20, "{names:?}");
@@ -104,8 +140,19 @@ fn results_do_not_depend_on_the_number_of_threads() {
         .map(|threads| {
             let directory = tempfile::tempdir().expect("a directory");
             let path = directory.path().display().to_string();
-            let summary = json(&["run", &blob, "--seed", "7", "--threads", threads, "--output-dir", &path, "--json"]);
-            std::fs::read(summary["outputs"][0]["path"].as_str().expect("a path")).expect("the output")
+            let summary = json(&[
+                "run",
+                &blob,
+                "--seed",
+                "7",
+                "--threads",
+                threads,
+                "--output-dir",
+                &path,
+                "--json",
+            ]);
+            std::fs::read(summary["outputs"][0]["path"].as_str().expect("a path"))
+                .expect("the output")
         })
         .collect();
     assert_eq!(outputs[0], outputs[1]);
@@ -113,7 +160,10 @@ fn results_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn timing_alone_gives_the_same_times() {
-    let blob = fixtures().join("net_cnn_dpu/program.blob").display().to_string();
+    let blob = fixtures()
+        .join("net_cnn_dpu/program.blob")
+        .display()
+        .to_string();
     let whole = json(&["run", &blob, "--json"]);
     let timing = json(&["run", &blob, "--timing-only", "--json"]);
     assert_eq!(whole["latency_ns"], timing["latency_ns"]);
@@ -134,7 +184,10 @@ fn a_truncated_file_is_refused_with_its_name_and_a_place() {
 
 #[test]
 fn a_mistyped_input_gets_a_suggestion() {
-    let blob = fixtures().join("conv1x1/program.blob").display().to_string();
+    let blob = fixtures()
+        .join("conv1x1/program.blob")
+        .display()
+        .to_string();
     let input = format!("X={}", fixtures().join("conv1x1/input_0.npy").display());
     let output = chipless(&["run", &blob, "--input", &input]);
     let text = String::from_utf8_lossy(&output.stderr);
@@ -144,9 +197,13 @@ fn a_mistyped_input_gets_a_suggestion() {
 
 #[test]
 fn the_disassembly_of_a_small_program() {
-    let blob = fixtures().join("conv1x1/program.blob").display().to_string();
+    let blob = fixtures()
+        .join("conv1x1/program.blob")
+        .display()
+        .to_string();
     let output = chipless(&["list", &blob]);
     assert!(output.status.success());
-    let text = String::from_utf8_lossy(&output.stdout).replace(&fixtures().display().to_string(), "fixtures/npu");
+    let text = String::from_utf8_lossy(&output.stdout)
+        .replace(&fixtures().display().to_string(), "fixtures/npu");
     insta::assert_snapshot!(text);
 }

@@ -14,20 +14,54 @@ fn json_of(arguments: &[&str]) -> Value {
 #[test]
 fn a_schedule_of_four_cores_runs_tile_by_tile() {
     let folder = "fixtures/gemini/four_cores";
-    let (schedule, network) = (format!("{folder}/schedule.json"), format!("{folder}/network.json"));
+    let (schedule, network) = (
+        format!("{folder}/schedule.json"),
+        format!("{folder}/network.json"),
+    );
     let out = tempfile::tempdir().unwrap();
-    let summary = json_of(&["run", &schedule, "--network", &network, "--output-dir", out.path().to_str().unwrap(), "--json"]);
+    let summary = json_of(&[
+        "run",
+        &schedule,
+        "--network",
+        &network,
+        "--output-dir",
+        out.path().to_str().unwrap(),
+        "--json",
+    ]);
     assert_eq!(summary["tasks"], 111);
-    let outputs: Vec<&str> = summary["outputs"].as_array().unwrap().iter().map(|o| o["name"].as_str().unwrap()).collect();
-    assert_eq!(outputs, ["Conv_0", "MaxPool_1", "Conv_2", "Add_3", "Conv_last"]);
+    let outputs: Vec<&str> = summary["outputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|o| o["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        outputs,
+        ["Conv_0", "MaxPool_1", "Conv_2", "Add_3", "Conv_last"]
+    );
     let written = std::fs::read(out.path().join("Conv_last.npy")).unwrap();
     assert!(written.len() == 128 + 16 * 4 * 4 && written[128..].iter().any(|b| *b != written[128]));
     // Another legal order, the same numbers.
     let other = tempfile::tempdir().unwrap();
     let directory = other.path().to_str().unwrap();
-    done(&["run", &schedule, "--network", &network, "--order", "random:3", "--output-dir", directory]);
-    assert_eq!(written, std::fs::read(other.path().join("Conv_last.npy")).unwrap());
-    assert!(done(&["report", &schedule]).starts_with("L2 of core 0: 11 tensors, at most 576 bytes at a time\n       260 │"));
+    done(&[
+        "run",
+        &schedule,
+        "--network",
+        &network,
+        "--order",
+        "random:3",
+        "--output-dir",
+        directory,
+    ]);
+    assert_eq!(
+        written,
+        std::fs::read(other.path().join("Conv_last.npy")).unwrap()
+    );
+    assert!(
+        done(&["report", &schedule])
+            .starts_with("L2 of core 0: 11 tensors, at most 576 bytes at a time\n       260 │")
+    );
 }
 
 #[test]
@@ -35,54 +69,136 @@ fn a_kernel_goes_from_text_to_picture_and_runs_as_mapped() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (mapping, picture) = (path("dot.json"), path("dot.svg"));
-    let (kernel, fabric) = ("fixtures/dsa/kernels/dot.dfg", "fixtures/dsa/adg/mesh5x5.json");
-    done(&["map", kernel, "--adg", fabric, "--output", &mapping, "--svg", &picture]);
-    assert!(std::fs::read_to_string(&picture).unwrap().starts_with("<svg"));
+    let (kernel, fabric) = (
+        "fixtures/dsa/kernels/dot.dfg",
+        "fixtures/dsa/adg/mesh5x5.json",
+    );
+    done(&[
+        "map", kernel, "--adg", fabric, "--output", &mapping, "--svg", &picture,
+    ]);
+    assert!(
+        std::fs::read_to_string(&picture)
+            .unwrap()
+            .starts_with("<svg")
+    );
     done(&["map", kernel, "--adg", fabric, "--check", &mapping]);
-    done(&["run", kernel, "--seed", "5", "--output-dir", &path("unmapped")]);
-    let mapped = json_of(&["run", kernel, "--seed", "5", "--map", &mapping, "--output-dir", &path("mapped"), "--json"]);
-    assert_eq!(std::fs::read(path("unmapped/sum.npy")).unwrap(), std::fs::read(path("mapped/sum.npy")).unwrap());
+    done(&[
+        "run",
+        kernel,
+        "--seed",
+        "5",
+        "--output-dir",
+        &path("unmapped"),
+    ]);
+    let mapped = json_of(&[
+        "run",
+        kernel,
+        "--seed",
+        "5",
+        "--map",
+        &mapping,
+        "--output-dir",
+        &path("mapped"),
+        "--json",
+    ]);
+    assert_eq!(
+        std::fs::read(path("unmapped/sum.npy")).unwrap(),
+        std::fs::read(path("mapped/sum.npy")).unwrap()
+    );
     let notes = mapped["notes"].as_array().unwrap();
-    assert!(notes.iter().any(|n| n.as_str().unwrap().starts_with("mapped: 10 cycles of latency")), "{notes:?}");
+    assert!(
+        notes.iter().any(|n| n
+            .as_str()
+            .unwrap()
+            .starts_with("mapped: 10 cycles of latency")),
+        "{notes:?}"
+    );
 }
 
 #[test]
 fn a_contract_is_driven_to_its_violation() {
-    let arguments = ["drive", "fixtures/spu/latched/iospec.yaml", "--script", "fixtures/spu/latched/walk.yaml"];
+    let arguments = [
+        "drive",
+        "fixtures/spu/latched/iospec.yaml",
+        "--script",
+        "fixtures/spu/latched/walk.yaml",
+    ];
     let output = chipless().args(arguments).output().unwrap();
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{out}");
-    assert!(out.contains("4 write B: kSpuSequenceError: expected A of main_seq to be read first, came B"), "{out}");
+    assert!(
+        out.contains(
+            "4 write B: kSpuSequenceError: expected A of main_seq to be read first, came B"
+        ),
+        "{out}"
+    );
 }
 
 /// Exit status, standard output and standard error of a command that reads this.
 fn fed(arguments: &[&str], input: &str) -> (i32, String, String) {
     let mut command = chipless();
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 #[test]
 fn steps_in_words_come_through_a_pipe() {
     let spec = "fixtures/spu/addition/iospec.yaml";
-    let (code, out, err) = fed(&["drive", spec], "write B\nnext\nwrite C\n\nread\nquit\nnonsense\n");
-    let expected = "   1 write B: ok\nnext: write C\n   2 write C: ok, main_seq fired\n   3 read: A\n";
+    let (code, out, err) = fed(
+        &["drive", spec],
+        "write B\nnext\nwrite C\n\nread\nquit\nnonsense\n",
+    );
+    let expected =
+        "   1 write B: ok\nnext: write C\n   2 write C: ok, main_seq fired\n   3 read: A\n";
     assert_eq!((code, out.as_str(), err.as_str()), (0, expected, ""));
     let (code, _, err) = fed(&["drive", spec], "rite B\n");
-    assert_eq!((code, err.contains("line 1: expected write, read, reset, next, help or quit, found \"rite B\"")), (2, true), "{err}");
+    assert_eq!(
+        (
+            code,
+            err.contains(
+                "line 1: expected write, read, reset, next, help or quit, found \"rite B\""
+            )
+        ),
+        (2, true),
+        "{err}"
+    );
 }
 
 #[test]
 fn a_script_is_read_to_its_end_before_its_first_step() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("steps.yaml");
-    for text in ["- write: [B]\n- write: {C: [x]}\n", "{write: [B]}\n{write: {C: [x]}}\n"] {
+    for text in [
+        "- write: [B]\n- write: {C: [x]}\n",
+        "{write: [B]}\n{write: {C: [x]}}\n",
+    ] {
         std::fs::write(&script, text).unwrap();
-        let (code, out, err) = fed(&["drive", "fixtures/spu/addition/iospec.yaml", "--script", script.to_str().unwrap()], "");
+        let (code, out, err) = fed(
+            &[
+                "drive",
+                "fixtures/spu/addition/iospec.yaml",
+                "--script",
+                script.to_str().unwrap(),
+            ],
+            "",
+        );
         assert_eq!((code, out.as_str()), (2, ""), "{err}");
     }
 }
@@ -95,9 +211,14 @@ fn a_graph_that_gives_nothing_because_its_streams_end_does_not_hang() {
         std::fs::write(&path, text).unwrap();
         fed(&["run", path.to_str().unwrap()], "")
     };
-    let held = "Input64: a\nInput64: b\nInput64: c\nr = Add_I64(a, b, ctrl=c & 0{0: b1|a})\nOutput64: r\n";
+    let held =
+        "Input64: a\nInput64: b\nInput64: c\nr = Add_I64(a, b, ctrl=c & 0{0: b1|a})\nOutput64: r\n";
     let (code, out, err) = run(held);
-    assert_eq!((code, out.contains("waits for input")), (0, true), "{out}{err}");
+    assert_eq!(
+        (code, out.contains("waits for input")),
+        (0, true),
+        "{out}{err}"
+    );
     // Nothing comes back that never went out.
     let (code, _, err) = run(
         "Array: s 0 rec\n----\nInput64: x\nInput64: b source=s\ny = Add_I64(x, b, ctrl=x & 0{0: b1|b2|a})\nOutput64: y destination=s\n",
@@ -110,11 +231,25 @@ fn the_contract_of_a_graph_is_for_the_streams_that_are_given() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-    npy.extend(format!("{:<117}\n", "{'descr': '<u8', 'fortran_order': False, 'shape': (3, 1), }").into_bytes());
+    npy.extend(
+        format!(
+            "{:<117}\n",
+            "{'descr': '<u8', 'fortran_order': False, 'shape': (3, 1), }"
+        )
+        .into_bytes(),
+    );
     npy.extend([0; 24]);
     std::fs::write(path("x.npy"), npy).unwrap();
-    std::fs::write(path("a.dfg"), "Input64: x\ny = Add_I64(x, 1)\nOutput64: y\n").unwrap();
-    let (graph, input, spec) = (path("a.dfg"), format!("x={}", path("x.npy")), path("a.yaml"));
+    std::fs::write(
+        path("a.dfg"),
+        "Input64: x\ny = Add_I64(x, 1)\nOutput64: y\n",
+    )
+    .unwrap();
+    let (graph, input, spec) = (
+        path("a.dfg"),
+        format!("x={}", path("x.npy")),
+        path("a.yaml"),
+    );
     done(&["iospec", &graph, "--input", &input, "-o", &spec]);
     done(&["run", &graph, "--iospec", &spec, "--input", &input]);
     assert!(done(&["list", &graph]).contains("Add_I64"));
@@ -123,5 +258,8 @@ fn the_contract_of_a_graph_is_for_the_streams_that_are_given() {
 #[test]
 fn a_plan_runs_step_by_step() {
     let summary = json_of(&["run", "fixtures/spu/recurrent/plan.json", "--json"]);
-    assert_eq!((&summary["target"], &summary["outputs"][0]["dtype"]), (&json!("spu"), &json!("int16")));
+    assert_eq!(
+        (&summary["target"], &summary["outputs"][0]["dtype"]),
+        (&json!("spu"), &json!("int16"))
+    );
 }

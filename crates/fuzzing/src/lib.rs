@@ -9,4 +9,6 @@ mod targets;
 
 pub use model::model;
 pub use spu::{spu_femto, spu_iospec, spu_plan};
-pub use targets::{adg_read, dfg_read, gemini_lower, gemini_read, neuron_lower, neuron_read, npu_lower, npu_read};
+pub use targets::{
+    adg_read, dfg_read, gemini_lower, gemini_read, neuron_lower, neuron_read, npu_lower, npu_read,
+};

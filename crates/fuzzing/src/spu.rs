@@ -10,7 +10,9 @@ const WRITES: usize = 24;
 
 /// Reads a file as an IOSpec under both rule sets, prints it, and drives it.
 pub fn spu_iospec(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
     for rules in RuleSet::ALL {
         let document = match Document::read(text, rules).or_else(|_| iospec::convert(text, rules)) {
             Ok(document) => document,
@@ -20,16 +22,29 @@ pub fn spu_iospec(bytes: &[u8]) {
             }
         };
         tell(&iospec::lint(&document, rules));
-        _ = (iospec::info(&document), iospec::raw(&document), iospec::host_code(&document));
+        _ = (
+            iospec::info(&document),
+            iospec::raw(&document),
+            iospec::host_code(&document),
+        );
         let again = Document::read(&document.write(), rules).expect("what was printed reads again");
-        assert_eq!(again.root, document.root, "another document: {}", document.write());
+        assert_eq!(
+            again.root,
+            document.root,
+            "another document: {}",
+            document.write()
+        );
         drive(&document, rules);
     }
 }
 
 /// What a session says may come must be in order.
 fn drive(document: &Document, rules: RuleSet) {
-    if document.inputs.len() > 64 || iospec::lint(document, rules).iter().any(chipless_model::Finding::is_error) {
+    if document.inputs.len() > 64
+        || iospec::lint(document, rules)
+            .iter()
+            .any(chipless_model::Finding::is_error)
+    {
         return;
     }
     let mut session = Session::new(document, rules);
@@ -38,12 +53,19 @@ fn drive(document: &Document, rules: RuleSet) {
         if !outputs.is_empty() {
             _ = session.read();
         } else if let Some(input) = inputs.get(step % inputs.len().max(1)) {
-            let name = if rules == RuleSet::Spec { &input.key } else { &input.varname };
+            let name = if rules == RuleSet::Spec {
+                &input.key
+            } else {
+                &input.varname
+            };
             if session.write(&[(name.clone(), Some(vec![1, -1]))]).is_ok() {
                 continue;
             }
             let written = session.write(&[(name.clone(), None)]);
-            assert!(written.is_ok() || rules == RuleSet::Femtorun41, "said to be in order: {written:?}");
+            assert!(
+                written.is_ok() || rules == RuleSet::Femtorun41,
+                "said to be in order: {written:?}"
+            );
         }
     }
     session.reset();

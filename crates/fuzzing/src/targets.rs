@@ -6,19 +6,34 @@ use chipless_sim::TimingOnly;
 
 /// Small enough that no input takes long.
 pub(crate) fn limits() -> Limits {
-    Limits { memory_bytes: 64 << 20, tasks: 4096, inflated_bytes: 16 << 20, json_bytes: 4 << 20, transfers: 4096, ..Limits::default() }
+    Limits {
+        memory_bytes: 64 << 20,
+        tasks: 4096,
+        inflated_bytes: 16 << 20,
+        json_bytes: 4 << 20,
+        transfers: 4096,
+        ..Limits::default()
+    }
 }
 
 /// Findings must be printable.
 pub(crate) fn tell(findings: &[Finding]) {
-    assert!(findings.iter().all(|finding| !finding.to_string().is_empty()), "a finding says nothing");
+    assert!(
+        findings
+            .iter()
+            .all(|finding| !finding.to_string().is_empty()),
+        "a finding says nothing"
+    );
 }
 
 /// Verifies a program; a verified one must end in time.
 pub(crate) fn prove(program: &Program<'_>) {
     match chipless_verify::verify(program) {
         Ok(verified) => {
-            let is_certain = verified.warnings().iter().all(|f| f.rule.code != "semaphore-order-unproven");
+            let is_certain = verified
+                .warnings()
+                .iter()
+                .all(|f| f.rule.code != "semaphore-order-unproven");
             let end = chipless_sim::run(program, &mut TimingOnly).end;
             assert!(end.is_ok() || !is_certain, "verified, and {end:?}");
             tell(verified.warnings());
@@ -40,12 +55,17 @@ pub fn npu_read(bytes: &[u8]) {
 
 /// Reads a file as an NPU blob, and makes its program.
 pub fn npu_lower(bytes: &[u8]) {
-    let Ok(document) = chipless_npu::Document::read(bytes) else { return };
+    let Ok(document) = chipless_npu::Document::read(bytes) else {
+        return;
+    };
     let image = match chipless_npu::Image::load(&document, &limits()) {
         Ok(image) => image,
         Err(findings) => return tell(&findings),
     };
-    let options = chipless_npu::Options { limits: limits(), ..chipless_npu::Options::default() };
+    let options = chipless_npu::Options {
+        limits: limits(),
+        ..chipless_npu::Options::default()
+    };
     match chipless_npu::lower(&document, &image, &options) {
         Ok(program) => prove(&program),
         Err(findings) => tell(&findings),
@@ -55,7 +75,9 @@ pub fn npu_lower(bytes: &[u8]) {
 /// Reads a file as a NEFF.
 pub fn neuron_read(bytes: &[u8]) {
     let limits = limits();
-    let Ok(container) = chipless_neuron::Container::open(bytes, &limits) else { return };
+    let Ok(container) = chipless_neuron::Container::open(bytes, &limits) else {
+        return;
+    };
     _ = chipless_neuron::raw(&container);
     match chipless_neuron::Neff::read(&container, &limits) {
         Ok(neff) => {
@@ -69,9 +91,19 @@ pub fn neuron_read(bytes: &[u8]) {
 /// Reads a file as a NEFF, and makes its program.
 pub fn neuron_lower(bytes: &[u8]) {
     let limits = limits();
-    let Ok(container) = chipless_neuron::Container::open(bytes, &limits) else { return };
-    let Ok(neff) = chipless_neuron::Neff::read(&container, &limits) else { return };
-    let Some(machine) = neff.architecture.machine().or_else(|| chipless_neuron::machine::Machine::named("trn2")) else { return };
+    let Ok(container) = chipless_neuron::Container::open(bytes, &limits) else {
+        return;
+    };
+    let Ok(neff) = chipless_neuron::Neff::read(&container, &limits) else {
+        return;
+    };
+    let Some(machine) = neff
+        .architecture
+        .machine()
+        .or_else(|| chipless_neuron::machine::Machine::named("trn2"))
+    else {
+        return;
+    };
     match chipless_neuron::lower(&neff, &machine, &limits) {
         Ok(lowered) => prove(&lowered.program),
         Err(finding) => tell(&[*finding]),
@@ -104,13 +136,22 @@ pub fn gemini_read(bytes: &[u8]) {
 /// Reads a file as a schedule or assembly, and makes its program.
 pub fn gemini_lower(bytes: &[u8]) {
     let limits = limits();
-    let Some(machine) = chipless_gemini::Machine::named("spec") else { return };
+    let Some(machine) = chipless_gemini::Machine::named("spec") else {
+        return;
+    };
     if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
         prove(&assembly.lower(&machine));
     }
-    let Ok(document) = chipless_gemini::Document::read(bytes, "", &limits) else { return };
+    let Ok(document) = chipless_gemini::Document::read(bytes, "", &limits) else {
+        return;
+    };
     for schedule in [document.schedule.clone(), document.schedule.convert(None)] {
-        match chipless_gemini::lower(&schedule, &chipless_gemini::Data::default(), &machine, &limits) {
+        match chipless_gemini::lower(
+            &schedule,
+            &chipless_gemini::Data::default(),
+            &machine,
+            &limits,
+        ) {
             Ok(lowered) => prove(&lowered.program),
             Err(finding) => tell(&[*finding]),
         }
@@ -120,38 +161,93 @@ pub fn gemini_lower(bytes: &[u8]) {
 /// Reads a file as a dataflow graph, prints it, and reads what was printed: it must be the same graph. Then evaluates a few rows in both
 /// ways, which must agree.
 pub fn dfg_read(bytes: &[u8]) {
-    let limits = Limits { text_bytes: 1 << 20, declarations: 20_000, ..limits() };
+    let limits = Limits {
+        text_bytes: 1 << 20,
+        declarations: 20_000,
+        ..limits()
+    };
     let document = chipless_dsa::Document::read(bytes, &limits);
     tell(&chipless_dsa::lint(&document, &limits));
     _ = (chipless_dsa::info(&document), chipless_dsa::raw(&document));
     if let Some(text) = document.format() {
         let again = chipless_dsa::Document::read(text.as_bytes(), &limits);
-        assert_eq!(again.format().as_deref(), Some(&*text), "formatting twice differs");
+        assert_eq!(
+            again.format().as_deref(),
+            Some(&*text),
+            "formatting twice differs"
+        );
         if document.is_complete() {
-            assert_eq!(without_places(&again.graph), without_places(&document.graph), "formatting changes the graph");
+            assert_eq!(
+                without_places(&again.graph),
+                without_places(&document.graph),
+                "formatting changes the graph"
+            );
         }
     }
-    if document.is_complete() && document.graph.nodes.len() < 200 && document.graph.edges.len() < 2000 {
+    if document.is_complete()
+        && document.graph.nodes.len() < 200
+        && document.graph.edges.len() < 2000
+    {
         evaluate(&document.graph, &limits);
     }
 }
 
 /// Nodes and edges; where they stand in the file, and in which era's words, is not theirs.
 fn without_places(graph: &chipless_dsa::graph::Graph) -> String {
-    let nodes = graph.nodes.iter().map(|node| (&node.name, node.group, &node.kind, &node.operands, &node.values));
-    format!("{:?} {:?} {:?}", graph.groups, nodes.collect::<Vec<_>>(), graph.edges)
+    let nodes = graph.nodes.iter().map(|node| {
+        (
+            &node.name,
+            node.group,
+            &node.kind,
+            &node.operands,
+            &node.values,
+        )
+    });
+    format!(
+        "{:?} {:?} {:?}",
+        graph.groups,
+        nodes.collect::<Vec<_>>(),
+        graph.edges
+    )
 }
 
 fn evaluate(graph: &chipless_dsa::graph::Graph, limits: &Limits) {
     use chipless_dsa::evaluate::{Settings, Strategy, Stream, evaluate};
-    let row_bytes = |port: &chipless_dsa::graph::Port| port.lanes as usize * port.width as usize / 8;
-    if graph.inputs().map(|(_, _, port)| row_bytes(port)).sum::<usize>() > 1 << 16 {
+    let row_bytes =
+        |port: &chipless_dsa::graph::Port| port.lanes as usize * port.width as usize / 8;
+    if graph
+        .inputs()
+        .map(|(_, _, port)| row_bytes(port))
+        .sum::<usize>()
+        > 1 << 16
+    {
         return;
     }
-    let stream = |port| Stream { loops: vec![2, 3], bytes: (0..6 * row_bytes(port)).map(|byte| byte as u8).collect::<Vec<_>>().into() };
+    let stream = |port| Stream {
+        loops: vec![2, 3],
+        bytes: (0..6 * row_bytes(port))
+            .map(|byte| byte as u8)
+            .collect::<Vec<_>>()
+            .into(),
+    };
     let inputs: Vec<Stream<'_>> = graph.inputs().map(|(_, _, port)| stream(port)).collect();
-    let run = |strategy| evaluate(graph, &inputs, Settings { strategy, ..Settings::default() }, limits).map(|found| found.outputs);
-    assert_eq!(run(Strategy::Automatic), run(Strategy::TokenByToken), "the ways of evaluation differ");
+    let run = |strategy| {
+        evaluate(
+            graph,
+            &inputs,
+            Settings {
+                strategy,
+                ..Settings::default()
+            },
+            limits,
+        )
+        .map(|found| found.outputs)
+    };
+    assert_eq!(
+        run(Strategy::Automatic),
+        run(Strategy::TokenByToken),
+        "the ways of evaluation differ"
+    );
 }
 
 /// Reads a file as an architecture graph, and writes it: it must be the same fabric when it is read again.
@@ -161,9 +257,16 @@ pub fn adg_read(bytes: &[u8]) {
     match chipless_dsa::adg::Adg::read(bytes, &limits) {
         Ok((adg, findings)) => {
             tell(&findings);
-            _ = (adg.info(), adg.raw(), chipless_dsa::pictures::text(&adg, None));
+            _ = (
+                adg.info(),
+                adg.raw(),
+                chipless_dsa::pictures::text(&adg, None),
+            );
             let again = chipless_dsa::adg::Adg::read(adg.to_json().to_string().as_bytes(), &limits);
-            assert!(again.is_ok_and(|(again, _)| again.counts() == adg.counts()), "writing changes the fabric");
+            assert!(
+                again.is_ok_and(|(again, _)| again.counts() == adg.counts()),
+                "writing changes the fabric"
+            );
         }
         Err(finding) => tell(&[*finding]),
     }

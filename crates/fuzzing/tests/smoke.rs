@@ -22,10 +22,17 @@ impl Random {
 fn corpus(target: &str, file: &str) -> Vec<Vec<u8>> {
     let folder = format!("{}/../../fixtures/{target}", env!("CARGO_MANIFEST_DIR"));
     let entries = std::fs::read_dir(folder).expect("the fixtures are there");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable entry").path().join(file)).filter(|p| p.exists()).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a readable entry").path().join(file))
+        .filter(|p| p.exists())
+        .collect();
     paths.sort();
     let read = |path: &PathBuf| std::fs::read(path).expect("a readable fixture");
-    let found: Vec<Vec<u8>> = paths.iter().map(read).filter(|bytes| bytes.len() < 200_000).collect();
+    let found: Vec<Vec<u8>> = paths
+        .iter()
+        .map(read)
+        .filter(|bytes| bytes.len() < 200_000)
+        .collect();
     assert!(!found.is_empty(), "no fixtures {target}/*/{file}");
     found
 }
@@ -33,8 +40,17 @@ fn corpus(target: &str, file: &str) -> Vec<Vec<u8>> {
 /// Schedules of every dialect, assembly and a trace.
 fn schedules() -> Vec<Vec<u8>> {
     let folder = format!("{}/../../fixtures/gemini", env!("CARGO_MANIFEST_DIR"));
-    let names = ["set.json", "set_address.json", "ir_tiling.json", "asm.txt", "trace.txt"];
-    let mut files: Vec<Vec<u8>> = names.iter().map(|name| std::fs::read(format!("{folder}/{name}")).expect("a readable fixture")).collect();
+    let names = [
+        "set.json",
+        "set_address.json",
+        "ir_tiling.json",
+        "asm.txt",
+        "trace.txt",
+    ];
+    let mut files: Vec<Vec<u8>> = names
+        .iter()
+        .map(|name| std::fs::read(format!("{folder}/{name}")).expect("a readable fixture"))
+        .collect();
     for number in 0..3 {
         let text = String::from_utf8(files[number].clone()).expect("text");
         let schedule = chipless_gemini::Schedule::read(&text).expect("a schedule");
@@ -49,7 +65,9 @@ fn mutate_text(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
         return mutate(random, bytes);
     }
     let mut bytes = bytes.to_vec();
-    let digits: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at].is_ascii_digit()).collect();
+    let digits: Vec<usize> = (0..bytes.len())
+        .filter(|at| bytes[*at].is_ascii_digit())
+        .collect();
     for _ in 0..=random.below(3) {
         bytes[digits[random.below(digits.len())]] = b'0' + random.below(10) as u8;
     }
@@ -65,10 +83,15 @@ fn mutate_text(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
 fn folder(folder: &str, ending: &str) -> Vec<Vec<u8>> {
     let folder = format!("{}/../../fixtures/{folder}", env!("CARGO_MANIFEST_DIR"));
     let entries = std::fs::read_dir(folder).expect("the fixtures are there");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable entry").path()).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("a readable entry").path())
+        .collect();
     paths.retain(|path| path.extension().is_some_and(|found| found == ending));
     paths.sort();
-    let found: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).expect("a readable fixture")).collect();
+    let found: Vec<Vec<u8>> = paths
+        .iter()
+        .map(|path| std::fs::read(path).expect("a readable fixture"))
+        .collect();
     assert!(found.len() > 5, "only {} fixtures", found.len());
     found
 }
@@ -97,7 +120,12 @@ fn smoke(corpus: &[Vec<u8>], mutants: usize, body: fn(&[u8])) {
     smoke_with(corpus, mutants, mutate, body);
 }
 
-fn smoke_with(corpus: &[Vec<u8>], mutants: usize, mutate: fn(&mut Random, &[u8]) -> Vec<u8>, body: fn(&[u8])) {
+fn smoke_with(
+    corpus: &[Vec<u8>],
+    mutants: usize,
+    mutate: fn(&mut Random, &[u8]) -> Vec<u8>,
+    body: fn(&[u8]),
+) {
     let mut random = Random(7);
     for bytes in corpus {
         body(bytes);
@@ -116,37 +144,66 @@ fn smoke_with(corpus: &[Vec<u8>], mutants: usize, mutate: fn(&mut Random, &[u8])
 
 #[test]
 fn npu_read() {
-    smoke(&corpus("npu", "program.blob"), 2000, chipless_fuzzing::npu_read);
+    smoke(
+        &corpus("npu", "program.blob"),
+        2000,
+        chipless_fuzzing::npu_read,
+    );
 }
 
 #[test]
 fn npu_lower() {
-    smoke(&corpus("npu", "program.blob"), 400, chipless_fuzzing::npu_lower);
+    smoke(
+        &corpus("npu", "program.blob"),
+        400,
+        chipless_fuzzing::npu_lower,
+    );
 }
 
 #[test]
 fn neuron_read() {
-    smoke(&corpus("neuron", "program.neff"), 1000, chipless_fuzzing::neuron_read);
+    smoke(
+        &corpus("neuron", "program.neff"),
+        1000,
+        chipless_fuzzing::neuron_read,
+    );
 }
 
 #[test]
 fn neuron_lower() {
-    smoke(&corpus("neuron", "program.neff"), 1000, chipless_fuzzing::neuron_lower);
+    smoke(
+        &corpus("neuron", "program.neff"),
+        1000,
+        chipless_fuzzing::neuron_lower,
+    );
 }
 
 #[test]
 fn gemini_read() {
-    smoke_with(&schedules(), 1000, mutate_text, chipless_fuzzing::gemini_read);
+    smoke_with(
+        &schedules(),
+        1000,
+        mutate_text,
+        chipless_fuzzing::gemini_read,
+    );
 }
 
 #[test]
 fn gemini_lower() {
-    smoke_with(&schedules(), 600, mutate_text, chipless_fuzzing::gemini_lower);
+    smoke_with(
+        &schedules(),
+        600,
+        mutate_text,
+        chipless_fuzzing::gemini_lower,
+    );
 }
 
 #[test]
 fn dfg_read() {
-    let files: Vec<Vec<u8>> = ["dsa", "dsa/kernels"].iter().flat_map(|name| folder(name, "dfg")).collect();
+    let files: Vec<Vec<u8>> = ["dsa", "dsa/kernels"]
+        .iter()
+        .flat_map(|name| folder(name, "dfg"))
+        .collect();
     smoke(&files, 4000, chipless_fuzzing::dfg_read);
 }
 
@@ -168,15 +225,29 @@ fn model() {
 
 #[test]
 fn spu_iospec() {
-    smoke_with(&corpus("spu", "iospec.yaml"), 2000, mutate_text, chipless_fuzzing::spu_iospec);
+    smoke_with(
+        &corpus("spu", "iospec.yaml"),
+        2000,
+        mutate_text,
+        chipless_fuzzing::spu_iospec,
+    );
 }
 
 #[test]
 fn spu_plan() {
-    smoke_with(&corpus("spu", "plan.json"), 400, mutate_text, chipless_fuzzing::spu_plan);
+    smoke_with(
+        &corpus("spu", "plan.json"),
+        400,
+        mutate_text,
+        chipless_fuzzing::spu_plan,
+    );
 }
 
 #[test]
 fn spu_femto() {
-    smoke(&corpus("spu", "program.femto"), 2000, chipless_fuzzing::spu_femto);
+    smoke(
+        &corpus("spu", "program.femto"),
+        2000,
+        chipless_fuzzing::spu_femto,
+    );
 }

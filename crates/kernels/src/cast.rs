@@ -44,8 +44,12 @@ macro_rules! read_integers {
             ElementType::Int32 => read($bytes, $values, |b| i32::from_le_bytes(b) as $number),
             ElementType::Int16 => read($bytes, $values, |b| i16::from_le_bytes(b) as $number),
             ElementType::Int8 => read($bytes, $values, |b| i8::from_le_bytes(b) as $number),
-            ElementType::Int4 => read_packed::<4, _>($bytes, $values, |v| ((v << 4) as i8 >> 4) as $number),
-            ElementType::Int2 => read_packed::<2, _>($bytes, $values, |v| ((v << 6) as i8 >> 6) as $number),
+            ElementType::Int4 => {
+                read_packed::<4, _>($bytes, $values, |v| ((v << 4) as i8 >> 4) as $number)
+            }
+            ElementType::Int2 => {
+                read_packed::<2, _>($bytes, $values, |v| ((v << 6) as i8 >> 6) as $number)
+            }
             ElementType::UInt64 => read($bytes, $values, |b| u64::from_le_bytes(b) as $number),
             ElementType::UInt32 => read($bytes, $values, |b| u32::from_le_bytes(b) as $number),
             ElementType::UInt16 => read($bytes, $values, |b| u16::from_le_bytes(b) as $number),
@@ -53,7 +57,12 @@ macro_rules! read_integers {
             ElementType::UInt4 => read_packed::<4, _>($bytes, $values, |v| v as $number),
             ElementType::Binary => read_packed::<1, _>($bytes, $values, |v| v as $number),
             ElementType::Bool => read($bytes, $values, |[b]| u8::from(b != 0) as $number),
-            element => return Err(Error::Element { element, number: stringify!($number) }),
+            element => {
+                return Err(Error::Element {
+                    element,
+                    number: stringify!($number),
+                })
+            }
         }
     };
 }
@@ -66,16 +75,29 @@ macro_rules! write_integers {
             ElementType::Int32 => write($values, $bytes, |v| ($round(v) as i32).to_le_bytes()),
             ElementType::Int16 => write($values, $bytes, |v| ($round(v) as i16).to_le_bytes()),
             ElementType::Int8 => write($values, $bytes, |v| ($round(v) as i8).to_le_bytes()),
-            ElementType::Int4 => write_packed::<4, _>($values, $bytes, |v| ($round(v) as i8).clamp(-8, 7) as u8),
-            ElementType::Int2 => write_packed::<2, _>($values, $bytes, |v| ($round(v) as i8).clamp(-2, 1) as u8),
+            ElementType::Int4 => {
+                write_packed::<4, _>($values, $bytes, |v| ($round(v) as i8).clamp(-8, 7) as u8)
+            }
+            ElementType::Int2 => {
+                write_packed::<2, _>($values, $bytes, |v| ($round(v) as i8).clamp(-2, 1) as u8)
+            }
             ElementType::UInt64 => write($values, $bytes, |v| ($round(v) as u64).to_le_bytes()),
             ElementType::UInt32 => write($values, $bytes, |v| ($round(v) as u32).to_le_bytes()),
             ElementType::UInt16 => write($values, $bytes, |v| ($round(v) as u16).to_le_bytes()),
             ElementType::UInt8 => write($values, $bytes, |v| [$round(v) as u8]),
-            ElementType::UInt4 => write_packed::<4, _>($values, $bytes, |v| ($round(v) as u8).min(15)),
-            ElementType::Binary => write_packed::<1, _>($values, $bytes, |v| ($round(v) as u8).min(1)),
+            ElementType::UInt4 => {
+                write_packed::<4, _>($values, $bytes, |v| ($round(v) as u8).min(15))
+            }
+            ElementType::Binary => {
+                write_packed::<1, _>($values, $bytes, |v| ($round(v) as u8).min(1))
+            }
             ElementType::Bool => write($values, $bytes, |v: $number| [u8::from(v != 0.0)]),
-            element => return Err(Error::Element { element, number: stringify!($number) }),
+            element => {
+                return Err(Error::Element {
+                    element,
+                    number: stringify!($number),
+                })
+            }
         }
     };
 }
@@ -105,7 +127,10 @@ pub fn decode_f64(element: ElementType, bytes: &[u8], values: &mut [f64]) -> Res
         ElementType::Float32 => read(bytes, values, |b| f64::from(f32::from_le_bytes(b))),
         _ if is_small_float(element) => {
             let mut block = [0.0; BLOCK];
-            for (bytes, values) in bytes.chunks(BLOCK * element.bits() as usize / 8).zip(values.chunks_mut(BLOCK)) {
+            for (bytes, values) in bytes
+                .chunks(BLOCK * element.bits() as usize / 8)
+                .zip(values.chunks_mut(BLOCK))
+            {
                 let block = &mut block[..values.len()];
                 decode_f32(element, bytes, block)?;
                 for (value, narrow) in values.iter_mut().zip(block) {
@@ -131,14 +156,22 @@ pub fn decode_i64(element: ElementType, bytes: &[u8], values: &mut [i64]) -> Res
 pub fn decode_i16(element: ElementType, bytes: &[u8], values: &mut [i16]) -> Result<(), Error> {
     check("bytes to decode", element, values.len(), bytes.len())?;
     if element.bits() > 8 && element != ElementType::Int16 {
-        return Err(Error::Element { element, number: "i16" });
+        return Err(Error::Element {
+            element,
+            number: "i16",
+        });
     }
     read_integers!(element, bytes, values, i16);
     Ok(())
 }
 
 /// Encodes `f32` as elements of any type.
-pub fn encode_f32(element: ElementType, values: &[f32], rounding: Rounding, bytes: &mut [u8]) -> Result<(), Error> {
+pub fn encode_f32(
+    element: ElementType,
+    values: &[f32],
+    rounding: Rounding,
+    bytes: &mut [u8],
+) -> Result<(), Error> {
     check("bytes to encode into", element, values.len(), bytes.len())?;
     match element {
         ElementType::Float64 => write(values, bytes, |v| f64::from(v).to_le_bytes()),
@@ -158,13 +191,22 @@ pub fn encode_f32(element: ElementType, values: &[f32], rounding: Rounding, byte
 }
 
 /// Encodes `f64` as elements of any type.
-pub fn encode_f64(element: ElementType, values: &[f64], rounding: Rounding, bytes: &mut [u8]) -> Result<(), Error> {
+pub fn encode_f64(
+    element: ElementType,
+    values: &[f64],
+    rounding: Rounding,
+    bytes: &mut [u8],
+) -> Result<(), Error> {
     check("bytes to encode into", element, values.len(), bytes.len())?;
     match (element, rounding) {
         (ElementType::Float64, _) => write(values, bytes, f64::to_le_bytes),
         (ElementType::Float32, _) => write(values, bytes, |v| (v as f32).to_le_bytes()),
-        _ if is_small_float(element) => return write_small_floats(element, values, bytes, odd_from_f64),
-        (_, Rounding::NearestEven) => write_integers!(element, values, bytes, f64, nearest_even_f64),
+        _ if is_small_float(element) => {
+            return write_small_floats(element, values, bytes, odd_from_f64);
+        }
+        (_, Rounding::NearestEven) => {
+            write_integers!(element, values, bytes, f64, nearest_even_f64)
+        }
         (_, Rounding::TowardZero) => write_integers!(element, values, bytes, f64, |v| v),
     }
     Ok(())
@@ -177,13 +219,23 @@ pub fn encode_i64(element: ElementType, values: &[i64], bytes: &mut [u8]) -> Res
         ElementType::Float64 => write(values, bytes, |v| (v as f64).to_le_bytes()),
         ElementType::Float32 => write(values, bytes, |v| (v as f32).to_le_bytes()),
         ElementType::Int64 | ElementType::UInt64 => write(values, bytes, i64::to_le_bytes),
-        ElementType::Int32 => write(values, bytes, |v| (v.clamp(i32::MIN.into(), i32::MAX.into()) as i32).to_le_bytes()),
-        ElementType::Int16 => write(values, bytes, |v| (v.clamp(i16::MIN.into(), i16::MAX.into()) as i16).to_le_bytes()),
-        ElementType::Int8 => write(values, bytes, |v| (v.clamp(i8::MIN.into(), i8::MAX.into()) as i8).to_le_bytes()),
+        ElementType::Int32 => write(values, bytes, |v| {
+            (v.clamp(i32::MIN.into(), i32::MAX.into()) as i32).to_le_bytes()
+        }),
+        ElementType::Int16 => write(values, bytes, |v| {
+            (v.clamp(i16::MIN.into(), i16::MAX.into()) as i16).to_le_bytes()
+        }),
+        ElementType::Int8 => write(values, bytes, |v| {
+            (v.clamp(i8::MIN.into(), i8::MAX.into()) as i8).to_le_bytes()
+        }),
         ElementType::Int4 => write_packed::<4, _>(values, bytes, |v| v.clamp(-8, 7) as u8),
         ElementType::Int2 => write_packed::<2, _>(values, bytes, |v| v.clamp(-2, 1) as u8),
-        ElementType::UInt32 => write(values, bytes, |v| (v.clamp(0, u32::MAX.into()) as u32).to_le_bytes()),
-        ElementType::UInt16 => write(values, bytes, |v| (v.clamp(0, u16::MAX.into()) as u16).to_le_bytes()),
+        ElementType::UInt32 => write(values, bytes, |v| {
+            (v.clamp(0, u32::MAX.into()) as u32).to_le_bytes()
+        }),
+        ElementType::UInt16 => write(values, bytes, |v| {
+            (v.clamp(0, u16::MAX.into()) as u16).to_le_bytes()
+        }),
         ElementType::UInt8 => write(values, bytes, |v| [v.clamp(0, u8::MAX.into()) as u8]),
         ElementType::UInt4 => write_packed::<4, _>(values, bytes, |v| v.clamp(0, 15) as u8),
         ElementType::Binary => write_packed::<1, _>(values, bytes, |v| v.clamp(0, 1) as u8),
@@ -193,9 +245,22 @@ pub fn encode_i64(element: ElementType, values: &[i64], bytes: &mut [u8]) -> Res
     Ok(())
 }
 
-fn check(operand: &'static str, element: ElementType, count: usize, found: usize) -> Result<(), Error> {
+fn check(
+    operand: &'static str,
+    element: ElementType,
+    count: usize,
+    found: usize,
+) -> Result<(), Error> {
     let expected = (count as u128 * u128::from(element.bits())).div_ceil(8);
-    if expected == found as u128 { Ok(()) } else { Err(Error::Length { operand, expected, found }) }
+    if expected == found as u128 {
+        Ok(())
+    } else {
+        Err(Error::Length {
+            operand,
+            expected,
+            found,
+        })
+    }
 }
 
 fn read<const BYTES: usize, T>(bytes: &[u8], values: &mut [T], decode: impl Fn([u8; BYTES]) -> T) {
@@ -206,7 +271,11 @@ fn read<const BYTES: usize, T>(bytes: &[u8], values: &mut [T], decode: impl Fn([
     });
 }
 
-fn write<const BYTES: usize, T: Copy>(values: &[T], bytes: &mut [u8], encode: impl Fn(T) -> [u8; BYTES]) {
+fn write<const BYTES: usize, T: Copy>(
+    values: &[T],
+    bytes: &mut [u8],
+    encode: impl Fn(T) -> [u8; BYTES],
+) {
     wide(|| {
         for (element, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
             *element = encode(*value);
@@ -224,10 +293,16 @@ fn read_packed<const BITS: usize, T>(bytes: &[u8], values: &mut [T], decode: imp
     });
 }
 
-fn write_packed<const BITS: usize, T: Copy>(values: &[T], bytes: &mut [u8], encode: impl Fn(T) -> u8) {
+fn write_packed<const BITS: usize, T: Copy>(
+    values: &[T],
+    bytes: &mut [u8],
+    encode: impl Fn(T) -> u8,
+) {
     wide(|| {
         for (byte, values) in bytes.iter_mut().zip(values.chunks(8 / BITS)) {
-            *byte = values.iter().rev().fold(0, |byte: u8, value| byte << BITS | encode(*value) & ((1 << BITS) - 1));
+            *byte = values.iter().rev().fold(0, |byte: u8, value| {
+                byte << BITS | encode(*value) & ((1 << BITS) - 1)
+            });
         }
     });
 }
@@ -264,9 +339,17 @@ fn is_small_float(element: ElementType) -> bool {
 
 /// Encodes as a float type of 16 bits or less by way of `f32`, to which `odd` rounds to odd: where it is inexact, the last
 /// bit is set. Such a value never lies on a tie of a type with two bits less, so that the second rounding is the only one.
-fn write_small_floats<T: Copy>(element: ElementType, values: &[T], bytes: &mut [u8], odd: impl Fn(T) -> f32) -> Result<(), Error> {
+fn write_small_floats<T: Copy>(
+    element: ElementType,
+    values: &[T],
+    bytes: &mut [u8],
+    odd: impl Fn(T) -> f32,
+) -> Result<(), Error> {
     let mut block = [0.0; BLOCK];
-    for (bytes, values) in bytes.chunks_mut(BLOCK * element.bits() as usize / 8).zip(values.chunks(BLOCK)) {
+    for (bytes, values) in bytes
+        .chunks_mut(BLOCK * element.bits() as usize / 8)
+        .zip(values.chunks(BLOCK))
+    {
         let block = &mut block[..values.len()];
         for (wide, value) in block.iter_mut().zip(values) {
             *wide = odd(*value);
@@ -281,7 +364,11 @@ fn odd_from_f64(value: f64) -> f32 {
     if f64::from(nearest) == value || value.is_nan() {
         return nearest;
     }
-    let toward_zero = if f64::from(nearest.abs()) > value.abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    let toward_zero = if f64::from(nearest.abs()) > value.abs() {
+        nearest.to_bits() - 1
+    } else {
+        nearest.to_bits()
+    };
     f32::from_bits(toward_zero | 1)
 }
 
@@ -291,7 +378,11 @@ fn odd_from_i64(value: i64) -> f32 {
     if magnitude == value.unsigned_abs() {
         return nearest;
     }
-    let toward_zero = if magnitude > value.unsigned_abs() { nearest.to_bits() - 1 } else { nearest.to_bits() };
+    let toward_zero = if magnitude > value.unsigned_abs() {
+        nearest.to_bits() - 1
+    } else {
+        nearest.to_bits()
+    };
     f32::from_bits(toward_zero | 1)
 }
 
@@ -299,11 +390,19 @@ fn odd_from_i64(value: i64) -> f32 {
 /// bits for a fraction, and floats from there on have none.
 fn nearest_even_f32(value: f32) -> f32 {
     let shift = 8_388_608_f32.copysign(value);
-    if value.abs() < 8_388_608.0 { (value + shift) - shift } else { value }
+    if value.abs() < 8_388_608.0 {
+        (value + shift) - shift
+    } else {
+        value
+    }
 }
 
 /// See [`nearest_even_f32`].
 fn nearest_even_f64(value: f64) -> f64 {
     let shift = 4_503_599_627_370_496_f64.copysign(value);
-    if value.abs() < 4_503_599_627_370_496.0 { (value + shift) - shift } else { value }
+    if value.abs() < 4_503_599_627_370_496.0 {
+        (value + shift) - shift
+    } else {
+        value
+    }
 }

@@ -19,7 +19,10 @@ impl Mapped {
     pub fn open(file: &File) -> io::Result<Mapped> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "only regular files can be mapped"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "only regular files can be mapped",
+            ));
         }
         if metadata.len() == 0 {
             return Ok(Mapped(None));

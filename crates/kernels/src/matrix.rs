@@ -31,15 +31,34 @@ impl<'a, T> Matrix<'a, T> {
     pub fn new(elements: &'a [T], rows: usize, columns: usize) -> Result<Matrix<'a, T>, Error> {
         let expected = rows as u128 * columns as u128;
         if expected != elements.len() as u128 {
-            return Err(Error::Length { operand: "matrix", expected, found: elements.len() });
+            return Err(Error::Length {
+                operand: "matrix",
+                expected,
+                found: elements.len(),
+            });
         }
-        Ok(Matrix { elements, rows, columns, stride: columns })
+        Ok(Matrix {
+            elements,
+            rows,
+            columns,
+            stride: columns,
+        })
     }
 
     /// Rows `stride` elements apart. The last one need not be followed by a gap.
-    pub fn with_stride(elements: &'a [T], rows: usize, columns: usize, stride: usize) -> Result<Matrix<'a, T>, Error> {
+    pub fn with_stride(
+        elements: &'a [T],
+        rows: usize,
+        columns: usize,
+        stride: usize,
+    ) -> Result<Matrix<'a, T>, Error> {
         let stride = check_strided(elements.len(), rows, columns, stride)?;
-        Ok(Matrix { elements, rows, columns, stride })
+        Ok(Matrix {
+            elements,
+            rows,
+            columns,
+            stride,
+        })
     }
 
     /// The elements of a row, which must be one of the matrix.
@@ -59,15 +78,34 @@ pub struct MatrixMut<'a, T> {
 
 impl<'a, T> MatrixMut<'a, T> {
     /// Rows side by side, which must be all of `elements`.
-    pub fn new(elements: &'a mut [T], rows: usize, columns: usize) -> Result<MatrixMut<'a, T>, Error> {
+    pub fn new(
+        elements: &'a mut [T],
+        rows: usize,
+        columns: usize,
+    ) -> Result<MatrixMut<'a, T>, Error> {
         Matrix::new(elements, rows, columns)?;
-        Ok(MatrixMut { elements, rows, columns, stride: columns })
+        Ok(MatrixMut {
+            elements,
+            rows,
+            columns,
+            stride: columns,
+        })
     }
 
     /// Rows `stride` elements apart, between which nothing is written. The last one need not be followed by a gap.
-    pub fn with_stride(elements: &'a mut [T], rows: usize, columns: usize, stride: usize) -> Result<MatrixMut<'a, T>, Error> {
+    pub fn with_stride(
+        elements: &'a mut [T],
+        rows: usize,
+        columns: usize,
+        stride: usize,
+    ) -> Result<MatrixMut<'a, T>, Error> {
         let stride = check_strided(elements.len(), rows, columns, stride)?;
-        Ok(MatrixMut { elements, rows, columns, stride })
+        Ok(MatrixMut {
+            elements,
+            rows,
+            columns,
+            stride,
+        })
     }
 }
 
@@ -83,17 +121,38 @@ pub struct Encoded<'a> {
 
 impl<'a> Encoded<'a> {
     /// Rows that begin `stride` bytes apart. The last one need not be followed by a gap.
-    pub fn new(element: ElementType, bytes: &'a [u8], rows: usize, columns: usize, stride: usize) -> Result<Encoded<'a>, Error> {
+    pub fn new(
+        element: ElementType,
+        bytes: &'a [u8],
+        rows: usize,
+        columns: usize,
+        stride: usize,
+    ) -> Result<Encoded<'a>, Error> {
         let row = (columns as u128 * u128::from(element.bits())).div_ceil(8);
-        let stride = check_strided(bytes.len(), rows, usize::try_from(row).unwrap_or(usize::MAX), stride)?;
-        Ok(Encoded { element, bytes, rows, columns, stride })
+        let stride = check_strided(
+            bytes.len(),
+            rows,
+            usize::try_from(row).unwrap_or(usize::MAX),
+            stride,
+        )?;
+        Ok(Encoded {
+            element,
+            bytes,
+            rows,
+            columns,
+            stride,
+        })
     }
 
     /// Decodes all elements, row by row.
     pub fn decode(&self, elements: &mut [f32]) -> Result<(), Error> {
         let expected = self.rows as u128 * self.columns as u128;
         if expected != elements.len() as u128 {
-            return Err(Error::Length { operand: "decoded matrix", expected, found: elements.len() });
+            return Err(Error::Length {
+                operand: "decoded matrix",
+                expected,
+                found: elements.len(),
+            });
         }
         for (row, elements) in elements.chunks_exact_mut(self.columns.max(1)).enumerate() {
             self.decode_row(row, 0..self.columns, elements);
@@ -112,51 +171,117 @@ impl<'a> Encoded<'a> {
             prefetch(bytes(row + AHEAD).unwrap_or(&[]));
         }
         let decoded = decode_f32(self.element, bytes(row).unwrap_or(&[]), elements);
-        debug_assert!(decoded.is_ok(), "every type can be decoded, and the bytes are those of the columns");
+        debug_assert!(
+            decoded.is_ok(),
+            "every type can be decoded, and the bytes are those of the columns"
+        );
     }
 }
 
 /// The stride that counts: that of a single row, or of rows without elements, may be any.
 fn check_strided(found: usize, rows: usize, columns: usize, stride: usize) -> Result<usize, Error> {
     if stride < columns {
-        return Err(Error::Length { operand: "stride of a matrix, at least its columns", expected: columns as u128, found: stride });
+        return Err(Error::Length {
+            operand: "stride of a matrix, at least its columns",
+            expected: columns as u128,
+            found: stride,
+        });
     }
-    let least = if rows == 0 || columns == 0 { 0 } else { (rows as u128 - 1) * stride as u128 + columns as u128 };
+    let least = if rows == 0 || columns == 0 {
+        0
+    } else {
+        (rows as u128 - 1) * stride as u128 + columns as u128
+    };
     if (found as u128) < least {
-        return Err(Error::Length { operand: "matrix, at least", expected: least, found });
+        return Err(Error::Length {
+            operand: "matrix, at least",
+            expected: least,
+            found,
+        });
     }
-    Ok(if rows <= 1 || columns == 0 { columns } else { stride })
+    Ok(if rows <= 1 || columns == 0 {
+        columns
+    } else {
+        stride
+    })
 }
 
 /// `C = A·B`, or `C += A·B`: A is m×k, B is k×n, C is m×n.
-pub fn multiply<T: Number>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: MatrixMut<'_, T::Sum>, update: Update) -> Result<(), Error> {
+pub fn multiply<T: Number>(
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    c: MatrixMut<'_, T::Sum>,
+    update: Update,
+) -> Result<(), Error> {
     check_shapes(&a, b.rows, b.columns, &c)?;
-    Product { a: Rows::Stored(a), b: Columns::Rows(Rows::Stored(b)), depth: a.columns, then: update.into() }.run(c);
+    Product {
+        a: Rows::Stored(a),
+        b: Columns::Rows(Rows::Stored(b)),
+        depth: a.columns,
+        then: update.into(),
+    }
+    .run(c);
     Ok(())
 }
 
 /// `C = A·Bᵀ`, or `C += A·Bᵀ`: A is m×k, B is n×k, C is m×n.
-pub fn multiply_transposed<T: Number>(a: Matrix<'_, T>, b: Matrix<'_, T>, c: MatrixMut<'_, T::Sum>, update: Update) -> Result<(), Error> {
+pub fn multiply_transposed<T: Number>(
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    c: MatrixMut<'_, T::Sum>,
+    update: Update,
+) -> Result<(), Error> {
     check_shapes(&a, b.columns, b.rows, &c)?;
-    Product { a: Rows::Stored(a), b: Columns::Transposed(b), depth: a.columns, then: update.into() }.run(c);
+    Product {
+        a: Rows::Stored(a),
+        b: Columns::Transposed(b),
+        depth: a.columns,
+        then: update.into(),
+    }
+    .run(c);
     Ok(())
 }
 
 /// What an array of multipliers does whose sums go to an accumulator behind it: `C = A·B`, or where `adds` is set, `C += A·B`, in which
 /// each number of C is added to a sum that began at zero. A is m×k, B is k×n and its elements are decoded, C is m×n.
-pub fn multiply_encoded(a: Matrix<'_, f32>, b: Encoded<'_>, c: MatrixMut<'_, f32>, adds: bool) -> Result<(), Error> {
+pub fn multiply_encoded(
+    a: Matrix<'_, f32>,
+    b: Encoded<'_>,
+    c: MatrixMut<'_, f32>,
+    adds: bool,
+) -> Result<(), Error> {
     check_shapes(&a, b.rows, b.columns, &c)?;
-    let decoded = |row: usize, columns: Range<usize>, elements: &mut [f32]| b.decode_row(row, columns, elements);
+    let decoded = |row: usize, columns: Range<usize>, elements: &mut [f32]| {
+        b.decode_row(row, columns, elements)
+    };
     let then = if adds { Then::Add } else { Then::Set };
-    Product { a: Rows::Stored(a), b: Columns::Rows(Rows::Made(&decoded)), depth: a.columns, then }.run(c);
+    Product {
+        a: Rows::Stored(a),
+        b: Columns::Rows(Rows::Made(&decoded)),
+        depth: a.columns,
+        then,
+    }
+    .run(c);
     Ok(())
 }
 
-fn check_shapes<T, S>(a: &Matrix<'_, T>, depth: usize, columns: usize, c: &MatrixMut<'_, S>) -> Result<(), Error> {
-    for (operand, expected, found) in [("rows of B", a.columns, depth), ("rows of C", a.rows, c.rows), ("columns of C", columns, c.columns)]
-    {
+fn check_shapes<T, S>(
+    a: &Matrix<'_, T>,
+    depth: usize,
+    columns: usize,
+    c: &MatrixMut<'_, S>,
+) -> Result<(), Error> {
+    for (operand, expected, found) in [
+        ("rows of B", a.columns, depth),
+        ("rows of C", a.rows, c.rows),
+        ("columns of C", columns, c.columns),
+    ] {
         if expected != found {
-            return Err(Error::Length { operand, expected: expected as u128, found });
+            return Err(Error::Length {
+                operand,
+                expected: expected as u128,
+                found,
+            });
         }
     }
     Ok(())

@@ -8,7 +8,10 @@ pub(crate) fn prefetch<T>(elements: &[T]) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         const LINE: usize = 64;
         let bytes = elements.as_ptr_range();
-        let (mut line, end) = (bytes.start.cast::<i8>().map_addr(|at| at / LINE * LINE), bytes.end.cast::<i8>());
+        let (mut line, end) = (
+            bytes.start.cast::<i8>().map_addr(|at| at / LINE * LINE),
+            bytes.end.cast::<i8>(),
+        );
         while line < end {
             // SAFETY: fetching is no access: no address is wrong.
             #[allow(unsafe_code)]

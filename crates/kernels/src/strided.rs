@@ -17,7 +17,12 @@ mod rows;
 mod tests;
 
 /// Copies the bytes of `from` in `source` to the places of `to` in `destination`.
-pub fn copy(source: &[u8], from: &Pattern, destination: &mut [u8], to: &Pattern) -> Result<(), Error> {
+pub fn copy(
+    source: &[u8],
+    from: &Pattern,
+    destination: &mut [u8],
+    to: &Pattern,
+) -> Result<(), Error> {
     check_bounds("source", from, source.len())?;
     check_bounds("destination", to, destination.len())?;
     if check_length(from, to)? == 0 {
@@ -61,25 +66,48 @@ pub fn copy_within(bytes: &mut [u8], from: &Pattern, to: &Pattern) -> Result<(),
 /// Appends the bytes of `from` in `source` to `packed`.
 pub fn gather(source: &[u8], from: &Pattern, packed: &mut Vec<u8>) -> Result<(), Error> {
     check_bounds("source", from, source.len())?;
-    let length = from.bytes().ok_or(Error::Unequal { source_bytes: None, destination_bytes: Some(u64::MAX) })?;
+    let length = from.bytes().ok_or(Error::Unequal {
+        source_bytes: None,
+        destination_bytes: Some(u64::MAX),
+    })?;
     let no_memory = Error::Memory { bytes: length };
-    let Ok(size) = usize::try_from(length) else { return Err(no_memory) };
+    let Ok(size) = usize::try_from(length) else {
+        return Err(no_memory);
+    };
     packed.try_reserve(size).map_err(|_| no_memory)?;
     let start = packed.len();
     packed.resize(start + size, 0);
-    copy(source, from, &mut packed[start..], &Pattern::contiguous(0, length))
+    copy(
+        source,
+        from,
+        &mut packed[start..],
+        &Pattern::contiguous(0, length),
+    )
 }
 
 /// Writes all of `packed` to the places of `to` in `destination`.
 pub fn scatter(packed: &[u8], destination: &mut [u8], to: &Pattern) -> Result<(), Error> {
-    copy(packed, &Pattern::contiguous(0, packed.len() as u64), destination, to)
+    copy(
+        packed,
+        &Pattern::contiguous(0, packed.len() as u64),
+        destination,
+        to,
+    )
 }
 
 /// Repeats `element` over the places of `to` in `destination`, whose number of bytes must be a multiple of the element's.
 pub fn fill(element: &[u8], destination: &mut [u8], to: &Pattern) -> Result<(), Error> {
     let size = element.len() as u64;
-    let count = to.bytes().and_then(|bytes| bytes.checked_div(size)).unwrap_or(0);
-    copy(element, &Pattern::new(0, size, [Loop { count, stride: 0 }]), destination, to)
+    let count = to
+        .bytes()
+        .and_then(|bytes| bytes.checked_div(size))
+        .unwrap_or(0);
+    copy(
+        element,
+        &Pattern::new(0, size, [Loop { count, stride: 0 }]),
+        destination,
+        to,
+    )
 }
 
 fn check_bounds(operand: &'static str, pattern: &Pattern, size: usize) -> Result<(), Error> {
@@ -87,14 +115,22 @@ fn check_bounds(operand: &'static str, pattern: &Pattern, size: usize) -> Result
         return Ok(());
     }
     let extent = pattern.extent();
-    Err(Error::Bounds { operand, start: extent.start, end: extent.end, size })
+    Err(Error::Bounds {
+        operand,
+        start: extent.start,
+        end: extent.end,
+        size,
+    })
 }
 
 /// The number of bytes that both enumerate.
 fn check_length(from: &Pattern, to: &Pattern) -> Result<u64, Error> {
     match (from.bytes(), to.bytes()) {
         (Some(source), Some(destination)) if source == destination => Ok(source),
-        (source_bytes, destination_bytes) => Err(Error::Unequal { source_bytes, destination_bytes }),
+        (source_bytes, destination_bytes) => Err(Error::Unequal {
+            source_bytes,
+            destination_bytes,
+        }),
     }
 }
 
@@ -106,5 +142,8 @@ fn range(pattern: &Pattern) -> std::ops::Range<usize> {
 
 /// The pattern in the part of its buffer from `start`, which is not above any byte touched.
 fn rebased(pattern: &Pattern, start: usize) -> Pattern {
-    Pattern { offset: pattern.offset - start as u64, ..pattern.clone() }
+    Pattern {
+        offset: pattern.offset - start as u64,
+        ..pattern.clone()
+    }
 }

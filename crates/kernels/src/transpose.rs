@@ -37,7 +37,9 @@ pub(crate) unsafe fn transpose<const UNIT: usize>(
                 block::<UNIT>(
                     source.offset(row as isize * source_row).add(column * UNIT),
                     source_row,
-                    destination.offset(column as isize * destination_row).add(row * UNIT),
+                    destination
+                        .offset(column as isize * destination_row)
+                        .add(row * UNIT),
                     destination_row,
                     side.min(rows - row),
                     side.min(columns - column),
@@ -57,7 +59,11 @@ unsafe fn block<const UNIT: usize>(
     rows: usize,
     columns: usize,
 ) {
-    let side = if UNIT.is_power_of_two() && UNIT <= 8 { 16 / UNIT } else { 1 };
+    let side = if UNIT.is_power_of_two() && UNIT <= 8 {
+        16 / UNIT
+    } else {
+        1
+    };
     let step = side as isize;
     // In units of tiles: how many, and the bytes from one to the next on both sides.
     let down = (rows / side, step * source_row, step * UNIT as isize);
@@ -65,7 +71,11 @@ unsafe fn block<const UNIT: usize>(
     // Rows at distances of large powers of two share places in the cache: the side whose rows lie further apart has its
     // lines finished before they have to make room for each other.
     let by_source = source_row.unsigned_abs() > destination_row.unsigned_abs();
-    let (outer, inner) = if by_source { (down, across) } else { (across, down) };
+    let (outer, inner) = if by_source {
+        (down, across)
+    } else {
+        (across, down)
+    };
     for i in 0..outer.0 as isize {
         for j in 0..inner.0 as isize {
             // SAFETY: the tile lies inside the rows and columns.
@@ -85,11 +95,20 @@ unsafe fn block<const UNIT: usize>(
         // SAFETY: so does the unit.
         unsafe {
             let unit = source.offset(row as isize * source_row).add(column * UNIT);
-            unit.copy_to_nonoverlapping(destination.offset(column as isize * destination_row).add(row * UNIT), UNIT);
+            unit.copy_to_nonoverlapping(
+                destination
+                    .offset(column as isize * destination_row)
+                    .add(row * UNIT),
+                UNIT,
+            );
         }
     };
     for column in 0..columns {
-        let first = if column < whole_columns { whole_rows } else { 0 };
+        let first = if column < whole_columns {
+            whole_rows
+        } else {
+            0
+        };
         (first..rows).for_each(|row| edge(row, column));
     }
 }
@@ -105,10 +124,20 @@ unsafe fn block<const UNIT: usize>(
 #[allow(unsafe_code)]
 #[inline(always)]
 #[allow(clippy::inline_always)] // The loops are to be unrolled for each UNIT.
-unsafe fn tile<const UNIT: usize>(source: *const u8, source_row: isize, destination: *mut u8, destination_row: isize) {
+unsafe fn tile<const UNIT: usize>(
+    source: *const u8,
+    source_row: isize,
+    destination: *mut u8,
+    destination_row: isize,
+) {
     let side = 16 / UNIT;
     // SAFETY: each row has `side` units, 16 bytes.
-    let row = |i: usize| unsafe { source.offset(i as isize * source_row).cast::<Lane>().read_unaligned() };
+    let row = |i: usize| unsafe {
+        source
+            .offset(i as isize * source_row)
+            .cast::<Lane>()
+            .read_unaligned()
+    };
     let mut lanes = [row(0); 16];
     for (i, lane) in lanes.iter_mut().enumerate().take(side).skip(1) {
         *lane = row(i);
@@ -121,7 +150,12 @@ unsafe fn tile<const UNIT: usize>(source: *const u8, source_row: isize, destinat
     }
     for (j, lane) in lanes.iter().enumerate().take(side) {
         // SAFETY: each column becomes a row of `side` units.
-        unsafe { destination.offset(j as isize * destination_row).cast::<Lane>().write_unaligned(*lane) };
+        unsafe {
+            destination
+                .offset(j as isize * destination_row)
+                .cast::<Lane>()
+                .write_unaligned(*lane)
+        };
     }
 }
 
@@ -155,5 +189,8 @@ fn interleave<const UNIT: usize>(a: Lane, b: Lane) -> (Lane, Lane) {
         let at = half * 8 + i / (2 * UNIT) * UNIT + i % UNIT;
         if i / UNIT % 2 == 0 { a[at] } else { b[at] }
     };
-    (std::array::from_fn(|i| byte(0, i)), std::array::from_fn(|i| byte(1, i)))
+    (
+        std::array::from_fn(|i| byte(0, i)),
+        std::array::from_fn(|i| byte(1, i)),
+    )
 }

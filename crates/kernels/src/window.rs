@@ -53,8 +53,21 @@ pub fn convolve<T: Number>(
     update: Update,
 ) -> Result<(), Error> {
     window.check_input(input)?;
-    check_length("weights", &[out_channels, window.kernel_y, window.kernel_x, window.channels], weights.len())?;
-    check_length("output", &[window.out_y, window.out_x, out_channels], output.len())?;
+    check_length(
+        "weights",
+        &[
+            out_channels,
+            window.kernel_y,
+            window.kernel_x,
+            window.channels,
+        ],
+        weights.len(),
+    )?;
+    check_length(
+        "output",
+        &[window.out_y, window.out_x, out_channels],
+        output.len(),
+    )?;
     if output.is_empty() {
         return Ok(());
     }
@@ -64,7 +77,10 @@ pub fn convolve<T: Number>(
     let row_depth = depth.checked_div(window.kernel_y).unwrap_or(0);
     // Row `position` of the first operand is what the kernel sees there: `[j][i][c]`, padding being zero.
     let seen = |position: usize, depth: Range<usize>, mut elements: &mut [T]| {
-        let (across, down) = (&positions.x[position % window.out_x], &positions.y[position / window.out_x]);
+        let (across, down) = (
+            &positions.x[position % window.out_x],
+            &positions.y[position / window.out_x],
+        );
         let mut start = depth.start;
         while start < depth.end {
             let tap = start / row_depth;
@@ -72,25 +88,52 @@ pub fn convolve<T: Number>(
             let end = depth.end.min(row_start + row_depth);
             let (row, rest) = std::mem::take(&mut elements).split_at_mut(end - start);
             match down.input(tap) {
-                Some(y) => across.copy(window.channels, window.row(input, y), start - row_start, row),
+                Some(y) => across.copy(
+                    window.channels,
+                    window.row(input, y),
+                    start - row_start,
+                    row,
+                ),
                 None => row.fill(T::default()),
             }
             elements = rest;
             start = end;
         }
     };
-    let product = Product { a: Rows::Made(&seen), b, depth, then: update.into() };
-    product.run(MatrixMut::new(output, window.out_x * window.out_y, out_channels)?);
+    let product = Product {
+        a: Rows::Made(&seen),
+        b,
+        depth,
+        then: update.into(),
+    };
+    product.run(MatrixMut::new(
+        output,
+        window.out_x * window.out_y,
+        out_channels,
+    )?);
     Ok(())
 }
 
 /// Convolution of each channel by itself: input `[y][x][c]`, weights `[c][j][i]`, output `[y][x][c]`. Products are
 /// rounded before they are added, except on `AArch64`.
-pub fn depthwise<T: Number>(window: &Window, input: &[T], weights: &[T], output: &mut [T::Sum], update: Update) -> Result<(), Error> {
-    check_length("weights", &[window.channels, window.kernel_y, window.kernel_x], weights.len())?;
+pub fn depthwise<T: Number>(
+    window: &Window,
+    input: &[T],
+    weights: &[T],
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
+    check_length(
+        "weights",
+        &[window.channels, window.kernel_y, window.kernel_x],
+        weights.len(),
+    )?;
     let taps = weights.len().checked_div(window.channels).unwrap_or(0);
     // In the order of use: [j][i][c].
-    let by_tap: Vec<T> = (0..taps).flat_map(|tap| weights.iter().skip(tap).step_by(taps)).copied().collect();
+    let by_tap: Vec<T> = (0..taps)
+        .flat_map(|tap| weights.iter().skip(tap).step_by(taps))
+        .copied()
+        .collect();
     let start = |sums: &mut [T::Sum]| clear(sums, update);
     window.sweep(input, output, start, |sums, pixel, [i, j]| {
         let weights = &by_tap[(j * window.kernel_x + i) * window.channels..][..window.channels];
@@ -116,7 +159,12 @@ pub fn pool_max<T: Number>(window: &Window, input: &[T], output: &mut [T]) -> Re
 }
 
 /// The sum of the inputs under the taps: input `[y][x][c]`, output `[y][x][c]`.
-pub fn pool_sum<T: Number>(window: &Window, input: &[T], output: &mut [T::Sum], update: Update) -> Result<(), Error> {
+pub fn pool_sum<T: Number>(
+    window: &Window,
+    input: &[T],
+    output: &mut [T::Sum],
+    update: Update,
+) -> Result<(), Error> {
     window.sweep(
         input,
         output,
@@ -137,9 +185,19 @@ fn clear<S: Copy + Default>(sums: &mut [S], update: Update) {
 
 fn check_length(operand: &'static str, shape: &[usize], found: usize) -> Result<(), Error> {
     // Beyond 2^128 no slice is that long either.
-    let expected = shape.iter().fold(1_u128, |product, size| product.saturating_mul(*size as u128));
+    let expected = shape.iter().fold(1_u128, |product, size| {
+        product.saturating_mul(*size as u128)
+    });
     let expected = if shape.contains(&0) { 0 } else { expected };
-    if expected == found as u128 { Ok(()) } else { Err(Error::Length { operand, expected, found }) }
+    if expected == found as u128 {
+        Ok(())
+    } else {
+        Err(Error::Length {
+            operand,
+            expected,
+            found,
+        })
+    }
 }
 
 /// Numbers read from which on threads are worth it.
@@ -147,7 +205,11 @@ const PARALLEL: usize = 1 << 18;
 
 impl Window {
     fn check_input<T>(&self, input: &[T]) -> Result<(), Error> {
-        check_length("input", &[self.size_y, self.size_x, self.channels], input.len())
+        check_length(
+            "input",
+            &[self.size_y, self.size_x, self.channels],
+            input.len(),
+        )
     }
 
     fn row<'a, T>(&self, input: &'a [T], y: usize) -> &'a [T] {
@@ -165,20 +227,36 @@ impl Window {
         step: impl Fn(&mut [S], &[T], [usize; 2]) + Sync,
     ) -> Result<(), Error> {
         self.check_input(input)?;
-        check_length("output", &[self.out_y, self.out_x, self.channels], output.len())?;
+        check_length(
+            "output",
+            &[self.out_y, self.out_x, self.channels],
+            output.len(),
+        )?;
         if output.is_empty() {
             return Ok(());
         }
         let positions = Positions::new(self);
         let row = |(down, pixels): (&Position, &mut [S])| {
-            wide(Row { window: self, input, across: &positions.x, down, pixels, start: &start, step: &step });
+            wide(Row {
+                window: self,
+                input,
+                across: &positions.x,
+                down,
+                pixels,
+                start: &start,
+                step: &step,
+            });
         };
         let lines = output.chunks_exact_mut(self.out_x * self.channels);
         let work = positions.taps().saturating_mul(self.channels);
         if work < PARALLEL {
             positions.y.iter().zip(lines).for_each(row);
         } else {
-            positions.y.par_iter().zip(output.par_chunks_exact_mut(self.out_x * self.channels)).for_each(row);
+            positions
+                .y
+                .par_iter()
+                .zip(output.par_chunks_exact_mut(self.out_x * self.channels))
+                .for_each(row);
         }
         Ok(())
     }
@@ -195,12 +273,21 @@ struct Row<'a, T, S, Start, Step> {
     step: &'a Step,
 }
 
-impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body for Row<'_, T, S, Start, Step> {
-    #[allow(clippy::inline_always, reason = "the body must end up inside the function that enables the vector instructions")]
+impl<T, S, Start: Fn(&mut [S]), Step: Fn(&mut [S], &[T], [usize; 2])> Body
+    for Row<'_, T, S, Start, Step>
+{
+    #[allow(
+        clippy::inline_always,
+        reason = "the body must end up inside the function that enables the vector instructions"
+    )]
     #[inline(always)]
     fn run(self) {
         let channels = self.window.channels;
-        for (across, pixel) in self.across.iter().zip(self.pixels.chunks_exact_mut(channels)) {
+        for (across, pixel) in self
+            .across
+            .iter()
+            .zip(self.pixels.chunks_exact_mut(channels))
+        {
             (self.start)(pixel);
             for (j, y) in self.down.taps.clone().zip(self.down.first..) {
                 let row = &self.window.row(self.input, y)[across.first * channels..];
@@ -223,19 +310,36 @@ impl Position {
     fn new(position: usize, stride: usize, pad: usize, kernel: usize, size: usize) -> Position {
         let (start, pad) = (position as u128 * stride as u128, pad as u128);
         // All of these are at most `kernel` or `size`, or not used.
-        let end = (size as u128 + pad).saturating_sub(start).min(kernel as u128) as usize;
+        let end = (size as u128 + pad)
+            .saturating_sub(start)
+            .min(kernel as u128) as usize;
         let begin = pad.saturating_sub(start).min(end as u128) as usize;
-        let first = if begin < end { (start + begin as u128 - pad) as usize } else { 0 };
-        Position { taps: begin..end, first }
+        let first = if begin < end {
+            (start + begin as u128 - pad) as usize
+        } else {
+            0
+        };
+        Position {
+            taps: begin..end,
+            first,
+        }
     }
 
     /// The input under a tap; `None` for padding.
     fn input(&self, tap: usize) -> Option<usize> {
-        self.taps.contains(&tap).then(|| self.first + tap - self.taps.start)
+        self.taps
+            .contains(&tap)
+            .then(|| self.first + tap - self.taps.start)
     }
 
     /// Writes a row of the kernel's view, from element `start` on: the channels of tap after tap, padding being zero.
-    fn copy<T: Copy + Default>(&self, channels: usize, row: &[T], start: usize, elements: &mut [T]) {
+    fn copy<T: Copy + Default>(
+        &self,
+        channels: usize,
+        row: &[T],
+        start: usize,
+        elements: &mut [T],
+    ) {
         let (low, high) = (self.taps.start * channels, self.taps.end * channels);
         let end = start + elements.len();
         let begin = low.clamp(start, end);
@@ -261,16 +365,29 @@ impl Positions {
     fn new(window: &Window) -> Positions {
         let w = window;
         // An image without pixels has neither width nor height, lest its taps be endless.
-        let (size_x, size_y) = if w.size_x == 0 || w.size_y == 0 { (0, 0) } else { (w.size_x, w.size_y) };
+        let (size_x, size_y) = if w.size_x == 0 || w.size_y == 0 {
+            (0, 0)
+        } else {
+            (w.size_x, w.size_y)
+        };
         Positions {
-            x: (0..w.out_x).map(|x| Position::new(x, w.stride_x, w.pad_left, w.kernel_x, size_x)).collect(),
-            y: (0..w.out_y).map(|y| Position::new(y, w.stride_y, w.pad_up, w.kernel_y, size_y)).collect(),
+            x: (0..w.out_x)
+                .map(|x| Position::new(x, w.stride_x, w.pad_left, w.kernel_x, size_x))
+                .collect(),
+            y: (0..w.out_y)
+                .map(|y| Position::new(y, w.stride_y, w.pad_up, w.kernel_y, size_y))
+                .collect(),
         }
     }
 
     /// Taps inside the input, of all positions.
     fn taps(&self) -> usize {
-        let along = |positions: &[Position]| positions.iter().map(|position| position.taps.len()).fold(0, usize::saturating_add);
+        let along = |positions: &[Position]| {
+            positions
+                .iter()
+                .map(|position| position.taps.len())
+                .fold(0, usize::saturating_add)
+        };
         along(&self.x).saturating_mul(along(&self.y))
     }
 }

@@ -35,7 +35,11 @@ pub struct Pattern {
 impl Pattern {
     /// `size` contiguous bytes from `offset`.
     pub fn contiguous(offset: u64, size: u64) -> Pattern {
-        Pattern { offset, run: size, loops: SmallVec::new() }
+        Pattern {
+            offset,
+            run: size,
+            loops: SmallVec::new(),
+        }
     }
 
     /// A run with loops around it, innermost first. Loops that change nothing are dropped and loops that continue
@@ -48,11 +52,15 @@ impl Pattern {
             }
             let last = pattern.loops.last_mut();
             match last {
-                None if l.stride >= 0 && l.stride as u64 == pattern.run && pattern.run.checked_mul(l.count).is_some() => {
+                None if l.stride >= 0
+                    && l.stride as u64 == pattern.run
+                    && pattern.run.checked_mul(l.count).is_some() =>
+                {
                     pattern.run *= l.count;
                 }
                 Some(inner)
-                    if i128::from(inner.stride) * i128::from(inner.count) == i128::from(l.stride)
+                    if i128::from(inner.stride) * i128::from(inner.count)
+                        == i128::from(l.stride)
                         && inner.count.checked_mul(l.count).is_some() =>
                 {
                     inner.count *= l.count;
@@ -65,7 +73,9 @@ impl Pattern {
 
     /// Bytes enumerated, repeats counted; `None` beyond 2^64.
     pub fn bytes(&self) -> Option<u64> {
-        self.loops.iter().try_fold(self.run, |n, l| n.checked_mul(l.count))
+        self.loops
+            .iter()
+            .try_fold(self.run, |n, l| n.checked_mul(l.count))
     }
 
     /// The smallest range of offsets that holds every byte touched; empty patterns touch none.
@@ -78,7 +88,11 @@ impl Pattern {
         let (mut low, mut high) = (base, base + i128::from(self.run));
         for l in &self.loops {
             let reach = i128::from(l.stride) * i128::from(l.count - 1);
-            if reach < 0 { low += reach } else { high += reach }
+            if reach < 0 {
+                low += reach
+            } else {
+                high += reach
+            }
         }
         low..high
     }
@@ -92,12 +106,20 @@ impl Pattern {
     /// Offsets of the runs in order. Only for patterns that [fit](Pattern::fits) their buffer.
     pub fn runs(&self) -> Runs<'_> {
         let empty = self.run == 0 || self.loops.iter().any(|l| l.count == 0);
-        Runs { pattern: self, index: [0; MAX_LOOPS], at: self.offset as i64, done: empty }
+        Runs {
+            pattern: self,
+            index: [0; MAX_LOOPS],
+            at: self.offset as i64,
+            done: empty,
+        }
     }
 
     /// The same bytes, `by` further on; `None` where the offset leaves 64 bits.
     pub fn shifted(&self, by: i64) -> Option<Pattern> {
-        Some(Pattern { offset: self.offset.checked_add_signed(by)?, ..self.clone() })
+        Some(Pattern {
+            offset: self.offset.checked_add_signed(by)?,
+            ..self.clone()
+        })
     }
 }
 
@@ -125,7 +147,9 @@ impl Iterator for Runs<'_> {
                 return Some(here);
             }
             *index = 0;
-            self.at = self.at.wrapping_sub(l.stride.wrapping_mul(l.count as i64 - 1));
+            self.at = self
+                .at
+                .wrapping_sub(l.stride.wrapping_mul(l.count as i64 - 1));
         }
         self.done = true;
         Some(here)
@@ -166,18 +190,31 @@ pub struct Access {
 impl Access {
     /// An exact read.
     pub fn read(buffer: BufferId, pattern: Pattern) -> Access {
-        Access { buffer, pattern, direction: Direction::Read, certainty: Certainty::Exact }
+        Access {
+            buffer,
+            pattern,
+            direction: Direction::Read,
+            certainty: Certainty::Exact,
+        }
     }
 
     /// An exact write.
     pub fn write(buffer: BufferId, pattern: Pattern) -> Access {
-        Access { buffer, pattern, direction: Direction::Write, certainty: Certainty::Exact }
+        Access {
+            buffer,
+            pattern,
+            direction: Direction::Write,
+            certainty: Certainty::Exact,
+        }
     }
 
     /// The same access as a bound: the task touches a subset that data decides.
     #[must_use]
     pub fn may(self) -> Access {
-        Access { certainty: Certainty::May, ..self }
+        Access {
+            certainty: Certainty::May,
+            ..self
+        }
     }
 }
 
@@ -219,7 +256,14 @@ mod tests {
 
     #[test]
     fn hostile_strides_do_not_wrap() {
-        let pattern = Pattern::new(u64::MAX, u64::MAX, [Loop { count: u64::MAX, stride: i64::MIN }]);
+        let pattern = Pattern::new(
+            u64::MAX,
+            u64::MAX,
+            [Loop {
+                count: u64::MAX,
+                stride: i64::MIN,
+            }],
+        );
         assert!(!pattern.fits(u64::MAX));
         assert_eq!(pattern.bytes(), None);
     }

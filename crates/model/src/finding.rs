@@ -26,13 +26,70 @@ impl Severity {
     }
 }
 
-/// A kind of finding: its stable code and what `explain` prints about it.
+/// Whom a finding accuses, and of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The program is wrong.
+    Fault,
+    /// Chipless lacks something; the program may be right.
+    Unsupported,
+    /// The program is larger than a limit that the user may raise.
+    Limit,
+    /// Compilers are not known to write this. It proves nothing against the program.
+    Departure,
+}
+
+impl Class {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Fault => "fault",
+            Class::Unsupported => "unsupported",
+            Class::Limit => "limit",
+            Class::Departure => "departure",
+        }
+    }
+}
+
+/// What a rule rests on. The rule's `source` names the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// A document or an implementation of the file format states it.
+    Format,
+    /// A document of the hardware, or its firmware, states it.
+    Hardware,
+    /// It is proven over the program at hand.
+    Proof,
+    /// Known compilers write nothing else. Good for a [departure](Class::Departure) only.
+    Writers,
+    /// Chipless' own bounds and gaps.
+    Chipless,
+}
+
+impl Evidence {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Evidence::Format => "the format's document",
+            Evidence::Hardware => "the hardware's document",
+            Evidence::Proof => "a proof over the program",
+            Evidence::Writers => "what known compilers write",
+            Evidence::Chipless => "what Chipless can do",
+        }
+    }
+}
+
+/// A kind of finding: its stable code and what `explain` prints about it. Declared with [`rules!`](crate::rules).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Stable, kebab-case.
     pub code: &'static str,
+    /// Whom a finding of this kind accuses.
+    pub class: Class,
     /// Severity of every finding of this kind.
     pub severity: Severity,
+    /// What the rule rests on.
+    pub evidence: Evidence,
     /// One line.
     pub summary: &'static str,
     /// What it means, and how it comes about.
@@ -41,6 +98,66 @@ pub struct Rule {
     pub remedy: &'static str,
     /// Where the rule comes from.
     pub source: &'static str,
+}
+
+impl Rule {
+    /// Whether class, severity and evidence go together: only a fault that a document states or a proof shows, and what Chipless cannot
+    /// do, may be an error; what was merely observed is a departure. [`rules!`](crate::rules) asks at compile time.
+    pub const fn is_just(&self) -> bool {
+        match (self.class, self.severity, self.evidence) {
+            (Class::Departure, Severity::Error, _) => false,
+            (Class::Fault, _, Evidence::Writers | Evidence::Chipless) => false,
+            _ => true,
+        }
+    }
+}
+
+/// Declares rules, and `ALL`, the list of them. Each is its name, class, severity, evidence, code, summary, explanation, remedy and source.
+///
+/// ```
+/// chipless_model::rules! {
+///     ZERO Fault Error Format "x-zero" "a count is zero"
+///         "The format wants one element at least."
+///         "Write the number of elements."
+///         "X specification, section 2";
+/// }
+/// assert_eq!(ALL[0].code, "x-zero");
+/// ```
+///
+/// A rule that accuses on the ground of what was observed does not compile:
+///
+/// ```compile_fail
+/// chipless_model::rules! {
+///     ODD Departure Error Writers "x-odd" "an odd count" "Compilers write even counts." "None." "programs at hand";
+/// }
+/// ```
+#[macro_export]
+macro_rules! rules {
+    ($($name:ident $class:ident $severity:ident $evidence:ident $code:literal $summary:literal
+        $explanation:literal $remedy:literal $source:literal;)*) => {
+        $(
+            #[doc = $summary]
+            #[allow(unreachable_pub, reason = "rules of private modules are reached through `ALL`")]
+            pub static $name: $crate::Rule = {
+                const RULE: $crate::Rule = $crate::Rule {
+                    code: $code,
+                    class: $crate::Class::$class,
+                    severity: $crate::Severity::$severity,
+                    evidence: $crate::Evidence::$evidence,
+                    summary: $summary,
+                    explanation: $explanation,
+                    remedy: $remedy,
+                    source: $source,
+                };
+                const { assert!(RULE.is_just(), "class, severity and evidence of a rule contradict each other") };
+                RULE
+            };
+        )*
+
+        /// The rules declared here.
+        #[allow(unreachable_pub, reason = "as above")]
+        pub static ALL: &[&$crate::Rule] = &[$(&$name,)*];
+    };
 }
 
 /// A place in the file.
@@ -68,19 +185,29 @@ impl Place {
 
     /// A byte range of the file.
     pub fn bytes(offset: u64, size: u64) -> Place {
-        Place { offset: Some(offset), size, ..Place::default() }
+        Place {
+            offset: Some(offset),
+            size,
+            ..Place::default()
+        }
     }
 
     /// A line and column of a text, both counted from 1.
     pub fn line(line: u32, column: u32) -> Place {
-        Place { position: Some((line, column)), ..Place::default() }
+        Place {
+            position: Some((line, column)),
+            ..Place::default()
+        }
     }
 
     /// At the line and column of this byte of a text.
     #[must_use]
     pub fn in_text(mut self, text: &Text<'_>, offset: usize) -> Place {
         let (line, column) = text.position(offset);
-        self.position = Some((u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX)));
+        self.position = Some((
+            u32::try_from(line).unwrap_or(u32::MAX),
+            u32::try_from(column).unwrap_or(u32::MAX),
+        ));
         self
     }
 
@@ -138,7 +265,14 @@ pub struct Finding {
 impl Rule {
     /// A finding of this rule.
     pub fn at(&'static self, place: Place, message: impl Into<String>) -> Finding {
-        Finding { rule: self, severity: self.severity, message: message.into(), place, related: Vec::new(), hint: None }
+        Finding {
+            rule: self,
+            severity: self.severity,
+            message: message.into(),
+            place,
+            related: Vec::new(),
+            hint: None,
+        }
     }
 }
 

@@ -64,13 +64,19 @@ pub struct Node {
 
 impl From<u64> for Node {
     fn from(value: u64) -> Node {
-        Node { value: Some(Value::Integer(value.into())), ..Node::default() }
+        Node {
+            value: Some(Value::Integer(value.into())),
+            ..Node::default()
+        }
     }
 }
 
 impl From<String> for Node {
     fn from(value: String) -> Node {
-        Node { value: Some(Value::Text(value)), ..Node::default() }
+        Node {
+            value: Some(Value::Text(value)),
+            ..Node::default()
+        }
     }
 }
 

@@ -43,12 +43,18 @@ pub struct Fault {
 impl Fault {
     /// The program is at fault.
     pub fn program(message: impl Into<String>) -> Fault {
-        Fault { unsupported: false, message: message.into() }
+        Fault {
+            unsupported: false,
+            message: message.into(),
+        }
     }
 
     /// Chipless does not execute this.
     pub fn unsupported(message: impl Into<String>) -> Fault {
-        Fault { unsupported: true, message: message.into() }
+        Fault {
+            unsupported: true,
+            message: message.into(),
+        }
     }
 }
 

@@ -82,13 +82,19 @@ mod time;
 
 pub use access::{Access, Certainty, Direction, Loop, Pattern};
 pub use element::{ElementType, Kind};
-pub use finding::{Finding, Place, Rule, Severity};
-pub use id::{BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId, TaskId};
+pub use finding::{Class, Evidence, Finding, Place, Rule, Severity};
+pub use id::{
+    BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId,
+    TaskId,
+};
 pub use index_vec::IndexVec;
 pub use info::{Info, Node, TensorInfo, Value};
 pub use kernel::{Fault, Kernel};
 pub use limits::Limits;
-pub use program::{Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource, Role, Span, Task};
+pub use program::{
+    Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource,
+    Role, Span, Task,
+};
 pub use storage::{Storage, TooLarge};
 pub use sync::{Action, Condition, Configuration, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::Text;

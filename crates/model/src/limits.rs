@@ -33,14 +33,23 @@ impl Limits {
     pub const NAMES: &[(&str, &str)] = &[
         ("memory_bytes", "bytes of all buffers of a program together"),
         ("tasks", "tasks of one program"),
-        ("inflated_bytes", "bytes that a compressed payload may grow to"),
-        ("inflate_ratio", "bytes out of each byte of compressed payload, beyond the first 64 MiB (1 GiB of a NEFF)"),
+        (
+            "inflated_bytes",
+            "bytes that a compressed payload may grow to",
+        ),
+        (
+            "inflate_ratio",
+            "bytes out of each byte of compressed payload, beyond the first 64 MiB (1 GiB of a NEFF)",
+        ),
         ("entries", "members of an archive"),
         ("path_bytes", "bytes of the path of a member"),
         ("json_bytes", "bytes of one JSON document"),
         ("text_bytes", "bytes of one program that is text"),
         ("transfers", "static transfers of one program"),
-        ("declarations", "what one program declares: variables, queue sets, values of a graph"),
+        (
+            "declarations",
+            "what one program declares: variables, queue sets, values of a graph",
+        ),
         ("findings", "findings kept for one file"),
     ];
 

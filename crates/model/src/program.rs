@@ -2,7 +2,10 @@
 
 use crate::element::ElementType;
 use crate::finding::{Finding, Place};
-use crate::id::{BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId, TaskId};
+use crate::id::{
+    BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId,
+    TaskId,
+};
 use crate::kernel::Kernel;
 use crate::sync::{Configuration, Signal, Sync, Wait};
 use crate::text::Text;
@@ -196,7 +199,10 @@ impl Span {
     pub fn push<T>(table: &mut Vec<T>, entries: impl IntoIterator<Item = T>) -> Span {
         let start = table.len() as u32;
         table.extend(entries);
-        Span { start, len: table.len() as u32 - start }
+        Span {
+            start,
+            len: table.len() as u32 - start,
+        }
     }
 }
 
@@ -250,7 +256,8 @@ pub struct Port {
 impl Port {
     /// Bytes of the tensor; `None` beyond 2^64.
     pub fn bytes(&self) -> Option<u64> {
-        self.element.bytes_for(self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
+        self.element
+            .bytes_for(self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
     }
 }
 
@@ -299,13 +306,16 @@ impl<'a> Program<'a> {
         let (queue, index) = name.strip_suffix(']')?.split_once('[')?;
         let queue = self.queues.position(|q| q.name == queue)?;
         let index: u32 = index.parse().ok()?;
-        self.tasks.position(|t| t.queue == queue && t.index == index)
+        self.tasks
+            .position(|t| t.queue == queue && t.index == index)
     }
 
     /// Where the file has a task.
     pub fn place(&self, task: TaskId) -> Place {
         let Location { part, offset, size } = self.tasks[task].location;
-        let place = Place::bytes(offset, u64::from(size)).in_part(self.parts[part].clone()).at(self.task_name(task));
+        let place = Place::bytes(offset, u64::from(size))
+            .in_part(self.parts[part].clone())
+            .at(self.task_name(task));
         match usize::try_from(offset) {
             Ok(offset) if !self.text.as_str().is_empty() => place.in_text(&self.text, offset),
             _ => place,

@@ -27,7 +27,10 @@ impl<'a> Storage<'a> {
     pub fn new(program: &Program<'a>, limits: &Limits) -> Result<Storage<'a>, TooLarge> {
         let bytes: u128 = program.buffers.iter().map(|b| u128::from(b.size)).sum();
         if bytes > u128::from(limits.memory_bytes) {
-            return Err(TooLarge { bytes, limit: limits.memory_bytes });
+            return Err(TooLarge {
+                bytes,
+                limit: limits.memory_bytes,
+            });
         }
         let buffers = program.buffers.iter().map(|buffer| {
             let size = buffer.size as usize;
@@ -41,7 +44,9 @@ impl<'a> Storage<'a> {
                 }
             }
         });
-        Ok(Storage { buffers: buffers.collect() })
+        Ok(Storage {
+            buffers: buffers.collect(),
+        })
     }
 
     /// The bytes of a buffer.
@@ -55,13 +60,25 @@ impl<'a> Storage<'a> {
     }
 
     /// Some buffers to read and another to write; `None` where that is one of them, or none of the program's.
-    pub fn split<const READ: usize>(&mut self, read: [BufferId; READ], write: BufferId) -> Option<([&[u8]; READ], &mut [u8])> {
+    pub fn split<const READ: usize>(
+        &mut self,
+        read: [BufferId; READ],
+        write: BufferId,
+    ) -> Option<([&[u8]; READ], &mut [u8])> {
         if read.contains(&write) {
             return None;
         }
         let (before, rest) = self.buffers.as_raw_slice_mut().split_at_mut(write.index());
-        let [written, after @ ..] = rest else { return None };
-        let read = read.map(|buffer| if buffer < write { &*before[buffer.index()] } else { &*after[buffer.index() - write.index() - 1] });
+        let [written, after @ ..] = rest else {
+            return None;
+        };
+        let read = read.map(|buffer| {
+            if buffer < write {
+                &*before[buffer.index()]
+            } else {
+                &*after[buffer.index() - write.index() - 1]
+            }
+        });
         Some((read, written.to_mut().as_mut_slice()))
     }
 

@@ -114,11 +114,17 @@ pub struct Signal {
 impl Signal {
     /// A signal at completion.
     pub const fn on_completion(action: Action) -> Signal {
-        Signal { moment: Moment::Completion, action }
+        Signal {
+            moment: Moment::Completion,
+            action,
+        }
     }
 
     /// A signal when the sources have been taken.
     pub const fn on_read(action: Action) -> Signal {
-        Signal { moment: Moment::Read, action }
+        Signal {
+            moment: Moment::Read,
+            action,
+        }
     }
 }

@@ -17,11 +17,18 @@ pub struct Text<'a> {
 impl<'a> Text<'a> {
     /// A text.
     pub fn new(text: &'a str) -> Text<'a> {
-        Text { text, starts: OnceLock::new() }
+        Text {
+            text,
+            starts: OnceLock::new(),
+        }
     }
 
     fn starts(&self) -> &[usize] {
-        self.starts.get_or_init(|| std::iter::once(0).chain(self.text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+        self.starts.get_or_init(|| {
+            std::iter::once(0)
+                .chain(self.text.match_indices('\n').map(|(at, _)| at + 1))
+                .collect()
+        })
     }
 
     /// The text.
@@ -37,16 +44,26 @@ impl<'a> Text<'a> {
     /// Line and column of a byte, both counted from 1; columns in characters. What lies behind the end is the end.
     pub fn position(&self, at: usize) -> (usize, usize) {
         let at = self.boundary(at);
-        let line = self.starts().partition_point(|start| *start <= at).saturating_sub(1);
+        let line = self
+            .starts()
+            .partition_point(|start| *start <= at)
+            .saturating_sub(1);
         let start = self.starts().get(line).copied().unwrap_or(0);
-        let column = if at - start > LONG { at - start } else { self.text[start..at].chars().count() };
+        let column = if at - start > LONG {
+            at - start
+        } else {
+            self.text[start..at].chars().count()
+        };
         (line + 1, column + 1)
     }
 
     /// The bytes of a line, counted from 0, without its end.
     pub fn line(&self, index: usize) -> Option<Range<usize>> {
         let start = *self.starts().get(index)?;
-        let end = self.starts().get(index + 1).map_or(self.text.len(), |next| next - 1);
+        let end = self
+            .starts()
+            .get(index + 1)
+            .map_or(self.text.len(), |next| next - 1);
         Some(start..end)
     }
 }
@@ -59,10 +76,16 @@ mod tests {
     fn bytes_have_lines_and_columns() {
         let text = Text::new("ä: 1\nb: ö\n\n");
         let at = |what: &str| text.position(text.as_str().find(what).expect("there"));
-        assert_eq!((at("ä"), at(":"), at("b"), at("ö")), ((1, 1), (1, 2), (2, 1), (2, 4)));
+        assert_eq!(
+            (at("ä"), at(":"), at("b"), at("ö")),
+            ((1, 1), (1, 2), (2, 1), (2, 4))
+        );
         assert_eq!(text.position(1), (1, 1), "inside a character");
         assert_eq!((text.position(12), text.position(99)), ((3, 1), (4, 1)));
-        assert_eq!((text.line(1), text.line(3), text.line(4)), (Some(6..11), Some(13..13), None));
+        assert_eq!(
+            (text.line(1), text.line(3), text.line(4)),
+            (Some(6..11), Some(13..13), None)
+        );
         assert_eq!(Text::default().position(3), (1, 1));
     }
 

@@ -5,7 +5,11 @@ const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'
 /// A bar of `width` characters, filled to `fraction` of it in steps of an eighth of a character. What is more than
 /// nothing shows at least the thinnest block.
 pub(crate) fn bar(fraction: f64, width: usize) -> String {
-    let fraction = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
+    let fraction = if fraction.is_finite() {
+        fraction.clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     let mut eighths = (fraction * width as f64 * 8.0).round() as usize;
     if fraction > 0.0 {
         eighths = eighths.max(1);
@@ -21,7 +25,11 @@ pub(crate) fn bar(fraction: f64, width: usize) -> String {
 
 /// The widest text in characters.
 pub(crate) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
-    texts.into_iter().map(|t| t.chars().count()).max().unwrap_or(0)
+    texts
+        .into_iter()
+        .map(|t| t.chars().count())
+        .max()
+        .unwrap_or(0)
 }
 
 /// A text cut to `width` characters, with an ellipsis where something was cut off in the middle: names of layers differ
@@ -33,7 +41,11 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     }
     let kept = width.saturating_sub(1);
     let (head, tail) = (kept / 2, kept - kept / 2);
-    text.chars().take(head).chain(std::iter::once('…')).chain(text.chars().skip(length - tail)).collect()
+    text.chars()
+        .take(head)
+        .chain(std::iter::once('…'))
+        .chain(text.chars().skip(length - tail))
+        .collect()
 }
 
 #[cfg(test)]

@@ -11,8 +11,17 @@ const WIDTH: usize = 100;
 /// Everything there is to say about a rule.
 pub fn rule(rule: &Rule, paint: Paint) -> String {
     let mut out = String::new();
-    let _ = writeln!(out, "{}{}", paint.code(rule.severity, rule.code), paint.strong(format_args!(": {}", rule.summary)));
-    for (title, text) in [("", rule.explanation), ("How to mend it", rule.remedy), ("Source", rule.source)] {
+    let _ = writeln!(
+        out,
+        "{}{}",
+        paint.code(rule.severity, rule.code),
+        paint.strong(format_args!(": {}", rule.summary))
+    );
+    for (title, text) in [
+        ("", rule.explanation),
+        ("How to mend it", rule.remedy),
+        ("Source", rule.source),
+    ] {
         if text.is_empty() {
             continue;
         }
@@ -52,11 +61,27 @@ pub fn page(rules: &[&Rule]) -> String {
          | code | severity | |\n|---|---|---|\n",
     );
     for rule in &rules {
-        let _ = writeln!(out, "| [`{0}`](#{0}) | {1} | {2} |", rule.code, rule.severity.name(), cell(rule.summary));
+        let _ = writeln!(
+            out,
+            "| [`{0}`](#{0}) | {1} | {2} |",
+            rule.code,
+            rule.severity.name(),
+            cell(rule.summary)
+        );
     }
     for rule in &rules {
-        let _ = write!(out, "\n## {}\n\n*{}*: {}.\n", rule.code, rule.severity.name(), rule.summary.trim_end_matches('.'));
-        for (title, text) in [("", rule.explanation), ("**How to mend it.** ", rule.remedy), ("**Source:** ", rule.source)] {
+        let _ = write!(
+            out,
+            "\n## {}\n\n*{}*: {}.\n",
+            rule.code,
+            rule.severity.name(),
+            rule.summary.trim_end_matches('.')
+        );
+        for (title, text) in [
+            ("", rule.explanation),
+            ("**How to mend it.** ", rule.remedy),
+            ("**Source:** ", rule.source),
+        ] {
             if !text.is_empty() {
                 out.push('\n');
                 out.push_str(title);
@@ -123,14 +148,24 @@ mod tests {
 
     static LOST: Rule = Rule {
         code: "signal-lost",
+        class: chipless_model::Class::Fault,
+        evidence: chipless_model::Evidence::Format,
         severity: Severity::Warning,
         summary: "nobody waits for a signal",
         explanation: "A task signals a barrier that no task waits for. The signal has no effect, and the order that it was meant to make does not exist; what the compiler had in mind cannot be told from the file.\nAn example:\n  dma0[3]   produce barrier 7\n",
         remedy: "Let the reader wait for the barrier.",
         source: "",
     };
-    static ABSENT: Rule =
-        Rule { code: "file-absent", severity: Severity::Error, summary: "there is no file", explanation: "", remedy: "", source: "" };
+    static ABSENT: Rule = Rule {
+        code: "file-absent",
+        class: chipless_model::Class::Fault,
+        evidence: chipless_model::Evidence::Format,
+        severity: Severity::Error,
+        summary: "there is no file",
+        explanation: "",
+        remedy: "",
+        source: "",
+    };
 
     #[test]
     fn a_rule_is_told_in_lines_that_fit() {

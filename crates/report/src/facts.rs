@@ -26,7 +26,9 @@ impl Serialize for Fact<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.0.value {
             Some(value) => ValueReport(value).serialize(serializer),
-            None if self.0.children.first().is_some_and(|c| c.name.is_empty()) => serializer.collect_seq(self.0.children.iter().map(Fact)),
+            None if self.0.children.first().is_some_and(|c| c.name.is_empty()) => {
+                serializer.collect_seq(self.0.children.iter().map(Fact))
+            }
             None => Facts(&self.0.children).serialize(serializer),
         }
     }
@@ -34,9 +36,29 @@ impl Serialize for Fact<'_> {
 
 /// The same with numbers for parts that have no names.
 fn numbered(node: &Node) -> Node {
-    let name = |index: usize, part: Node| if part.name.is_empty() { Node { name: format!("[{index}]"), ..part } } else { part };
-    let children = node.children.iter().map(numbered).enumerate().map(|(index, part)| name(index, part)).collect();
-    Node { name: node.name.clone(), value: node.value.clone(), offset: node.offset, children }
+    let name = |index: usize, part: Node| {
+        if part.name.is_empty() {
+            Node {
+                name: format!("[{index}]"),
+                ..part
+            }
+        } else {
+            part
+        }
+    };
+    let children = node
+        .children
+        .iter()
+        .map(numbered)
+        .enumerate()
+        .map(|(index, part)| name(index, part))
+        .collect();
+    Node {
+        name: node.name.clone(),
+        value: node.value.clone(),
+        offset: node.offset,
+        children,
+    }
 }
 
 /// Facts as lines of text.
@@ -59,16 +81,33 @@ mod tests {
 
     #[test]
     fn names_are_entries_and_lists_arrays() {
-        let leaf = |name: &str, n| Node { name: name.into(), value: Some(Value::Integer(n)), ..Node::default() };
-        let group = |name: &str, children| Node { name: name.into(), children, ..Node::default() };
+        let leaf = |name: &str, n| Node {
+            name: name.into(),
+            value: Some(Value::Integer(n)),
+            ..Node::default()
+        };
+        let group = |name: &str, children| Node {
+            name: name.into(),
+            children,
+            ..Node::default()
+        };
         let facts = [
             leaf("cycles", 12),
             group("traffic", vec![leaf("bytes", 7)]),
-            group("cores", vec![group("", vec![leaf("core", 0)]), group("", vec![leaf("core", 1)])]),
+            group(
+                "cores",
+                vec![
+                    group("", vec![leaf("core", 0)]),
+                    group("", vec![leaf("core", 1)]),
+                ],
+            ),
         ];
         let json = serde_json::to_string(&Facts(&facts)).expect("plain values");
         let lines = text(&facts[2..], Paint::PLAIN);
         assert!(lines.contains("[0]") && lines.contains("[1]"), "{lines}");
-        assert_eq!(json, r#"{"cycles":12,"traffic":{"bytes":7},"cores":[{"core":0},{"core":1}]}"#);
+        assert_eq!(
+            json,
+            r#"{"cycles":12,"traffic":{"bytes":7},"cores":[{"core":0},{"core":1}]}"#
+        );
     }
 }

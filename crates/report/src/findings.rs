@@ -28,7 +28,10 @@ pub struct Checked<'a> {
 impl Checked<'_> {
     /// Findings of this severity.
     pub fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|f| f.severity == severity).count()
+        self.findings
+            .iter()
+            .filter(|f| f.severity == severity)
+            .count()
     }
 
     /// The findings as people read them: grouped by code, the most severe first, otherwise in the order in which they
@@ -45,7 +48,11 @@ impl Checked<'_> {
         let texts = Texts::new(self);
         let mut out = String::new();
         for (severity, code) in codes {
-            let of_code = || self.findings.iter().filter(|f| (f.severity, f.rule.code) == (severity, code));
+            let of_code = || {
+                self.findings
+                    .iter()
+                    .filter(|f| (f.severity, f.rule.code) == (severity, code))
+            };
             let shown = if all { usize::MAX } else { SHOWN };
             for finding in of_code().take(shown) {
                 let picture = texts.picture(finding, help(finding), paint);
@@ -57,7 +64,11 @@ impl Checked<'_> {
             }
             let folded = of_code().count().saturating_sub(shown);
             if folded > 0 {
-                let _ = writeln!(out, "{}: and {folded} more like this\n", paint.code(severity, code));
+                let _ = writeln!(
+                    out,
+                    "{}: and {folded} more like this\n",
+                    paint.code(severity, code)
+                );
             }
         }
         out
@@ -69,40 +80,90 @@ impl Checked<'_> {
             .into_iter()
             .map(|severity| (severity, self.count(severity)))
             .filter(|(_, n)| *n > 0)
-            .map(|(severity, n)| paint.severity(severity, count(n, severity.name())).to_string())
+            .map(|(severity, n)| {
+                paint
+                    .severity(severity, count(n, severity.name()))
+                    .to_string()
+            })
             .collect();
-        let said = if said.is_empty() { paint.severity(Severity::Note, "clean").to_string() } else { said.join(", ") };
+        let said = if said.is_empty() {
+            paint.severity(Severity::Note, "clean").to_string()
+        } else {
+            said.join(", ")
+        };
         format!("{}: {said}\n", self.path)
     }
 
     /// The bytes that a place counts in.
     fn source(&self, place: &Place) -> &[u8] {
-        self.parts.iter().find(|(name, _)| *name == place.part).map_or(self.bytes, |(_, bytes)| bytes)
+        self.parts
+            .iter()
+            .find(|(name, _)| *name == place.part)
+            .map_or(self.bytes, |(_, bytes)| bytes)
     }
 
     fn one(&self, out: &mut String, paint: Paint, finding: &Finding, texts: &Texts<'_>) {
         let severity = finding.severity;
-        let _ = writeln!(out, "{}{}", paint.code(severity, finding.rule.code), paint.strong(format_args!(": {}", clean(&finding.message))));
+        let _ = writeln!(
+            out,
+            "{}{}",
+            paint.code(severity, finding.rule.code),
+            paint.strong(format_args!(": {}", clean(&finding.message)))
+        );
         let located = |place: &Place| {
-            let start = texts.region(place).and_then(|region| Some((region.start.0.try_into().ok()?, region.start.1.try_into().ok()?)));
-            Place { position: place.position.or(start), ..place.clone() }
+            let start = texts.region(place).and_then(|region| {
+                Some((
+                    region.start.0.try_into().ok()?,
+                    region.start.1.try_into().ok()?,
+                ))
+            });
+            Place {
+                position: place.position.or(start),
+                ..place.clone()
+            }
         };
         self.place(out, paint, severity, "-->", &located(&finding.place), None);
         for (place, role) in &finding.related {
-            self.place(out, paint, Severity::Note, ":::", &located(place), Some(role));
+            self.place(
+                out,
+                paint,
+                Severity::Note,
+                ":::",
+                &located(place),
+                Some(role),
+            );
         }
         if !help(finding).is_empty() {
-            let _ = writeln!(out, "   {} {} {}", paint.frame("="), paint.strong("help:"), clean(help(finding)));
+            let _ = writeln!(
+                out,
+                "   {} {} {}",
+                paint.frame("="),
+                paint.strong("help:"),
+                clean(help(finding))
+            );
         }
     }
 
-    fn place(&self, out: &mut String, paint: Paint, severity: Severity, arrow: &str, place: &Place, role: Option<&str>) {
+    fn place(
+        &self,
+        out: &mut String,
+        paint: Paint,
+        severity: Severity,
+        arrow: &str,
+        place: &Place,
+        role: Option<&str>,
+    ) {
         let _ = write!(out, "  {} {}", paint.frame(arrow), self.path);
         // As compilers say it: editors and scripts find the place.
         let text = match place.position {
             Some((line, column)) => {
                 let _ = write!(out, ":{line}:{column}");
-                Place { position: None, offset: None, ..place.clone() }.to_string()
+                Place {
+                    position: None,
+                    offset: None,
+                    ..place.clone()
+                }
+                .to_string()
             }
             None => place.to_string(),
         };
@@ -115,7 +176,15 @@ impl Checked<'_> {
         out.push('\n');
         if let (Some(offset), None) = (place.offset, place.position) {
             let (mark, rows) = if role.is_some() { ('-', 1) } else { ('^', 2) };
-            hexdump::picture(out, paint, severity, self.source(place), (offset, place.size), mark, rows);
+            hexdump::picture(
+                out,
+                paint,
+                severity,
+                self.source(place),
+                (offset, place.size),
+                mark,
+                rows,
+            );
         }
     }
 }
@@ -189,10 +258,19 @@ pub struct RelatedReport<'a> {
 impl<'a> LocationReport<'a> {
     fn new(place: &'a Place, texts: &Texts<'_>) -> LocationReport<'a> {
         let counted = texts.region(place).map(|region| region.start);
-        let known = place.position.map(|(line, column)| (line as usize, column as usize));
+        let known = place
+            .position
+            .map(|(line, column)| (line as usize, column as usize));
         let (line, column) = counted.or(known).unzip();
         let offset = place.offset.or_else(|| texts.offset(place));
-        LocationReport { part: &place.part, item: &place.item, offset, size: place.size, line, column }
+        LocationReport {
+            part: &place.part,
+            item: &place.item,
+            offset,
+            size: place.size,
+            line,
+            column,
+        }
     }
 }
 
@@ -204,7 +282,12 @@ impl<'a> FindingReport<'a> {
             severity: finding.severity.name(),
             message: &finding.message,
             location: LocationReport::new(&finding.place, texts),
-            related: related.map(|(place, role)| RelatedReport { location: LocationReport::new(place, texts), message: role }).collect(),
+            related: related
+                .map(|(place, role)| RelatedReport {
+                    location: LocationReport::new(place, texts),
+                    message: role,
+                })
+                .collect(),
             hint: help(finding),
         }
     }
@@ -213,8 +296,16 @@ impl<'a> FindingReport<'a> {
 impl<'a> From<&Checked<'a>> for FileReport<'a> {
     fn from(checked: &Checked<'a>) -> FileReport<'a> {
         let texts = Texts::new(checked);
-        let findings = checked.findings.iter().map(|finding| FindingReport::new(finding, &texts)).collect();
-        FileReport { path: checked.path, target: checked.target, findings }
+        let findings = checked
+            .findings
+            .iter()
+            .map(|finding| FindingReport::new(finding, &texts))
+            .collect();
+        FileReport {
+            path: checked.path,
+            target: checked.target,
+            findings,
+        }
     }
 }
 
@@ -225,6 +316,8 @@ mod tests {
 
     static BEYOND: Rule = Rule {
         code: "transfer-beyond-memory",
+        class: chipless_model::Class::Fault,
+        evidence: chipless_model::Evidence::Format,
         severity: Severity::Error,
         summary: "a transfer leaves its memory",
         explanation: "The destination of a transfer ends beyond the memory.",
@@ -233,6 +326,8 @@ mod tests {
     };
     static UNUSED: Rule = Rule {
         code: "section-unused",
+        class: chipless_model::Class::Fault,
+        evidence: chipless_model::Evidence::Format,
         severity: Severity::Warning,
         summary: "nothing refers to a section",
         explanation: "A section holds bytes that no task uses.",
@@ -242,19 +337,33 @@ mod tests {
 
     fn findings() -> Vec<Finding> {
         vec![
-            UNUSED.at(Place::file().in_part("buffer.Constant.3"), "nothing refers to buffer.Constant.3"),
+            UNUSED.at(
+                Place::file().in_part("buffer.Constant.3"),
+                "nothing refers to buffer.Constant.3",
+            ),
             BEYOND
                 .at(
-                    Place::bytes(0x12, 4).in_part("task.dma.0.0").at("dma0.ddr[9]"),
+                    Place::bytes(0x12, 4)
+                        .in_part("task.dma.0.0")
+                        .at("dma0.ddr[9]"),
                     "writes 1536 bytes at 0x17fe00 of cmx0, which has 0x17fc00",
                 )
-                .with(Place::bytes(0x24, 2).in_part("buffer.Constant.0"), "the source")
+                .with(
+                    Place::bytes(0x24, 2).in_part("buffer.Constant.0"),
+                    "the source",
+                )
                 .hint("the last 1024 bytes do not fit"),
         ]
     }
 
     fn checked<'a>(bytes: &'a [u8], findings: &'a [Finding]) -> Checked<'a> {
-        Checked { path: "model.blob", target: Some("npu"), bytes, parts: &[], findings }
+        Checked {
+            path: "model.blob",
+            target: Some("npu"),
+            bytes,
+            parts: &[],
+            findings,
+        }
     }
 
     #[test]
@@ -263,23 +372,39 @@ mod tests {
         let findings = findings();
         insta::assert_snapshot!(checked(&bytes, &findings).text(Paint::PLAIN, false));
         insta::assert_snapshot!(checked(&bytes, &findings).verdict(Paint::PLAIN), @"model.blob: 1 error, 1 warning");
-        assert_eq!(checked(&bytes, &[]).verdict(Paint::PLAIN), "model.blob: clean\n");
+        assert_eq!(
+            checked(&bytes, &[]).verdict(Paint::PLAIN),
+            "model.blob: clean\n"
+        );
     }
 
     #[test]
     fn the_sixth_of_a_code_is_counted() {
-        let findings: Vec<Finding> = (0..46).map(|i| BEYOND.at(Place::file(), format!("number {i}"))).collect();
+        let findings: Vec<Finding> = (0..46)
+            .map(|i| BEYOND.at(Place::file(), format!("number {i}")))
+            .collect();
         let text = checked(&[], &findings).text(Paint::PLAIN, false);
-        assert!(text.contains("number 4\n") && !text.contains("number 5\n"), "{text}");
-        assert!(text.contains("error[transfer-beyond-memory]: and 41 more like this"), "{text}");
+        assert!(
+            text.contains("number 4\n") && !text.contains("number 5\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("error[transfer-beyond-memory]: and 41 more like this"),
+            "{text}"
+        );
         let text = checked(&[], &findings).text(Paint::PLAIN, true);
-        assert!(text.contains("number 45\n") && !text.contains("more like this"), "{text}");
+        assert!(
+            text.contains("number 45\n") && !text.contains("more like this"),
+            "{text}"
+        );
     }
 
     #[test]
     fn json_has_every_part_of_a_finding() {
         let findings = findings();
-        let report = Report { files: vec![FileReport::from(&checked(&[], &findings))] };
+        let report = Report {
+            files: vec![FileReport::from(&checked(&[], &findings))],
+        };
         insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap());
     }
 }

@@ -9,7 +9,15 @@ const ROW: u64 = 16;
 
 /// Writes up to `rows` rows of bytes around a range of the file, each with `mark` under the bytes of the range. A range
 /// of unknown size (0) marks its first byte. Ranges that begin beyond the file show nothing.
-pub(crate) fn picture(out: &mut String, paint: Paint, severity: Severity, file: &[u8], range: (u64, u64), mark: char, rows: u64) {
+pub(crate) fn picture(
+    out: &mut String,
+    paint: Paint,
+    severity: Severity,
+    file: &[u8],
+    range: (u64, u64),
+    mark: char,
+    rows: u64,
+) {
     let (offset, size) = range;
     if offset >= file.len() as u64 {
         return;
@@ -32,20 +40,39 @@ pub(crate) fn picture(out: &mut String, paint: Paint, severity: Severity, file: 
                 " "
             };
             let marked = |p: u64| (offset..end).contains(&p);
-            let fill = if marked(position) && position > at && marked(position - 1) { mark } else { ' ' };
+            let fill = if marked(position) && position > at && marked(position - 1) {
+                mark
+            } else {
+                ' '
+            };
             marks.extend(std::iter::repeat_n(fill, gap.len()));
-            marks.extend(std::iter::repeat_n(if marked(position) { mark } else { ' ' }, 2));
+            marks.extend(std::iter::repeat_n(
+                if marked(position) { mark } else { ' ' },
+                2,
+            ));
             let byte = format!("{:02x}", file[position as usize]);
-            let _ = if marked(position) { write!(bytes, "{gap}{}", paint.severity(severity, byte)) } else { write!(bytes, "{gap}{byte}") };
+            let _ = if marked(position) {
+                write!(bytes, "{gap}{}", paint.severity(severity, byte))
+            } else {
+                write!(bytes, "{gap}{byte}")
+            };
         }
         let address = format!("{at:08x}");
         let _ = writeln!(out, "   {bar} {}  {bytes}", paint.dim(&address));
         let blank = " ".repeat(address.len());
-        let _ = writeln!(out, "   {bar} {blank}  {}", paint.severity(severity, marks.trim_end()));
+        let _ = writeln!(
+            out,
+            "   {bar} {blank}  {}",
+            paint.severity(severity, marks.trim_end())
+        );
         at = row_end;
     }
     if shown_end < end && shown_end > first {
-        let _ = writeln!(out, "   {bar} {}", paint.dim(format_args!("… {} more bytes", end - shown_end)));
+        let _ = writeln!(
+            out,
+            "   {bar} {}",
+            paint.dim(format_args!("… {} more bytes", end - shown_end))
+        );
     }
 }
 
@@ -55,7 +82,15 @@ mod tests {
 
     fn plain(file: &[u8], offset: u64, size: u64) -> String {
         let mut out = String::new();
-        picture(&mut out, Paint::PLAIN, Severity::Error, file, (offset, size), '^', 2);
+        picture(
+            &mut out,
+            Paint::PLAIN,
+            Severity::Error,
+            file,
+            (offset, size),
+            '^',
+            2,
+        );
         out
     }
 

@@ -11,14 +11,31 @@ use std::fmt::Write;
 /// A file at a glance, for people.
 pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
     let mut out = String::new();
-    let name = if info.name.is_empty() { String::new() } else { format!(" {}", clean(&info.name)) };
-    let _ = writeln!(out, "{}: {} program{name}, {}", paint.strong(file), info.target, bytes(size));
-    let facts = [("platform", &info.platform), ("format version", &info.format_version)];
+    let name = if info.name.is_empty() {
+        String::new()
+    } else {
+        format!(" {}", clean(&info.name))
+    };
+    let _ = writeln!(
+        out,
+        "{}: {} program{name}, {}",
+        paint.strong(file),
+        info.target,
+        bytes(size)
+    );
+    let facts = [
+        ("platform", &info.platform),
+        ("format version", &info.format_version),
+    ];
     let rows: Vec<(&str, String)> = facts
         .into_iter()
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| (name, clean(value).into_owned()))
-        .chain(info.facts.iter().map(|(name, value)| (name.as_str(), value_text(value))))
+        .chain(
+            info.facts
+                .iter()
+                .map(|(name, value)| (name.as_str(), value_text(value))),
+        )
         .collect();
     columns(&mut out, &rows);
     for (title, tensors) in [("inputs", &info.inputs), ("outputs", &info.outputs)] {
@@ -28,14 +45,35 @@ pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
         let _ = writeln!(out, "\n{}", paint.strong(title));
         let names = widest(tensors.iter().map(|t| &*t.name));
         let types = widest(tensors.iter().map(|t| &*t.dtype));
-        for TensorInfo { name, dtype, shape: dimensions, .. } in tensors {
-            let _ = writeln!(out, "  {:names$}  {:types$}  {}", clean(name), clean(dtype), shape(dimensions));
+        for TensorInfo {
+            name,
+            dtype,
+            shape: dimensions,
+            ..
+        } in tensors
+        {
+            let _ = writeln!(
+                out,
+                "  {:names$}  {:types$}  {}",
+                clean(name),
+                clean(dtype),
+                shape(dimensions)
+            );
         }
     }
     if !info.counts.is_empty() {
         let _ = writeln!(out, "\n{}", paint.strong("counts"));
-        let digits = info.counts.iter().map(|(_, n)| n.to_string().len()).max().unwrap_or(0);
-        let rows: Vec<(&str, String)> = info.counts.iter().map(|(name, n)| (name.as_str(), format!("{n:>digits$}"))).collect();
+        let digits = info
+            .counts
+            .iter()
+            .map(|(_, n)| n.to_string().len())
+            .max()
+            .unwrap_or(0);
+        let rows: Vec<(&str, String)> = info
+            .counts
+            .iter()
+            .map(|(name, n)| (name.as_str(), format!("{n:>digits$}")))
+            .collect();
         columns(&mut out, &rows);
     }
     out
@@ -57,10 +95,19 @@ pub fn tree(root: &Node, paint: Paint) -> String {
 }
 
 fn branches(out: &mut String, node: &Node, paint: Paint, indent: &mut String) {
-    let width = widest(node.children.iter().filter(|c| c.value.is_some()).map(|c| c.name.as_str()));
+    let width = widest(
+        node.children
+            .iter()
+            .filter(|c| c.value.is_some())
+            .map(|c| c.name.as_str()),
+    );
     for (i, child) in node.children.iter().enumerate() {
         let last = i + 1 == node.children.len();
-        let _ = write!(out, "{}", paint.dim(format_args!("{indent}{}", if last { "└─ " } else { "├─ " })));
+        let _ = write!(
+            out,
+            "{}",
+            paint.dim(format_args!("{indent}{}", if last { "└─ " } else { "├─ " }))
+        );
         line_padded(out, child, paint, width);
         let length = indent.len();
         indent.push_str(if last { "   " } else { "│  " });
@@ -157,7 +204,11 @@ pub struct TensorReport<'a> {
 
 impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
     fn from(tensor: &'a TensorInfo) -> TensorReport<'a> {
-        TensorReport { name: &tensor.name, dtype: &tensor.dtype, shape: &tensor.shape }
+        TensorReport {
+            name: &tensor.name,
+            dtype: &tensor.dtype,
+            shape: &tensor.shape,
+        }
     }
 }
 
@@ -173,7 +224,11 @@ impl Serialize for Pairs<'_, u64> {
 
 impl Serialize for Pairs<'_, Value> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, ValueReport(value))))
+        serializer.collect_map(
+            self.0
+                .iter()
+                .map(|(name, value)| (name, ValueReport(value))),
+        )
     }
 }
 
@@ -207,7 +262,10 @@ impl Serialize for NodeReport<'_> {
             map.serialize_entry("offset", &offset)?;
         }
         if !node.children.is_empty() {
-            map.serialize_entry("children", &node.children.iter().map(NodeReport).collect::<Vec<_>>())?;
+            map.serialize_entry(
+                "children",
+                &node.children.iter().map(NodeReport).collect::<Vec<_>>(),
+            )?;
         }
         map.end()
     }
@@ -230,7 +288,10 @@ mod tests {
             platform: "NPU4000".into(),
             format_version: "11.4.10".into(),
             name: "conv1x1".into(),
-            inputs: vec![tensor("x", ElementType::Float16, &[1, 16, 16, 16]), tensor("scale", ElementType::Int32, &[])],
+            inputs: vec![
+                tensor("x", ElementType::Float16, &[1, 16, 16, 16]),
+                tensor("scale", ElementType::Int32, &[]),
+            ],
             outputs: vec![tensor("conv_1", ElementType::BFloat16, &[1, 32, 16, 16])],
             counts: vec![("barriers".into(), 5), ("dma".into(), 121)],
             facts: vec![
@@ -243,17 +304,28 @@ mod tests {
     }
 
     fn raw() -> Node {
-        let leaf = |name: &str, value, offset| Node { name: name.into(), value: Some(value), offset, ..Node::default() };
+        let leaf = |name: &str, value, offset| Node {
+            name: name.into(),
+            value: Some(value),
+            offset,
+            ..Node::default()
+        };
         Node {
             name: "file".into(),
             children: vec![
                 Node {
                     name: "task.dma.0.0".into(),
                     offset: Some(0x8200),
-                    children: vec![leaf("link_address", Value::Bits(0), Some(0x8200)), leaf("len", Value::Integer(64), None)],
+                    children: vec![
+                        leaf("link_address", Value::Bits(0), Some(0x8200)),
+                        leaf("len", Value::Integer(64), None),
+                    ],
                     ..Node::default()
                 },
-                Node { name: "trailer".into(), ..Node::default() },
+                Node {
+                    name: "trailer".into(),
+                    ..Node::default()
+                },
             ],
             ..Node::default()
         }
@@ -272,6 +344,9 @@ mod tests {
     #[test]
     fn json_keeps_order_and_types() {
         let (info, raw) = (info(), raw());
-        insta::assert_snapshot!(serde_json::to_string_pretty(&InfoReport::new("model.blob", 45185, &info, Some(&raw))).unwrap());
+        insta::assert_snapshot!(
+            serde_json::to_string_pretty(&InfoReport::new("model.blob", 45185, &info, Some(&raw)))
+                .unwrap()
+        );
     }
 }

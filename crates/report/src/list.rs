@@ -2,7 +2,10 @@
 
 use crate::style::{Paint, clean, count, wait as wait_text};
 use crate::uses::Uses;
-use chipless_model::{Access, Action, Certainty, Condition, Direction, Moment, Pattern, PieceId, Program, QueueId, Signal, TaskId};
+use chipless_model::{
+    Access, Action, Certainty, Condition, Direction, Moment, Pattern, PieceId, Program, QueueId,
+    Signal, TaskId,
+};
 use chipless_sim::Timeline;
 use serde::Serialize;
 use std::fmt::Write;
@@ -16,16 +19,37 @@ pub struct Lister<'p, 'a> {
 
 impl<'p, 'a> Lister<'p, 'a> {
     /// For this program. With the timeline of a run, waits and signals on a barrier also tell which of its uses they met.
-    pub fn new(program: &'p Program<'a>, timeline: Option<&Timeline>, paint: Paint) -> Lister<'p, 'a> {
-        Lister { program, uses: Uses::of(program, timeline), paint }
+    pub fn new(
+        program: &'p Program<'a>,
+        timeline: Option<&Timeline>,
+        paint: Paint,
+    ) -> Lister<'p, 'a> {
+        Lister {
+            program,
+            uses: Uses::of(program, timeline),
+            paint,
+        }
     }
 
     /// The heading above the tasks of a queue.
     pub fn queue(&self, queue: QueueId) -> String {
-        let tasks = self.program.tasks.iter().filter(|t| t.queue == queue).count();
+        let tasks = self
+            .program
+            .tasks
+            .iter()
+            .filter(|t| t.queue == queue)
+            .count();
         let q = &self.program.queues[queue];
-        let servers = if q.servers > 1 { format!(", {} servers", q.servers) } else { String::new() };
-        format!("{}: {}{servers}\n", self.paint.strong(&q.name), count(tasks, "task"))
+        let servers = if q.servers > 1 {
+            format!(", {} servers", q.servers)
+        } else {
+            String::new()
+        };
+        format!(
+            "{}: {}{servers}\n",
+            self.paint.strong(&q.name),
+            count(tasks, "task")
+        )
     }
 
     /// A task: one line that says what it is, then one for each wait, access and signal.
@@ -33,7 +57,12 @@ impl<'p, 'a> Lister<'p, 'a> {
         let (program, paint) = (self.program, self.paint);
         let t = &program.tasks[task];
         let kernel = program.kernel(task);
-        let _ = write!(out, "  {}  {}", paint.strong(program.task_name(task)), paint.operation(clean(&kernel.operation())));
+        let _ = write!(
+            out,
+            "  {}  {}",
+            paint.strong(program.task_name(task)),
+            paint.operation(clean(&kernel.operation()))
+        );
         let details = kernel.details();
         if !details.is_empty() {
             let _ = write!(out, "  {}", clean(&details));
@@ -43,18 +72,33 @@ impl<'p, 'a> Lister<'p, 'a> {
         }
         let place = match program.place(task).position {
             Some((line, column)) => format!("{}:{line}:{column}", program.parts[t.location.part]),
-            None => format!("{} @{:#x}", program.parts[t.location.part], t.location.offset),
+            None => format!(
+                "{} @{:#x}",
+                program.parts[t.location.part], t.location.offset
+            ),
         };
         let _ = writeln!(out, "  {}", paint.dim(clean(&place)));
         for wait in program.waits(task) {
-            let number = self.uses.wait(program, task, wait.sync).map(|c| program.configurations[c].number);
-            let _ = writeln!(out, "      wait {}{}", wait_text(program, wait), use_text(number));
+            let number = self
+                .uses
+                .wait(program, task, wait.sync)
+                .map(|c| program.configurations[c].number);
+            let _ = writeln!(
+                out,
+                "      wait {}{}",
+                wait_text(program, wait),
+                use_text(number)
+            );
         }
         kernel.accesses(&mut |access| {
             let _ = writeln!(out, "      {}", self.access(&access));
         });
         for (i, signal) in program.signals(task).iter().enumerate() {
-            let _ = writeln!(out, "      {}", self.signal(signal, t.signals.start as usize + i));
+            let _ = writeln!(
+                out,
+                "      {}",
+                self.signal(signal, t.signals.start as usize + i)
+            );
         }
     }
 
@@ -67,13 +111,23 @@ impl<'p, 'a> Lister<'p, 'a> {
             Certainty::Exact => "",
             Certainty::May => "  at most, data decides",
         };
-        format!("{direction} {}{}{may}", clean(&self.program.buffers[access.buffer].name), pattern(&access.pattern))
+        format!(
+            "{direction} {}{}{may}",
+            clean(&self.program.buffers[access.buffer].name),
+            pattern(&access.pattern)
+        )
     }
 
     fn signal(&self, signal: &Signal, index: usize) -> String {
         let program = self.program;
         let name = |sync: chipless_model::SyncId| &program.syncs[sync].name;
-        let used = || use_text(self.uses.signal(index).map(|c| program.configurations[c].number));
+        let used = || {
+            use_text(
+                self.uses
+                    .signal(index)
+                    .map(|c| program.configurations[c].number),
+            )
+        };
         let said = match signal.action {
             Action::Add(sync, n) => format!("add {n:+} to {}", name(sync)),
             Action::Set(sync, n) => format!("set {} to {n}", name(sync)),
@@ -81,8 +135,16 @@ impl<'p, 'a> Lister<'p, 'a> {
             Action::Produce(sync) => format!("produce {}{}", name(sync), used()),
             Action::Configure(configuration) => {
                 let c = &program.configurations[configuration];
-                let counts = format!("{} and {}", count(c.producers as usize, "producer"), count(c.consumers as usize, "consumer"));
-                format!("configure {}{}: {counts}", name(c.barrier), use_text(Some(c.number)))
+                let counts = format!(
+                    "{} and {}",
+                    count(c.producers as usize, "producer"),
+                    count(c.consumers as usize, "consumer")
+                );
+                format!(
+                    "configure {}{}: {counts}",
+                    name(c.barrier),
+                    use_text(Some(c.number))
+                )
             }
             Action::Release(piece) => format!("release {}", self.piece(piece)),
         };
@@ -97,7 +159,9 @@ impl<'p, 'a> Lister<'p, 'a> {
         let piece = &self.program.pieces[piece];
         let first = self.program.task_name(piece.first);
         match (first.strip_suffix(']'), self.program.tasks.get(piece.first)) {
-            (Some(start), Some(task)) if piece.count > 1 => format!("{start}..{}]", task.index + piece.count - 1),
+            (Some(start), Some(task)) if piece.count > 1 => {
+                format!("{start}..{}]", task.index + piece.count - 1)
+            }
             _ => first,
         }
     }
@@ -118,7 +182,15 @@ impl<'p, 'a> Lister<'p, 'a> {
                 buffer: &program.buffers[access.buffer].name,
                 offset: access.pattern.offset,
                 run: access.pattern.run,
-                loops: access.pattern.loops.iter().map(|l| LoopReport { count: l.count, stride: l.stride }).collect(),
+                loops: access
+                    .pattern
+                    .loops
+                    .iter()
+                    .map(|l| LoopReport {
+                        count: l.count,
+                        stride: l.stride,
+                    })
+                    .collect(),
                 exact: access.certainty == Certainty::Exact,
             });
         });
@@ -148,7 +220,12 @@ impl<'p, 'a> Lister<'p, 'a> {
                         Condition::Lit => ("lit", None),
                     };
                     let used = self.uses.wait(program, task, wait.sync).map(number);
-                    WaitReport { sync: &program.syncs[wait.sync].name, condition, value, r#use: used }
+                    WaitReport {
+                        sync: &program.syncs[wait.sync].name,
+                        condition,
+                        value,
+                        r#use: used,
+                    }
                 })
                 .collect(),
             accesses,
@@ -164,20 +241,38 @@ impl<'p, 'a> Lister<'p, 'a> {
                         Action::Set(sync, n) => ("set", name(sync), Some(n), None, None),
                         Action::Consume(sync) => ("consume", name(sync), None, used(), None),
                         Action::Produce(sync) => ("produce", name(sync), None, used(), None),
-                        Action::Configure(c) => ("configure", name(program.configurations[c].barrier), None, Some(number(c)), None),
-                        Action::Release(piece) => ("release", None, None, None, Some(self.piece(piece))),
+                        Action::Configure(c) => (
+                            "configure",
+                            name(program.configurations[c].barrier),
+                            None,
+                            Some(number(c)),
+                            None,
+                        ),
+                        Action::Release(piece) => {
+                            ("release", None, None, None, Some(self.piece(piece)))
+                        }
                     };
                     let moment = match signal.moment {
                         Moment::Read => "read",
                         Moment::Completion => "completion",
                     };
-                    SignalReport { moment, action, sync, value, r#use: used, tasks: piece }
+                    SignalReport {
+                        moment,
+                        action,
+                        sync,
+                        value,
+                        r#use: used,
+                        tasks: piece,
+                    }
                 })
                 .collect(),
             demands: program
                 .demands(task)
                 .iter()
-                .map(|d| DemandReport { resource: &program.resources[d.resource].name, bytes: d.bytes })
+                .map(|d| DemandReport {
+                    resource: &program.resources[d.resource].name,
+                    bytes: d.bytes,
+                })
                 .collect(),
             fixed_ns: t.fixed.ns(),
         }
@@ -195,7 +290,12 @@ fn pattern(pattern: &Pattern) -> String {
         let _ = write!(text, "{}×", l.count);
     }
     let _ = write!(text, "{} B", pattern.run);
-    let strides: Vec<String> = pattern.loops.iter().rev().map(|l| l.stride.to_string()).collect();
+    let strides: Vec<String> = pattern
+        .loops
+        .iter()
+        .rev()
+        .map(|l| l.stride.to_string())
+        .collect();
     if !strides.is_empty() {
         let _ = write!(text, " stride {}", strides.join(", "));
     }
@@ -323,7 +423,11 @@ mod tests {
         let mut out = String::new();
         for queue in program.queues.indices() {
             out.push_str(&lister.queue(queue));
-            program.tasks.indices().filter(|t| program.tasks[*t].queue == queue).for_each(|t| lister.text(&mut out, t));
+            program
+                .tasks
+                .indices()
+                .filter(|t| program.tasks[*t].queue == queue)
+                .for_each(|t| lister.text(&mut out, t));
         }
         out
     }
@@ -335,7 +439,10 @@ mod tests {
         assert_eq!(outcome.end, Ok(()));
         insta::assert_snapshot!(listing(Some(&outcome.timeline), &program));
         let without = listing(None, &program);
-        assert!(without.contains("wait barrier 0\n") && without.contains("produce barrier 2 (use 4)\n"), "{without}");
+        assert!(
+            without.contains("wait barrier 0\n") && without.contains("produce barrier 2 (use 4)\n"),
+            "{without}"
+        );
     }
 
     #[test]
@@ -349,7 +456,20 @@ mod tests {
 
     #[test]
     fn patterns_read_from_the_outermost_loop() {
-        let p = Pattern::new(0x18000, 64, [Loop { count: 4, stride: 512 }, Loop { count: 3, stride: -4096 }]);
+        let p = Pattern::new(
+            0x18000,
+            64,
+            [
+                Loop {
+                    count: 4,
+                    stride: 512,
+                },
+                Loop {
+                    count: 3,
+                    stride: -4096,
+                },
+            ],
+        );
         assert_eq!(pattern(&p), "+0x18000  3×4×64 B stride -4096, 512");
         assert_eq!(pattern(&Pattern::contiguous(0, 7)), "+0x0  7 B");
     }

@@ -97,10 +97,14 @@ struct Woken {
 
 impl Woken {
     fn of(timeline: &Timeline) -> Woken {
-        let mut woken = Woken { first: vec![NONE; timeline.tasks.len()], next: vec![NONE; timeline.tasks.len()] };
+        let mut woken = Woken {
+            first: vec![NONE; timeline.tasks.len()],
+            next: vec![NONE; timeline.tasks.len()],
+        };
         for (task, record) in timeline.tasks.iter_enumerated() {
             if let Some(by) = waker(record) {
-                woken.next[task.index()] = std::mem::replace(&mut woken.first[by.index()], task.raw());
+                woken.next[task.index()] =
+                    std::mem::replace(&mut woken.first[by.index()], task.raw());
             }
         }
         woken
@@ -108,13 +112,19 @@ impl Woken {
 
     fn by(&self, task: TaskId) -> impl Iterator<Item = u32> + '_ {
         let present = |task: u32| (task != NONE).then_some(task);
-        std::iter::successors(present(self.first[task.index()]), move |t| present(self.next[*t as usize]))
+        std::iter::successors(present(self.first[task.index()]), move |t| {
+            present(self.next[*t as usize])
+        })
     }
 }
 
 /// Who ended the wait of a task that started.
 fn waker(record: &Record) -> Option<TaskId> {
-    if record.state == State::Waiting { None } else { record.stall?.by }
+    if record.state == State::Waiting {
+        None
+    } else {
+        record.stall?.by
+    }
 }
 
 fn nanoseconds(time: Time) -> u64 {
@@ -123,13 +133,21 @@ fn nanoseconds(time: Time) -> u64 {
 
 impl Trace<'_, '_> {
     fn tracks(&mut self, process: &str) {
-        let name = if self.program.target.is_empty() { process.to_owned() } else { format!("{process} ({})", self.program.target) };
+        let name = if self.program.target.is_empty() {
+            process.to_owned()
+        } else {
+            format!("{process} ({})", self.program.target)
+        };
         self.out.message(field::TRACE_PACKET, |p| {
             p.integer(field::PACKET_SEQUENCE, 1);
             p.integer(field::PACKET_FLAGS, STATE_CLEARED | NEEDS_STATE);
             p.integer(field::PACKET_FIRST, 1);
             p.message(field::PACKET_INTERNED, |i| {
-                for (number, text) in [(TASK, "task"), (WAITED_FOR, "waited for"), (WAITED_NS, "waited ns")] {
+                for (number, text) in [
+                    (TASK, "task"),
+                    (WAITED_FOR, "waited for"),
+                    (WAITED_NS, "waited ns"),
+                ] {
                     i.message(field::INTERNED_ANNOTATION_NAMES, |e| entry(e, number, text));
                 }
             });
@@ -141,13 +159,19 @@ impl Trace<'_, '_> {
                 });
             });
         });
-        self.track(QUEUES, PROCESS, "queues", 0, |t| t.integer(field::TRACK_CHILD_ORDERING, EXPLICIT_ORDER));
+        self.track(QUEUES, PROCESS, "queues", 0, |t| {
+            t.integer(field::TRACK_CHILD_ORDERING, EXPLICIT_ORDER)
+        });
         let mut uuid = FIRST_TRACK;
         for (queue, mut tasks) in self.tasks_by_queue().into_iter().enumerate() {
             let name = &self.program.queues[QueueId::from_usize(queue)].name;
             tasks.sort_unstable_by_key(|task| (self.timeline.tasks[*task].start, *task));
             for (i, lane) in lanes(self.timeline, &tasks).into_iter().enumerate() {
-                let name = if i == 0 { name.clone() } else { format!("{name} server {}", i + 1) };
+                let name = if i == 0 {
+                    name.clone()
+                } else {
+                    format!("{name} server {}", i + 1)
+                };
                 self.track(uuid, QUEUES, &name, uuid, |_| {});
                 for task in lane {
                     self.slice(uuid, task);
@@ -156,11 +180,15 @@ impl Trace<'_, '_> {
             }
         }
         if self.timeline.end > Time::ZERO && !self.program.resources.is_empty() {
-            self.track(RESOURCES, PROCESS, "resources", 1, |t| t.integer(field::TRACK_CHILD_ORDERING, EXPLICIT_ORDER));
+            self.track(RESOURCES, PROCESS, "resources", 1, |t| {
+                t.integer(field::TRACK_CHILD_ORDERING, EXPLICIT_ORDER)
+            });
             for resource in self.program.resources.indices() {
                 let name = &self.program.resources[resource].name;
                 self.track(uuid, RESOURCES, name, uuid, |t| {
-                    t.message(field::TRACK_COUNTER, |c| c.string(field::COUNTER_UNIT_NAME, "MB/s"));
+                    t.message(field::TRACK_COUNTER, |c| {
+                        c.string(field::COUNTER_UNIT_NAME, "MB/s")
+                    });
                 });
                 self.counter(uuid, resource);
                 uuid += 1;
@@ -168,7 +196,14 @@ impl Trace<'_, '_> {
         }
     }
 
-    fn track(&mut self, uuid: u64, parent: u64, name: &str, rank: u64, more: impl FnOnce(&mut Writer)) {
+    fn track(
+        &mut self,
+        uuid: u64,
+        parent: u64,
+        name: &str,
+        rank: u64,
+        more: impl FnOnce(&mut Writer),
+    ) {
         self.out.message(field::TRACE_PACKET, |p| {
             p.integer(field::PACKET_SEQUENCE, 1);
             p.message(field::PACKET_TRACK, |t| {
@@ -192,15 +227,25 @@ impl Trace<'_, '_> {
     }
 
     fn slice(&mut self, uuid: u64, task: TaskId) {
-        let Trace { out, program, timeline, strings, known_syncs, woken } = self;
+        let Trace {
+            out,
+            program,
+            timeline,
+            strings,
+            known_syncs,
+            woken,
+        } = self;
         let (t, record) = (&program.tasks[task], &timeline.tasks[task]);
         let operation = program.kernel(task).operation();
         let name = t.label.as_deref().unwrap_or(&operation);
         let (name_iid, new_name) = strings.number(name, AS_NAME);
         let (category_iid, new_category) = strings.number(&operation, AS_CATEGORY);
-        let waited =
-            record.stall.map(|stall| (stall.sync, record.start.saturating_sub(record.ready))).filter(|(_, time)| *time > Time::ZERO);
-        let new_sync = waited.is_some_and(|(sync, _)| !std::mem::replace(&mut known_syncs[sync.index()], true));
+        let waited = record
+            .stall
+            .map(|stall| (stall.sync, record.start.saturating_sub(record.ready)))
+            .filter(|(_, time)| *time > Time::ZERO);
+        let new_sync = waited
+            .is_some_and(|(sync, _)| !std::mem::replace(&mut known_syncs[sync.index()], true));
         out.message(field::TRACE_PACKET, |p| {
             p.integer(field::PACKET_TIMESTAMP, nanoseconds(record.start));
             p.integer(field::PACKET_SEQUENCE, 1);
@@ -211,10 +256,14 @@ impl Trace<'_, '_> {
                         i.message(field::INTERNED_NAMES, |e| entry(e, name_iid, name));
                     }
                     if new_category {
-                        i.message(field::INTERNED_CATEGORIES, |e| entry(e, category_iid, &operation));
+                        i.message(field::INTERNED_CATEGORIES, |e| {
+                            entry(e, category_iid, &operation)
+                        });
                     }
                     if let Some((sync, _)) = waited.filter(|_| new_sync) {
-                        i.message(field::INTERNED_ANNOTATION_STRINGS, |e| entry(e, sync_iid(sync), &program.syncs[sync].name));
+                        i.message(field::INTERNED_ANNOTATION_STRINGS, |e| {
+                            entry(e, sync_iid(sync), &program.syncs[sync].name)
+                        });
                     }
                 });
             }
@@ -238,7 +287,9 @@ impl Trace<'_, '_> {
                     });
                 }
                 // An arrow has the number of the task that it leads to.
-                woken.by(task).for_each(|other| e.fixed64(field::EVENT_FLOWS, u64::from(other) + 1));
+                woken
+                    .by(task)
+                    .for_each(|other| e.fixed64(field::EVENT_FLOWS, u64::from(other) + 1));
                 if waker(record).is_some() {
                     e.fixed64(field::EVENT_ENDING_FLOWS, u64::from(task.raw()) + 1);
                 }
@@ -258,11 +309,30 @@ impl Trace<'_, '_> {
 
     /// What a resource carried, in MB/s over windows of equal length. The bytes of a task are spread evenly over its time.
     fn counter(&mut self, uuid: u64, resource: ResourceId) {
-        let window = self.timeline.tasks.iter().map(|r| r.end).max().unwrap_or_default().0.div_ceil(WINDOWS).max(1);
+        let window = self
+            .timeline
+            .tasks
+            .iter()
+            .map(|r| r.end)
+            .max()
+            .unwrap_or_default()
+            .0
+            .div_ceil(WINDOWS)
+            .max(1);
         let mut carried = vec![0f64; WINDOWS as usize + 1];
-        for (task, record) in self.timeline.tasks.iter_enumerated().filter(|(_, record)| record.state == State::Done) {
+        for (task, record) in self
+            .timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state == State::Done)
+        {
             let (start, end) = (record.start.0, record.end.0.max(record.start.0 + 1));
-            for demand in self.program.demands(task).iter().filter(|d| d.resource == resource) {
+            for demand in self
+                .program
+                .demands(task)
+                .iter()
+                .filter(|d| d.resource == resource)
+            {
                 let per_picosecond = demand.bytes as f64 / (end - start) as f64;
                 for w in start / window..=(end - 1) / window {
                     let inside = end.min((w + 1) * window) - start.max(w * window);
@@ -277,7 +347,10 @@ impl Trace<'_, '_> {
                 continue;
             }
             self.out.message(field::TRACE_PACKET, |p| {
-                p.integer(field::PACKET_TIMESTAMP, nanoseconds(Time(w as u64 * window)));
+                p.integer(
+                    field::PACKET_TIMESTAMP,
+                    nanoseconds(Time(w as u64 * window)),
+                );
                 p.integer(field::PACKET_SEQUENCE, 1);
                 p.message(field::PACKET_EVENT, |e| {
                     e.integer(field::EVENT_TYPE, COUNTER);
@@ -302,8 +375,14 @@ fn entry(out: &mut Writer, number: u64, text: &str) {
 fn lanes(timeline: &Timeline, tasks: &[TaskId]) -> Vec<Vec<TaskId>> {
     let mut lanes: Vec<(Time, Vec<TaskId>)> = Vec::new();
     for &task in tasks {
-        let Record { start, end, state, .. } = timeline.tasks[task];
-        let end = if state == State::Done { end } else { Time(u64::MAX) };
+        let Record {
+            start, end, state, ..
+        } = timeline.tasks[task];
+        let end = if state == State::Done {
+            end
+        } else {
+            Time(u64::MAX)
+        };
         match lanes.iter_mut().find(|(free, _)| *free <= start) {
             Some((free, lane)) => {
                 lane.push(task);

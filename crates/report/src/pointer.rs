@@ -25,17 +25,25 @@ enum Members<'t> {
 
 impl<'t> Pointers<'t> {
     pub(crate) fn new(text: &'t str) -> Pointers<'t> {
-        Pointers { text, root: OnceCell::new(), members: RefCell::default() }
+        Pointers {
+            text,
+            root: OnceCell::new(),
+            members: RefCell::default(),
+        }
     }
 
     /// The byte at which the value of a JSON pointer (RFC 6901) begins; that of the innermost value around it, where the text has no
     /// such value. `None` for what is no pointer, and for texts that are no JSON.
     pub(crate) fn locate(&self, pointer: &str) -> Option<usize> {
         let steps = pointer.strip_prefix('/')?;
-        let mut here: &RawValue = (*self.root.get_or_init(|| serde_json::from_str(self.text).ok()))?;
+        let mut here: &RawValue = (*self
+            .root
+            .get_or_init(|| serde_json::from_str(self.text).ok()))?;
         for step in steps.split('/').filter(|_| !steps.is_empty()) {
             let step = step.replace("~1", "/").replace("~0", "~");
-            let Some(inner) = self.member(here, &step) else { break };
+            let Some(inner) = self.member(here, &step) else {
+                break;
+            };
             here = inner;
         }
         Some((here.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize))
@@ -43,7 +51,10 @@ impl<'t> Pointers<'t> {
 
     fn member(&self, value: &'t RawValue, step: &str) -> Option<&'t RawValue> {
         let mut known = self.members.borrow_mut();
-        match known.entry(value.get().as_ptr()).or_insert_with(|| Members::of(value.get())) {
+        match known
+            .entry(value.get().as_ptr())
+            .or_insert_with(|| Members::of(value.get()))
+        {
             Members::Object(members) => members.get(step).copied(),
             Members::Array(members) => members.get(step.parse::<usize>().ok()?).copied(),
             Members::None => None,
@@ -74,6 +85,9 @@ mod tests {
         assert_eq!(at("/a/1/b~1c"), Some("2}],\n \"d\": {}}"));
         assert_eq!(at("/a/9"), at("/a"), "what is not there lies in what is");
         assert_eq!(at("/d/x/y"), Some("{}}"));
-        assert_eq!((at("dpu0[3]"), at(""), Pointers::new("{").locate("/a")), (None, None, None));
+        assert_eq!(
+            (at("dpu0[3]"), at(""), Pointers::new("{").locate("/a")),
+            (None, None, None)
+        );
     }
 }

@@ -8,7 +8,9 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn with_capacity(bytes: usize) -> Writer {
-        Writer { bytes: Vec::with_capacity(bytes) }
+        Writer {
+            bytes: Vec::with_capacity(bytes),
+        }
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {
@@ -78,7 +80,12 @@ mod tests {
         w.integer(1, 300);
         w.message(2, |m| m.string(16, "hi"));
         w.fixed64(3, 1);
-        assert_eq!(w.into_bytes(), [0x08, 0xac, 0x02, 0x12, 5, 0x82, 0x01, 2, b'h', b'i', 0x19, 1, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            w.into_bytes(),
+            [
+                0x08, 0xac, 0x02, 0x12, 5, 0x82, 0x01, 2, b'h', b'i', 0x19, 1, 0, 0, 0, 0, 0, 0, 0
+            ]
+        );
     }
 
     #[test]

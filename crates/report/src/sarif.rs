@@ -126,7 +126,12 @@ struct PhysicalLocation {
 #[serde(untagged)]
 enum Region {
     #[serde(rename_all = "camelCase")]
-    Text { start_line: usize, start_column: usize, end_line: usize, end_column: usize },
+    Text {
+        start_line: usize,
+        start_column: usize,
+        end_line: usize,
+        end_column: usize,
+    },
     #[serde(rename_all = "camelCase")]
     Binary { byte_offset: i64, byte_length: i64 },
 }
@@ -140,10 +145,14 @@ struct LogicalLocation {
 
 /// The log of checked files. `complete` says whether every file could be checked.
 pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> Log {
-    let (mut artifacts, mut results, mut rules) = (Vec::new(), Vec::new(), Vec::<&'static Rule>::new());
+    let (mut artifacts, mut results, mut rules) =
+        (Vec::new(), Vec::new(), Vec::<&'static Rule>::new());
     for file in files {
         let parent = artifacts.len() as i64;
-        let location = ArtifactLocation { uri: uri(file.path), index: parent };
+        let location = ArtifactLocation {
+            uri: uri(file.path),
+            index: parent,
+        };
         artifacts.push(Artifact {
             location: location.clone(),
             parent_index: None,
@@ -155,18 +164,33 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
             .parts
             .iter()
             .map(|(name, bytes)| {
-                let location = ArtifactLocation { uri: uri(name), index: artifacts.len() as i64 };
+                let location = ArtifactLocation {
+                    uri: uri(name),
+                    index: artifacts.len() as i64,
+                };
                 let length = bytes.len() as i64;
-                artifacts.push(Artifact { location: location.clone(), parent_index: Some(parent), length, roles: ["resultFile"] });
+                artifacts.push(Artifact {
+                    location: location.clone(),
+                    parent_index: Some(parent),
+                    length,
+                    roles: ["resultFile"],
+                });
                 (&**name, location)
             })
             .collect();
-        let places = Places { file: &location, packed: &packed, texts: &texts };
+        let places = Places {
+            file: &location,
+            packed: &packed,
+            texts: &texts,
+        };
         for finding in file.findings {
-            let rule_index = rules.iter().position(|rule| rule.code == finding.rule.code).unwrap_or_else(|| {
-                rules.push(finding.rule);
-                rules.len() - 1
-            });
+            let rule_index = rules
+                .iter()
+                .position(|rule| rule.code == finding.rule.code)
+                .unwrap_or_else(|| {
+                    rules.push(finding.rule);
+                    rules.len() - 1
+                });
             results.push(outcome(finding, rule_index, &places));
         }
     }
@@ -176,14 +200,32 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
         information_uri: env!("CARGO_PKG_REPOSITORY"),
         rules: rules.into_iter().map(descriptor).collect(),
     };
-    let invocations = [Invocation { execution_successful: complete }];
-    let run = Run { tool: Tool { driver }, invocations, artifacts, results, column_kind: "unicodeCodePoints" };
-    Log { schema: "https://json.schemastore.org/sarif-2.1.0.json", version: "2.1.0", runs: [run] }
+    let invocations = [Invocation {
+        execution_successful: complete,
+    }];
+    let run = Run {
+        tool: Tool { driver },
+        invocations,
+        artifacts,
+        results,
+        column_kind: "unicodeCodePoints",
+    };
+    Log {
+        schema: "https://json.schemastore.org/sarif-2.1.0.json",
+        version: "2.1.0",
+        runs: [run],
+    }
 }
 
 fn descriptor(rule: &'static Rule) -> Descriptor {
-    let message = |text: &str| Message { text: text.to_owned() };
-    let explanation = if rule.explanation.is_empty() { rule.summary } else { rule.explanation };
+    let message = |text: &str| Message {
+        text: text.to_owned(),
+    };
+    let explanation = if rule.explanation.is_empty() {
+        rule.summary
+    } else {
+        rule.explanation
+    };
     let mut help = explanation.to_owned();
     for (title, text) in [("How to mend it", rule.remedy), ("Source", rule.source)] {
         if !text.is_empty() {
@@ -195,7 +237,9 @@ fn descriptor(rule: &'static Rule) -> Descriptor {
         short_description: message(rule.summary),
         full_description: message(explanation),
         help: Message { text: help },
-        default_configuration: Configuration { level: level(rule.severity) },
+        default_configuration: Configuration {
+            level: level(rule.severity),
+        },
     }
 }
 
@@ -220,9 +264,17 @@ fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome
     if let Some(hint) = &finding.hint {
         let _ = write!(message, "\nHelp: {hint}");
     }
-    let related = finding.related.iter().map(|(place, role)| (places.location(place), role.as_str()));
+    let related = finding
+        .related
+        .iter()
+        .map(|(place, role)| (places.location(place), role.as_str()));
     let first = std::iter::once((&finding.place, "here"));
-    let all = first.chain(finding.related.iter().map(|(place, role)| (place, role.as_str())));
+    let all = first.chain(
+        finding
+            .related
+            .iter()
+            .map(|(place, role)| (place, role.as_str())),
+    );
     let members = all.filter_map(|(place, role)| Some((places.member(place)?, role)));
     Outcome {
         rule_id: finding.rule.code,
@@ -233,36 +285,72 @@ fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome
         related_locations: related
             .chain(members)
             .enumerate()
-            .map(|(index, (location, role))| Location { id: Some(index + 1), message: Some(Message { text: role.to_owned() }), ..location })
+            .map(|(index, (location, role))| Location {
+                id: Some(index + 1),
+                message: Some(Message {
+                    text: role.to_owned(),
+                }),
+                ..location
+            })
             .collect(),
     }
 }
 
 impl Places<'_> {
     fn packed(&self, place: &Place) -> Option<&ArtifactLocation> {
-        self.packed.iter().find(|(name, _)| *name == place.part).map(|(_, location)| location)
+        self.packed
+            .iter()
+            .find(|(name, _)| *name == place.part)
+            .map(|(_, location)| location)
     }
 
     /// The place in the file. What is packed has no bytes of its own there.
     fn location(&self, place: &Place) -> Location {
-        let region = if self.packed(place).is_some() { None } else { self.region(place) };
-        let name = if place.item.is_empty() { &*place.part } else { &*place.item };
+        let region = if self.packed(place).is_some() {
+            None
+        } else {
+            self.region(place)
+        };
+        let name = if place.item.is_empty() {
+            &*place.part
+        } else {
+            &*place.item
+        };
         let logical = LogicalLocation {
             name: name.to_owned(),
-            fully_qualified_name: [&*place.part, &*place.item].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join("/"),
+            fully_qualified_name: [&*place.part, &*place.item]
+                .into_iter()
+                .filter(|s| !s.is_empty())
+                .collect::<Vec<_>>()
+                .join("/"),
         };
         Location {
             id: None,
-            physical_location: PhysicalLocation { artifact_location: self.file.clone(), region },
-            logical_locations: if name.is_empty() { Vec::new() } else { vec![logical] },
+            physical_location: PhysicalLocation {
+                artifact_location: self.file.clone(),
+                region,
+            },
+            logical_locations: if name.is_empty() {
+                Vec::new()
+            } else {
+                vec![logical]
+            },
             message: None,
         }
     }
 
     /// The place in a packed member, if it has lines or bytes there.
     fn member(&self, place: &Place) -> Option<Location> {
-        let physical_location = PhysicalLocation { artifact_location: self.packed(place)?.clone(), region: Some(self.region(place)?) };
-        Some(Location { id: None, physical_location, logical_locations: Vec::new(), message: None })
+        let physical_location = PhysicalLocation {
+            artifact_location: self.packed(place)?.clone(),
+            region: Some(self.region(place)?),
+        };
+        Some(Location {
+            id: None,
+            physical_location,
+            logical_locations: Vec::new(),
+            message: None,
+        })
     }
 
     fn region(&self, place: &Place) -> Option<Region> {
@@ -273,13 +361,26 @@ impl Places<'_> {
             end_column: region.end.1,
         });
         let binary = || {
-            let (offset, size) = (i64::try_from(place.offset?).ok()?, i64::try_from(place.size).ok()?);
-            Some(Region::Binary { byte_offset: offset, byte_length: size })
+            let (offset, size) = (
+                i64::try_from(place.offset?).ok()?,
+                i64::try_from(place.size).ok()?,
+            );
+            Some(Region::Binary {
+                byte_offset: offset,
+                byte_length: size,
+            })
         };
         // The lines of a text that is packed as a whole.
         let known = || {
-            let (start_line, start_column) = place.position.map(|(line, column)| (line as usize, column as usize))?;
-            Some(Region::Text { start_line, start_column, end_line: start_line, end_column: start_column })
+            let (start_line, start_column) = place
+                .position
+                .map(|(line, column)| (line as usize, column as usize))?;
+            Some(Region::Text {
+                start_line,
+                start_column,
+                end_line: start_line,
+                end_column: start_column,
+            })
         };
         text.or_else(known).or_else(binary)
     }

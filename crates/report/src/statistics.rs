@@ -25,7 +25,15 @@ pub struct Statistics {
 impl Statistics {
     /// Of the first `elements` elements in `bytes`, or of those that are there if there are fewer.
     pub fn of(element: ElementType, elements: u64, bytes: &[u8]) -> Statistics {
-        let mut sum = Sum { statistics: Statistics { elements: 0, not_finite: 0, min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 } };
+        let mut sum = Sum {
+            statistics: Statistics {
+                elements: 0,
+                not_finite: 0,
+                min: f64::INFINITY,
+                max: f64::NEG_INFINITY,
+                mean: 0.0,
+            },
+        };
         let mut left = elements.min(bytes.len() as u64 * 8 / element.bits()) as usize;
         let mut values = [0.0; BLOCK];
         for block in bytes.chunks(BLOCK * element.bits() as usize / 8) {
@@ -70,9 +78,23 @@ impl Sum {
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.elements == self.not_finite {
-            return write!(f, "{}", if self.elements == 0 { "no elements" } else { "no finite element" });
+            return write!(
+                f,
+                "{}",
+                if self.elements == 0 {
+                    "no elements"
+                } else {
+                    "no finite element"
+                }
+            );
         }
-        write!(f, "min {}  max {}  mean {}", number(self.min), number(self.max), number(self.mean))?;
+        write!(
+            f,
+            "min {}  max {}  mean {}",
+            number(self.min),
+            number(self.max),
+            number(self.mean)
+        )?;
         match self.not_finite {
             0 => Ok(()),
             n => write!(f, "  {n} not finite"),
@@ -102,8 +124,14 @@ mod tests {
         let values = [1.5f32, -3.25, f32::NAN, f32::INFINITY, 0.25];
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         let s = Statistics::of(ElementType::Float32, 5, &bytes);
-        assert_eq!((s.elements, s.not_finite, s.min, s.max, s.mean), (5, 2, -3.25, 1.5, -0.5));
-        assert_eq!(s.to_string(), "min -3.250  max 1.500  mean -0.5000  2 not finite");
+        assert_eq!(
+            (s.elements, s.not_finite, s.min, s.max, s.mean),
+            (5, 2, -3.25, 1.5, -0.5)
+        );
+        assert_eq!(
+            s.to_string(),
+            "min -3.250  max 1.500  mean -0.5000  2 not finite"
+        );
     }
 
     #[test]
@@ -134,15 +162,30 @@ mod tests {
 
     #[test]
     fn nothing_is_not_a_number() {
-        assert_eq!(Statistics::of(ElementType::Int8, 0, &[]).to_string(), "no elements");
-        assert_eq!(Statistics::of(ElementType::Float16, 1, &[0, 0x7e]).to_string(), "no finite element");
+        assert_eq!(
+            Statistics::of(ElementType::Int8, 0, &[]).to_string(),
+            "no elements"
+        );
+        assert_eq!(
+            Statistics::of(ElementType::Float16, 1, &[0, 0x7e]).to_string(),
+            "no finite element"
+        );
         // Fewer bytes than elements: what is there counts.
-        assert_eq!(Statistics::of(ElementType::Int16, 9, &[1, 0, 2]).elements, 1);
+        assert_eq!(
+            Statistics::of(ElementType::Int16, 9, &[1, 0, 2]).elements,
+            1
+        );
     }
 
     #[test]
     fn numbers_keep_four_digits() {
-        let said: Vec<String> = [0.0, -7.0, 0.012345, 123.456, 1.5e-9, 2.5e12].into_iter().map(number).collect();
-        assert_eq!(said, ["0", "-7", "0.01235", "123.5", "1.500e-9", "2.500e12"]);
+        let said: Vec<String> = [0.0, -7.0, 0.012345, 123.456, 1.5e-9, 2.5e12]
+            .into_iter()
+            .map(number)
+            .collect();
+        assert_eq!(
+            said,
+            ["0", "-7", "0.01235", "123.5", "1.500e-9", "2.500e12"]
+        );
     }
 }

@@ -34,7 +34,10 @@ impl Paint {
     pub const ANSI: Paint = Paint { colour: true };
 
     fn with<T>(self, text: T, style: Style) -> Painted<T> {
-        Painted { text, style: if self.colour { style } else { Style::new() } }
+        Painted {
+            text,
+            style: if self.colour { style } else { Style::new() },
+        }
     }
 
     /// Headings and names that the eye looks for.
@@ -80,7 +83,11 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+        if c.is_control() {
+            out.extend(c.escape_default())
+        } else {
+            out.push(c)
+        }
     }
     out.into()
 }
@@ -119,7 +126,11 @@ fn three_digits(value: f64) -> String {
 
 /// A share of the whole in percent; `–` where there is no whole.
 pub(crate) fn share(part: Time, whole: Time) -> String {
-    if whole == Time::ZERO { "–".to_owned() } else { format!("{:.1} %", part.0 as f64 * 100.0 / whole.0 as f64) }
+    if whole == Time::ZERO {
+        "–".to_owned()
+    } else {
+        format!("{:.1} %", part.0 as f64 * 100.0 / whole.0 as f64)
+    }
 }
 
 /// Dimensions: `1×3×224×224`; a tensor without dimensions is a `scalar`.
@@ -127,12 +138,20 @@ pub(crate) fn shape(dimensions: &[u64]) -> String {
     if dimensions.is_empty() {
         return "scalar".to_owned();
     }
-    dimensions.iter().map(u64::to_string).collect::<Vec<_>>().join("×")
+    dimensions
+        .iter()
+        .map(u64::to_string)
+        .collect::<Vec<_>>()
+        .join("×")
 }
 
 /// A count with its noun.
 pub(crate) fn count(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+    if n == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{n} {noun}s")
+    }
 }
 
 /// A condition with its sync: `barrier 3`, `S[7] ≥ 2`.
@@ -152,10 +171,22 @@ mod tests {
 
     #[test]
     fn quantities_keep_three_digits() {
-        let said: Vec<String> = [0, 9_999, 10_000, 99_951, 1_234_567, 12_345_678_901].into_iter().map(bytes).collect();
-        assert_eq!(said, ["0 B", "9999 B", "10.0 kB", "100 kB", "1.23 MB", "12.3 GB"]);
-        assert_eq!([rate(4.56e10), rate(5e8), rate(1.3e12)], ["45.6 GB/s", "500 MB/s", "1.30 TB/s"]);
-        assert_eq!([share(Time(1), Time(3)), share(Time(1), Time::ZERO)], ["33.3 %", "–"]);
+        let said: Vec<String> = [0, 9_999, 10_000, 99_951, 1_234_567, 12_345_678_901]
+            .into_iter()
+            .map(bytes)
+            .collect();
+        assert_eq!(
+            said,
+            ["0 B", "9999 B", "10.0 kB", "100 kB", "1.23 MB", "12.3 GB"]
+        );
+        assert_eq!(
+            [rate(4.56e10), rate(5e8), rate(1.3e12)],
+            ["45.6 GB/s", "500 MB/s", "1.30 TB/s"]
+        );
+        assert_eq!(
+            [share(Time(1), Time(3)), share(Time(1), Time::ZERO)],
+            ["33.3 %", "–"]
+        );
         assert_eq!([shape(&[]), shape(&[1, 3])], ["scalar", "1×3"]);
     }
 
@@ -168,6 +199,9 @@ mod tests {
     #[test]
     fn colours_do_not_change_widths() {
         assert_eq!(format!("{:>6}|", Paint::PLAIN.strong("ab")), "    ab|");
-        assert_eq!(format!("{:>6}|", Paint::ANSI.strong("ab")), "\u{1b}[1m    ab\u{1b}[0m|");
+        assert_eq!(
+            format!("{:>6}|", Paint::ANSI.strong("ab")),
+            "\u{1b}[1m    ab\u{1b}[0m|"
+        );
     }
 }

@@ -63,8 +63,20 @@ impl Run<'_, '_> {
     /// Bytes that all transfers moved: each completed task counts its largest demand, since a transfer that crosses
     /// several links moves its bytes once.
     pub fn moved_bytes(&self) -> u64 {
-        let done = self.timeline.tasks.iter_enumerated().filter(|(_, record)| record.state == State::Done);
-        done.map(|(task, _)| self.program.demands(task).iter().map(|d| d.bytes).max().unwrap_or(0)).fold(0, u64::saturating_add)
+        let done = self
+            .timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state == State::Done);
+        done.map(|(task, _)| {
+            self.program
+                .demands(task)
+                .iter()
+                .map(|d| d.bytes)
+                .max()
+                .unwrap_or(0)
+        })
+        .fold(0, u64::saturating_add)
     }
 
     fn port(&self, output: &Output) -> Option<&Port> {
@@ -74,7 +86,9 @@ impl Run<'_, '_> {
     /// The page.
     pub fn text(&self, paint: Paint) -> String {
         let mut out = String::new();
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         let _ = writeln!(
             out,
             "{}: {} in {}, {} moved",
@@ -109,14 +123,22 @@ impl Run<'_, '_> {
             return;
         }
         let _ = writeln!(out, "\n{}", paint.strong("outputs"));
-        let ports: Vec<(&Output, &Port)> = self.outputs.iter().filter_map(|o| Some((o, self.port(o)?))).collect();
+        let ports: Vec<(&Output, &Port)> = self
+            .outputs
+            .iter()
+            .filter_map(|o| Some((o, self.port(o)?)))
+            .collect();
         let names = widest(ports.iter().map(|(_, p)| &*p.name));
         let types = widest(ports.iter().map(|(_, p)| p.element.name()));
         let shapes: Vec<String> = ports.iter().map(|(_, p)| shape(&p.shape)).collect();
         let shape_width = widest(shapes.iter().map(String::as_str));
         for ((output, port), shape) in ports.iter().zip(&shapes) {
             let (name, element) = (clean(&port.name), port.element.name());
-            let _ = write!(out, "  {name:names$}  {element:types$}  {shape:shape_width$}  {}", output.statistics);
+            let _ = write!(
+                out,
+                "  {name:names$}  {element:types$}  {shape:shape_width$}  {}",
+                output.statistics
+            );
             if let Some(path) = &output.path {
                 let _ = write!(out, "  {}", paint.dim(format_args!("→ {path}")));
             }
@@ -125,12 +147,23 @@ impl Run<'_, '_> {
     }
 
     fn queues_text(&self, out: &mut String, paint: Paint) {
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
         let _ = writeln!(out, "\n{}", paint.strong("busy"));
         let names = widest(program.queues.iter().map(|q| &*q.name));
-        for (id, queue) in program.queues.iter_enumerated().filter(|(id, _)| tasks[id.index()] > 0) {
-            let whole = Time(timeline.end.0.saturating_mul(u64::from(queue.servers.max(1))));
+        for (id, queue) in program
+            .queues
+            .iter_enumerated()
+            .filter(|(id, _)| tasks[id.index()] > 0)
+        {
+            let whole = Time(
+                timeline
+                    .end
+                    .0
+                    .saturating_mul(u64::from(queue.servers.max(1))),
+            );
             let fraction = busy[id].0 as f64 / whole.0 as f64;
             let _ = writeln!(
                 out,
@@ -145,7 +178,9 @@ impl Run<'_, '_> {
     }
 
     fn resources_text(&self, out: &mut String, paint: Paint) {
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         if program.resources.is_empty() || timeline.end == Time::ZERO {
             return;
         }
@@ -168,14 +203,27 @@ impl Run<'_, '_> {
     }
 
     fn longest_text(&self, out: &mut String, paint: Paint) {
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         // The longest first; of equal ones the first task.
         let order = |(time, task): &(Time, TaskId)| (std::cmp::Reverse(*time), *task);
         let mut longest: Vec<(Time, TaskId)> = Vec::with_capacity(LONGEST + 1);
-        for (task, record) in timeline.tasks.iter_enumerated().filter(|(_, record)| record.state == State::Done) {
+        for (task, record) in timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state == State::Done)
+        {
             let next = (record.end - record.start, task);
-            if longest.len() < LONGEST || longest.last().is_some_and(|last| order(&next) < order(last)) {
-                longest.insert(longest.partition_point(|other| order(other) < order(&next)), next);
+            if longest.len() < LONGEST
+                || longest
+                    .last()
+                    .is_some_and(|last| order(&next) < order(last))
+            {
+                longest.insert(
+                    longest.partition_point(|other| order(other) < order(&next)),
+                    next,
+                );
                 longest.truncate(LONGEST);
             }
         }
@@ -188,26 +236,48 @@ impl Run<'_, '_> {
             .map(|(_, task)| {
                 let label = program.tasks[*task].label.as_deref().unwrap_or("");
                 let operation = program.kernel(*task).operation();
-                (program.task_name(*task), cut(&clean(&operation), LABEL), cut(&clean(label), LABEL))
+                (
+                    program.task_name(*task),
+                    cut(&clean(&operation), LABEL),
+                    cut(&clean(label), LABEL),
+                )
             })
             .collect();
         let names = widest(rows.iter().map(|r| &*r.0));
         let operations = widest(rows.iter().map(|r| &*r.1));
         for ((time, _), (name, operation, label)) in longest.iter().zip(&rows) {
             let operation = paint.operation(format!("{operation:operations$}"));
-            let line = format!("  {name:names$}  {time:>9}  {:>7}  {operation}  {label}", share(*time, timeline.end));
+            let line = format!(
+                "  {name:names$}  {time:>9}  {:>7}  {operation}  {label}",
+                share(*time, timeline.end)
+            );
             let _ = writeln!(out, "{}", line.trim_end());
         }
     }
 
     fn waited(&self) -> Vec<Waited> {
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         let mut waits: BTreeMap<(QueueId, SyncId), Waited> = BTreeMap::new();
-        for (task, record) in timeline.tasks.iter_enumerated().filter(|(_, record)| record.state != State::Waiting) {
+        for (task, record) in timeline
+            .tasks
+            .iter_enumerated()
+            .filter(|(_, record)| record.state != State::Waiting)
+        {
             let time = record.start.saturating_sub(record.ready);
-            let Some(stall) = record.stall.filter(|_| time > Time::ZERO) else { continue };
+            let Some(stall) = record.stall.filter(|_| time > Time::ZERO) else {
+                continue;
+            };
             let queue = program.tasks[task].queue;
-            let none = || Waited { queues: vec![queue], sync: stall.sync, total: Time::ZERO, times: 0, longest: Time::ZERO, by: None };
+            let none = || Waited {
+                queues: vec![queue],
+                sync: stall.sync,
+                total: Time::ZERO,
+                times: 0,
+                longest: Time::ZERO,
+                by: None,
+            };
             let waited = waits.entry((queue, stall.sync)).or_insert_with(none);
             waited.total += time;
             waited.times += 1;
@@ -231,19 +301,37 @@ impl Run<'_, '_> {
     }
 
     fn waited_text(&self, out: &mut String, paint: Paint) {
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         let waited = self.waited();
         if waited.is_empty() {
             return;
         }
         let _ = writeln!(out, "\n{}", paint.strong("longest waits"));
-        let queues: Vec<String> =
-            waited.iter().map(|w| cut(&w.queues.iter().map(|q| &*program.queues[*q].name).collect::<Vec<_>>().join(", "), LABEL)).collect();
+        let queues: Vec<String> = waited
+            .iter()
+            .map(|w| {
+                cut(
+                    &w.queues
+                        .iter()
+                        .map(|q| &*program.queues[*q].name)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                    LABEL,
+                )
+            })
+            .collect();
         let names = widest(queues.iter().map(String::as_str));
         let syncs = widest(waited.iter().map(|w| &*program.syncs[w.sync].name));
         for (w, queues) in waited.iter().zip(&queues) {
             let sync = &program.syncs[w.sync].name;
-            let _ = write!(out, "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}", w.total, share(w.total, timeline.end));
+            let _ = write!(
+                out,
+                "  {queues:names$}  {:>9}  {:>7}  for {sync:syncs$}",
+                w.total,
+                share(w.total, timeline.end)
+            );
             if w.times > 1 {
                 let _ = write!(out, "  {} times, at most {}", w.times, w.longest);
             }
@@ -256,7 +344,9 @@ impl Run<'_, '_> {
 
     /// The answer to `run --json`.
     pub fn report(&self) -> RunReport<'_> {
-        let Run { program, timeline, .. } = *self;
+        let Run {
+            program, timeline, ..
+        } = *self;
         let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
         RunReport {
             program: self.file,
@@ -269,20 +359,37 @@ impl Run<'_, '_> {
                 .outputs
                 .iter()
                 .filter_map(|output| {
-                    let Port { name, element, shape, .. } = self.port(output)?;
-                    Some(OutputReport { name, dtype: element.name(), shape, path: output.path.as_deref() })
+                    let Port {
+                        name,
+                        element,
+                        shape,
+                        ..
+                    } = self.port(output)?;
+                    Some(OutputReport {
+                        name,
+                        dtype: element.name(),
+                        shape,
+                        path: output.path.as_deref(),
+                    })
                 })
                 .collect(),
             queues: program
                 .queues
                 .iter_enumerated()
-                .map(|(id, queue)| QueueReport { name: &queue.name, tasks: tasks[id.index()], busy_ns: busy[id].ns() })
+                .map(|(id, queue)| QueueReport {
+                    name: &queue.name,
+                    tasks: tasks[id.index()],
+                    busy_ns: busy[id].ns(),
+                })
                 .collect(),
             resources: program
                 .resources
                 .iter()
                 .zip(timeline.carried(program))
-                .map(|(resource, bytes)| ResourceReport { name: &resource.name, bytes })
+                .map(|(resource, bytes)| ResourceReport {
+                    name: &resource.name,
+                    bytes,
+                })
                 .collect(),
             facts: Facts(&self.facts),
             notes: &self.notes,
@@ -294,7 +401,10 @@ impl Run<'_, '_> {
 
 fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
     let mut tasks = vec![0; program.queues.len()];
-    program.tasks.iter().for_each(|t| tasks[t.queue.index()] += 1);
+    program
+        .tasks
+        .iter()
+        .for_each(|t| tasks[t.queue.index()] += 1);
     tasks
 }
 
@@ -380,7 +490,11 @@ mod tests {
             file: "model.blob",
             program: &program,
             timeline: &outcome.timeline,
-            outputs: vec![Output { port: 0, path: Some("out/y.npy".into()), statistics }],
+            outputs: vec![Output {
+                port: 0,
+                path: Some("out/y.npy".into()),
+                statistics,
+            }],
             facts: vec![],
             seed: Some(7),
             notes: vec!["x is random (seed 7)".into()],
@@ -395,7 +509,9 @@ mod tests {
 
     #[test]
     fn json_has_the_contract() {
-        with_run(|run| insta::assert_snapshot!(serde_json::to_string_pretty(&run.report()).unwrap()));
+        with_run(|run| {
+            insta::assert_snapshot!(serde_json::to_string_pretty(&run.report()).unwrap())
+        });
     }
 
     #[test]

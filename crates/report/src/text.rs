@@ -33,7 +33,10 @@ impl<'a> Text<'a> {
         if bytes.is_empty() || bytes.iter().take(1024).any(|byte| *byte == 0) {
             return None;
         }
-        std::str::from_utf8(bytes).ok().map(|text| Text { lines: Lines::new(text), pointers: Pointers::new(text) })
+        std::str::from_utf8(bytes).ok().map(|text| Text {
+            lines: Lines::new(text),
+            pointers: Pointers::new(text),
+        })
     }
 
     /// The bytes of a place; a place of no size is the word that begins there.
@@ -43,9 +46,15 @@ impl<'a> Text<'a> {
             (None, Some((line, column))) => {
                 let line = self.lines.line((line as usize).checked_sub(1)?)?;
                 let column = (column as usize).saturating_sub(1);
-                line.start + self.lines.as_str()[line.clone()].char_indices().nth(column).map_or(line.len(), |(at, _)| at)
+                line.start
+                    + self.lines.as_str()[line.clone()]
+                        .char_indices()
+                        .nth(column)
+                        .map_or(line.len(), |(at, _)| at)
             }
-            (None, None) => [&*place.item, &*place.part].into_iter().find_map(|pointer| self.pointers.locate(pointer))?,
+            (None, None) => [&*place.item, &*place.part]
+                .into_iter()
+                .find_map(|pointer| self.pointers.locate(pointer))?,
         };
         if start > self.lines.as_str().len() {
             return None;
@@ -54,8 +63,17 @@ impl<'a> Text<'a> {
         let rest = &self.lines.as_str()[start..];
         let size = match usize::try_from(place.size).ok()? {
             0 => {
-                let word = rest.find(|c: char| !(c.is_alphanumeric() || "_.-".contains(c))).unwrap_or(rest.len());
-                if word > 0 { word } else { rest.chars().next().filter(|c| *c != '\n').map_or(0, char::len_utf8) }
+                let word = rest
+                    .find(|c: char| !(c.is_alphanumeric() || "_.-".contains(c)))
+                    .unwrap_or(rest.len());
+                if word > 0 {
+                    word
+                } else {
+                    rest.chars()
+                        .next()
+                        .filter(|c| *c != '\n')
+                        .map_or(0, char::len_utf8)
+                }
             }
             size => size.min(rest.len()),
         };
@@ -65,12 +83,18 @@ impl<'a> Text<'a> {
     /// Lines and columns of a place.
     pub(crate) fn region(&self, place: &Place) -> Option<Region> {
         let Range { start, end } = self.range(place)?;
-        Some(Region { start: self.lines.position(start), end: self.lines.position(end) })
+        Some(Region {
+            start: self.lines.position(start),
+            end: self.lines.position(end),
+        })
     }
 
     /// The lines around a range, from the first byte of the first; `None` where they are too long to be shown.
     fn window(&self, range: &Range<usize>) -> Option<(usize, Range<usize>)> {
-        let (first, last) = (self.lines.position(range.start).0 - 1, self.lines.position(range.end).0 - 1);
+        let (first, last) = (
+            self.lines.position(range.start).0 - 1,
+            self.lines.position(range.end).0 - 1,
+        );
         let window = self.lines.line(first)?.start..self.lines.line(last)?.end.max(range.end);
         (window.len() <= SHOWN).then_some((first + 1, window))
     }
@@ -95,8 +119,16 @@ struct Excerpt<'t> {
 
 impl<'a> Texts<'a> {
     pub(crate) fn new(checked: &Checked<'a>) -> Texts<'a> {
-        let parts = checked.parts.iter().map(|(name, bytes)| (&**name, Text::of(bytes))).collect();
-        Texts { path: checked.path, file: Text::of(checked.bytes), parts }
+        let parts = checked
+            .parts
+            .iter()
+            .map(|(name, bytes)| (&**name, Text::of(bytes)))
+            .collect();
+        Texts {
+            path: checked.path,
+            file: Text::of(checked.bytes),
+            parts,
+        }
     }
 
     /// The text that a place stands in, and its name.
@@ -122,7 +154,12 @@ impl<'a> Texts<'a> {
         let range = text.range(place)?;
         let (line, window) = text.window(&range)?;
         let span = range.start - window.start..range.end - window.start;
-        Some(Excerpt { text: &text.lines.as_str()[window], path: clean(&path).into_owned(), line, span })
+        Some(Excerpt {
+            text: &text.lines.as_str()[window],
+            path: clean(&path).into_owned(),
+            line,
+            span,
+        })
     }
 
     /// What a place is called besides its lines.
@@ -143,17 +180,37 @@ impl<'a> Texts<'a> {
             Severity::Note => Level::NOTE,
         };
         let snippet = |kind: AnnotationKind, excerpt: Excerpt<'_>, label: String| {
-            let annotation = kind.span(excerpt.span).label((!label.is_empty()).then_some(label));
-            Snippet::source(excerpt.text.to_owned()).line_start(excerpt.line).path(excerpt.path).annotation(annotation)
+            let annotation = kind
+                .span(excerpt.span)
+                .label((!label.is_empty()).then_some(label));
+            Snippet::source(excerpt.text.to_owned())
+                .line_start(excerpt.line)
+                .path(excerpt.path)
+                .annotation(annotation)
         };
         let message = clean(&finding.message);
         let label = clean(&self.name(&finding.place)).into_owned();
-        let primary = snippet(AnnotationKind::Primary, self.excerpt(&finding.place)?, label);
-        let mut group: Group<'_> = level.primary_title(message.as_ref()).id(finding.rule.code).element(primary);
+        let primary = snippet(
+            AnnotationKind::Primary,
+            self.excerpt(&finding.place)?,
+            label,
+        );
+        let mut group: Group<'_> = level
+            .primary_title(message.as_ref())
+            .id(finding.rule.code)
+            .element(primary);
         for (place, role) in &finding.related {
             let excerpt = self.excerpt(place);
-            let name = if excerpt.is_some() { self.name(place) } else { place.to_string() };
-            let label = if name.is_empty() { role.clone() } else { format!("{name}: {role}") };
+            let name = if excerpt.is_some() {
+                self.name(place)
+            } else {
+                place.to_string()
+            };
+            let label = if name.is_empty() {
+                role.clone()
+            } else {
+                format!("{name}: {role}")
+            };
             let label = clean(&label).into_owned();
             group = match excerpt {
                 Some(excerpt) => group.element(snippet(AnnotationKind::Context, excerpt, label)),
@@ -163,7 +220,11 @@ impl<'a> Texts<'a> {
         if !help.is_empty() {
             group = group.element(Level::HELP.message(clean(help).into_owned()));
         }
-        let renderer = if paint.colour { Renderer::styled() } else { Renderer::plain() };
+        let renderer = if paint.colour {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        };
         Some(renderer.term_width(WIDTH).render(&[group]) + "\n")
     }
 }
@@ -177,6 +238,8 @@ mod tests {
 
     static DEPTH: Rule = Rule {
         code: "depth-beyond-tile",
+        class: chipless_model::Class::Fault,
+        evidence: chipless_model::Evidence::Format,
         severity: Severity::Error,
         summary: "a buffer is deeper than its tile",
         explanation: "",
@@ -185,7 +248,13 @@ mod tests {
     };
 
     fn texts(text: &str) -> Texts<'_> {
-        Texts::new(&Checked { path: "a.yaml", target: None, bytes: text.as_bytes(), parts: &[], findings: &[] })
+        Texts::new(&Checked {
+            path: "a.yaml",
+            target: None,
+            bytes: text.as_bytes(),
+            parts: &[],
+            findings: &[],
+        })
     }
 
     #[test]
@@ -193,7 +262,10 @@ mod tests {
         let texts = texts(FILE);
         let at = FILE.find('9').expect("there") as u64;
         let finding = DEPTH
-            .at(Place::bytes(at, 1).at("inputs[0]"), "expected a depth of at most 8, found 9")
+            .at(
+                Place::bytes(at, 1).at("inputs[0]"),
+                "expected a depth of at most 8, found 9",
+            )
             .with(Place::line(2, 11), "the buffer")
             .with(Place::file().in_part("tile.toml"), "its tile has 8");
         insta::assert_snapshot!(texts.picture(&finding, "make it smaller", Paint::PLAIN).expect("a picture"), @r"
@@ -216,8 +288,22 @@ mod tests {
     #[test]
     fn packed_parts_have_lines_of_their_own() {
         let parts = [("def.json".to_owned(), b"{\n  \"queues\": 99\n}".to_vec())];
-        let checked = Checked { path: "a.neff", target: None, bytes: &[0, 1], parts: &parts, findings: &[] };
-        let finding = DEPTH.at(Place { position: Some((2, 13)), ..Place::file() }.in_part("def.json").at("/queues"), "too many");
+        let checked = Checked {
+            path: "a.neff",
+            target: None,
+            bytes: &[0, 1],
+            parts: &parts,
+            findings: &[],
+        };
+        let finding = DEPTH.at(
+            Place {
+                position: Some((2, 13)),
+                ..Place::file()
+            }
+            .in_part("def.json")
+            .at("/queues"),
+            "too many",
+        );
         insta::assert_snapshot!(Texts::new(&checked).picture(&finding, "", Paint::PLAIN).expect("a picture"), @r#"
         error[depth-beyond-tile]: too many
          --> a.neff:def.json:2:13
@@ -231,9 +317,16 @@ mod tests {
     fn places_have_lines_and_columns() {
         let text = Text::of(FILE.as_bytes()).expect("a text");
         let region = |place: Place| text.region(&place).map(|r| (r.start, r.end));
-        assert_eq!(region(Place::line(2, 11)), Some(((2, 11), (2, 16))), "the word, in characters");
+        assert_eq!(
+            region(Place::line(2, 11)),
+            Some(((2, 11), (2, 16))),
+            "the word, in characters"
+        );
         assert_eq!(region(Place::bytes(0, 9)), Some(((1, 1), (2, 2))));
-        assert_eq!(region(Place::bytes(FILE.len() as u64, 4)), Some(((5, 1), (5, 1))));
+        assert_eq!(
+            region(Place::bytes(FILE.len() as u64, 4)),
+            Some(((5, 1), (5, 1)))
+        );
         assert_eq!(region(Place::bytes(FILE.len() as u64 + 1, 4)), None);
         assert_eq!(region(Place::line(99, 1)), None);
         assert_eq!(region(Place::file()), None);
@@ -246,6 +339,9 @@ mod tests {
         let texts = texts(&long);
         let finding = DEPTH.at(Place::bytes(1 << 20, 1), "too deep");
         assert_eq!(texts.picture(&finding, "", Paint::PLAIN), None);
-        assert_eq!(texts.region(&finding.place).map(|r| r.start), Some((1, (1 << 20) + 1)));
+        assert_eq!(
+            texts.region(&finding.place).map(|r| r.start),
+            Some((1, (1 << 20) + 1))
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! Which use of a barrier each wait and signal met: a program counts its barriers' uses (the NPU's virtual barriers), but
 //! its tasks name only the barrier.
 
-use chipless_model::{Action, ConfigurationId, IndexVec, Moment, Program, SyncId, SyncKind, TaskId};
+use chipless_model::{
+    Action, ConfigurationId, IndexVec, Moment, Program, SyncId, SyncKind, TaskId,
+};
 use chipless_sim::Timeline;
 use std::collections::VecDeque;
 
@@ -25,13 +27,19 @@ struct Barrier {
 impl Barrier {
     fn activate(&mut self, program: &Program<'_>) {
         if let Some(active) = self.fifo.front() {
-            (self.producers, self.consumers) = (program.configurations[*active].producers, program.configurations[*active].consumers);
+            (self.producers, self.consumers) = (
+                program.configurations[*active].producers,
+                program.configurations[*active].consumers,
+            );
         }
     }
 
     /// A signal that counts down came; a configuration that is used up makes room for the next, unless it ends the program.
     fn settle(&mut self, program: &Program<'_>) {
-        let ends = self.fifo.front().is_none_or(|active| program.configurations[*active].consumers == 0);
+        let ends = self
+            .fifo
+            .front()
+            .is_none_or(|active| program.configurations[*active].consumers == 0);
         if self.producers == 0 && self.consumers == 0 && !ends {
             self.fifo.pop_front();
             self.activate(program);
@@ -43,7 +51,9 @@ impl Uses {
     /// Goes through the signals of a run in their order. Without a run, barriers that have a single configuration are
     /// still known.
     pub(crate) fn of(program: &Program<'_>, timeline: Option<&Timeline>) -> Uses {
-        let mut uses = Uses { of_signal: vec![None; program.signals.len()] };
+        let mut uses = Uses {
+            of_signal: vec![None; program.signals.len()],
+        };
         match timeline {
             Some(timeline) => uses.replay(program, timeline),
             None => uses.single(program),
@@ -57,9 +67,18 @@ impl Uses {
     }
 
     /// The use that a task waited for: the one that it consumed.
-    pub(crate) fn wait(&self, program: &Program<'_>, task: TaskId, sync: SyncId) -> Option<ConfigurationId> {
+    pub(crate) fn wait(
+        &self,
+        program: &Program<'_>,
+        task: TaskId,
+        sync: SyncId,
+    ) -> Option<ConfigurationId> {
         let first = program.tasks[task].signals.start as usize;
-        program.signals(task).iter().position(|s| s.action == Action::Consume(sync)).and_then(|i| self.of_signal[first + i])
+        program
+            .signals(task)
+            .iter()
+            .position(|s| s.action == Action::Consume(sync))
+            .and_then(|i| self.of_signal[first + i])
     }
 
     fn replay(&mut self, program: &Program<'_>, timeline: &Timeline) {
@@ -68,7 +87,10 @@ impl Uses {
             .iter()
             .map(|sync| match &sync.kind {
                 SyncKind::Barrier { preloaded, .. } => {
-                    let mut barrier = Barrier { fifo: preloaded.iter().copied().collect(), ..Barrier::default() };
+                    let mut barrier = Barrier {
+                        fifo: preloaded.iter().copied().collect(),
+                        ..Barrier::default()
+                    };
                     barrier.activate(program);
                     barrier
                 }
@@ -77,13 +99,18 @@ impl Uses {
             .collect();
         for signal in program.signals.iter().filter(|s| s.moment == Moment::Read) {
             if let Some(sync) = barrier_of(program, signal.action) {
-                barriers[sync] = Barrier { unknown: true, ..Barrier::default() };
+                barriers[sync] = Barrier {
+                    unknown: true,
+                    ..Barrier::default()
+                };
             }
         }
         for &task in &timeline.order {
             let first = program.tasks[task].signals.start as usize;
             for (i, signal) in program.signals(task).iter().enumerate() {
-                let Some(sync) = barrier_of(program, signal.action) else { continue };
+                let Some(sync) = barrier_of(program, signal.action) else {
+                    continue;
+                };
                 let barrier = &mut barriers[sync];
                 if barrier.unknown {
                     continue;
@@ -107,7 +134,8 @@ impl Uses {
     }
 
     fn single(&mut self, program: &Program<'_>) {
-        let mut only: IndexVec<SyncId, (u32, Option<ConfigurationId>)> = program.syncs.iter().map(|_| (0, None)).collect();
+        let mut only: IndexVec<SyncId, (u32, Option<ConfigurationId>)> =
+            program.syncs.iter().map(|_| (0, None)).collect();
         for (id, configuration) in program.configurations.iter_enumerated() {
             let (count, first) = &mut only[configuration.barrier];
             *count += 1;

@@ -18,7 +18,11 @@ impl Barrier {
         depth: Option<u32>,
         configurations: &IndexVec<ConfigurationId, Configuration>,
     ) -> Barrier {
-        let mut barrier = Barrier { fifo: preloaded.iter().copied().collect(), depth, ..Barrier::default() };
+        let mut barrier = Barrier {
+            fifo: preloaded.iter().copied().collect(),
+            depth,
+            ..Barrier::default()
+        };
         barrier.load(configurations);
         barrier
     }
@@ -39,7 +43,9 @@ impl Barrier {
     pub(crate) fn produce(&mut self) -> Result<(), &'static str> {
         match self.active {
             None => Err("is produced while it has no configuration"),
-            Some(_) if self.producers == 0 => Err("is produced more often than its configuration says"),
+            Some(_) if self.producers == 0 => {
+                Err("is produced more often than its configuration says")
+            }
             Some(_) => {
                 self.producers -= 1;
                 Ok(())
@@ -50,7 +56,9 @@ impl Barrier {
     pub(crate) fn consume(&mut self) -> Result<(), &'static str> {
         match self.active {
             None => Err("is consumed while it has no configuration"),
-            Some(_) if self.consumers == 0 => Err("is consumed more often than its configuration says"),
+            Some(_) if self.consumers == 0 => {
+                Err("is consumed more often than its configuration says")
+            }
             Some(_) => {
                 self.consumers -= 1;
                 Ok(())
@@ -67,14 +75,20 @@ impl Barrier {
         if self.active.is_none() {
             self.load(configurations);
         }
-        if self.depth.is_some_and(|depth| self.fifo.len() > depth as usize) {
+        if self
+            .depth
+            .is_some_and(|depth| self.fifo.len() > depth as usize)
+        {
             return Err("is given more configurations than its FIFO holds");
         }
         Ok(())
     }
 
     /// If the active configuration is used up, activates the next one and returns the one that retired.
-    pub(crate) fn retire(&mut self, configurations: &IndexVec<ConfigurationId, Configuration>) -> Option<ConfigurationId> {
+    pub(crate) fn retire(
+        &mut self,
+        configurations: &IndexVec<ConfigurationId, Configuration>,
+    ) -> Option<ConfigurationId> {
         let active = self.active?;
         // A configuration without consumers ends the program: it stays lit.
         if self.producers != 0 || self.consumers != 0 || configurations[active].consumers == 0 {

@@ -29,27 +29,50 @@ pub struct Stuck {
 impl Deadlock {
     pub(crate) fn find(engine: &Engine<'_, '_>) -> Deadlock {
         let program = engine.program;
-        let heads: Vec<TaskId> = engine.servers.iter().filter(|s| s.task != s.end).map(|s| TaskId::from_raw(s.task)).collect();
+        let heads: Vec<TaskId> = engine
+            .servers
+            .iter()
+            .filter(|s| s.task != s.end)
+            .map(|s| TaskId::from_raw(s.task))
+            .collect();
         let stuck: Vec<Stuck> = heads
             .iter()
             .map(|&task| {
-                let waits: Vec<(Wait, String)> =
-                    program.waits(task).iter().filter(|w| !engine.holds(w)).map(|w| (*w, state(engine, w.sync))).collect();
-                let missing = waits.iter().flat_map(|(wait, _)| signallers(engine, wait.sync)).collect();
-                Stuck { task, waits, missing }
+                let waits: Vec<(Wait, String)> = program
+                    .waits(task)
+                    .iter()
+                    .filter(|w| !engine.holds(w))
+                    .map(|w| (*w, state(engine, w.sync)))
+                    .collect();
+                let missing = waits
+                    .iter()
+                    .flat_map(|(wait, _)| signallers(engine, wait.sync))
+                    .collect();
+                Stuck {
+                    task,
+                    waits,
+                    missing,
+                }
             })
             .collect();
         let unreleased = program
             .queues
             .indices()
             .filter_map(|queue| {
-                let pieces = program.pieces.iter_enumerated().filter(|(id, p)| p.queue == queue && !engine.is_released(*id));
+                let pieces = program
+                    .pieces
+                    .iter_enumerated()
+                    .filter(|(id, p)| p.queue == queue && !engine.is_released(*id));
                 let tasks: usize = pieces.map(|(_, p)| p.count as usize).sum();
                 (tasks > 0).then_some((queue, tasks))
             })
             .collect();
         let cycle = cycle(program, &stuck);
-        Deadlock { stuck, unreleased, cycle }
+        Deadlock {
+            stuck,
+            unreleased,
+            cycle,
+        }
     }
 }
 
@@ -80,18 +103,30 @@ fn signallers(engine: &Engine<'_, '_>, sync: SyncId) -> Vec<TaskId> {
         Action::Consume(_) | Action::Release(_) => false,
     };
     let pending = |task: &TaskId| engine.timeline.tasks[*task].state != State::Done;
-    program.tasks.indices().filter(pending).filter(|task| program.signals(*task).iter().any(|s| signals(&s.action))).collect()
+    program
+        .tasks
+        .indices()
+        .filter(pending)
+        .filter(|task| program.signals(*task).iter().any(|s| signals(&s.action)))
+        .collect()
 }
 
 /// Follows, from each stuck task, the first missing signaller to the stuck task that blocks it, until a task repeats.
 fn cycle(program: &Program<'_>, stuck: &[Stuck]) -> Vec<TaskId> {
-    let piece_of =
-        |task: TaskId| -> Option<PieceId> { program.pieces.position(|p| (p.first.raw()..p.first.raw() + p.count).contains(&task.raw())) };
+    let piece_of = |task: TaskId| -> Option<PieceId> {
+        program
+            .pieces
+            .position(|p| (p.first.raw()..p.first.raw() + p.count).contains(&task.raw()))
+    };
     let blocker = |task: TaskId| {
         let queue = program.tasks[task].queue;
-        let same_piece = |s: &&Stuck| piece_of(s.task).is_some() && piece_of(s.task) == piece_of(task);
+        let same_piece =
+            |s: &&Stuck| piece_of(s.task).is_some() && piece_of(s.task) == piece_of(task);
         let on_queue = |s: &&Stuck| program.tasks[s.task].queue == queue;
-        stuck.iter().find(same_piece).or_else(|| stuck.iter().find(on_queue))
+        stuck
+            .iter()
+            .find(same_piece)
+            .or_else(|| stuck.iter().find(on_queue))
     };
     for start in stuck {
         let mut path: Vec<TaskId> = Vec::new();

@@ -36,12 +36,18 @@ impl std::fmt::Debug for Observer<'_> {
 impl<'s, 'a> Functional<'s, 'a> {
     /// Executes on these bytes.
     pub fn new(storage: &'s mut Storage<'a>) -> Functional<'s, 'a> {
-        Functional { storage, observe: None }
+        Functional {
+            storage,
+            observe: None,
+        }
     }
 
     /// Calls back after each task, with the bytes as it left them.
     #[must_use]
-    pub fn observed_by(mut self, observe: &'s mut dyn FnMut(TaskId, &Storage<'_>)) -> Functional<'s, 'a> {
+    pub fn observed_by(
+        mut self,
+        observe: &'s mut dyn FnMut(TaskId, &Storage<'_>),
+    ) -> Functional<'s, 'a> {
         self.observe = Some(Observer(observe));
         self
     }
@@ -54,7 +60,10 @@ impl Effects for Functional<'_, '_> {
         kernel.accesses(&mut |access| {
             let buffer = &program.buffers[access.buffer];
             // What data decides is a bound that may reach further than the data does; the kernel checks those itself.
-            if access.certainty == Certainty::Exact && outside.is_none() && !access.pattern.fits(buffer.size) {
+            if access.certainty == Certainty::Exact
+                && outside.is_none()
+                && !access.pattern.fits(buffer.size)
+            {
                 let extent = access.pattern.extent();
                 outside = Some(Fault::program(format!(
                     "{:?} of {} bytes {:#x}..{:#x}, which has {:#x}",

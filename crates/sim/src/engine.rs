@@ -9,8 +9,8 @@ use crate::effects::Effects;
 use crate::resource::Shared;
 use crate::timeline::{Record, Stall, State, Timeline};
 use chipless_model::{
-    Action, Condition, ConfigurationId, Fault, IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SyncId, SyncKind, TaskId, Time,
-    Wait,
+    Action, Condition, ConfigurationId, Fault, IndexVec, Moment, PieceId, Program, QueueId,
+    ResourceId, SyncId, SyncKind, TaskId, Time, Wait,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +27,8 @@ struct Events(BinaryHeap<Reverse<u128>>);
 
 impl Events {
     fn push(&mut self, at: Time, event: u32) {
-        self.0.push(Reverse(u128::from(at.0) << 32 | u128::from(event)));
+        self.0
+            .push(Reverse(u128::from(at.0) << 32 | u128::from(event)));
     }
 
     fn pop(&mut self) -> Option<(Time, u32)> {
@@ -88,7 +89,14 @@ pub fn run_in(program: &Program<'_>, order: Order, effects: &mut impl Effects) -
         None => Err(Stop::Deadlock(Deadlock::find(&engine))),
     };
     let mut timeline = engine.timeline;
-    timeline.end = engine.done.unwrap_or_else(|| timeline.tasks.iter().map(|t| t.end).max().unwrap_or_default());
+    timeline.end = engine.done.unwrap_or_else(|| {
+        timeline
+            .tasks
+            .iter()
+            .map(|t| t.end)
+            .max()
+            .unwrap_or_default()
+    });
     Outcome { timeline, end }
 }
 
@@ -163,12 +171,23 @@ impl<'p, 'a> Engine<'p, 'a> {
             .iter_enumerated()
             .map(|(queue, q)| {
                 let first = servers.len() as u32;
-                servers.extend((0..q.servers).map(|_| Server { queue, task: 0, end: 0, next: NONE }));
-                Backlog { head: NONE, tail: NONE, servers: first, count: q.servers }
+                servers.extend((0..q.servers).map(|_| Server {
+                    queue,
+                    task: 0,
+                    end: 0,
+                    next: NONE,
+                }));
+                Backlog {
+                    head: NONE,
+                    tail: NONE,
+                    servers: first,
+                    count: q.servers,
+                }
             })
             .collect();
         let mut barriers = Vec::new();
-        let mut configured: IndexVec<ConfigurationId, bool> = program.configurations.iter().map(|_| false).collect();
+        let mut configured: IndexVec<ConfigurationId, bool> =
+            program.configurations.iter().map(|_| false).collect();
         let barrier_of = program
             .syncs
             .iter()
@@ -183,7 +202,17 @@ impl<'p, 'a> Engine<'p, 'a> {
                 _ => NONE,
             })
             .collect();
-        let values = program.syncs.iter().map(|s| if let SyncKind::Semaphore { initial, .. } = s.kind { initial } else { 0 }).collect();
+        let values = program
+            .syncs
+            .iter()
+            .map(|s| {
+                if let SyncKind::Semaphore { initial, .. } = s.kind {
+                    initial
+                } else {
+                    0
+                }
+            })
+            .collect();
         let tasks = program.tasks.len();
         Engine {
             program,
@@ -220,7 +249,12 @@ impl<'p, 'a> Engine<'p, 'a> {
             self.now = at;
             if event & START == START {
                 let server = event & !START;
-                self.try_start(server, TaskId::from_raw(self.servers[server as usize].task), None, effects)?;
+                self.try_start(
+                    server,
+                    TaskId::from_raw(self.servers[server as usize].task),
+                    None,
+                    effects,
+                )?;
             } else if event & RESOURCE != 0 {
                 self.serve(ResourceId::from_raw(event & !RESOURCE));
             } else {
@@ -232,7 +266,12 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     /// Whether a task's effect happens at its start. Most programs have no such task, and need not look.
     fn signals_at_read(&self, task: TaskId) -> bool {
-        self.reads_signal && self.program.signals(task).iter().any(|s| s.moment == Moment::Read)
+        self.reads_signal
+            && self
+                .program
+                .signals(task)
+                .iter()
+                .any(|s| s.moment == Moment::Read)
     }
 
     /// Whether the program is done.
@@ -260,7 +299,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             return Ok(());
         }
         if !self.signals_at_read(task) {
-            effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
+            effects
+                .apply(program, task)
+                .map_err(|fault| Stop::Fault { task, fault })?;
         }
         let record = &mut self.timeline.tasks[task];
         record.end = self.now;
@@ -293,7 +334,12 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// A server looks for something to do: its next task, or the next piece of its queue.
-    fn attend(&mut self, server: u32, woken_by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn attend(
+        &mut self,
+        server: u32,
+        woken_by: Option<TaskId>,
+        effects: &mut impl Effects,
+    ) -> Result<(), Stop> {
         let queue = self.servers[server as usize].queue;
         while self.servers[server as usize].task == self.servers[server as usize].end {
             let backlog = &mut self.backlogs[queue];
@@ -315,7 +361,13 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Starts a task if it can: at once, or some time later in a random order.
-    fn look(&mut self, server: u32, task: TaskId, woken_by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn look(
+        &mut self,
+        server: u32,
+        task: TaskId,
+        woken_by: Option<TaskId>,
+        effects: &mut impl Effects,
+    ) -> Result<(), Stop> {
         if let Some(random) = &mut self.random {
             self.events.push(self.now + random.delay(), START | server);
             return Ok(());
@@ -324,13 +376,23 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Starts the task if all its waits hold; otherwise hangs the server into the list of the first that does not.
-    fn try_start(&mut self, server: u32, task: TaskId, woken_by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn try_start(
+        &mut self,
+        server: u32,
+        task: TaskId,
+        woken_by: Option<TaskId>,
+        effects: &mut impl Effects,
+    ) -> Result<(), Stop> {
         let program = self.program;
         let t = &program.tasks[task];
         for wait in t.waits.of(&program.waits) {
             if !self.holds(wait) {
-                self.servers[server as usize].next = std::mem::replace(&mut self.waiters[wait.sync], server);
-                self.timeline.tasks[task].stall = Some(Stall { sync: wait.sync, by: None });
+                self.servers[server as usize].next =
+                    std::mem::replace(&mut self.waiters[wait.sync], server);
+                self.timeline.tasks[task].stall = Some(Stall {
+                    sync: wait.sync,
+                    by: None,
+                });
                 return Ok(());
             }
         }
@@ -349,7 +411,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             self.events.push(self.now + t.fixed, task.raw());
         }
         if self.signals_at_read(task) {
-            effects.apply(program, task).map_err(|fault| Stop::Fault { task, fault })?;
+            effects
+                .apply(program, task)
+                .map_err(|fault| Stop::Fault { task, fault })?;
             self.signal(task, Moment::Read, effects)?;
         }
         Ok(())
@@ -378,18 +442,30 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Gives the signals of a task that belong to this moment.
-    fn signal(&mut self, task: TaskId, moment: Moment, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn signal(
+        &mut self,
+        task: TaskId,
+        moment: Moment,
+        effects: &mut impl Effects,
+    ) -> Result<(), Stop> {
         let program = self.program;
-        let stop = |fault: String| Stop::Fault { task, fault: Fault::program(fault) };
+        let stop = |fault: String| Stop::Fault {
+            task,
+            fault: Fault::program(fault),
+        };
         for signal in program.signals(task).iter().filter(|s| s.moment == moment) {
             match signal.action {
                 Action::Add(sync, n) => {
-                    let value = self.values[sync].checked_add(n).ok_or_else(|| stop(self.leaves_range(sync, n)))?;
-                    self.assign(sync, value).map_err(|()| stop(self.leaves_range(sync, n)))?;
+                    let value = self.values[sync]
+                        .checked_add(n)
+                        .ok_or_else(|| stop(self.leaves_range(sync, n)))?;
+                    self.assign(sync, value)
+                        .map_err(|()| stop(self.leaves_range(sync, n)))?;
                     self.wake(sync, task, effects)?;
                 }
                 Action::Set(sync, value) => {
-                    self.assign(sync, value).map_err(|()| stop(self.leaves_range(sync, value)))?;
+                    self.assign(sync, value)
+                        .map_err(|()| stop(self.leaves_range(sync, value)))?;
                     self.wake(sync, task, effects)?;
                 }
                 Action::Produce(sync) => {
@@ -403,10 +479,15 @@ impl<'p, 'a> Engine<'p, 'a> {
                 Action::Configure(configuration) => {
                     let sync = program.configurations[configuration].barrier;
                     if std::mem::replace(&mut self.configured[configuration], true) {
-                        return Err(stop(format!("{} is given the same configuration twice", program.syncs[sync].name)));
+                        return Err(stop(format!(
+                            "{} is given the same configuration twice",
+                            program.syncs[sync].name
+                        )));
                     }
                     let configurations = &program.configurations;
-                    self.on_barrier(sync, task, |barrier| barrier.push(configuration, configurations))?;
+                    self.on_barrier(sync, task, |barrier| {
+                        barrier.push(configuration, configurations)
+                    })?;
                     self.settle(sync, task, effects)?;
                 }
                 Action::Release(piece) => self.release(piece, Some(task), effects)?,
@@ -416,7 +497,10 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     fn leaves_range(&self, sync: SyncId, n: i64) -> String {
-        format!("{} leaves its range: its value is {}, the signal gives {n}", self.program.syncs[sync].name, self.values[sync])
+        format!(
+            "{} leaves its range: its value is {}, the signal gives {n}",
+            self.program.syncs[sync].name, self.values[sync]
+        )
     }
 
     fn assign(&mut self, sync: SyncId, value: i64) -> Result<(), ()> {
@@ -428,10 +512,21 @@ impl<'p, 'a> Engine<'p, 'a> {
         if legal { Ok(()) } else { Err(()) }
     }
 
-    fn on_barrier(&mut self, sync: SyncId, task: TaskId, act: impl FnOnce(&mut Barrier) -> Result<(), &'static str>) -> Result<(), Stop> {
+    fn on_barrier(
+        &mut self,
+        sync: SyncId,
+        task: TaskId,
+        act: impl FnOnce(&mut Barrier) -> Result<(), &'static str>,
+    ) -> Result<(), Stop> {
         let name = &self.program.syncs[sync].name;
-        let broken = |what: &str| Stop::Fault { task, fault: Fault::program(format!("{name} {what}")) };
-        let barrier = self.barriers.get_mut(self.barrier_of[sync] as usize).ok_or_else(|| broken("is not a barrier"))?;
+        let broken = |what: &str| Stop::Fault {
+            task,
+            fault: Fault::program(format!("{name} {what}")),
+        };
+        let barrier = self
+            .barriers
+            .get_mut(self.barrier_of[sync] as usize)
+            .ok_or_else(|| broken("is not a barrier"))?;
         act(barrier).map_err(broken)
     }
 
@@ -440,7 +535,10 @@ impl<'p, 'a> Engine<'p, 'a> {
         let program = self.program;
         let index = self.barrier_of[sync] as usize;
         if self.barriers[index].lit() {
-            if self.done.is_none() && program.completion.is_some() && self.barriers[index].active() == program.completion {
+            if self.done.is_none()
+                && program.completion.is_some()
+                && self.barriers[index].active() == program.completion
+            {
                 self.done = Some(self.now);
             }
             self.wake(sync, by, effects)?;
@@ -467,11 +565,19 @@ impl<'p, 'a> Engine<'p, 'a> {
         Ok(())
     }
 
-    fn release(&mut self, piece: PieceId, by: Option<TaskId>, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn release(
+        &mut self,
+        piece: PieceId,
+        by: Option<TaskId>,
+        effects: &mut impl Effects,
+    ) -> Result<(), Stop> {
         if std::mem::replace(&mut self.released[piece], true) {
             let task = by.unwrap_or(self.program.pieces[piece].first);
             let queue = &self.program.queues[self.program.pieces[piece].queue].name;
-            return Err(Stop::Fault { task, fault: Fault::program(format!("a piece of {queue} is released twice")) });
+            return Err(Stop::Fault {
+                task,
+                fault: Fault::program(format!("a piece of {queue} is released twice")),
+            });
         }
         let backlog = &mut self.backlogs[self.program.pieces[piece].queue];
         match backlog.tail {

@@ -45,7 +45,8 @@ impl Shared {
     pub(crate) fn arrive(&mut self, task: TaskId, bytes: u64, now: Time) {
         self.advance(now);
         let size = bytes.saturating_mul(1 << SERVICE_FRACTION);
-        self.leaving.push(Reverse((self.service.saturating_add(size), task)));
+        self.leaving
+            .push(Reverse((self.service.saturating_add(size), task)));
         self.share();
     }
 
@@ -76,9 +77,11 @@ impl Shared {
         let left = service.saturating_sub(self.service);
         let wait = match left.checked_mul(1 << (RATE_FRACTION - SERVICE_FRACTION)) {
             Some(left) => left.div_ceil(self.rate),
-            None => {
-                u64::try_from((u128::from(left) << (RATE_FRACTION - SERVICE_FRACTION)).div_ceil(u128::from(self.rate))).unwrap_or(u64::MAX)
-            }
+            None => u64::try_from(
+                (u128::from(left) << (RATE_FRACTION - SERVICE_FRACTION))
+                    .div_ceil(u128::from(self.rate)),
+            )
+            .unwrap_or(u64::MAX),
         };
         let at = Time(self.updated.0.saturating_add(wait));
         if self.announced.is_some_and(|pending| pending <= at) {
@@ -90,14 +93,18 @@ impl Shared {
 
     fn advance(&mut self, now: Time) {
         let passed = now - self.updated;
-        let served = (u128::from(passed.0) * u128::from(self.rate)) >> (RATE_FRACTION - SERVICE_FRACTION);
-        self.service = self.service.saturating_add(u64::try_from(served).unwrap_or(u64::MAX));
+        let served =
+            (u128::from(passed.0) * u128::from(self.rate)) >> (RATE_FRACTION - SERVICE_FRACTION);
+        self.service = self
+            .service
+            .saturating_add(u64::try_from(served).unwrap_or(u64::MAX));
         self.updated = now;
     }
 
     fn share(&mut self) {
         let transfers = self.leaving.len().max(1) as f64;
         let bytes_per_second = self.per_transfer.min(self.capacity / transfers);
-        self.rate = ((bytes_per_second * 1e-12 * (1u64 << RATE_FRACTION) as f64).round() as u64).max(1);
+        self.rate =
+            ((bytes_per_second * 1e-12 * (1u64 << RATE_FRACTION) as f64).round() as u64).max(1);
     }
 }

@@ -1,8 +1,9 @@
 //! The engine through its public door: small programs, exact times.
 
 use chipless_model::{
-    Access, Action, Condition, Configuration, ConfigurationId, Demand, Fault, Kernel, Location, PartId, Piece, Place, Program, Queue,
-    QueueId, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Configuration, ConfigurationId, Demand, Fault, Kernel, Location,
+    PartId, Piece, Place, Program, Queue, QueueId, Resource, ResourceId, Signal, Span, Storage,
+    Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use chipless_sim::{Outcome, Stop, TimingOnly, run};
 use std::borrow::Cow;
@@ -29,13 +30,23 @@ impl Builder {
         program.parts.push("test".into());
         program.kernels.push(Box::new(Nothing));
         for (i, servers) in queues.iter().enumerate() {
-            program.queues.push(Queue { name: format!("q{i}"), servers: *servers });
+            program.queues.push(Queue {
+                name: format!("q{i}"),
+                servers: *servers,
+            });
         }
         Builder(program)
     }
 
     fn semaphore(&mut self) -> SyncId {
-        self.0.syncs.push(Sync { name: "S".into(), kind: SyncKind::Semaphore { initial: 0, low: 0, high: 99 } })
+        self.0.syncs.push(Sync {
+            name: "S".into(),
+            kind: SyncKind::Semaphore {
+                initial: 0,
+                low: 0,
+                high: 99,
+            },
+        })
     }
 
     /// A barrier whose configurations have these counts and release these pieces.
@@ -45,7 +56,10 @@ impl Builder {
             .iter()
             .enumerate()
             .map(|(i, (producers, consumers, releases))| {
-                let releases = releases.iter().map(|p| chipless_model::PieceId::from_raw(*p)).collect();
+                let releases = releases
+                    .iter()
+                    .map(|p| chipless_model::PieceId::from_raw(*p))
+                    .collect();
                 self.0.configurations.push(Configuration {
                     barrier,
                     number: i as u32,
@@ -56,14 +70,38 @@ impl Builder {
                 })
             })
             .collect();
-        self.0.syncs.push(Sync { name: format!("B{}", barrier.raw()), kind: SyncKind::Barrier { preloaded, depth: None } })
+        self.0.syncs.push(Sync {
+            name: format!("B{}", barrier.raw()),
+            kind: SyncKind::Barrier {
+                preloaded,
+                depth: None,
+            },
+        })
     }
 
-    fn task(&mut self, queue: u32, ps: u64, waits: &[(SyncId, Condition)], signals: &[Signal], demands: &[(u32, u64)]) -> TaskId {
-        let waits = Span::push(&mut self.0.waits, waits.iter().map(|(sync, condition)| Wait { sync: *sync, condition: *condition }));
+    fn task(
+        &mut self,
+        queue: u32,
+        ps: u64,
+        waits: &[(SyncId, Condition)],
+        signals: &[Signal],
+        demands: &[(u32, u64)],
+    ) -> TaskId {
+        let waits = Span::push(
+            &mut self.0.waits,
+            waits.iter().map(|(sync, condition)| Wait {
+                sync: *sync,
+                condition: *condition,
+            }),
+        );
         let signals = Span::push(&mut self.0.signals, signals.iter().copied());
-        let demands =
-            Span::push(&mut self.0.demands, demands.iter().map(|(r, bytes)| Demand { resource: ResourceId::from_raw(*r), bytes: *bytes }));
+        let demands = Span::push(
+            &mut self.0.demands,
+            demands.iter().map(|(r, bytes)| Demand {
+                resource: ResourceId::from_raw(*r),
+                bytes: *bytes,
+            }),
+        );
         let queue = QueueId::from_raw(queue);
         let index = self.0.tasks.iter().filter(|t| t.queue == queue).count() as u32;
         self.0.tasks.push(Task {
@@ -74,13 +112,21 @@ impl Builder {
             signals,
             demands,
             fixed: Time(ps),
-            location: Location { part: PartId::from_raw(0), offset: 0, size: 0 },
+            location: Location {
+                part: PartId::from_raw(0),
+                offset: 0,
+                size: 0,
+            },
             label: None,
         })
     }
 
     fn piece(&mut self, queue: u32, first: TaskId, count: u32, initially: bool) {
-        let piece = self.0.pieces.push(Piece { queue: QueueId::from_raw(queue), first, count });
+        let piece = self.0.pieces.push(Piece {
+            queue: QueueId::from_raw(queue),
+            first,
+            count,
+        });
         if initially {
             self.0.initial.push(piece);
         }
@@ -92,7 +138,12 @@ impl Builder {
 }
 
 fn times(outcome: &Outcome) -> Vec<(u64, u64)> {
-    outcome.timeline.tasks.iter().map(|t| (t.start.0, t.end.0)).collect()
+    outcome
+        .timeline
+        .tasks
+        .iter()
+        .map(|t| (t.start.0, t.end.0))
+        .collect()
 }
 
 #[test]
@@ -108,7 +159,10 @@ fn a_wait_holds_a_task_until_enough_signals_came() {
     let outcome = b.run();
     assert_eq!(outcome.end, Ok(()));
     assert_eq!(times(&outcome), [(0, 10), (10, 20), (20, 25)]);
-    assert_eq!(outcome.timeline.tasks[c].stall.and_then(|s| s.by), Some(TaskId::from_raw(1)));
+    assert_eq!(
+        outcome.timeline.tasks[c].stall.and_then(|s| s.by),
+        Some(TaskId::from_raw(1))
+    );
 }
 
 #[test]
@@ -126,7 +180,11 @@ fn a_signal_at_the_read_does_not_wait_for_completion() {
 fn bandwidth_is_shared_equally_under_a_ceiling() {
     // 1000 B/s for all, 600 B/s for one. Alone: 600 B/s. Together: 500 B/s each.
     let mut b = Builder::new(&[1, 1]);
-    b.0.resources.push(Resource { name: "link".into(), capacity: 1e12, per_transfer: 6e11 });
+    b.0.resources.push(Resource {
+        name: "link".into(),
+        capacity: 1e12,
+        per_transfer: 6e11,
+    });
     let a = b.task(0, 0, &[], &[], &[(0, 600)]);
     let c = b.task(1, 500, &[], &[], &[(0, 600)]);
     b.piece(0, a, 1, true);
@@ -147,7 +205,13 @@ fn a_retired_barrier_is_reprogrammed_before_it_releases_work() {
     b.0.completion = Some(ConfigurationId::from_raw(1));
     let produce = Signal::on_completion(Action::Produce(bar));
     let a = b.task(0, 10, &[], &[produce], &[]);
-    let c = b.task(1, 10, &[(bar, Condition::Lit)], &[Signal::on_completion(Action::Consume(bar))], &[]);
+    let c = b.task(
+        1,
+        10,
+        &[(bar, Condition::Lit)],
+        &[Signal::on_completion(Action::Consume(bar))],
+        &[],
+    );
     let d = b.task(0, 10, &[], &[produce], &[]);
     b.piece(0, a, 1, true);
     b.piece(1, c, 1, true);
@@ -175,19 +239,38 @@ fn a_barrier_produced_too_often_is_a_fault() {
     let produce = Signal::on_completion(Action::Produce(bar));
     let a = b.task(0, 10, &[], &[produce, produce], &[]);
     b.piece(0, a, 1, true);
-    let Err(Stop::Fault { task, fault }) = b.run().end else { panic!("no fault") };
-    assert_eq!((task, fault.message.as_str()), (a, "B0 is produced more often than its configuration says"));
+    let Err(Stop::Fault { task, fault }) = b.run().end else {
+        panic!("no fault")
+    };
+    assert_eq!(
+        (task, fault.message.as_str()),
+        (a, "B0 is produced more often than its configuration says")
+    );
 }
 
 #[test]
 fn a_ring_of_waits_is_reported_as_a_cycle() {
     let mut b = Builder::new(&[1, 1]);
     let (s, t) = (b.semaphore(), b.semaphore());
-    let a = b.task(0, 1, &[(s, Condition::AtLeast(1))], &[Signal::on_completion(Action::Add(t, 1))], &[]);
-    let c = b.task(1, 1, &[(t, Condition::AtLeast(1))], &[Signal::on_completion(Action::Add(s, 1))], &[]);
+    let a = b.task(
+        0,
+        1,
+        &[(s, Condition::AtLeast(1))],
+        &[Signal::on_completion(Action::Add(t, 1))],
+        &[],
+    );
+    let c = b.task(
+        1,
+        1,
+        &[(t, Condition::AtLeast(1))],
+        &[Signal::on_completion(Action::Add(s, 1))],
+        &[],
+    );
     b.piece(0, a, 1, true);
     b.piece(1, c, 1, true);
-    let Err(Stop::Deadlock(deadlock)) = b.run().end else { panic!("no deadlock") };
+    let Err(Stop::Deadlock(deadlock)) = b.run().end else {
+        panic!("no deadlock")
+    };
     assert_eq!(deadlock.cycle, [a, c]);
     assert_eq!(deadlock.stuck[0].missing, [c]);
 }

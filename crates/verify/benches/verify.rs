@@ -4,8 +4,9 @@
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
 use chipless_model::{
-    Access, Action, Buffer, Condition, Fault, Kernel, Limits, Location, Loop, Memory, MemoryKind, PartId, Pattern, Piece, Program, Queue,
-    QueueId, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Buffer, Condition, Fault, Kernel, Limits, Location, Loop, Memory, MemoryKind,
+    PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync, SyncId,
+    SyncKind, Task, TaskId, Time, Wait,
 };
 use cpu_time::ProcessTime;
 use std::borrow::Cow;
@@ -27,14 +28,44 @@ impl Kernel for Step {
     }
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         let slot = |queue: u64, turn: u64| (queue * SLOTS + turn % SLOTS) * SLOT;
-        let rows = |at: u64| Pattern::new(at, 64, [Loop { count: SLOT / 64, stride: 64 }]);
-        let half = |at: u64, odd: u64| Pattern::new(at + odd * 64, 64, [Loop { count: SLOT / 128, stride: 128 }]);
+        let rows = |at: u64| {
+            Pattern::new(
+                at,
+                64,
+                [Loop {
+                    count: SLOT / 64,
+                    stride: 64,
+                }],
+            )
+        };
+        let half = |at: u64, odd: u64| {
+            Pattern::new(
+                at + odd * 64,
+                64,
+                [Loop {
+                    count: SLOT / 128,
+                    stride: 128,
+                }],
+            )
+        };
         if self.queue > 0 {
-            visit(Access::read(0usize.into(), rows(slot(self.queue - 1, self.turn))));
-            visit(Access::read(0usize.into(), half(slot(self.queue - 1, self.turn), self.turn & 1)));
+            visit(Access::read(
+                0usize.into(),
+                rows(slot(self.queue - 1, self.turn)),
+            ));
+            visit(Access::read(
+                0usize.into(),
+                half(slot(self.queue - 1, self.turn), self.turn & 1),
+            ));
         }
-        visit(Access::write(0usize.into(), half(slot(self.queue, self.turn), 0)));
-        visit(Access::write(0usize.into(), half(slot(self.queue, self.turn), 1)));
+        visit(Access::write(
+            0usize.into(),
+            half(slot(self.queue, self.turn), 0),
+        ));
+        visit(Access::write(
+            0usize.into(),
+            half(slot(self.queue, self.turn), 1),
+        ));
     }
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
         Ok(())
@@ -45,7 +76,11 @@ impl Kernel for Step {
 fn pipeline(tasks: u64) -> Program<'static> {
     let mut program = Program::default();
     program.parts.push("bench".into());
-    let memory = program.memories.push(Memory { name: "m".into(), size: 1 << 40, kind: MemoryKind::Scratchpad });
+    let memory = program.memories.push(Memory {
+        name: "m".into(),
+        size: 1 << 40,
+        kind: MemoryKind::Scratchpad,
+    });
     program.buffers.push(Buffer {
         name: "b".into(),
         memory,
@@ -55,21 +90,42 @@ fn pipeline(tasks: u64) -> Program<'static> {
         initial: Cow::Borrowed(&[]),
     });
     for queue in 0..QUEUES {
-        program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
-        program.syncs.push(Sync { name: format!("S{queue}"), kind: SyncKind::Semaphore { initial: 0, low: 0, high: i64::MAX } });
+        program.queues.push(Queue {
+            name: format!("q{queue}"),
+            servers: 1,
+        });
+        program.syncs.push(Sync {
+            name: format!("S{queue}"),
+            kind: SyncKind::Semaphore {
+                initial: 0,
+                low: 0,
+                high: i64::MAX,
+            },
+        });
     }
     let turns = tasks / u64::from(QUEUES);
     for queue in 0..QUEUES {
         let first = program.tasks.next_idx();
         for turn in 0..turns {
-            let wait = |queue: u32, n: u64| Wait { sync: SyncId::from_raw(queue), condition: Condition::AtLeast(n as i64) };
+            let wait = |queue: u32, n: u64| Wait {
+                sync: SyncId::from_raw(queue),
+                condition: Condition::AtLeast(n as i64),
+            };
             let filled = (queue > 0).then(|| wait(queue - 1, turn + 1));
-            let free = (queue + 1 < QUEUES && turn >= SLOTS).then(|| wait(queue + 1, turn - SLOTS + 1));
+            let free =
+                (queue + 1 < QUEUES && turn >= SLOTS).then(|| wait(queue + 1, turn - SLOTS + 1));
             let waits = Span::push(&mut program.waits, filled.into_iter().chain(free));
             let done = Signal::on_completion(Action::Add(SyncId::from_raw(queue), 1));
             let signals = Span::push(&mut program.signals, [done]);
-            let kernel = program.kernels.push(Box::new(Step { queue: u64::from(queue), turn }));
-            let location = Location { part: PartId::from_raw(0), offset: 0, size: 0 };
+            let kernel = program.kernels.push(Box::new(Step {
+                queue: u64::from(queue),
+                turn,
+            }));
+            let location = Location {
+                part: PartId::from_raw(0),
+                offset: 0,
+                size: 0,
+            };
             program.tasks.push(Task {
                 queue: QueueId::from_raw(queue),
                 index: turn as u32,
@@ -82,15 +138,21 @@ fn pipeline(tasks: u64) -> Program<'static> {
                 label: None,
             });
         }
-        let piece =
-            program.pieces.push(Piece { queue: QueueId::from_raw(queue), first: TaskId::from_raw(first.raw()), count: turns as u32 });
+        let piece = program.pieces.push(Piece {
+            queue: QueueId::from_raw(queue),
+            first: TaskId::from_raw(first.raw()),
+            count: turns as u32,
+        });
         program.initial.push(piece);
     }
     program
 }
 
 fn main() {
-    let files: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let files: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"))
+        .collect();
     if files.is_empty() {
         return synthetic();
     }
@@ -104,16 +166,23 @@ fn blob(file: &str) {
     let bytes = std::fs::read(file).expect("a file");
     let document = chipless_npu::Document::read(&bytes).expect("a blob");
     let image = chipless_npu::Image::load(&document, &Limits::default()).expect("an image");
-    let program = chipless_npu::lower(&document, &image, &chipless_npu::Options::default()).expect("a program");
+    let program = chipless_npu::lower(&document, &image, &chipless_npu::Options::default())
+        .expect("a program");
     let mut accesses = 0u64;
-    program.tasks.indices().for_each(|task| program.kernel(task).accesses(&mut |_| accesses += 1));
+    program
+        .tasks
+        .indices()
+        .for_each(|task| program.kernel(task).accesses(&mut |_| accesses += 1));
     let once = |_| {
         let start = ProcessTime::now();
         let is_safe = chipless_verify::verify(&program).is_ok();
         (start.elapsed(), is_safe)
     };
     let (took, is_safe) = (0..15).map(once).min().expect("fifteen runs");
-    println!("{:>9} tasks, {accesses:>6} accesses: {took:>10.3?}, safe: {is_safe}  {file}", program.tasks.len());
+    println!(
+        "{:>9} tasks, {accesses:>6} accesses: {took:>10.3?}, safe: {is_safe}  {file}",
+        program.tasks.len()
+    );
 }
 
 fn synthetic() {
@@ -123,7 +192,10 @@ fn synthetic() {
         let verdict = chipless_verify::verify(&program);
         let took = start.elapsed();
         let per_task = took.as_nanos() / u128::from(tasks);
-        println!("{tasks:>9} tasks: {took:>12.3?}, {per_task} ns each, safe: {}", verdict.is_ok());
+        println!(
+            "{tasks:>9} tasks: {took:>12.3?}, {per_task} ns each, safe: {}",
+            verdict.is_ok()
+        );
         if let Err(findings) = verdict {
             println!("{}", findings[0]);
         }

@@ -13,7 +13,11 @@ pub(crate) struct Strided<'a> {
 
 impl Strided<'_> {
     pub(crate) fn of(pattern: &chipless_model::Pattern) -> Strided<'_> {
-        Strided { offset: pattern.offset, run: pattern.run, loops: &pattern.loops }
+        Strided {
+            offset: pattern.offset,
+            run: pattern.run,
+            loops: &pattern.loops,
+        }
     }
 
     pub(crate) fn is_contiguous(&self) -> bool {
@@ -26,7 +30,9 @@ impl Strided<'_> {
 
     /// Bytes enumerated, repeats counted.
     pub(crate) fn bytes(&self) -> u64 {
-        self.loops.iter().fold(self.run, |n, l| n.saturating_mul(l.count))
+        self.loops
+            .iter()
+            .fold(self.run, |n, l| n.saturating_mul(l.count))
     }
 
     /// Whether every byte lies inside a buffer of `size` bytes.
@@ -37,10 +43,17 @@ impl Strided<'_> {
 
     /// First byte and one past the last.
     pub(crate) fn extent(&self) -> (i128, i128) {
-        let (mut low, mut high) = (i128::from(self.offset), i128::from(self.offset) + i128::from(self.run));
+        let (mut low, mut high) = (
+            i128::from(self.offset),
+            i128::from(self.offset) + i128::from(self.run),
+        );
         for l in self.loops {
             let reach = i128::from(l.stride) * (i128::from(l.count) - 1);
-            if reach < 0 { low += reach } else { high += reach }
+            if reach < 0 {
+                low += reach
+            } else {
+                high += reach
+            }
         }
         (low, high)
     }
@@ -48,8 +61,12 @@ impl Strided<'_> {
     /// The same bytes as few long runs, each once where that is easy to see. Runs come in no particular order.
     pub(crate) fn runs(&self) -> Runs {
         let (low, _) = self.extent();
-        let mut loops: SmallVec<[(u64, u64); 6]> =
-            self.loops.iter().filter(|l| l.stride != 0 && l.count > 1).map(|l| (l.stride.unsigned_abs(), l.count)).collect();
+        let mut loops: SmallVec<[(u64, u64); 6]> = self
+            .loops
+            .iter()
+            .filter(|l| l.stride != 0 && l.count > 1)
+            .map(|l| (l.stride.unsigned_abs(), l.count))
+            .collect();
         loops.sort_unstable();
         let mut run = self.run;
         // A step no longer than the run continues it.
@@ -60,7 +77,9 @@ impl Strided<'_> {
             }
             !joins
         });
-        let total = loops.iter().fold(1u64, |n, (_, count)| n.saturating_mul(*count));
+        let total = loops
+            .iter()
+            .fold(1u64, |n, (_, count)| n.saturating_mul(*count));
         Runs {
             index: SmallVec::from_elem(0, loops.len()),
             loops,
@@ -106,7 +125,10 @@ impl Iterator for Runs {
 }
 
 /// The bytes of several patterns as disjoint ranges in order; `None` beyond a number of runs.
-pub(crate) fn union<'a>(patterns: impl Iterator<Item = Strided<'a>>, most: u64) -> Option<Vec<(u64, u64)>> {
+pub(crate) fn union<'a>(
+    patterns: impl Iterator<Item = Strided<'a>>,
+    most: u64,
+) -> Option<Vec<(u64, u64)>> {
     let mut all: Vec<(u64, u64)> = Vec::new();
     let mut left = most;
     for pattern in patterns {

@@ -42,9 +42,18 @@ pub(crate) struct Retired {
 type Configurations = IndexVec<ConfigurationId, Configuration>;
 
 impl Barrier {
-    pub(crate) fn new(preloaded: &[ConfigurationId], depth: Option<u32>, configurations: &Configurations) -> Barrier {
+    pub(crate) fn new(
+        preloaded: &[ConfigurationId],
+        depth: Option<u32>,
+        configurations: &Configurations,
+    ) -> Barrier {
         let fifo = preloaded.iter().map(|c| (*c, Clock::new())).collect();
-        let mut barrier = Barrier { fifo, depth, pushes: preloaded.len(), ..Barrier::default() };
+        let mut barrier = Barrier {
+            fifo,
+            depth,
+            pushes: preloaded.len(),
+            ..Barrier::default()
+        };
         barrier.load(configurations);
         barrier
     }
@@ -81,14 +90,21 @@ impl Barrier {
     }
 
     /// Pushes a configuration; `false` where the FIFO overflows.
-    pub(crate) fn push(&mut self, configuration: ConfigurationId, task: TaskId, clock: &Clock, configurations: &Configurations) -> bool {
+    pub(crate) fn push(
+        &mut self,
+        configuration: ConfigurationId,
+        task: TaskId,
+        clock: &Clock,
+        configurations: &Configurations,
+    ) -> bool {
         self.fifo.push_back((configuration, clock.clone()));
         self.pushed = (clock.clone(), Some(task));
         self.pushes += 1;
         if self.active.is_none() {
             self.load(configurations);
         }
-        self.depth.is_none_or(|depth| self.fifo.len() <= depth as usize)
+        self.depth
+            .is_none_or(|depth| self.fifo.len() <= depth as usize)
     }
 
     /// The retirement that must come before the last push, if the FIFO is not to overflow.
@@ -107,14 +123,22 @@ impl Barrier {
         join(&mut self.retired, &self.consumed);
         self.consumed.clear();
         let retired = &self.retired;
-        let late = self.watchers.drain(..).filter(|(_, start)| !crate::clock::reaches(retired, *start)).map(|(task, _)| task).collect();
+        let late = self
+            .watchers
+            .drain(..)
+            .filter(|(_, start)| !crate::clock::reaches(retired, *start))
+            .map(|(task, _)| task)
+            .collect();
         if self.depth.is_some() {
             self.retirements.push(self.retired.clone());
         }
         self.previous.clear();
         std::mem::swap(&mut self.previous, &mut self.participants);
         self.load(configurations);
-        Some(Retired { configuration: active, late })
+        Some(Retired {
+            configuration: active,
+            late,
+        })
     }
 
     fn load(&mut self, configurations: &Configurations) {

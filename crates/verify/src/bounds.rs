@@ -23,34 +23,53 @@ pub(crate) fn buffers(program: &Program<'_>, accesses: &Accesses, findings: &mut
     }
 }
 
-fn outside_buffer(program: &Program<'_>, entry: &Use, buffer: BufferId, pattern: Strided<'_>, findings: &mut Findings) {
+fn outside_buffer(
+    program: &Program<'_>,
+    entry: &Use,
+    buffer: BufferId,
+    pattern: Strided<'_>,
+    findings: &mut Findings,
+) {
     let queue = program.tasks[entry.task].queue;
-    findings.add(&rules::OUT_OF_BOUNDS, (queue.raw(), buffer.raw(), entry.direction as u32), || {
-        let (low, high) = pattern.extent();
-        let buffer = &program.buffers[buffer];
-        let beyond = if low < 0 {
-            format!("{} bytes before its start", -low)
-        } else {
-            format!("{} bytes beyond its end", high - i128::from(buffer.size))
-        };
-        let message = format!(
-            "{} {} {} {}; the buffer has {:#x} bytes, so that it reaches {beyond}",
-            program.task_name(entry.task),
-            verb(entry.direction),
-            buffer.name,
-            signed_range(low, high),
-            buffer.size
-        );
-        rules::OUT_OF_BOUNDS.at(program.place(entry.task), message)
-    });
+    findings.add(
+        &rules::OUT_OF_BOUNDS,
+        (queue.raw(), buffer.raw(), entry.direction as u32),
+        || {
+            let (low, high) = pattern.extent();
+            let buffer = &program.buffers[buffer];
+            let beyond = if low < 0 {
+                format!("{} bytes before its start", -low)
+            } else {
+                format!("{} bytes beyond its end", high - i128::from(buffer.size))
+            };
+            let message = format!(
+                "{} {} {} {}; the buffer has {:#x} bytes, so that it reaches {beyond}",
+                program.task_name(entry.task),
+                verb(entry.direction),
+                buffer.name,
+                signed_range(low, high),
+                buffer.size
+            );
+            rules::OUT_OF_BOUNDS.at(program.place(entry.task), message)
+        },
+    );
 }
 
 /// Reports accesses that lie in the buffer of an input or output, and beyond the host's tensor.
 pub(crate) fn tensors(program: &Program<'_>, accesses: &Accesses, findings: &mut Findings) {
     let mut sizes: IndexVec<BufferId, u64> = program.buffers.iter().map(|_| u64::MAX).collect();
-    let ports = || program.interface.inputs.iter().chain(&program.interface.outputs).filter(|p| p.buffer.index() < program.buffers.len());
+    let ports = || {
+        program
+            .interface
+            .inputs
+            .iter()
+            .chain(&program.interface.outputs)
+            .filter(|p| p.buffer.index() < program.buffers.len())
+    };
     ports().for_each(|port| sizes[port.buffer] = 0);
-    ports().for_each(|port| sizes[port.buffer] = sizes[port.buffer].max(port.bytes().unwrap_or(u64::MAX)));
+    ports().for_each(|port| {
+        sizes[port.buffer] = sizes[port.buffer].max(port.bytes().unwrap_or(u64::MAX))
+    });
     for entry in accesses.iter().filter(|e| e.certainty == Certainty::Exact) {
         let footprint = accesses.footprint_of(entry);
         let size = sizes[footprint.buffer];
@@ -74,7 +93,11 @@ pub(crate) fn tensors(program: &Program<'_>, accesses: &Accesses, findings: &mut
 }
 
 pub(crate) fn signed_range(low: i128, high: i128) -> String {
-    if low < 0 { format!("from {low} to {high}") } else { range(low as u128, high as u128) }
+    if low < 0 {
+        format!("from {low} to {high}")
+    } else {
+        range(low as u128, high as u128)
+    }
 }
 
 /// What a task does to bytes.

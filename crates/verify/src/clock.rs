@@ -35,10 +35,16 @@ pub(crate) fn raise(into: &mut Clock, point: Point) {
 /// Whether everything before `inner` is before `outer` too.
 pub(crate) fn covers(outer: &[u32], inner: &[u32]) -> bool {
     let (common, rest) = inner.split_at(inner.len().min(outer.len()));
-    common.iter().zip(outer).all(|(inner, outer)| inner <= outer) && rest.iter().all(|epoch| *epoch == 0)
+    common
+        .iter()
+        .zip(outer)
+        .all(|(inner, outer)| inner <= outer)
+        && rest.iter().all(|epoch| *epoch == 0)
 }
 
 /// Whether a point is before a clock.
 pub(crate) fn reaches(clock: &[u32], point: Point) -> bool {
-    clock.get(point.thread as usize).is_some_and(|epoch| *epoch >= point.epoch)
+    clock
+        .get(point.thread as usize)
+        .is_some_and(|epoch| *epoch >= point.epoch)
 }

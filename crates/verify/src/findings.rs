@@ -22,7 +22,12 @@ pub(crate) type Cause = (u32, u32, u32);
 
 impl Findings {
     /// Adds a finding, or counts it as one more of its cause.
-    pub(crate) fn add(&mut self, rule: &'static Rule, cause: Cause, finding: impl FnOnce() -> Finding) {
+    pub(crate) fn add(
+        &mut self,
+        rule: &'static Rule,
+        cause: Cause,
+        finding: impl FnOnce() -> Finding,
+    ) {
         if let Some((_, more)) = self.causes.get_mut(&(rule.code, cause)) {
             *more += 1;
             return;
@@ -31,7 +36,12 @@ impl Findings {
         *kept += 1;
         if *kept > KEPT {
             // All further causes of the rule count for its first finding.
-            if let Some((_, more)) = self.causes.range_mut((rule.code, (0, 0, 0))..).next().map(|(_, entry)| entry) {
+            if let Some((_, more)) = self
+                .causes
+                .range_mut((rule.code, (0, 0, 0))..)
+                .next()
+                .map(|(_, entry)| entry)
+            {
                 *more += 1;
             }
             return;

@@ -6,7 +6,9 @@
 //! bytes: an access is a box of rows and columns. Other buffers are one row.
 
 use crate::access::{Strided, union};
-use chipless_model::{Access, BufferId, Certainty, Direction, IndexVec, KernelId, Loop, Program, TaskId};
+use chipless_model::{
+    Access, BufferId, Certainty, Direction, IndexVec, KernelId, Loop, Program, TaskId,
+};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use smallvec::SmallVec;
@@ -52,7 +54,10 @@ impl Extent {
     pub(crate) fn ranges(self, pitch: u64) -> impl Iterator<Item = (u64, u64)> {
         (self.rows.0..self.rows.1).map(move |row| {
             let start = u64::from(row).saturating_mul(pitch);
-            (start.saturating_add(self.low), start.saturating_add(self.high))
+            (
+                start.saturating_add(self.low),
+                start.saturating_add(self.high),
+            )
         })
     }
 }
@@ -88,8 +93,18 @@ impl<'a> Boxed<'a> {
             return None;
         }
         let more = u64::try_from(reach).ok()? / pitch;
-        let rows = (u32::try_from(row).ok()?, u32::try_from(row.checked_add(more)?.checked_add(1)?).ok()?);
-        Some(Boxed { rows, dense, low: low % pitch, high: high - row * pitch, bytes, pattern })
+        let rows = (
+            u32::try_from(row).ok()?,
+            u32::try_from(row.checked_add(more)?.checked_add(1)?).ok()?,
+        );
+        Some(Boxed {
+            rows,
+            dense,
+            low: low % pitch,
+            high: high - row * pitch,
+            bytes,
+            pattern,
+        })
     }
 
     /// A pattern of whatever shape, as all columns of its rows.
@@ -97,18 +112,38 @@ impl<'a> Boxed<'a> {
         let (low, high) = pattern.extent();
         let row = |byte: i128| u32::try_from(byte / i128::from(pitch)).unwrap_or(u32::MAX - 1);
         let rows = (row(low), row(high - 1) + 1);
-        Boxed { rows, dense: false, low: 0, high: pitch, bytes: 0, pattern }
+        Boxed {
+            rows,
+            dense: false,
+            low: 0,
+            high: pitch,
+            bytes: 0,
+            pattern,
+        }
     }
 
     /// The loops over the columns of a row.
     fn loops(&self, pitch: u64) -> SmallVec<[Loop; 6]> {
-        self.pattern.loops.iter().copied().filter(|l| !is_over_rows(l, pitch)).collect()
+        self.pattern
+            .loops
+            .iter()
+            .copied()
+            .filter(|l| !is_over_rows(l, pitch))
+            .collect()
     }
 
     /// The columns of one row, with loops over them.
     fn columns<'l>(&self, loops: &'l [Loop]) -> Strided<'l> {
-        let backwards: u64 = loops.iter().filter(|l| l.stride < 0).map(|l| l.stride.unsigned_abs() * (l.count - 1)).sum();
-        Strided { offset: self.low + backwards, run: self.pattern.run, loops }
+        let backwards: u64 = loops
+            .iter()
+            .filter(|l| l.stride < 0)
+            .map(|l| l.stride.unsigned_abs() * (l.count - 1))
+            .sum();
+        Strided {
+            offset: self.low + backwards,
+            run: self.pattern.run,
+            loops,
+        }
     }
 }
 
@@ -151,25 +186,34 @@ pub(crate) struct Accesses {
 
 impl Accesses {
     pub(crate) fn collect(program: &Program<'_>) -> Accesses {
-        let mut accesses = Accesses { written: vec![false; program.buffers.len()], ..Accesses::default() };
+        let mut accesses = Accesses {
+            written: vec![false; program.buffers.len()],
+            ..Accesses::default()
+        };
         accesses.first.reserve(program.tasks.len() + 1);
         let mut known: HashTable<u32> = HashTable::new();
         let mut list: Vec<Access> = Vec::new();
         // The first task with each kernel.
-        let mut known_kernels: IndexVec<KernelId, Option<TaskId>> = program.kernels.iter().map(|_| None).collect();
+        let mut known_kernels: IndexVec<KernelId, Option<TaskId>> =
+            program.kernels.iter().map(|_| None).collect();
         for task in program.tasks.indices() {
             accesses.first.push(accesses.uses.len() as u32);
             let known_kernel = &mut known_kernels[program.tasks[task].kernel];
             if let Some(first) = *known_kernel {
-                let uses = accesses.first[first.index()] as usize..accesses.first[first.index() + 1] as usize;
+                let uses = accesses.first[first.index()] as usize
+                    ..accesses.first[first.index() + 1] as usize;
                 accesses.uses.extend_from_within(uses);
                 let added = accesses.first[task.index()] as usize;
-                accesses.uses[added..].iter_mut().for_each(|entry| entry.task = task);
+                accesses.uses[added..]
+                    .iter_mut()
+                    .for_each(|entry| entry.task = task);
                 continue;
             }
             *known_kernel = Some(task);
             program.kernel(task).accesses(&mut |access| {
-                if access.buffer.index() < program.buffers.len() && !access.pattern.extent().is_empty() {
+                if access.buffer.index() < program.buffers.len()
+                    && !access.pattern.extent().is_empty()
+                {
                     list.push(access);
                 }
             });
@@ -178,10 +222,20 @@ impl Accesses {
                 list.sort_by_key(kind);
             }
             for group in list.chunk_by(|a, b| kind(a) == kind(b)) {
-                let Access { buffer, direction, certainty, .. } = group[0];
+                let Access {
+                    buffer,
+                    direction,
+                    certainty,
+                    ..
+                } = group[0];
                 accesses.written[buffer.index()] |= direction == Direction::Write;
                 let footprint = accesses.footprint(group, program.buffers[buffer].size, &mut known);
-                accesses.uses.push(Use { task, footprint, direction, certainty });
+                accesses.uses.push(Use {
+                    task,
+                    footprint,
+                    direction,
+                    certainty,
+                });
             }
             list.clear();
         }
@@ -196,7 +250,10 @@ impl Accesses {
         let mut candidates = vec![(0u64, 0u32); program.buffers.len()];
         for footprint in &self.footprints {
             let (candidate, votes) = &mut candidates[footprint.buffer.index()];
-            for stride in self.patterns(footprint).filter_map(|p| p.loops.iter().map(|l| l.stride.unsigned_abs()).max()) {
+            for stride in self
+                .patterns(footprint)
+                .filter_map(|p| p.loops.iter().map(|l| l.stride.unsigned_abs()).max())
+            {
                 match *votes {
                     0 => (*candidate, *votes) = (stride, 1),
                     _ if *candidate == stride => *votes += 1,
@@ -215,12 +272,19 @@ impl Accesses {
             }
         }
         let pitch = |((pitch, _), (fitting, all)): (&(u64, u32), &(u32, u32))| {
-            if *pitch > 0 && u64::from(*fitting) * 16 >= u64::from(*all) * 15 { *pitch } else { u64::MAX }
+            if *pitch > 0 && u64::from(*fitting) * 16 >= u64::from(*all) * 15 {
+                *pitch
+            } else {
+                u64::MAX
+            }
         };
         self.pitches = candidates.iter().zip(&boxes).map(pitch).collect();
         let mut boxes = Vec::new();
-        let extents: Vec<_> =
-            self.footprints.iter().map(|f| extents(self.fitting(f), self.pitches[f.buffer.index()], &mut boxes)).collect();
+        let extents: Vec<_> = self
+            .footprints
+            .iter()
+            .map(|f| extents(self.fitting(f), self.pitches[f.buffer.index()], &mut boxes))
+            .collect();
         for (footprint, extents) in self.footprints.iter_mut().zip(extents) {
             footprint.extents = extents;
         }
@@ -237,7 +301,10 @@ impl Accesses {
         let hash = hash(buffer, group.iter().map(|a| Strided::of(&a.pattern)));
         let is_same = |id: &u32| {
             let footprint = &self.footprints[*id as usize];
-            footprint.buffer == buffer && self.patterns(footprint).eq(group.iter().map(|a| Strided::of(&a.pattern)))
+            footprint.buffer == buffer
+                && self
+                    .patterns(footprint)
+                    .eq(group.iter().map(|a| Strided::of(&a.pattern)))
         };
         if let Some(id) = known.find(hash, is_same) {
             return *id;
@@ -246,7 +313,11 @@ impl Accesses {
         for Access { pattern, .. } in group {
             let first = self.loops.len() as u32;
             self.loops.extend(pattern.loops.iter().copied());
-            self.patterns.push(Flat { offset: pattern.offset, run: pattern.run, loops: (first, self.loops.len() as u32) });
+            self.patterns.push(Flat {
+                offset: pattern.offset,
+                run: pattern.run,
+                loops: (first, self.loops.len() as u32),
+            });
         }
         let (mut fits, mut span) = (true, None);
         for pattern in group.iter().map(|a| Strided::of(&a.pattern)) {
@@ -302,19 +373,28 @@ impl Accesses {
     }
 
     /// The patterns of a footprint, whether they fit or not.
-    pub(crate) fn patterns(&self, footprint: &Footprint) -> impl Iterator<Item = Strided<'_>> + Clone {
+    pub(crate) fn patterns(
+        &self,
+        footprint: &Footprint,
+    ) -> impl Iterator<Item = Strided<'_>> + Clone {
         let (start, end) = footprint.patterns;
-        self.patterns[start as usize..end as usize].iter().map(|flat| Strided {
-            offset: flat.offset,
-            run: flat.run,
-            loops: &self.loops[flat.loops.0 as usize..flat.loops.1 as usize],
-        })
+        self.patterns[start as usize..end as usize]
+            .iter()
+            .map(|flat| Strided {
+                offset: flat.offset,
+                run: flat.run,
+                loops: &self.loops[flat.loops.0 as usize..flat.loops.1 as usize],
+            })
     }
 
     /// The patterns of a footprint that lie inside its buffer.
-    pub(crate) fn fitting(&self, footprint: &Footprint) -> impl Iterator<Item = Strided<'_>> + Clone {
+    pub(crate) fn fitting(
+        &self,
+        footprint: &Footprint,
+    ) -> impl Iterator<Item = Strided<'_>> + Clone {
         let (fits, size) = (footprint.fits, footprint.size);
-        self.patterns(footprint).filter(move |p| fits || p.fits(size))
+        self.patterns(footprint)
+            .filter(move |p| fits || p.fits(size))
     }
 }
 
@@ -328,8 +408,13 @@ fn hash<'a>(buffer: BufferId, patterns: impl Iterator<Item = Strided<'a>>) -> u6
 }
 
 /// What patterns span, those joined that touch or overlap. `boxes` is room to work.
-fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64, boxes: &mut Vec<Boxed<'a>>) -> SmallVec<[Extent; 1]> {
-    let boxed = |pattern| Boxed::new(pattern, pitch).unwrap_or_else(|| Boxed::around(pattern, pitch));
+fn extents<'a>(
+    patterns: impl Iterator<Item = Strided<'a>>,
+    pitch: u64,
+    boxes: &mut Vec<Boxed<'a>>,
+) -> SmallVec<[Extent; 1]> {
+    let boxed =
+        |pattern| Boxed::new(pattern, pitch).unwrap_or_else(|| Boxed::around(pattern, pitch));
     boxes.clear();
     boxes.extend(patterns.map(boxed));
     let key = |b: &Boxed<'_>| (b.rows, b.low);
@@ -338,22 +423,34 @@ fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64, boxes: &
     }
     let mut extents: SmallVec<[Extent; 1]> = SmallVec::new();
     let mut rest = &boxes[..];
-    while let Some(Boxed { rows, low, high, .. }) = rest.first() {
+    while let Some(Boxed {
+        rows, low, high, ..
+    }) = rest.first()
+    {
         let (mut high, mut count) = (*high, 1);
-        while let Some(next) = rest.get(count).filter(|next| next.rows == *rows && next.low <= high) {
+        while let Some(next) = rest
+            .get(count)
+            .filter(|next| next.rows == *rows && next.low <= high)
+        {
             high = high.max(next.high);
             count += 1;
         }
         let (joined, others) = rest.split_at(count);
         let whole = joined.iter().all(|b| b.dense) && has_no_hole(joined, pitch, high - low);
-        extents.push(Extent { rows: *rows, low: *low, high, whole });
+        extents.push(Extent {
+            rows: *rows,
+            low: *low,
+            high,
+            whole,
+        });
         rest = others;
     }
     if extents.len() > PIECES {
         extents.dedup_by(|next, last| {
             let size = |extent: &Extent| extent.high - extent.low;
-            let joins =
-                next.rows == last.rows && next.low - last.high <= GAP && [&*next, &*last].iter().all(|e| !e.whole || size(e) <= GAP);
+            let joins = next.rows == last.rows
+                && next.low - last.high <= GAP
+                && [&*next, &*last].iter().all(|e| !e.whole || size(e) <= GAP);
             if joins {
                 (last.high, last.whole) = (next.high, false);
             }
@@ -365,7 +462,10 @@ fn extents<'a>(patterns: impl Iterator<Item = Strided<'a>>, pitch: u64, boxes: &
 
 /// Whether boxes of the same rows that span this many bytes of each leave none of them out.
 fn has_no_hole(joined: &[Boxed<'_>], pitch: u64, span: u64) -> bool {
-    if joined.iter().all(|b| b.bytes == b.high - b.low && b.pattern.run == b.bytes) {
+    if joined
+        .iter()
+        .all(|b| b.bytes == b.high - b.low && b.pattern.run == b.bytes)
+    {
         return true;
     }
     if joined.iter().fold(0, |n: u64, b| n.saturating_add(b.bytes)) < span {

@@ -87,7 +87,7 @@ mod stuck;
 mod usage;
 mod written;
 
-pub use rules::RULES;
+pub use rules::ALL as RULES;
 
 use chipless_model::{Finding, Program};
 use findings::Findings;
@@ -124,8 +124,11 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     }
     let find_order = || Order::find(program);
     let collect_accesses = || Accesses::collect(program);
-    let ((order, found), accesses) =
-        if program.tasks.len() < LARGE { (find_order(), collect_accesses()) } else { rayon::join(find_order, collect_accesses) };
+    let ((order, found), accesses) = if program.tasks.len() < LARGE {
+        (find_order(), collect_accesses())
+    } else {
+        rayon::join(find_order, collect_accesses)
+    };
     protocol::check(program, order.end == End::Stuck, &mut findings);
     let counts_agree = !findings.has_errors();
     bounds::buffers(program, &accesses, &mut findings);
@@ -137,9 +140,22 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     }
     stuck::check(program, &order, &mut findings);
     if is_ordered && counts_agree {
-        memory::check(program, &accesses, &order, order.end == End::Done, &mut findings);
+        memory::check(
+            program,
+            &accesses,
+            &order,
+            order.end == End::Done,
+            &mut findings,
+        );
     }
     let is_safe = !findings.has_errors() && order.end == End::Done;
     let findings = findings.finish();
-    if is_safe { Ok(Verified { program, warnings: findings }) } else { Err(findings) }
+    if is_safe {
+        Ok(Verified {
+            program,
+            warnings: findings,
+        })
+    } else {
+        Err(findings)
+    }
 }

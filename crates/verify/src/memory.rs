@@ -20,7 +20,13 @@ const RUNS: u64 = 1 << 26;
 const PADDING: u64 = 64;
 
 /// Reports races, uninitialised reads and outputs that are not there when the program is done.
-pub(crate) fn check(program: &Program<'_>, accesses: &Accesses, order: &Order, is_complete: bool, findings: &mut Findings) {
+pub(crate) fn check(
+    program: &Program<'_>,
+    accesses: &Accesses,
+    order: &Order,
+    is_complete: bool,
+    findings: &mut Findings,
+) {
     let mut memory = Memory {
         program,
         accesses,
@@ -35,7 +41,11 @@ pub(crate) fn check(program: &Program<'_>, accesses: &Accesses, order: &Order, i
         overlaps: FxHashMap::default(),
     };
     for (id, buffer) in program.buffers.iter_enumerated() {
-        let known = if buffer.role == Role::Input { buffer.size } else { buffer.initial.len() as u64 };
+        let known = if buffer.role == Role::Input {
+            buffer.size
+        } else {
+            buffer.initial.len() as u64
+        };
         memory.written[id].insert(0, known.min(buffer.size));
     }
     for task in &order.sequence {
@@ -127,18 +137,29 @@ impl Memory<'_, '_, '_> {
     /// Every byte of a read must have been written.
     fn initialised(&mut self, entry: &Use, footprint: &Footprint) {
         let buffer = &self.program.buffers[footprint.buffer];
-        if matches!(buffer.role, Role::Constant | Role::State) || self.known[entry.footprint as usize].readable {
+        if matches!(buffer.role, Role::Constant | Role::State)
+            || self.known[entry.footprint as usize].readable
+        {
             return;
         }
         let written = &self.written[footprint.buffer];
         let pitch = self.accesses.pitch(footprint.buffer);
-        if footprint.extents.iter().flat_map(|e| e.ranges(pitch)).all(|(low, high)| written.first_missing(low, high).is_none()) {
+        if footprint
+            .extents
+            .iter()
+            .flat_map(|e| e.ranges(pitch))
+            .all(|(low, high)| written.first_missing(low, high).is_none())
+        {
             self.known[entry.footprint as usize].readable = true;
             return;
         }
         let patterns = self.accesses.fitting(footprint);
-        let total = patterns.clone().fold(0u64, |n, p| n.saturating_add(p.runs().total));
-        let Some(left) = self.runs.checked_sub(total) else { return self.too_hard(entry) };
+        let total = patterns
+            .clone()
+            .fold(0u64, |n, p| n.saturating_add(p.runs().total));
+        let Some(left) = self.runs.checked_sub(total) else {
+            return self.too_hard(entry);
+        };
         self.runs = left;
         // A gap between written bytes is padding if it is small and comes again and again.
         let (mut first, mut missing, mut gaps) = (None, 0, 0);
@@ -151,9 +172,14 @@ impl Memory<'_, '_, '_> {
             for (start, end) in pattern.runs() {
                 let mut at = start;
                 while let Some(gap) = written.first_missing(at, end) {
-                    let follows = gap > at || gap > 0 && written.first_missing(gap - 1, gap).is_none();
+                    let follows =
+                        gap > at || gap > 0 && written.first_missing(gap - 1, gap).is_none();
                     at = written.gap_end(gap, end);
-                    let whole = if at < end || at == high as u64 { at } else { written.gap_end(gap, gap + PADDING) };
+                    let whole = if at < end || at == high as u64 {
+                        at
+                    } else {
+                        written.gap_end(gap, gap + PADDING)
+                    };
                     if !(follows && padding.add(gap, whole)) {
                         missing += at - gap;
                         first.get_or_insert((gap, at));
@@ -170,9 +196,19 @@ impl Memory<'_, '_, '_> {
             self.known[entry.footprint as usize].readable = true;
             return;
         }
-        let (program, accesses, queue) = (self.program, self.accesses, self.program.tasks[entry.task].queue);
+        let (program, accesses, queue) = (
+            self.program,
+            self.accesses,
+            self.program.tasks[entry.task].queue,
+        );
         let all = patterns.fold(0u64, |n, p| n.saturating_add(p.bytes()));
-        let reader = || format!("{} ({})", program.task_name(entry.task), program.kernel(entry.task).operation());
+        let reader = || {
+            format!(
+                "{} ({})",
+                program.task_name(entry.task),
+                program.kernel(entry.task).operation()
+            )
+        };
         if let Some((low, high)) = first {
             self.findings.add(&rules::READ_BEFORE_WRITE, (queue.raw(), footprint.buffer.raw(), 0), || {
                 let (reader, bytes) = (reader(), range(low, high));
@@ -203,12 +239,21 @@ impl Memory<'_, '_, '_> {
             return;
         }
         let queue = program.tasks[entry.task].queue;
-        self.findings.add(&rules::CONSTANT_WRITTEN, (queue.raw(), footprint.buffer.raw(), 0), || {
-            let (low, high) = footprint.span;
-            let message =
-                format!("{} writes {} {}, which is {}", program.task_name(entry.task), buffer.name, range(low, high), buffer.role.name());
-            rules::CONSTANT_WRITTEN.at(program.place(entry.task), message)
-        });
+        self.findings.add(
+            &rules::CONSTANT_WRITTEN,
+            (queue.raw(), footprint.buffer.raw(), 0),
+            || {
+                let (low, high) = footprint.span;
+                let message = format!(
+                    "{} writes {} {}, which is {}",
+                    program.task_name(entry.task),
+                    buffer.name,
+                    range(low, high),
+                    buffer.role.name()
+                );
+                rules::CONSTANT_WRITTEN.at(program.place(entry.task), message)
+            },
+        );
     }
 
     /// Compares an access with those that touched the same bytes before it in the reference order.
@@ -216,22 +261,44 @@ impl Memory<'_, '_, '_> {
         let (accesses, order, task) = (self.accesses, self.order, entry.task);
         let (start, thread) = (order.start(task), order.thread[task]);
         let write = entry.direction == Direction::Write;
-        let end = if write { order.completion(task) } else { order.read(task) };
+        let end = if write {
+            order.completion(task)
+        } else {
+            order.read(task)
+        };
         // Tasks of one thread are ordered, and so are the accesses of one task.
         let is_before = |end: crate::clock::Point| end.thread == thread || reaches(start, end);
         let mut suspects = std::mem::take(&mut self.suspects);
         let mut place = self.places[entry.footprint as usize];
         for extent in &footprint.extents {
-            let record = Record { entry: index, footprint: entry.footprint, rows: extent.rows, end };
-            self.shadows[footprint.buffer].touch(record, *extent, &mut place, write, is_before, |other| suspects.push(other.entry));
+            let record = Record {
+                entry: index,
+                footprint: entry.footprint,
+                rows: extent.rows,
+                end,
+            };
+            self.shadows[footprint.buffer].touch(
+                record,
+                *extent,
+                &mut place,
+                write,
+                is_before,
+                |other| suspects.push(other.entry),
+            );
         }
         self.places[entry.footprint as usize] = place;
         suspects.sort_unstable();
         suspects.dedup();
         for other in suspects.drain(..) {
             let other = accesses.entry(other);
-            let race = Race { program: self.program, accesses };
-            let overlap = *self.overlaps.entry((other.footprint, entry.footprint)).or_insert_with(|| race.overlap(other, entry));
+            let race = Race {
+                program: self.program,
+                accesses,
+            };
+            let overlap = *self
+                .overlaps
+                .entry((other.footprint, entry.footprint))
+                .or_insert_with(|| race.overlap(other, entry));
             race.check(other, entry, overlap, self.findings);
         }
         self.suspects = suspects;
@@ -245,13 +312,18 @@ impl Memory<'_, '_, '_> {
         known.readable = true;
         let written = &mut self.written[footprint.buffer];
         let pitch = self.accesses.pitch(footprint.buffer);
-        let ranges = footprint.extents.iter().flat_map(|extent| extent.ranges(pitch));
+        let ranges = footprint
+            .extents
+            .iter()
+            .flat_map(|extent| extent.ranges(pitch));
         if footprint.extents.iter().all(|extent| extent.whole) {
             ranges.for_each(|(low, high)| written.insert(low, high));
             return;
         }
         let patterns = self.accesses.fitting(footprint);
-        let total = patterns.clone().fold(0u64, |n, p| n.saturating_add(p.runs().total));
+        let total = patterns
+            .clone()
+            .fold(0u64, |n, p| n.saturating_add(p.runs().total));
         if let Some(left) = self.runs.checked_sub(total) {
             self.runs = left;
             for (low, high) in patterns.flat_map(|p| p.runs()) {
@@ -267,7 +339,9 @@ impl Memory<'_, '_, '_> {
         let program = self.program;
         self.findings.add(&rules::OVERLAP_BOUND, (0, 0, 0), || {
             let name = program.task_name(entry.task);
-            let message = format!("{name} has too many runs to follow byte by byte; its extent is taken instead");
+            let message = format!(
+                "{name} has too many runs to follow byte by byte; its extent is taken instead"
+            );
             rules::OVERLAP_BOUND.at(program.place(entry.task), message)
         });
     }
@@ -284,7 +358,9 @@ impl Memory<'_, '_, '_> {
         let queue = program.tasks[task].queue;
         let completion = program.completion.map(|c| &program.configurations[c]);
         let place = completion.map(|c| c.place.clone()).unwrap_or_default();
-        let barrier = completion.map_or_else(String::new, |c| format!("{} (use {})", program.syncs[c.barrier].name, c.number));
+        let barrier = completion.map_or_else(String::new, |c| {
+            format!("{} (use {})", program.syncs[c.barrier].name, c.number)
+        });
         let name = program.task_name(task);
         match output {
             Some(footprint) => self.findings.add(&rules::COMPLETION_BEFORE_OUTPUT, (queue.raw(), footprint.buffer.raw(), 0), || {
@@ -310,17 +386,31 @@ impl Memory<'_, '_, '_> {
     fn outputs(&mut self) {
         let program = self.program;
         for port in &program.interface.outputs {
-            let Some(buffer) = program.buffers.get(port.buffer).filter(|b| !matches!(b.role, Role::Input | Role::Constant)) else {
+            let Some(buffer) = program
+                .buffers
+                .get(port.buffer)
+                .filter(|b| !matches!(b.role, Role::Input | Role::Constant))
+            else {
                 continue;
             };
             let size = port.bytes().unwrap_or(u64::MAX).min(buffer.size);
-            let Some(low) = self.written[port.buffer].first_missing(0, size) else { continue };
+            let Some(low) = self.written[port.buffer].first_missing(0, size) else {
+                continue;
+            };
             let high = self.written[port.buffer].gap_end(low, size);
-            self.findings.add(&rules::OUTPUT_NOT_WRITTEN, (port.buffer.raw(), 0, 0), || {
-                let message = format!("no task writes {} of output {}, which has {size} bytes", range(low, high), port.name);
-                let place = chipless_model::Place::file().in_part(buffer.name.clone());
-                rules::OUTPUT_NOT_WRITTEN.at(place, message)
-            });
+            self.findings.add(
+                &rules::OUTPUT_NOT_WRITTEN,
+                (port.buffer.raw(), 0, 0),
+                || {
+                    let message = format!(
+                        "no task writes {} of output {}, which has {size} bytes",
+                        range(low, high),
+                        port.name
+                    );
+                    let place = chipless_model::Place::file().in_part(buffer.name.clone());
+                    rules::OUTPUT_NOT_WRITTEN.at(place, message)
+                },
+            );
         }
     }
 }

@@ -61,7 +61,8 @@ impl Order {
         }
         let (bounded, mut findings) = Replay::new(program, &usage, Mode::Bound(&order)).run();
         findings.add(&crate::rules::ORDER_BOUND, (0, 0, 0), || {
-            let message = format!("the order of semaphore signals did not settle in {ROUNDS} rounds");
+            let message =
+                format!("the order of semaphore signals did not settle in {ROUNDS} rounds");
             crate::rules::ORDER_BOUND.at(chipless_model::Place::file(), message)
         });
         (bounded, findings)
@@ -79,11 +80,17 @@ impl Order {
 
     /// The point at which a task has taken its sources.
     pub(crate) fn read(&self, task: TaskId) -> Point {
-        Point { thread: self.thread[task], epoch: 2 * self.position[task] + 1 }
+        Point {
+            thread: self.thread[task],
+            epoch: 2 * self.position[task] + 1,
+        }
     }
 
     /// The point at which a task completes.
     pub(crate) fn completion(&self, task: TaskId) -> Point {
-        Point { thread: self.thread[task], epoch: 2 * self.position[task] + 2 }
+        Point {
+            thread: self.thread[task],
+            epoch: 2 * self.position[task] + 2,
+        }
     }
 }

@@ -48,21 +48,34 @@ pub(crate) fn overlap(a: Strided<'_>, b: Strided<'_>) -> Overlap {
     }
     let mut unknowns: SmallVec<[Unknown; 12]> = SmallVec::new();
     for (pattern, first) in [(a, true), (b, false)] {
-        unknowns.extend(pattern.loops.iter().filter(|l| l.stride != 0 && l.count > 1).map(|l| Unknown {
-            stride: i128::from(l.stride).abs(),
-            most: i128::from(l.count) - 1,
-            first,
-        }));
+        unknowns.extend(
+            pattern
+                .loops
+                .iter()
+                .filter(|l| l.stride != 0 && l.count > 1)
+                .map(|l| Unknown {
+                    stride: i128::from(l.stride).abs(),
+                    most: i128::from(l.count) - 1,
+                    first,
+                }),
+        );
     }
     unknowns.sort_by_key(|u| std::cmp::Reverse(u.stride));
     // All bytes of B come from its last one backwards, so that every term is added.
     let distance = eb.1 - 1 - ea.0;
     let slack = i128::from(a.run) + i128::from(b.run) - 2;
-    let mut search = Search { unknowns: &unknowns, slack, steps: STEPS };
+    let mut search = Search {
+        unknowns: &unknowns,
+        slack,
+        steps: STEPS,
+    };
     match search.solve(0, distance, ea.0) {
         Ok(Some((run_a, left))) => {
             let end_b = run_a + left + 1;
-            let (low, high) = (run_a.max(end_b - i128::from(b.run)), end_b.min(run_a + i128::from(a.run)));
+            let (low, high) = (
+                run_a.max(end_b - i128::from(b.run)),
+                end_b.min(run_a + i128::from(a.run)),
+            );
             Overlap::Common(low as u64, high as u64)
         }
         Ok(None) => Overlap::Disjoint,
@@ -91,11 +104,18 @@ impl Search<'_> {
             return Ok(None);
         }
         let reach: i128 = rest.iter().map(|u| u.stride * u.most).sum::<i128>() + self.slack;
-        let (low, high) = (((left - reach).max(0) + unknown.stride - 1) / unknown.stride, (left / unknown.stride).min(unknown.most));
+        let (low, high) = (
+            ((left - reach).max(0) + unknown.stride - 1) / unknown.stride,
+            (left / unknown.stride).min(unknown.most),
+        );
         let mut value = low;
         while value <= high {
             let step = value * unknown.stride;
-            if let Some(found) = self.solve(level + 1, left - step, if unknown.first { start + step } else { start })? {
+            if let Some(found) = self.solve(
+                level + 1,
+                left - step,
+                if unknown.first { start + step } else { start },
+            )? {
                 return Ok(Some(found));
             }
             value += 1;
@@ -118,12 +138,27 @@ mod tests {
     use proptest::prelude::*;
 
     fn pattern() -> impl Strategy<Value = Pattern> {
-        (200u64..400, 1u64..6, prop::collection::vec((1u64..5, -30i64..30), 0..4))
-            .prop_map(|(offset, run, loops)| Pattern::new(offset, run, loops.into_iter().map(|(count, stride)| Loop { count, stride })))
+        (
+            200u64..400,
+            1u64..6,
+            prop::collection::vec((1u64..5, -30i64..30), 0..4),
+        )
+            .prop_map(|(offset, run, loops)| {
+                Pattern::new(
+                    offset,
+                    run,
+                    loops
+                        .into_iter()
+                        .map(|(count, stride)| Loop { count, stride }),
+                )
+            })
     }
 
     fn bytes(pattern: &Pattern) -> std::collections::BTreeSet<u64> {
-        pattern.runs().flat_map(|start| start..start + pattern.run).collect()
+        pattern
+            .runs()
+            .flat_map(|start| start..start + pattern.run)
+            .collect()
     }
 
     proptest! {
@@ -144,8 +179,23 @@ mod tests {
 
     #[test]
     fn interleaved_rows_of_a_large_buffer_are_disjoint() {
-        let rows = |first: u64| Pattern::new(first * 4096, 4096, [Loop { count: 1 << 40, stride: 8192 }]);
-        assert_eq!(overlap(Strided::of(&rows(0)), Strided::of(&rows(1))), Overlap::Disjoint);
-        assert_eq!(overlap(Strided::of(&rows(0)), Strided::of(&rows(2))), Overlap::Common(8192, 12288));
+        let rows = |first: u64| {
+            Pattern::new(
+                first * 4096,
+                4096,
+                [Loop {
+                    count: 1 << 40,
+                    stride: 8192,
+                }],
+            )
+        };
+        assert_eq!(
+            overlap(Strided::of(&rows(0)), Strided::of(&rows(1))),
+            Overlap::Disjoint
+        );
+        assert_eq!(
+            overlap(Strided::of(&rows(0)), Strided::of(&rows(2))),
+            Overlap::Common(8192, 12288)
+        );
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::findings::Findings;
 use crate::rules;
-use chipless_model::{Action, ConfigurationId, Finding, IndexVec, Program, Rule, SyncId, SyncKind, TaskId};
+use chipless_model::{
+    Action, ConfigurationId, Finding, IndexVec, Program, Rule, SyncId, SyncKind, TaskId,
+};
 
 /// What tasks do to one barrier.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +20,8 @@ struct Uses {
 /// be unknown: the barrier that lacks least is shown, and the others count for it.
 pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings) {
     let mut lacking: Vec<(u64, &'static Rule, Finding)> = Vec::new();
-    let mut uses: IndexVec<SyncId, Uses> = IndexVec::from_vec(vec![Uses::default(); program.syncs.len()]);
+    let mut uses: IndexVec<SyncId, Uses> =
+        IndexVec::from_vec(vec![Uses::default(); program.syncs.len()]);
     let mut given = vec![false; program.configurations.len()];
     for sync in &program.syncs {
         if let SyncKind::Barrier { preloaded, .. } = &sync.kind {
@@ -65,21 +68,39 @@ pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings)
         if uses.configurations.is_empty() {
             if let Some(task) = uses.first {
                 findings.add(&rules::UNPROGRAMMED, (sync.raw(), 0, 0), || {
-                    let message =
-                        format!("{} waits for or signals {}, which nobody configures", program.task_name(task), program.syncs[sync].name);
+                    let message = format!(
+                        "{} waits for or signals {}, which nobody configures",
+                        program.task_name(task),
+                        program.syncs[sync].name
+                    );
                     rules::UNPROGRAMMED.at(program.place(task), message)
                 });
             }
             continue;
         }
         let total = |count: fn(&chipless_model::Configuration) -> u32| -> u64 {
-            uses.configurations.iter().map(|c| u64::from(count(&program.configurations[*c]))).sum()
+            uses.configurations
+                .iter()
+                .map(|c| u64::from(count(&program.configurations[*c])))
+                .sum()
         };
         let (producers, consumers) = (total(|c| c.producers), total(|c| c.consumers));
         if producers != uses.producers {
             let finding = || {
-                let message = mismatch(program, sync, uses, producers, "producer", uses.producers, "signal");
-                relate(rules::PRODUCER_COUNT.at(place(program, uses), message), program, uses)
+                let message = mismatch(
+                    program,
+                    sync,
+                    uses,
+                    producers,
+                    "producer",
+                    uses.producers,
+                    "signal",
+                );
+                relate(
+                    rules::PRODUCER_COUNT.at(place(program, uses), message),
+                    program,
+                    uses,
+                )
             };
             match producers.checked_sub(uses.producers).filter(|_| stuck) {
                 Some(lacks) => lacking.push((lacks, &rules::PRODUCER_COUNT, finding())),
@@ -87,14 +108,34 @@ pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings)
             }
         }
         // Whoever waits for the end of the program is not one of its tasks.
-        let outside = uses.configurations.iter().filter(|c| program.completion == Some(**c));
-        let outside: u64 = outside.map(|c| u64::from(program.configurations[*c].consumers)).sum();
+        let outside = uses
+            .configurations
+            .iter()
+            .filter(|c| program.completion == Some(**c));
+        let outside: u64 = outside
+            .map(|c| u64::from(program.configurations[*c].consumers))
+            .sum();
         if !(consumers - outside..=consumers).contains(&uses.consumers) {
             let finding = || {
-                let message = mismatch(program, sync, uses, consumers, "consumer", uses.consumers, "consume");
-                relate(rules::CONSUMER_COUNT.at(place(program, uses), message), program, uses)
+                let message = mismatch(
+                    program,
+                    sync,
+                    uses,
+                    consumers,
+                    "consumer",
+                    uses.consumers,
+                    "consume",
+                );
+                relate(
+                    rules::CONSUMER_COUNT.at(place(program, uses), message),
+                    program,
+                    uses,
+                )
             };
-            match (consumers - outside).checked_sub(uses.consumers).filter(|_| stuck) {
+            match (consumers - outside)
+                .checked_sub(uses.consumers)
+                .filter(|_| stuck)
+            {
                 Some(lacks) => lacking.push((lacks, &rules::CONSUMER_COUNT, finding())),
                 None => findings.add(&rules::CONSUMER_COUNT, (sync.raw(), 0, 0), finding),
             }
@@ -107,14 +148,20 @@ pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings)
 }
 
 fn place(program: &Program<'_>, uses: &Uses) -> chipless_model::Place {
-    uses.configurations.first().map(|c| program.configurations[*c].place.clone()).unwrap_or_default()
+    uses.configurations
+        .first()
+        .map(|c| program.configurations[*c].place.clone())
+        .unwrap_or_default()
 }
 
 fn relate(finding: Finding, program: &Program<'_>, uses: &Uses) -> Finding {
     let mut finding = finding;
     for configuration in uses.configurations.iter().skip(1).take(3) {
         let configuration = &program.configurations[*configuration];
-        finding = finding.with(configuration.place.clone(), format!("use {} of the same barrier", configuration.number));
+        finding = finding.with(
+            configuration.place.clone(),
+            format!("use {} of the same barrier", configuration.number),
+        );
     }
     match uses.last {
         Some(task) => finding.with(program.place(task), "the last task that signals it"),
@@ -122,7 +169,15 @@ fn relate(finding: Finding, program: &Program<'_>, uses: &Uses) -> Finding {
     }
 }
 
-fn mismatch(program: &Program<'_>, sync: SyncId, uses: &Uses, says: u64, role: &str, found: u64, verb: &str) -> String {
+fn mismatch(
+    program: &Program<'_>,
+    sync: SyncId,
+    uses: &Uses,
+    says: u64,
+    role: &str,
+    found: u64,
+    verb: &str,
+) -> String {
     let name = &program.syncs[sync].name;
     let s = |n: u64| if n == 1 { "" } else { "s" };
     let tasks = match found {
@@ -133,8 +188,15 @@ fn mismatch(program: &Program<'_>, sync: SyncId, uses: &Uses, says: u64, role: &
     match &uses.configurations[..] {
         [only] => {
             let number = program.configurations[*only].number;
-            format!("{name} (use {number}) expects {says} {role}{}, and {tasks}", s(says))
+            format!(
+                "{name} (use {number}) expects {says} {role}{}, and {tasks}",
+                s(says)
+            )
         }
-        several => format!("the {} uses of {name} expect {says} {role}{} together, and {tasks}", several.len(), s(says)),
+        several => format!(
+            "the {} uses of {name} expect {says} {role}{} together, and {tasks}",
+            several.len(),
+            s(says)
+        ),
     }
 }

@@ -22,7 +22,13 @@ pub(crate) struct Race<'r, 'p, 'a> {
 
 impl Race<'_, '_, '_> {
     /// Reports a race if two accesses have bytes in common.
-    pub(crate) fn check(self, first: &Use, second: &Use, overlap: Overlap, findings: &mut Findings) {
+    pub(crate) fn check(
+        self,
+        first: &Use,
+        second: &Use,
+        overlap: Overlap,
+        findings: &mut Findings,
+    ) {
         match overlap {
             Overlap::Disjoint => {}
             Overlap::Common(low, high) => self.report(first, second, (low, high), findings),
@@ -61,13 +67,22 @@ impl Race<'_, '_, '_> {
         let Race { program, accesses } = self;
         let both = first.direction == Direction::Write && second.direction == Direction::Write;
         let rule = match both {
-            true if program.copies_halos && self.is_duplicate(first, second) => &rules::RACE_DUPLICATE,
+            true if program.copies_halos && self.is_duplicate(first, second) => {
+                &rules::RACE_DUPLICATE
+            }
             true => &rules::RACE_WRITE_WRITE,
             false => &rules::RACE_READ_WRITE,
         };
-        let queues = (program.tasks[first.task].queue, program.tasks[second.task].queue);
+        let queues = (
+            program.tasks[first.task].queue,
+            program.tasks[second.task].queue,
+        );
         let buffer = accesses.footprint_of(first).buffer;
-        let cause = (queues.0.min(queues.1).raw(), queues.0.max(queues.1).raw(), buffer.raw());
+        let cause = (
+            queues.0.min(queues.1).raw(),
+            queues.0.max(queues.1).raw(),
+            buffer.raw(),
+        );
         findings.add(rule, cause, || {
             let (one, two) = (program.task_name(first.task), program.task_name(second.task));
             let operation = |task| program.kernel(task).operation();
@@ -93,33 +108,53 @@ impl Race<'_, '_, '_> {
     fn is_duplicate(self, first: &Use, second: &Use) -> bool {
         let Race { program, accesses } = self;
         let same_steps = |a: Strided<'_>, b: Strided<'_>| {
-            a.run == b.run && a.loops.len() == b.loops.len() && a.loops.iter().zip(b.loops).all(|(a, b)| a.stride == b.stride)
+            a.run == b.run
+                && a.loops.len() == b.loops.len()
+                && a.loops
+                    .iter()
+                    .zip(b.loops)
+                    .all(|(a, b)| a.stride == b.stride)
         };
         let patterns = |entry: &Use| accesses.patterns(accesses.footprint_of(entry));
         let sources = |entry: &Use| -> Vec<BufferId> {
-            let reads = accesses.of(entry.task).map(|index| accesses.entry(index)).filter(|e| e.direction == Direction::Read);
-            reads.map(|e| accesses.footprint_of(e).buffer).filter(|b| program.buffers[*b].role == Role::Scratch).collect()
+            let reads = accesses
+                .of(entry.task)
+                .map(|index| accesses.entry(index))
+                .filter(|e| e.direction == Direction::Read);
+            reads
+                .map(|e| accesses.footprint_of(e).buffer)
+                .filter(|b| program.buffers[*b].role == Role::Scratch)
+                .collect()
         };
         let (a, b) = (sources(first), sources(second));
         program.kernel(first.task).operation() == program.kernel(second.task).operation()
             && patterns(first).count() == patterns(second).count()
-            && patterns(first).zip(patterns(second)).all(|(a, b)| same_steps(a, b))
+            && patterns(first)
+                .zip(patterns(second))
+                .all(|(a, b)| same_steps(a, b))
             && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
     }
 
     fn too_hard(self, first: &Use, second: &Use, findings: &mut Findings) {
         let program = self.program;
         findings.add(&rules::OVERLAP_BOUND, (0, 0, 0), || {
-            let (one, two) = (program.task_name(first.task), program.task_name(second.task));
+            let (one, two) = (
+                program.task_name(first.task),
+                program.task_name(second.task),
+            );
             let message = format!("{two} and {one} are not ordered, and may touch the same bytes");
-            rules::OVERLAP_BOUND.at(program.place(second.task), message).with(program.place(first.task), "the other one")
+            rules::OVERLAP_BOUND
+                .at(program.place(second.task), message)
+                .with(program.place(first.task), "the other one")
         });
     }
 
     /// Names a task that writes what another one reads too early.
     pub(crate) fn later_writer(self, read: &Use, finding: Finding) -> Finding {
         let Race { program, accesses } = self;
-        let writes = accesses.iter().filter(|e| e.direction == Direction::Write && e.task != read.task);
+        let writes = accesses
+            .iter()
+            .filter(|e| e.direction == Direction::Write && e.task != read.task);
         match writes.into_iter().find(|e| matches!(self.overlap(e, read), Overlap::Common(..))) {
             Some(write) => {
                 let name = program.task_name(write.task);
@@ -145,11 +180,27 @@ fn common(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
 
 /// How a task hangs together with others.
 pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
-    let list = |names: Vec<String>, none: &str| if names.is_empty() { none.to_owned() } else { names.join(", ") };
-    let waits = program.waits(task).iter().map(|w| program.syncs[w.sync].name.clone()).collect();
+    let list = |names: Vec<String>, none: &str| {
+        if names.is_empty() {
+            none.to_owned()
+        } else {
+            names.join(", ")
+        }
+    };
+    let waits = program
+        .waits(task)
+        .iter()
+        .map(|w| program.syncs[w.sync].name.clone())
+        .collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
-        Action::Add(sync, _) | Action::Set(sync, _) | Action::Produce(sync) => Some(program.syncs[sync].name.clone()),
+        Action::Add(sync, _) | Action::Set(sync, _) | Action::Produce(sync) => {
+            Some(program.syncs[sync].name.clone())
+        }
         Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
     });
-    format!("waits for {}, and signals {}", list(waits, "nothing but its queue"), list(signals.collect(), "nothing"))
+    format!(
+        "waits for {}, and signals {}",
+        list(waits, "nothing but its queue"),
+        list(signals.collect(), "nothing")
+    )
 }

@@ -7,7 +7,10 @@ use crate::order::{End, NOT_RUN, Order};
 use crate::rules;
 use crate::semaphore::{History, Known, need};
 use crate::usage::Usage;
-use chipless_model::{Action, Condition, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId, SyncKind, TaskId, Wait};
+use chipless_model::{
+    Action, Condition, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId,
+    SyncKind, TaskId, Wait,
+};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
@@ -65,10 +68,21 @@ pub(crate) struct Replay<'p, 'a> {
 struct Faulted;
 
 impl<'p, 'a> Replay<'p, 'a> {
-    pub(crate) fn new(program: &'p Program<'a>, usage: &'p Usage, mode: Mode<'p>) -> Replay<'p, 'a> {
+    pub(crate) fn new(
+        program: &'p Program<'a>,
+        usage: &'p Usage,
+        mode: Mode<'p>,
+    ) -> Replay<'p, 'a> {
         let mut servers = Vec::new();
         for (queue, q) in program.queues.iter_enumerated() {
-            let server = || Server { queue, piece: None, next: 0, end: 0, thread: queue.raw(), is_idle: true };
+            let server = || Server {
+                queue,
+                piece: None,
+                next: 0,
+                end: 0,
+                thread: queue.raw(),
+                is_idle: true,
+            };
             servers.extend((0..q.servers).map(|_| server()));
         }
         let mut order = Order {
@@ -83,16 +97,27 @@ impl<'p, 'a> Replay<'p, 'a> {
         let mut values = IndexVec::with_capacity(program.syncs.len());
         let mut history = IndexVec::with_capacity(program.syncs.len());
         for sync in &program.syncs {
-            let initial = if let SyncKind::Semaphore { initial, .. } = sync.kind { initial } else { 0 };
+            let initial = if let SyncKind::Semaphore { initial, .. } = sync.kind {
+                initial
+            } else {
+                0
+            };
             values.push(initial);
             history.push(order.histories.len());
             barriers.push(if let SyncKind::Barrier { preloaded, depth } = &sync.kind {
                 for configuration in preloaded {
                     configured[configuration.index()] = true;
                 }
-                Some(Box::new(Barrier::new(preloaded, *depth, &program.configurations)))
+                Some(Box::new(Barrier::new(
+                    preloaded,
+                    *depth,
+                    &program.configurations,
+                )))
             } else {
-                order.histories.push(History { initial, ..History::default() });
+                order.histories.push(History {
+                    initial,
+                    ..History::default()
+                });
                 None
             });
         }
@@ -131,7 +156,8 @@ impl<'p, 'a> Replay<'p, 'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.order.sequence.len() == self.program.tasks.len() && (self.program.completion.is_none() || self.order.completion.is_some())
+        self.order.sequence.len() == self.program.tasks.len()
+            && (self.program.completion.is_none() || self.order.completion.is_some())
     }
 
     fn go(&mut self) -> Result<(), Faulted> {
@@ -149,7 +175,12 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     /// A server runs its next task, if it can.
     fn attend(&mut self, server: u32) -> Result<(), Faulted> {
-        let Server { queue, mut next, mut end, .. } = self.servers[server as usize];
+        let Server {
+            queue,
+            mut next,
+            mut end,
+            ..
+        } = self.servers[server as usize];
         while next == end {
             let Some(piece) = self.backlogs[queue].pop_front() else {
                 self.servers[server as usize].is_idle = true;
@@ -180,7 +211,9 @@ impl<'p, 'a> Replay<'p, 'a> {
         let last = TaskId::from_raw(end.saturating_sub(1));
         let release = self.released[piece].as_ref();
         let ends_before = |(_, task): &&mut (u32, TaskId)| {
-            !self.usage.needs_rounds && self.order.ran(*task) && release.is_some_and(|r| reaches(r, self.order.completion(*task)))
+            !self.usage.needs_rounds
+                && self.order.ran(*task)
+                && release.is_some_and(|r| reaches(r, self.order.completion(*task)))
         };
         if let Some(chain) = self.chains[queue].iter_mut().find(ends_before) {
             chain.1 = last;
@@ -203,7 +236,9 @@ impl<'p, 'a> Replay<'p, 'a> {
             Condition::Equal(n) => value == n,
             Condition::Greater(n) => value > n,
             Condition::AtLeast(n) => value >= n,
-            Condition::Lit => self.barriers[wait.sync].as_ref().is_some_and(|b| b.is_lit()),
+            Condition::Lit => self.barriers[wait.sync]
+                .as_ref()
+                .is_some_and(|b| b.is_lit()),
         }
     }
 
@@ -226,7 +261,11 @@ impl<'p, 'a> Replay<'p, 'a> {
         self.order.rows.extend_from_slice(&clock);
         self.order.sequence.push(task);
         for moment in [Moment::Read, Moment::Completion] {
-            let point = if moment == Moment::Read { self.order.read(task) } else { self.order.completion(task) };
+            let point = if moment == Moment::Read {
+                self.order.read(task)
+            } else {
+                self.order.completion(task)
+            };
             raise(&mut clock, point);
             for signal in program.signals(task).iter().filter(|s| s.moment == moment) {
                 self.signal(task, signal.action, &clock, point)?;
@@ -252,11 +291,17 @@ impl<'p, 'a> Replay<'p, 'a> {
     fn meet(&mut self, task: TaskId, waits: &[Wait], clock: &mut Clock) {
         let program = self.program;
         // A barrier's use is certain once everything of the use before is, by anything but this very wait.
-        let mut pending: SmallVec<[SyncId; 4]> = waits.iter().filter(|w| w.condition == Condition::Lit).map(|w| w.sync).collect();
+        let mut pending: SmallVec<[SyncId; 4]> = waits
+            .iter()
+            .filter(|w| w.condition == Condition::Lit)
+            .map(|w| w.sync)
+            .collect();
         loop {
             let before = pending.len();
             pending.retain(|sync| {
-                let Some(barrier) = &self.barriers[*sync] else { return false };
+                let Some(barrier) = &self.barriers[*sync] else {
+                    return false;
+                };
                 let proven = covers(clock, &barrier.retired);
                 if proven {
                     join(clock, &barrier.lit);
@@ -268,15 +313,29 @@ impl<'p, 'a> Replay<'p, 'a> {
             }
         }
         for sync in pending {
-            let Some(barrier) = &self.barriers[sync] else { continue };
-            let culprit = barrier.previous.iter().copied().find(|t| !reaches(clock, self.order.completion(*t)));
-            self.reuse(sync, task, culprit, "may start while the previous use is active");
+            let Some(barrier) = &self.barriers[sync] else {
+                continue;
+            };
+            let culprit = barrier
+                .previous
+                .iter()
+                .copied()
+                .find(|t| !reaches(clock, self.order.completion(*t)));
+            self.reuse(
+                sync,
+                task,
+                culprit,
+                "may start while the previous use is active",
+            );
             if let Some(barrier) = &self.barriers[sync] {
                 join(clock, &barrier.lit);
             }
         }
         for wait in waits.iter().filter(|w| w.condition == Condition::Lit) {
-            let consumes = program.signals(task).iter().any(|s| s.action == Action::Consume(wait.sync));
+            let consumes = program
+                .signals(task)
+                .iter()
+                .any(|s| s.action == Action::Consume(wait.sync));
             let point = self.order.read(task);
             if let Some(barrier) = &mut self.barriers[wait.sync]
                 && !consumes
@@ -290,7 +349,10 @@ impl<'p, 'a> Replay<'p, 'a> {
     fn count(&mut self, task: TaskId, wait: &Wait, clock: &mut Clock) {
         let index = self.history[wait.sync];
         let usage = &self.usage.counters[wait.sync];
-        let is_flag = !matches!(self.program.syncs[wait.sync].kind, SyncKind::Semaphore { .. });
+        let is_flag = !matches!(
+            self.program.syncs[wait.sync].kind,
+            SyncKind::Semaphore { .. }
+        );
         let (at_least, at_most) = match wait.condition {
             Condition::Equal(n) if is_flag && n > 0 => (Some(n), None),
             Condition::Equal(n) => (Some(n), Some(n)),
@@ -307,7 +369,9 @@ impl<'p, 'a> Replay<'p, 'a> {
         let own = &self.order.histories[index];
         let history = match self.mode {
             Mode::First => own,
-            Mode::Refine(previous) | Mode::Bound(previous) => previous.histories.get(index).unwrap_or(own),
+            Mode::Refine(previous) | Mode::Bound(previous) => {
+                previous.histories.get(index).unwrap_or(own)
+            }
         };
         let row = |y: TaskId| match self.mode {
             _ if self.order.ran(y) => self.order.start(y),
@@ -317,13 +381,21 @@ impl<'p, 'a> Replay<'p, 'a> {
         let excluded = |y: TaskId| match self.mode {
             Mode::First => false,
             Mode::Refine(previous) => y == task || reaches(previous.start(y), start),
-            Mode::Bound(previous) => y == task || (previous.thread[y] == start.thread && previous.position[y] * 2 >= start.epoch),
+            Mode::Bound(previous) => {
+                y == task
+                    || (previous.thread[y] == start.thread
+                        && previous.position[y] * 2 >= start.epoch)
+            }
         };
         let threads = match self.mode {
             Mode::First => self.threads.len(),
             Mode::Refine(previous) | Mode::Bound(previous) => previous.threads,
         };
-        let known = Known { row: &row, excluded: &excluded, threads: threads as u32 };
+        let known = Known {
+            row: &row,
+            excluded: &excluded,
+            threads: threads as u32,
+        };
         let (mut most, mut least) = (i64::MIN, i64::MAX);
         if let Some(n) = at_least {
             let base = history.initial.saturating_add(history.falls.before(clock));
@@ -341,7 +413,11 @@ impl<'p, 'a> Replay<'p, 'a> {
         }
         if missed && !matches!(self.mode, Mode::First) {
             if usage.falls || usage.is_set {
-                self.unproven(wait.sync, task, "waits for an exact value that other signals may pass");
+                self.unproven(
+                    wait.sync,
+                    task,
+                    "waits for an exact value that other signals may pass",
+                );
             } else {
                 let n = at_most.unwrap_or_default();
                 self.findings.add(&rules::WAIT_MISSED, (wait.sync.raw(), 0, 0), || {
@@ -356,17 +432,32 @@ impl<'p, 'a> Replay<'p, 'a> {
         }
     }
 
-    fn signal(&mut self, task: TaskId, action: Action, clock: &Clock, point: Point) -> Result<(), Faulted> {
+    fn signal(
+        &mut self,
+        task: TaskId,
+        action: Action,
+        clock: &Clock,
+        point: Point,
+    ) -> Result<(), Faulted> {
         match action {
             Action::Add(sync, n) => self.add(sync, n, task, clock, point),
             Action::Set(sync, n) => self.set(sync, n, task, clock, point),
-            Action::Produce(sync) | Action::Consume(sync) => self.count_down(sync, task, action, clock),
+            Action::Produce(sync) | Action::Consume(sync) => {
+                self.count_down(sync, task, action, clock)
+            }
             Action::Configure(configuration) => self.configure(configuration, task, clock),
             Action::Release(piece) => self.release(piece, clock, Some(task)),
         }
     }
 
-    fn add(&mut self, sync: SyncId, n: i64, task: TaskId, clock: &Clock, point: Point) -> Result<(), Faulted> {
+    fn add(
+        &mut self,
+        sync: SyncId,
+        n: i64,
+        task: TaskId,
+        clock: &Clock,
+        point: Point,
+    ) -> Result<(), Faulted> {
         let value = self.values[sync].saturating_add(n);
         self.assign(sync, value, task)?;
         let index = self.history[sync];
@@ -377,7 +468,11 @@ impl<'p, 'a> Replay<'p, 'a> {
         if self.usage.counters[sync].is_set {
             join(&mut history.uses, clock);
         }
-        let changes = if n < 0 { &mut history.falls } else { &mut history.rises };
+        let changes = if n < 0 {
+            &mut history.falls
+        } else {
+            &mut history.rises
+        };
         changes.push(task, point, n);
         if n < 0 && self.usage.counters[sync].contended {
             self.unproven(sync, task, "lowers it");
@@ -386,17 +481,31 @@ impl<'p, 'a> Replay<'p, 'a> {
         Ok(())
     }
 
-    fn set(&mut self, sync: SyncId, n: i64, task: TaskId, clock: &Clock, point: Point) -> Result<(), Faulted> {
+    fn set(
+        &mut self,
+        sync: SyncId,
+        n: i64,
+        task: TaskId,
+        clock: &Clock,
+        point: Point,
+    ) -> Result<(), Faulted> {
         if n == 1 && self.program.syncs[sync].kind == SyncKind::Event {
             self.values[sync] = 1;
-            self.order.histories[self.history[sync]].rises.push(task, point, 1);
+            self.order.histories[self.history[sync]]
+                .rises
+                .push(task, point, 1);
         } else {
             self.assign(sync, n, task)?;
             if !covers(clock, &self.order.histories[self.history[sync]].uses) {
                 self.unproven(sync, task, "sets it");
             }
             self.history[sync] = self.order.histories.len();
-            self.order.histories.push(History { initial: n, set: clock.clone(), uses: clock.clone(), ..History::default() });
+            self.order.histories.push(History {
+                initial: n,
+                set: clock.clone(),
+                uses: clock.clone(),
+                ..History::default()
+            });
         }
         self.wake(sync);
         Ok(())
@@ -414,23 +523,49 @@ impl<'p, 'a> Replay<'p, 'a> {
         self.findings.add(rule, (sync.raw(), 0, 0), || {
             let (name, task_name) = (&self.program.syncs[sync].name, self.program.task_name(task));
             let (low, high) = (legal.start(), legal.end());
-            rule.at(self.program.place(task), format!("{task_name} takes {name} from {before} to {value}; it holds {low} to {high}"))
+            rule.at(
+                self.program.place(task),
+                format!(
+                    "{task_name} takes {name} from {before} to {value}; it holds {low} to {high}"
+                ),
+            )
         });
         Err(Faulted)
     }
 
-    fn count_down(&mut self, sync: SyncId, task: TaskId, action: Action, clock: &Clock) -> Result<(), Faulted> {
+    fn count_down(
+        &mut self,
+        sync: SyncId,
+        task: TaskId,
+        action: Action,
+        clock: &Clock,
+    ) -> Result<(), Faulted> {
         let produces = matches!(action, Action::Produce(_));
-        let Some(barrier) = &mut self.barriers[sync] else { return Err(self.barrier_fault(sync, task, "signals {}, which is no barrier")) };
+        let Some(barrier) = &mut self.barriers[sync] else {
+            return Err(self.barrier_fault(sync, task, "signals {}, which is no barrier"));
+        };
         if !covers(clock, &barrier.activated) {
-            let culprit = barrier.previous.iter().copied().find(|t| !reaches(clock, self.order.completion(*t)));
+            let culprit = barrier
+                .previous
+                .iter()
+                .copied()
+                .find(|t| !reaches(clock, self.order.completion(*t)));
             let configurer = barrier.pushed.1.filter(|_| culprit.is_none());
-            let what =
-                if produces { "may signal while the previous use is active" } else { "may consume while the previous use is active" };
+            let what = if produces {
+                "may signal while the previous use is active"
+            } else {
+                "may consume while the previous use is active"
+            };
             self.reuse(sync, task, culprit.or(configurer), what);
         }
-        let Some(barrier) = &mut self.barriers[sync] else { return Ok(()) };
-        let counted = if produces { barrier.produce(task, clock) } else { barrier.consume(task, clock) };
+        let Some(barrier) = &mut self.barriers[sync] else {
+            return Ok(());
+        };
+        let counted = if produces {
+            barrier.produce(task, clock)
+        } else {
+            barrier.consume(task, clock)
+        };
         if !counted {
             let what = match (barrier.active, produces) {
                 (None, true) => "signals {} while it has no configuration",
@@ -443,7 +578,12 @@ impl<'p, 'a> Replay<'p, 'a> {
         self.settle(sync, task)
     }
 
-    fn configure(&mut self, configuration: chipless_model::ConfigurationId, task: TaskId, clock: &Clock) -> Result<(), Faulted> {
+    fn configure(
+        &mut self,
+        configuration: chipless_model::ConfigurationId,
+        task: TaskId,
+        clock: &Clock,
+    ) -> Result<(), Faulted> {
         let program = self.program;
         let sync = program.configurations[configuration].barrier;
         if std::mem::replace(&mut self.configured[configuration.index()], true) {
@@ -454,20 +594,27 @@ impl<'p, 'a> Replay<'p, 'a> {
         };
         let (ordered, other) = (covers(clock, &barrier.pushed.0), barrier.pushed.1);
         let fits = barrier.push(configuration, task, clock, &program.configurations);
-        let has_room = barrier.makes_room().is_none_or(|retired| covers(clock, retired));
+        let has_room = barrier
+            .makes_room()
+            .is_none_or(|retired| covers(clock, retired));
         if !ordered {
-            self.findings.add(&rules::CONFIGURATION_ORDER, (sync.raw(), 0, 0), || {
-                let message = format!(
-                    "{} configures {}, and nothing orders that with the configuration before",
-                    program.task_name(task),
-                    program.syncs[sync].name
-                );
-                let finding = rules::CONFIGURATION_ORDER.at(program.place(task), message);
-                relate(program, finding, other, "the configuration before")
-            });
+            self.findings
+                .add(&rules::CONFIGURATION_ORDER, (sync.raw(), 0, 0), || {
+                    let message = format!(
+                        "{} configures {}, and nothing orders that with the configuration before",
+                        program.task_name(task),
+                        program.syncs[sync].name
+                    );
+                    let finding = rules::CONFIGURATION_ORDER.at(program.place(task), message);
+                    relate(program, finding, other, "the configuration before")
+                });
         }
         if !fits || !has_room {
-            let fault = self.barrier_fault(sync, task, "may give {} more configurations than its FIFO holds");
+            let fault = self.barrier_fault(
+                sync,
+                task,
+                "may give {} more configurations than its FIFO holds",
+            );
             if !fits {
                 return Err(fault);
             }
@@ -479,13 +626,24 @@ impl<'p, 'a> Replay<'p, 'a> {
     fn settle(&mut self, sync: SyncId, by: TaskId) -> Result<(), Faulted> {
         let program = self.program;
         self.light(sync);
-        while let Some(retired) = self.barriers[sync].as_mut().and_then(|b| b.retire(&program.configurations)) {
+        while let Some(retired) = self.barriers[sync]
+            .as_mut()
+            .and_then(|b| b.retire(&program.configurations))
+        {
             for task in retired.late {
-                self.reuse(sync, task, Some(by), "waits for it without consuming it, and may come when its use is over");
+                self.reuse(
+                    sync,
+                    task,
+                    Some(by),
+                    "waits for it without consuming it, and may come when its use is over",
+                );
             }
             let releases = &program.configurations[retired.configuration].releases;
             if !releases.is_empty() {
-                let clock = self.barriers[sync].as_ref().map(|b| b.retired.clone()).unwrap_or_default();
+                let clock = self.barriers[sync]
+                    .as_ref()
+                    .map(|b| b.retired.clone())
+                    .unwrap_or_default();
                 for piece in releases {
                     self.release(*piece, &clock, Some(by))?;
                 }
@@ -497,8 +655,13 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     /// Wakes who waits for a barrier if it is lit.
     fn light(&mut self, sync: SyncId) {
-        let Some(barrier) = self.barriers[sync].as_ref().filter(|b| b.is_lit()) else { return };
-        if self.order.completion.is_none() && self.program.completion.is_some() && barrier.active == self.program.completion {
+        let Some(barrier) = self.barriers[sync].as_ref().filter(|b| b.is_lit()) else {
+            return;
+        };
+        if self.order.completion.is_none()
+            && self.program.completion.is_some()
+            && barrier.active == self.program.completion
+        {
             self.order.completion = Some(barrier.lit.clone());
         }
         self.wake(sync);
@@ -508,30 +671,57 @@ impl<'p, 'a> Replay<'p, 'a> {
         self.ready.extend(self.waiters[sync].drain(..));
     }
 
-    fn release(&mut self, piece: PieceId, clock: &Clock, by: Option<TaskId>) -> Result<(), Faulted> {
+    fn release(
+        &mut self,
+        piece: PieceId,
+        clock: &Clock,
+        by: Option<TaskId>,
+    ) -> Result<(), Faulted> {
         let program = self.program;
         let queue = program.pieces[piece].queue;
         let place = || program.place(by.unwrap_or(program.pieces[piece].first));
         if self.released[piece].is_some() {
-            self.findings.add(&rules::RELEASED_TWICE, (queue.raw(), 0, 0), || {
-                let first = program.task_name(program.pieces[piece].first);
-                rules::RELEASED_TWICE
-                    .at(place(), format!("the piece of {} that starts with {first} is released twice", program.queues[queue].name))
-            });
+            self.findings
+                .add(&rules::RELEASED_TWICE, (queue.raw(), 0, 0), || {
+                    let first = program.task_name(program.pieces[piece].first);
+                    rules::RELEASED_TWICE.at(
+                        place(),
+                        format!(
+                            "the piece of {} that starts with {first} is released twice",
+                            program.queues[queue].name
+                        ),
+                    )
+                });
             return Err(Faulted);
         }
         if let Some(last) = self.last_release[queue].replace(piece)
-            && self.released[last].as_ref().is_some_and(|last| !covers(clock, last))
+            && self.released[last]
+                .as_ref()
+                .is_some_and(|last| !covers(clock, last))
         {
-            self.findings.add(&rules::RELEASE_ORDER, (queue.raw(), 0, 0), || {
-                let (first, second) = (program.pieces[last].first, program.pieces[piece].first);
-                let message = format!("nothing orders the releases of {} and {}", program.task_name(first), program.task_name(second));
-                rules::RELEASE_ORDER.at(program.place(second), message).with(program.place(first), "released before it in one legal order")
-            });
+            self.findings
+                .add(&rules::RELEASE_ORDER, (queue.raw(), 0, 0), || {
+                    let (first, second) = (program.pieces[last].first, program.pieces[piece].first);
+                    let message = format!(
+                        "nothing orders the releases of {} and {}",
+                        program.task_name(first),
+                        program.task_name(second)
+                    );
+                    rules::RELEASE_ORDER
+                        .at(program.place(second), message)
+                        .with(
+                            program.place(first),
+                            "released before it in one legal order",
+                        )
+                });
         }
         self.released[piece] = Some(clock.clone());
         self.backlogs[queue].push_back(piece);
-        if let Some(server) = self.servers.iter().position(|s| s.queue == queue && s.is_idle) {
+        if let Some(server) = self
+            .servers
+            .iter()
+            .position(|s| s.queue == queue && s.is_idle)
+        {
             self.servers[server].is_idle = false;
             self.ready.push_back(server as u32);
         }
@@ -540,27 +730,46 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     fn reuse(&mut self, sync: SyncId, task: TaskId, culprit: Option<TaskId>, what: &str) {
         let program = self.program;
-        let number = self.barriers[sync].as_ref().and_then(|b| b.active).map(|c| program.configurations[c].number);
-        self.findings.add(&rules::REUSE, (sync.raw(), number.unwrap_or(u32::MAX), 0), || {
-            let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));
-            let number = number.map_or_else(String::new, |n| format!(" (use {n})"));
-            let because = culprit.map_or_else(String::new, |c| format!(": nothing orders it after {}", program.task_name(c)));
-            let finding = rules::REUSE.at(program.place(task), format!("{task_name} {what} of {name}{number}{because}"));
-            relate(program, finding, culprit, "takes part in the previous use")
-        });
+        let number = self.barriers[sync]
+            .as_ref()
+            .and_then(|b| b.active)
+            .map(|c| program.configurations[c].number);
+        self.findings.add(
+            &rules::REUSE,
+            (sync.raw(), number.unwrap_or(u32::MAX), 0),
+            || {
+                let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));
+                let number = number.map_or_else(String::new, |n| format!(" (use {n})"));
+                let because = culprit.map_or_else(String::new, |c| {
+                    format!(": nothing orders it after {}", program.task_name(c))
+                });
+                let finding = rules::REUSE.at(
+                    program.place(task),
+                    format!("{task_name} {what} of {name}{number}{because}"),
+                );
+                relate(program, finding, culprit, "takes part in the previous use")
+            },
+        );
     }
 
     fn barrier_fault(&mut self, sync: SyncId, task: TaskId, what: &str) -> Faulted {
         let program = self.program;
         let active = self.barriers[sync].as_ref().and_then(|b| b.active);
-        self.findings.add(&rules::BARRIER_FAULT, (sync.raw(), 0, 0), || {
-            let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));
-            let finding = rules::BARRIER_FAULT.at(program.place(task), format!("{task_name} {}", what.replace("{}", name)));
-            match active {
-                Some(active) => finding.with(program.configurations[active].place.clone(), "its configuration"),
-                None => finding,
-            }
-        });
+        self.findings
+            .add(&rules::BARRIER_FAULT, (sync.raw(), 0, 0), || {
+                let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));
+                let finding = rules::BARRIER_FAULT.at(
+                    program.place(task),
+                    format!("{task_name} {}", what.replace("{}", name)),
+                );
+                match active {
+                    Some(active) => finding.with(
+                        program.configurations[active].place.clone(),
+                        "its configuration",
+                    ),
+                    None => finding,
+                }
+            });
         Faulted
     }
 
@@ -568,7 +777,10 @@ impl<'p, 'a> Replay<'p, 'a> {
         let rule: &'static Rule = &rules::CONSERVATIVE;
         self.findings.add(rule, (sync.raw(), 0, 0), || {
             let (name, task_name) = (&self.program.syncs[sync].name, self.program.task_name(task));
-            rule.at(self.program.place(task), format!("{task_name} {what} ({name}) in an order that is not proven"))
+            rule.at(
+                self.program.place(task),
+                format!("{task_name} {what} ({name}) in an order that is not proven"),
+            )
         });
     }
 }

@@ -30,13 +30,21 @@ pub(crate) struct Changes(Vec<(u32, Vec<Change>)>);
 
 impl Changes {
     pub(crate) fn push(&mut self, task: TaskId, point: Point, amount: i64) {
-        let index = self.0.iter().position(|(thread, _)| *thread == point.thread).unwrap_or_else(|| {
-            self.0.push((point.thread, Vec::new()));
-            self.0.len() - 1
-        });
+        let index = self
+            .0
+            .iter()
+            .position(|(thread, _)| *thread == point.thread)
+            .unwrap_or_else(|| {
+                self.0.push((point.thread, Vec::new()));
+                self.0.len() - 1
+            });
         let changes = &mut self.0[index].1;
         let sum = changes.last().map_or(0, |c| c.sum).saturating_add(amount);
-        changes.push(Change { task, epoch: point.epoch, sum });
+        changes.push(Change {
+            task,
+            epoch: point.epoch,
+            sum,
+        });
     }
 
     /// Sum of the changes before a clock.
@@ -91,43 +99,83 @@ pub(crate) struct Known<'k> {
 /// Adds to `clock` what a wait for `sign · value ≥ sign · target` cannot do without, where `base` is the value with everything that
 /// goes the other way for certain. With `sign` −1, rises and falls change their roles. The answer is the largest value (with
 /// `sign` −1 the smallest) that the counter can have before the waiter starts.
-pub(crate) fn need(changes: &Changes, sign: i64, base: i64, target: i64, known: &Known<'_>, clock: &mut Clock) -> i64 {
+pub(crate) fn need(
+    changes: &Changes,
+    sign: i64,
+    base: i64,
+    target: i64,
+    known: &Known<'_>,
+    clock: &mut Clock,
+) -> i64 {
     let (base, target) = (base.saturating_mul(sign), target.saturating_mul(sign));
     let sum_of = |changes: &[Change], count: usize| sum_of(changes, count).saturating_mul(sign);
     let mut allowed: SmallVec<[(u32, &[Change]); 4]> = changes
         .0
         .iter()
-        .map(|(thread, changes)| (*thread, &changes[..first_without(changes, |c| !(known.excluded)(c.task))]))
+        .map(|(thread, changes)| {
+            (
+                *thread,
+                &changes[..first_without(changes, |c| !(known.excluded)(c.task))],
+            )
+        })
         .filter(|(_, changes)| !changes.is_empty())
         .collect();
-    let most = allowed.iter().fold(base, |sum, (_, changes)| sum.saturating_add(sum_of(changes, changes.len())));
+    let most = allowed.iter().fold(base, |sum, (_, changes)| {
+        sum.saturating_add(sum_of(changes, changes.len()))
+    });
     if target > base {
         if let [(_, changes)] = &mut allowed[..] {
             // In a thread alone nothing after the signal that reaches the value is needed.
-            let before = first_without(changes, |c| base.saturating_add(c.sum.saturating_mul(sign)) < target);
+            let before = first_without(changes, |c| {
+                base.saturating_add(c.sum.saturating_mul(sign)) < target
+            });
             *changes = &changes[..changes.len().min(before + 1)];
         }
         if allowed.len() == 1 || most <= target {
             for (thread, changes) in &allowed {
                 let last = changes[changes.len() - 1];
                 join(clock, (known.row)(last.task));
-                raise(clock, Point { thread: *thread, epoch: last.epoch });
+                raise(
+                    clock,
+                    Point {
+                        thread: *thread,
+                        epoch: last.epoch,
+                    },
+                );
             }
         } else {
             for thread in 0..known.threads {
                 let before = |of: u32, change: &Change| {
-                    if of == thread { change.epoch } else { (known.row)(change.task).get(thread as usize).copied().unwrap_or(0) }
+                    if of == thread {
+                        change.epoch
+                    } else {
+                        (known.row)(change.task)
+                            .get(thread as usize)
+                            .copied()
+                            .unwrap_or(0)
+                    }
                 };
                 let reached_without = |epoch: u32| {
                     allowed.iter().fold(base, |sum, (of, changes)| {
-                        sum.saturating_add(sum_of(changes, changes.partition_point(|c| before(*of, c) < epoch)))
+                        sum.saturating_add(sum_of(
+                            changes,
+                            changes.partition_point(|c| before(*of, c) < epoch),
+                        ))
                     })
                 };
                 let mut low = clock.get(thread as usize).copied().unwrap_or(0);
-                let mut high = allowed.iter().map(|(of, changes)| before(*of, &changes[changes.len() - 1])).max().unwrap_or(0);
+                let mut high = allowed
+                    .iter()
+                    .map(|(of, changes)| before(*of, &changes[changes.len() - 1]))
+                    .max()
+                    .unwrap_or(0);
                 while low < high {
                     let middle = high - (high - low) / 2;
-                    if reached_without(middle) < target { low = middle } else { high = middle - 1 }
+                    if reached_without(middle) < target {
+                        low = middle
+                    } else {
+                        high = middle - 1
+                    }
                 }
                 raise(clock, Point { thread, epoch: low });
             }

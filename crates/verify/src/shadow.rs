@@ -54,7 +54,12 @@ impl Shadow {
         is_before: impl Fn(Point) -> bool,
         mut suspect: impl FnMut(Record),
     ) {
-        let Extent { rows, low, high, whole } = extent;
+        let Extent {
+            rows,
+            low,
+            high,
+            whole,
+        } = extent;
         // Whether a recorded access stays. What is unordered and conflicts is reported, and need not stay either.
         let mut look = |other: &Record, conflicts: bool| {
             if other.rows.0 >= rows.1 || rows.0 >= other.rows.1 {
@@ -83,7 +88,11 @@ impl Shadow {
         };
         // Most accesses are to bytes that others have touched together before.
         let is_whole = |cell: &Cell| (cell.start, cell.end) == (low, high);
-        if let Some(cell) = self.cells.get_mut(*place as usize).filter(|cell| is_whole(cell)) {
+        if let Some(cell) = self
+            .cells
+            .get_mut(*place as usize)
+            .filter(|cell| is_whole(cell))
+        {
             return visit(cell);
         }
         if let Some(index) = self.starts.get(&low) {
@@ -113,8 +122,16 @@ impl Shadow {
             gaps.push((at, high));
         }
         let fresh = |start, end| {
-            let mut cell = Cell { start, end, ..Cell::default() };
-            let list = if write { &mut cell.writes } else { &mut cell.reads };
+            let mut cell = Cell {
+                start,
+                end,
+                ..Cell::default()
+            };
+            let list = if write {
+                &mut cell.writes
+            } else {
+                &mut cell.reads
+            };
             list.push(record);
             cell
         };
@@ -151,7 +168,10 @@ impl Shadow {
             && self.cells[*index as usize].end > at
         {
             let cell = &mut self.cells[*index as usize];
-            let right = Cell { start: at, ..cell.clone() };
+            let right = Cell {
+                start: at,
+                ..cell.clone()
+            };
             cell.end = at;
             self.insert(right);
         }

@@ -3,7 +3,9 @@
 use crate::findings::Findings;
 use crate::order::{End, Order};
 use crate::rules;
-use chipless_model::{Action, Condition, Finding, IndexVec, PieceId, Place, Program, SyncId, TaskId, Wait};
+use chipless_model::{
+    Action, Condition, Finding, IndexVec, PieceId, Place, Program, SyncId, TaskId, Wait,
+};
 use chipless_sim::{Deadlock, Stop, Stuck, TimingOnly};
 use std::fmt::Write;
 
@@ -22,8 +24,11 @@ pub(crate) fn check(program: &Program<'_>, order: &Order, findings: &mut Finding
         // And where a count is wrong, that is the cause.
         Ok(()) | Err(Stop::Fault { .. }) if findings.has_errors() => {}
         Ok(()) | Err(Stop::Fault { .. }) => findings.add(&rules::DEADLOCK, (0, 0, 0), || {
-            let message =
-                format!("{} of {} tasks run in one legal order; then nothing can move", order.sequence.len(), program.tasks.len());
+            let message = format!(
+                "{} of {} tasks run in one legal order; then nothing can move",
+                order.sequence.len(),
+                program.tasks.len()
+            );
             rules::DEADLOCK.at(Place::file(), message)
         }),
     }
@@ -32,7 +37,11 @@ pub(crate) fn check(program: &Program<'_>, order: &Order, findings: &mut Finding
 fn deadlocked(program: &Program<'_>, order: &Order, deadlock: &Deadlock, findings: &mut Findings) {
     let chain = Chain::new(program, order, deadlock);
     // Those whose signal nobody can give any more are the cause; the others wait for them.
-    let mut causes: Vec<&Stuck> = deadlock.stuck.iter().filter(|s| s.missing.is_empty()).collect();
+    let mut causes: Vec<&Stuck> = deadlock
+        .stuck
+        .iter()
+        .filter(|s| s.missing.is_empty())
+        .collect();
     if causes.is_empty() {
         if let Some(ring) = deadlock.stuck.iter().find_map(|s| chain.ring(s.task)) {
             return findings.add(&rules::DEADLOCK, (0, 0, 1), || in_ring(program, &ring));
@@ -40,13 +49,20 @@ fn deadlocked(program: &Program<'_>, order: &Order, deadlock: &Deadlock, finding
         causes.extend(deadlock.stuck.first());
     }
     for stuck in causes {
-        let Some((wait, _)) = stuck.waits.first() else { continue };
-        findings.add(&rules::DEADLOCK, (wait.sync.raw(), 0, 0), || starved(program, stuck));
+        let Some((wait, _)) = stuck.waits.first() else {
+            continue;
+        };
+        findings.add(&rules::DEADLOCK, (wait.sync.raw(), 0, 0), || {
+            starved(program, stuck)
+        });
     }
     if deadlock.stuck.is_empty() {
         for (queue, count) in &deadlock.unreleased {
             findings.add(&rules::NEVER_RELEASED, (queue.raw(), 0, 0), || {
-                let message = format!("{count} tasks of {} are never released", program.queues[*queue].name);
+                let message = format!(
+                    "{count} tasks of {} are never released",
+                    program.queues[*queue].name
+                );
                 rules::NEVER_RELEASED.at(Place::file(), message)
             });
         }
@@ -78,7 +94,12 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
         for (id, piece) in program.pieces.iter_enumerated() {
             piece.tasks().for_each(|task| piece_of[task] = Some(id));
         }
-        Chain { program, order, deadlock, piece_of }
+        Chain {
+            program,
+            order,
+            deadlock,
+            piece_of,
+        }
     }
 
     /// A task that has to run before this one, and why.
@@ -87,20 +108,38 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
         if let Some(stuck) = self.deadlock.stuck.iter().find(|s| s.task == task) {
             let (wait, _) = stuck.waits.first()?;
             let next = *stuck.missing.first()?;
-            return Some((next, format!("waits for {}, which {} signals", condition(program, wait), program.task_name(next))));
+            return Some((
+                next,
+                format!(
+                    "waits for {}, which {} signals",
+                    condition(program, wait),
+                    program.task_name(next)
+                ),
+            ));
         }
         let piece = self.piece_of[task]?;
-        let ahead = program.pieces[piece].tasks().take_while(|t| *t != task).find(|t| !self.order.ran(*t));
+        let ahead = program.pieces[piece]
+            .tasks()
+            .take_while(|t| *t != task)
+            .find(|t| !self.order.ran(*t));
         if let Some(ahead) = ahead {
             return Some((ahead, format!("stands behind {}", program.task_name(ahead))));
         }
         let waiting = |t: &TaskId| !self.order.ran(*t) && *t != task;
-        let releaser =
-            program.tasks.indices().filter(waiting).find(|t| program.signals(*t).iter().any(|s| s.action == Action::Release(piece)));
+        let releaser = program.tasks.indices().filter(waiting).find(|t| {
+            program
+                .signals(*t)
+                .iter()
+                .any(|s| s.action == Action::Release(piece))
+        });
         if let Some(next) = releaser {
             return Some((next, format!("is released by {}", program.task_name(next))));
         }
-        if let Some(configuration) = program.configurations.iter().find(|c| c.releases.contains(&piece)) {
+        if let Some(configuration) = program
+            .configurations
+            .iter()
+            .find(|c| c.releases.contains(&piece))
+        {
             let takes_part = |t: &TaskId| {
                 program
                     .signals(*t)
@@ -111,11 +150,20 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
             let name = &program.syncs[configuration.barrier].name;
             return Some((
                 next,
-                format!("is released when {name} (use {}) retires, which needs {}", configuration.number, program.task_name(next)),
+                format!(
+                    "is released when {name} (use {}) retires, which needs {}",
+                    configuration.number,
+                    program.task_name(next)
+                ),
             ));
         }
         let queue = program.tasks[task].queue;
-        let next = self.deadlock.stuck.iter().map(|s| s.task).find(|t| program.tasks[*t].queue == queue && *t != task)?;
+        let next = self
+            .deadlock
+            .stuck
+            .iter()
+            .map(|s| s.task)
+            .find(|t| program.tasks[*t].queue == queue && *t != task)?;
         Some((next, format!("stands behind {}", program.task_name(next))))
     }
 
@@ -135,26 +183,54 @@ impl<'c, 'p, 'a> Chain<'c, 'p, 'a> {
 }
 
 fn in_ring(program: &Program<'_>, ring: &[(TaskId, String)]) -> Finding {
-    let names: Vec<String> = ring.iter().take(RELATED).map(|(task, _)| program.task_name(*task)).collect();
+    let names: Vec<String> = ring
+        .iter()
+        .take(RELATED)
+        .map(|(task, _)| program.task_name(*task))
+        .collect();
     let more = ring.len().saturating_sub(RELATED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
     let message = match ring {
         [_] => format!("{} waits for itself", names.join("")),
         _ => format!("{}{more} wait for each other in a ring", names.join(", ")),
     };
-    let place = ring.first().map(|(task, _)| program.place(*task)).unwrap_or_default();
+    let place = ring
+        .first()
+        .map(|(task, _)| program.place(*task))
+        .unwrap_or_default();
     let finding = rules::DEADLOCK.at(place, message);
     ring.iter()
         .take(RELATED)
-        .fold(finding, |finding, (task, why)| finding.with(program.place(*task), format!("{} {why}", program.task_name(*task))))
+        .fold(finding, |finding, (task, why)| {
+            finding.with(
+                program.place(*task),
+                format!("{} {why}", program.task_name(*task)),
+            )
+        })
 }
 
 fn starved(program: &Program<'_>, stuck: &Stuck) -> Finding {
-    let waits: Vec<String> = stuck.waits.iter().map(|(wait, state)| format!("{} ({state})", condition(program, wait))).collect();
-    let mut message = format!("{} waits for {}", program.task_name(stuck.task), waits.join(" and "));
+    let waits: Vec<String> = stuck
+        .waits
+        .iter()
+        .map(|(wait, state)| format!("{} ({state})", condition(program, wait)))
+        .collect();
+    let mut message = format!(
+        "{} waits for {}",
+        program.task_name(stuck.task),
+        waits.join(" and ")
+    );
     if stuck.missing.is_empty() {
         message += ", and no task that has not run signals it";
-        if let Some(sum) = stuck.waits.first().and_then(|(wait, _)| reachable(program, wait)) {
+        if let Some(sum) = stuck
+            .waits
+            .first()
+            .and_then(|(wait, _)| reachable(program, wait))
+        {
             let _ = write!(message, "; all signals of the program together give {sum}");
         }
     }

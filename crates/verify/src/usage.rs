@@ -4,7 +4,10 @@ use chipless_model::{Action, Condition, IndexVec, Program, QueueId, SyncId, Sync
 
 /// What tasks do to one counter, flag or token.
 #[derive(Clone, Debug, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts, each asked for on its own")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, each asked for on its own"
+)]
 pub(crate) struct Counter {
     /// Whether it is set to values other than 1 of a flag.
     pub(crate) is_set: bool,
@@ -31,7 +34,8 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) fn new(program: &Program<'_>) -> Usage {
-        let mut counters: IndexVec<SyncId, Counter> = IndexVec::from_vec(vec![Counter::default(); program.syncs.len()]);
+        let mut counters: IndexVec<SyncId, Counter> =
+            IndexVec::from_vec(vec![Counter::default(); program.syncs.len()]);
         for (id, task) in program.tasks.iter_enumerated() {
             let queue = task.queue;
             let several = program.queues[queue].servers > 1;
@@ -39,13 +43,18 @@ impl Usage {
                 let counter = &mut counters[wait.sync];
                 counter.use_by(queue, several);
                 let is_flag = !matches!(program.syncs[wait.sync].kind, SyncKind::Semaphore { .. });
-                counter.exact |= matches!(wait.condition, Condition::Equal(n) if !is_flag || n == 0);
+                counter.exact |=
+                    matches!(wait.condition, Condition::Equal(n) if !is_flag || n == 0);
                 let target = match wait.condition {
                     Condition::Equal(n) | Condition::AtLeast(n) => n,
                     Condition::Greater(n) => n.saturating_add(1),
                     Condition::Lit => continue,
                 };
-                counter.least_target = Some(counter.least_target.map_or(target, |least| least.min(target)));
+                counter.least_target = Some(
+                    counter
+                        .least_target
+                        .map_or(target, |least| least.min(target)),
+                );
             }
             for signal in program.signals(id) {
                 match signal.action {
@@ -54,22 +63,39 @@ impl Usage {
                         counters[sync].use_by(queue, several);
                     }
                     Action::Add(sync, n) => counters[sync].rise(queue, several, n),
-                    Action::Set(sync, 1) if program.syncs[sync].kind == SyncKind::Event => counters[sync].rise(queue, several, 1),
+                    Action::Set(sync, 1) if program.syncs[sync].kind == SyncKind::Event => {
+                        counters[sync].rise(queue, several, 1)
+                    }
                     Action::Set(sync, _) => {
                         counters[sync].is_set = true;
                         counters[sync].use_by(queue, several);
                     }
-                    Action::Consume(_) | Action::Produce(_) | Action::Configure(_) | Action::Release(_) => {}
+                    Action::Consume(_)
+                    | Action::Produce(_)
+                    | Action::Configure(_)
+                    | Action::Release(_) => {}
                 }
             }
         }
         // Who waits for the sum of all signals needs all of them, whatever their order.
-        let initial = |sync: SyncId| if let SyncKind::Semaphore { initial, .. } = program.syncs[sync].kind { initial } else { 0 };
+        let initial = |sync: SyncId| {
+            if let SyncKind::Semaphore { initial, .. } = program.syncs[sync].kind {
+                initial
+            } else {
+                0
+            }
+        };
         let needs_rounds = counters.iter_enumerated().any(|(sync, c)| {
-            let needs_all = !c.is_set && !c.falls && c.least_target.is_none_or(|n| n >= initial(sync).saturating_add(c.rises));
+            let needs_all = !c.is_set
+                && !c.falls
+                && c.least_target
+                    .is_none_or(|n| n >= initial(sync).saturating_add(c.rises));
             c.exact || (c.several_rise && !needs_all)
         });
-        Usage { counters, needs_rounds }
+        Usage {
+            counters,
+            needs_rounds,
+        }
     }
 }
 

@@ -34,7 +34,11 @@ impl Written {
                 at = end;
                 continue;
             }
-            let whole = if at.is_multiple_of(PAGE) { high / PAGE } else { 0 };
+            let whole = if at.is_multiple_of(PAGE) {
+                high / PAGE
+            } else {
+                0
+            };
             if whole > page {
                 self.fill(page, whole);
                 at = whole * PAGE;
@@ -86,7 +90,11 @@ impl Written {
             } else if inside {
                 // Few pages are looked at one by one, many are skipped at once.
                 let is_far = (high / PAGE - page) as usize > self.partial.len();
-                at = if is_far { self.next_page(page).saturating_mul(PAGE) } else { end };
+                at = if is_far {
+                    self.next_page(page).saturating_mul(PAGE)
+                } else {
+                    end
+                };
             } else {
                 return Some(at);
             }
@@ -96,13 +104,23 @@ impl Written {
 
     /// One past the last page of the range of full pages that holds this one.
     fn full_until(&self, page: u64) -> Option<u64> {
-        self.full.range(..=page).next_back().map(|(_, end)| *end).filter(|end| *end > page)
+        self.full
+            .range(..=page)
+            .next_back()
+            .map(|(_, end)| *end)
+            .filter(|end| *end > page)
     }
 
     /// The next page of which bytes are in the set.
     fn next_page(&self, page: u64) -> u64 {
         let full = self.full.range(page + 1..).next().map(|(first, _)| *first);
-        self.partial.keys().copied().filter(|other| *other > page).chain(full).min().unwrap_or(u64::MAX)
+        self.partial
+            .keys()
+            .copied()
+            .filter(|other| *other > page)
+            .chain(full)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// Makes pages full.
@@ -115,7 +133,13 @@ impl Written {
             }
         }
         let (mut low, mut high) = (first, end);
-        while let Some((other, other_end)) = self.full.range(..=high).next_back().map(|(a, b)| (*a, *b)).filter(|(_, end)| *end >= low) {
+        while let Some((other, other_end)) = self
+            .full
+            .range(..=high)
+            .next_back()
+            .map(|(a, b)| (*a, *b))
+            .filter(|(_, end)| *end >= low)
+        {
             (low, high) = (low.min(other), high.max(other_end));
             self.full.remove(&other);
         }
@@ -151,11 +175,23 @@ mod tests {
     fn a_memory_of_any_size_costs_nothing() {
         let mut written = Written::default();
         written.insert(1, u64::MAX);
-        assert_eq!((written.first_missing(0, u64::MAX), written.gap_end(0, u64::MAX)), (Some(0), 1));
+        assert_eq!(
+            (
+                written.first_missing(0, u64::MAX),
+                written.gap_end(0, u64::MAX)
+            ),
+            (Some(0), 1)
+        );
         assert_eq!(written.first_missing(1, u64::MAX), None);
         let mut written = Written::default();
         written.insert(1 << 60, (1 << 60) + 3);
-        assert_eq!((written.first_missing(0, u64::MAX), written.gap_end(0, u64::MAX)), (Some(0), 1 << 60));
+        assert_eq!(
+            (
+                written.first_missing(0, u64::MAX),
+                written.gap_end(0, u64::MAX)
+            ),
+            (Some(0), 1 << 60)
+        );
     }
 
     proptest! {

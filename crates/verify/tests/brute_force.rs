@@ -5,8 +5,9 @@
 //! successor; two tasks race if some state has both running and they conflict.
 
 use chipless_model::{
-    Access, Action, Condition, Configuration, Direction, Fault, Kernel, Location, Memory, MemoryKind, Moment, PartId, Pattern, Piece,
-    Place, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Configuration, Direction, Fault, Kernel, Location, Memory,
+    MemoryKind, Moment, PartId, Pattern, Piece, Place, Program, Queue, QueueId, Role, Signal, Span,
+    Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -24,7 +25,10 @@ impl Kernel for Touch {
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         if let Some((byte, direction)) = self.0 {
             let access = Access::read(0usize.into(), Pattern::contiguous(byte, 1));
-            visit(Access { direction, ..access });
+            visit(Access {
+                direction,
+                ..access
+            });
         }
     }
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
@@ -53,13 +57,22 @@ fn draft() -> impl Strategy<Value = Draft> {
     ];
     let waits = prop::collection::vec((0..COUNTERS, 1i64..3), 0..2);
     let signals = prop::collection::vec((0..COUNTERS, 1i64..3, any::<bool>()), 0..3);
-    (0..QUEUES, touch, waits, signals).prop_map(|(queue, touch, waits, signals)| Draft { queue, touch, waits, signals })
+    (0..QUEUES, touch, waits, signals).prop_map(|(queue, touch, waits, signals)| Draft {
+        queue,
+        touch,
+        waits,
+        signals,
+    })
 }
 
 fn empty() -> Program<'static> {
     let mut program = Program::default();
     program.parts.push("test".into());
-    program.memories.push(Memory { name: "m".into(), size: 16, kind: MemoryKind::Scratchpad });
+    program.memories.push(Memory {
+        name: "m".into(),
+        size: 16,
+        kind: MemoryKind::Scratchpad,
+    });
     program.buffers.push(chipless_model::Buffer {
         name: "b".into(),
         memory: 0usize.into(),
@@ -71,43 +84,113 @@ fn empty() -> Program<'static> {
     program
 }
 
-fn push_task(program: &mut Program<'static>, queue: QueueId, index: u32, touch: Touch, waits: Vec<Wait>, signals: Vec<Signal>) -> TaskId {
+fn push_task(
+    program: &mut Program<'static>,
+    queue: QueueId,
+    index: u32,
+    touch: Touch,
+    waits: Vec<Wait>,
+    signals: Vec<Signal>,
+) -> TaskId {
     let kernel = program.kernels.push(Box::new(touch));
     let waits = Span::push(&mut program.waits, waits);
     let signals = Span::push(&mut program.signals, signals);
-    let location = Location { part: PartId::from_raw(0), offset: 0, size: 0 };
-    program.tasks.push(Task { queue, index, kernel, waits, signals, demands: Span::default(), fixed: Time(1), location, label: None })
+    let location = Location {
+        part: PartId::from_raw(0),
+        offset: 0,
+        size: 0,
+    };
+    program.tasks.push(Task {
+        queue,
+        index,
+        kernel,
+        waits,
+        signals,
+        demands: Span::default(),
+        fixed: Time(1),
+        location,
+        label: None,
+    })
 }
 
 /// Queues one after the other, each with one piece.
 fn counters(drafts: &[Draft]) -> Program<'static> {
     let mut program = empty();
     for (name, kind) in [
-        ("S0", SyncKind::Semaphore { initial: 0, low: 0, high: 1000 }),
-        ("S1", SyncKind::Semaphore { initial: 1, low: 0, high: 1000 }),
+        (
+            "S0",
+            SyncKind::Semaphore {
+                initial: 0,
+                low: 0,
+                high: 1000,
+            },
+        ),
+        (
+            "S1",
+            SyncKind::Semaphore {
+                initial: 1,
+                low: 0,
+                high: 1000,
+            },
+        ),
         ("E", SyncKind::Event),
         ("T", SyncKind::Token),
     ] {
-        program.syncs.push(Sync { name: name.into(), kind });
+        program.syncs.push(Sync {
+            name: name.into(),
+            kind,
+        });
     }
     for queue in 0..QUEUES {
-        let id = program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
+        let id = program.queues.push(Queue {
+            name: format!("q{queue}"),
+            servers: 1,
+        });
         let first = program.tasks.next_idx();
         let mut count = 0;
         for d in drafts.iter().filter(|d| d.queue == queue) {
             let wait = |(s, n): &(u32, i64)| {
                 let n = if *s >= 2 { 1 } else { *n };
-                Wait { sync: SyncId::from_raw(*s), condition: if *s == 2 { Condition::Equal(n) } else { Condition::AtLeast(n) } }
+                Wait {
+                    sync: SyncId::from_raw(*s),
+                    condition: if *s == 2 {
+                        Condition::Equal(n)
+                    } else {
+                        Condition::AtLeast(n)
+                    },
+                }
             };
             let signal = |(s, n, read): &(u32, i64, bool)| {
-                let action = if *s >= 2 { Action::Add(SyncId::from_raw(*s), 1) } else { Action::Add(SyncId::from_raw(*s), *n) };
-                Signal { moment: if *read { Moment::Read } else { Moment::Completion }, action }
+                let action = if *s >= 2 {
+                    Action::Add(SyncId::from_raw(*s), 1)
+                } else {
+                    Action::Add(SyncId::from_raw(*s), *n)
+                };
+                Signal {
+                    moment: if *read {
+                        Moment::Read
+                    } else {
+                        Moment::Completion
+                    },
+                    action,
+                }
             };
-            push_task(&mut program, id, count, d.touch, d.waits.iter().map(wait).collect(), d.signals.iter().map(signal).collect());
+            push_task(
+                &mut program,
+                id,
+                count,
+                d.touch,
+                d.waits.iter().map(wait).collect(),
+                d.signals.iter().map(signal).collect(),
+            );
             count += 1;
         }
         if count > 0 {
-            let piece = program.pieces.push(Piece { queue: id, first, count });
+            let piece = program.pieces.push(Piece {
+                queue: id,
+                first,
+                count,
+            });
             program.initial.push(piece);
         }
     }
@@ -121,13 +204,17 @@ fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
     let mut producers = [0i64; 4];
     let mut consumers = [0i64; 4];
     for queue in 0..QUEUES {
-        let id = program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
+        let id = program.queues.push(Queue {
+            name: format!("q{queue}"),
+            servers: 1,
+        });
         let first = program.tasks.next_idx();
         let mut count = 0;
         for d in drafts.iter().filter(|d| d.queue == queue) {
             let waits: BTreeSet<u32> = d.waits.iter().map(|w| (w.0 + w.1 as u32) % 4).collect();
             let posts: BTreeSet<u32> = d.signals.iter().map(|s| (s.0 + s.1 as u32) % 4).collect();
-            let physical = |uses: &BTreeSet<u32>| uses.iter().map(|u| u % 2).collect::<BTreeSet<u32>>();
+            let physical =
+                |uses: &BTreeSet<u32>| uses.iter().map(|u| u % 2).collect::<BTreeSet<u32>>();
             let (waiting, posting) = (physical(&waits), physical(&posts));
             for b in &waiting {
                 consumers[*waits.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1;
@@ -136,31 +223,68 @@ fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
                 producers[*posts.iter().find(|u| *u % 2 == *b).unwrap() as usize] += 1;
             }
             let barrier = |b: &u32| SyncId::from_raw(*b);
-            let signals = waiting.iter().map(|b| Signal::on_completion(Action::Consume(barrier(b))));
-            let signals: Vec<Signal> = signals.chain(posting.iter().map(|b| Signal::on_completion(Action::Produce(barrier(b))))).collect();
-            let waits = waiting.iter().map(|b| Wait { sync: barrier(b), condition: Condition::Lit }).collect();
+            let signals = waiting
+                .iter()
+                .map(|b| Signal::on_completion(Action::Consume(barrier(b))));
+            let signals: Vec<Signal> = signals
+                .chain(
+                    posting
+                        .iter()
+                        .map(|b| Signal::on_completion(Action::Produce(barrier(b)))),
+                )
+                .collect();
+            let waits = waiting
+                .iter()
+                .map(|b| Wait {
+                    sync: barrier(b),
+                    condition: Condition::Lit,
+                })
+                .collect();
             push_task(&mut program, id, count, d.touch, waits, signals);
             count += 1;
         }
         if count > 0 {
-            let piece = program.pieces.push(Piece { queue: id, first, count });
+            let piece = program.pieces.push(Piece {
+                queue: id,
+                first,
+                count,
+            });
             program.initial.push(piece);
         }
     }
-    let counts = if skew.2 { &mut producers } else { &mut consumers };
+    let counts = if skew.2 {
+        &mut producers
+    } else {
+        &mut consumers
+    };
     counts[skew.0 as usize] = (counts[skew.0 as usize] + skew.1).max(0);
     for barrier in 0..2u32 {
         let mut preloaded = Vec::new();
         for number in [barrier, barrier + 2] {
-            let (producers, consumers) = (producers[number as usize] as u32, consumers[number as usize] as u32);
+            let (producers, consumers) = (
+                producers[number as usize] as u32,
+                consumers[number as usize] as u32,
+            );
             if producers + consumers > 0 {
                 let sync = SyncId::from_raw(barrier);
-                let configuration =
-                    Configuration { barrier: sync, number, producers, consumers, releases: Vec::new(), place: Place::file() };
+                let configuration = Configuration {
+                    barrier: sync,
+                    number,
+                    producers,
+                    consumers,
+                    releases: Vec::new(),
+                    place: Place::file(),
+                };
                 preloaded.push(program.configurations.push(configuration));
             }
         }
-        program.syncs.push(Sync { name: format!("B{barrier}"), kind: SyncKind::Barrier { preloaded, depth: None } });
+        program.syncs.push(Sync {
+            name: format!("B{barrier}"),
+            kind: SyncKind::Barrier {
+                preloaded,
+                depth: None,
+            },
+        });
     }
     program
 }
@@ -196,10 +320,24 @@ impl Explorer<'_> {
     }
 
     fn explore(program: &Program<'static>) -> Truth {
-        let mut explorer = Explorer { program, truth: Truth::default(), seen: HashSet::new() };
+        let mut explorer = Explorer {
+            program,
+            truth: Truth::default(),
+            seen: HashSet::new(),
+        };
         let mut state = State {
             tasks: vec![0; program.tasks.len()],
-            values: program.syncs.iter().map(|s| if let SyncKind::Semaphore { initial, .. } = s.kind { initial } else { 0 }).collect(),
+            values: program
+                .syncs
+                .iter()
+                .map(|s| {
+                    if let SyncKind::Semaphore { initial, .. } = s.kind {
+                        initial
+                    } else {
+                        0
+                    }
+                })
+                .collect(),
             barriers: vec![(0, 0, 0); program.syncs.len()],
         };
         for sync in 0..program.syncs.len() {
@@ -223,7 +361,9 @@ impl Explorer<'_> {
             if !self.seen.insert(state.clone()) {
                 continue;
             }
-            let running: Vec<usize> = (0..state.tasks.len()).filter(|t| state.tasks[*t] == 1).collect();
+            let running: Vec<usize> = (0..state.tasks.len())
+                .filter(|t| state.tasks[*t] == 1)
+                .collect();
             self.races(&running);
             let mut moves = 0;
             for task in 0..state.tasks.len() {
@@ -248,7 +388,9 @@ impl Explorer<'_> {
 
     fn can_start(&self, state: &State, task: usize) -> bool {
         let id = TaskId::from_usize(task);
-        let before = task.checked_sub(1).filter(|t| self.program.tasks[*t].queue == self.program.tasks[task].queue);
+        let before = task
+            .checked_sub(1)
+            .filter(|t| self.program.tasks[*t].queue == self.program.tasks[task].queue);
         before.is_none_or(|t| state.tasks[t] == 2)
             && self.program.waits(id).iter().all(|w| {
                 let value = state.values[w.sync.index()];
@@ -266,12 +408,18 @@ impl Explorer<'_> {
 
     /// Gives the signals of a moment; `false` on a fault.
     fn signal(&self, state: &mut State, task: usize, moment: Moment) -> bool {
-        for signal in self.program.signals(TaskId::from_usize(task)).iter().filter(|s| s.moment == moment) {
+        for signal in self
+            .program
+            .signals(TaskId::from_usize(task))
+            .iter()
+            .filter(|s| s.moment == moment)
+        {
             match signal.action {
                 Action::Add(sync, n) => {
                     let value = &mut state.values[sync.index()];
                     *value += n;
-                    let is_flag = !matches!(self.program.syncs[sync].kind, SyncKind::Semaphore { .. });
+                    let is_flag =
+                        !matches!(self.program.syncs[sync].kind, SyncKind::Semaphore { .. });
                     if is_flag && *value > 1 {
                         return false;
                     }
@@ -280,13 +428,20 @@ impl Explorer<'_> {
                     let sync = sync.index();
                     let uses = self.uses(sync);
                     let (used, producers, consumers) = &mut state.barriers[sync];
-                    let count = if matches!(signal.action, Action::Produce(_)) { producers } else { consumers };
+                    let count = if matches!(signal.action, Action::Produce(_)) {
+                        producers
+                    } else {
+                        consumers
+                    };
                     if *used >= uses.len() || *count == 0 {
                         return false;
                     }
                     *count -= 1;
                     let (used, producers, consumers) = state.barriers[sync];
-                    if producers == 0 && consumers == 0 && self.program.configurations[uses[used]].consumers > 0 {
+                    if producers == 0
+                        && consumers == 0
+                        && self.program.configurations[uses[used]].consumers > 0
+                    {
                         state.barriers[sync].0 += 1;
                         self.load(state, sync);
                     }
@@ -300,7 +455,9 @@ impl Explorer<'_> {
     fn races(&mut self, running: &[usize]) {
         let access = |task: usize| {
             let mut found = None;
-            self.program.kernel(TaskId::from_usize(task)).accesses(&mut |a| found = Some((a.pattern.offset, a.direction)));
+            self.program
+                .kernel(TaskId::from_usize(task))
+                .accesses(&mut |a| found = Some((a.pattern.offset, a.direction)));
             found
         };
         for (i, a) in running.iter().enumerate() {
@@ -331,10 +488,19 @@ fn agrees(program: &Program<'static>) -> Result<(), TestCaseError> {
     if truth.fault || truth.stuck {
         prop_assert!(broken || has("deadlock"), "{truth:?}: {codes:?}");
     } else {
-        prop_assert!(!has("deadlock") && !has("event-set-twice"), "{truth:?}: {codes:?}");
+        prop_assert!(
+            !has("deadlock") && !has("event-set-twice"),
+            "{truth:?}: {codes:?}"
+        );
         // Which use of a barrier a task means may differ from order to order and still end well.
         if !broken {
-            prop_assert_eq!(!truth.races.is_empty(), has("race"), "{:?}: {:?}", truth, codes);
+            prop_assert_eq!(
+                !truth.races.is_empty(),
+                has("race"),
+                "{:?}: {:?}",
+                truth,
+                codes
+            );
         }
     }
     Ok(())
@@ -348,7 +514,11 @@ fn random_programs_are_of_every_kind() {
     let (mut stuck, mut racing, mut clean) = (0, 0, 0);
     for _ in 0..1000 {
         let (drafts, counting) = strategy.new_tree(&mut runner).expect("a program").current();
-        let program = if counting { counters(&drafts) } else { barriers(&drafts, (0, 0, true)) };
+        let program = if counting {
+            counters(&drafts)
+        } else {
+            barriers(&drafts, (0, 0, true))
+        };
         let truth = Explorer::explore(&program);
         match (truth.stuck || truth.fault, truth.races.is_empty()) {
             (true, _) => stuck += 1,
@@ -356,7 +526,10 @@ fn random_programs_are_of_every_kind() {
             (false, true) => clean += 1,
         }
     }
-    assert!(stuck > 100 && racing > 40 && clean > 100, "{stuck} get stuck, {racing} race, {clean} are clean");
+    assert!(
+        stuck > 100 && racing > 40 && clean > 100,
+        "{stuck} get stuck, {racing} race, {clean} are clean"
+    );
 }
 
 proptest! {

@@ -25,14 +25,25 @@ fn each(mut with: impl FnMut(&str, &mut Program<'_>)) {
         let bytes = std::fs::read(&path).expect("a readable fixture");
         let document = Document::read(&bytes).expect("a blob");
         let image = Image::load(&document, &Limits::default()).expect("an image");
-        let mut program = chipless_npu::lower(&document, &image, &Options::default()).expect("a program");
-        let name = path.parent().and_then(|p| p.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+        let mut program =
+            chipless_npu::lower(&document, &image, &Options::default()).expect("a program");
+        let name = path
+            .parent()
+            .and_then(|p| p.file_name())
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         with(&name, &mut program);
     }
 }
 
 fn errors(program: &Program<'_>) -> Vec<Finding> {
-    chipless_verify::verify(program).err().unwrap_or_default().into_iter().filter(Finding::is_error).collect()
+    chipless_verify::verify(program)
+        .err()
+        .unwrap_or_default()
+        .into_iter()
+        .filter(Finding::is_error)
+        .collect()
 }
 
 #[test]
@@ -53,27 +64,47 @@ fn places(len: usize) -> impl Iterator<Item = usize> {
 #[test]
 fn a_signal_that_is_dropped_or_given_to_another_barrier_is_found() {
     each(|name, program| {
-        let barriers: Vec<usize> =
-            (0..program.signals.len()).filter(|i| matches!(program.signals[*i].action, Action::Produce(_) | Action::Consume(_))).collect();
+        let barriers: Vec<usize> = (0..program.signals.len())
+            .filter(|i| {
+                matches!(
+                    program.signals[*i].action,
+                    Action::Produce(_) | Action::Consume(_)
+                )
+            })
+            .collect();
         for index in places(barriers.len()).map(|i| barriers[i]) {
             let before = program.signals[index];
             // A subtraction of nothing from a counter that nobody looks at: no signal.
-            let sync = program.syncs.push(chipless_model::Sync { name: "nothing".into(), kind: chipless_model::SyncKind::Event });
-            program.signals[index] = Signal { action: Action::Add(sync, 0), ..before };
-            assert!(!errors(program).is_empty(), "{name}: signal {index} dropped ({before:?})");
+            let sync = program.syncs.push(chipless_model::Sync {
+                name: "nothing".into(),
+                kind: chipless_model::SyncKind::Event,
+            });
+            program.signals[index] = Signal {
+                action: Action::Add(sync, 0),
+                ..before
+            };
+            assert!(
+                !errors(program).is_empty(),
+                "{name}: signal {index} dropped ({before:?})"
+            );
             program.syncs.pop();
             let others = program.syncs.len() as u32;
             if others < 2 {
                 program.signals[index] = before;
                 continue;
             }
-            let turn = |sync: chipless_model::SyncId| chipless_model::SyncId::from_raw((sync.raw() + 1) % others);
+            let turn = |sync: chipless_model::SyncId| {
+                chipless_model::SyncId::from_raw((sync.raw() + 1) % others)
+            };
             program.signals[index].action = match before.action {
                 Action::Produce(sync) => Action::Produce(turn(sync)),
                 Action::Consume(sync) => Action::Consume(turn(sync)),
                 other => other,
             };
-            assert!(!errors(program).is_empty(), "{name}: signal {index} to another barrier ({before:?})");
+            assert!(
+                !errors(program).is_empty(),
+                "{name}: signal {index} to another barrier ({before:?})"
+            );
             program.signals[index] = before;
         }
     });
@@ -87,12 +118,21 @@ fn a_count_that_is_off_by_one_is_found() {
             let before = program.configurations[id].clone();
             for (producers, by) in [(true, 1i64), (true, -1), (false, 1), (false, -1)] {
                 let configuration = &mut program.configurations[id];
-                let count = if producers { &mut configuration.producers } else { &mut configuration.consumers };
-                let Some(changed) = count.checked_add_signed(by as i32) else { continue };
+                let count = if producers {
+                    &mut configuration.producers
+                } else {
+                    &mut configuration.consumers
+                };
+                let Some(changed) = count.checked_add_signed(by as i32) else {
+                    continue;
+                };
                 *count = changed;
                 // The end of a program may have somebody outside who waits for it.
                 let is_end = program.completion == Some(id) && !producers;
-                assert!(is_end || !errors(program).is_empty(), "{name}: configuration {index}, producers {producers}, by {by}");
+                assert!(
+                    is_end || !errors(program).is_empty(),
+                    "{name}: configuration {index}, producers {producers}, by {by}"
+                );
                 program.configurations[id] = before.clone();
             }
         }
@@ -115,7 +155,11 @@ fn a_buffer_that_is_too_small_is_found() {
             let id = chipless_model::BufferId::from_usize(index);
             let before = program.buffers[id].size;
             program.buffers[id].size = end as u64 - 1;
-            assert!(!errors(program).is_empty(), "{name}: {} one byte too small", program.buffers[id].name);
+            assert!(
+                !errors(program).is_empty(),
+                "{name}: {} one byte too small",
+                program.buffers[id].name
+            );
             program.buffers[id].size = before;
         }
     });
@@ -142,14 +186,23 @@ fn most_waits_that_are_dropped_are_found() {
     let (mut dropped, mut found) = (0, 0);
     each(|_, program| {
         // A counter that is always high enough stands for no wait.
-        let always = program.syncs.push(chipless_model::Sync { name: "always".into(), kind: chipless_model::SyncKind::Event });
+        let always = program.syncs.push(chipless_model::Sync {
+            name: "always".into(),
+            kind: chipless_model::SyncKind::Event,
+        });
         for index in places(program.waits.len()) {
             let before = program.waits[index];
-            program.waits[index] = Wait { sync: always, condition: Condition::AtLeast(0) };
+            program.waits[index] = Wait {
+                sync: always,
+                condition: Condition::AtLeast(0),
+            };
             dropped += 1;
             found += usize::from(!errors(program).is_empty());
             program.waits[index] = before;
         }
     });
-    assert!(found * 10 >= dropped * 7, "{found} of {dropped} dropped waits are found");
+    assert!(
+        found * 10 >= dropped * 7,
+        "{found} of {dropped} dropped waits are found"
+    );
 }

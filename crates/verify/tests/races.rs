@@ -4,8 +4,9 @@
 //! queue order and tokens, and can be written down without the verifier.
 
 use chipless_model::{
-    Access, Action, Buffer, Condition, Direction, Fault, Kernel, Location, Loop, Memory, MemoryKind, PartId, Pattern, Piece, Program,
-    Queue, QueueId, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, Time, Wait,
+    Access, Action, Buffer, Condition, Direction, Fault, Kernel, Location, Loop, Memory,
+    MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync,
+    SyncId, SyncKind, Task, Time, Wait,
 };
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -23,7 +24,10 @@ impl Kernel for Touches {
     }
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for (direction, pattern) in &self.0 {
-            visit(Access { direction: *direction, ..Access::read(0usize.into(), pattern.clone()) });
+            visit(Access {
+                direction: *direction,
+                ..Access::read(0usize.into(), pattern.clone())
+            });
         }
     }
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
@@ -41,45 +45,112 @@ struct Draft {
 
 fn pattern() -> impl Strategy<Value = Pattern> {
     let loops = prop::collection::vec((1u64..5, 0i64..13), 0..3);
-    (0..BYTES / 2, 1u64..6, loops)
-        .prop_map(|(offset, run, loops)| Pattern::new(offset, run, loops.into_iter().map(|(count, stride)| Loop { count, stride })))
+    (0..BYTES / 2, 1u64..6, loops).prop_map(|(offset, run, loops)| {
+        Pattern::new(
+            offset,
+            run,
+            loops
+                .into_iter()
+                .map(|(count, stride)| Loop { count, stride }),
+        )
+    })
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
-    let direction = any::<bool>().prop_map(|write| if write { Direction::Write } else { Direction::Read });
-    let touches = prop::collection::vec((direction, pattern().prop_filter("inside", |p| p.fits(BYTES))), 1..4).prop_map(Touches);
-    (0..QUEUES, touches, prop::option::weighted(0.7, 1usize..4)).prop_map(|(queue, touches, after)| Draft { queue, touches, after })
+    let direction = any::<bool>().prop_map(|write| {
+        if write {
+            Direction::Write
+        } else {
+            Direction::Read
+        }
+    });
+    let touches = prop::collection::vec(
+        (
+            direction,
+            pattern().prop_filter("inside", |p| p.fits(BYTES)),
+        ),
+        1..4,
+    )
+    .prop_map(Touches);
+    (0..QUEUES, touches, prop::option::weighted(0.7, 1usize..4)).prop_map(
+        |(queue, touches, after)| Draft {
+            queue,
+            touches,
+            after,
+        },
+    )
 }
 
 /// The program; its tasks stand queue by queue, and `drafts` are brought into the same order.
 fn program(drafts: &[Draft], role: Role) -> (Program<'static>, Vec<usize>) {
     let mut program = Program::default();
     program.parts.push("test".into());
-    let memory = program.memories.push(Memory { name: "m".into(), size: BYTES, kind: MemoryKind::Scratchpad });
+    let memory = program.memories.push(Memory {
+        name: "m".into(),
+        size: BYTES,
+        kind: MemoryKind::Scratchpad,
+    });
     let initial = Cow::Borrowed(&[][..]);
-    program.buffers.push(Buffer { name: "b".into(), memory, address: None, size: BYTES, role, initial });
+    program.buffers.push(Buffer {
+        name: "b".into(),
+        memory,
+        address: None,
+        size: BYTES,
+        role,
+        initial,
+    });
     drafts.iter().enumerate().for_each(|(i, _)| {
-        program.syncs.push(Sync { name: format!("T{i}"), kind: SyncKind::Token });
+        program.syncs.push(Sync {
+            name: format!("T{i}"),
+            kind: SyncKind::Token,
+        });
     });
     let mut order = Vec::new();
     for queue in 0..QUEUES {
-        let id = program.queues.push(Queue { name: format!("q{queue}"), servers: 1 });
+        let id = program.queues.push(Queue {
+            name: format!("q{queue}"),
+            servers: 1,
+        });
         let first = program.tasks.next_idx();
         for (i, d) in drafts.iter().enumerate().filter(|(_, d)| d.queue == queue) {
             let kernel = program.kernels.push(Box::new(d.touches.clone()));
             let before = d.after.and_then(|back| i.checked_sub(back));
-            let wait = before.map(|t| Wait { sync: SyncId::from_usize(t), condition: Condition::AtLeast(1) });
+            let wait = before.map(|t| Wait {
+                sync: SyncId::from_usize(t),
+                condition: Condition::AtLeast(1),
+            });
             let waits = Span::push(&mut program.waits, wait);
-            let signals = Span::push(&mut program.signals, [Signal::on_completion(Action::Add(SyncId::from_usize(i), 1))]);
-            let location = Location { part: PartId::from_raw(0), offset: 0, size: 0 };
+            let signals = Span::push(
+                &mut program.signals,
+                [Signal::on_completion(Action::Add(SyncId::from_usize(i), 1))],
+            );
+            let location = Location {
+                part: PartId::from_raw(0),
+                offset: 0,
+                size: 0,
+            };
             let index = program.tasks.len() as u32 - first.raw();
-            let task = Task { queue: id, index, kernel, waits, signals, demands: Span::default(), fixed: Time(1), location, label: None };
+            let task = Task {
+                queue: id,
+                index,
+                kernel,
+                waits,
+                signals,
+                demands: Span::default(),
+                fixed: Time(1),
+                location,
+                label: None,
+            };
             program.tasks.push(task);
             order.push(i);
         }
         let count = program.tasks.len() as u32 - first.raw();
         if count > 0 {
-            let piece = program.pieces.push(Piece { queue: QueueId::from_raw(queue), first, count });
+            let piece = program.pieces.push(Piece {
+                queue: QueueId::from_raw(queue),
+                first,
+                count,
+            });
             program.initial.push(piece);
         }
     }
@@ -87,8 +158,17 @@ fn program(drafts: &[Draft], role: Role) -> (Program<'static>, Vec<usize>) {
 }
 
 fn bytes(touches: &Touches, direction: Direction) -> BTreeSet<u64> {
-    let of = |p: &Pattern| p.runs().flat_map(|start| start..start + p.run).collect::<Vec<_>>();
-    touches.0.iter().filter(|(d, _)| *d == direction).flat_map(|(_, p)| of(p)).collect()
+    let of = |p: &Pattern| {
+        p.runs()
+            .flat_map(|start| start..start + p.run)
+            .collect::<Vec<_>>()
+    };
+    touches
+        .0
+        .iter()
+        .filter(|(d, _)| *d == direction)
+        .flat_map(|(_, p)| of(p))
+        .collect()
 }
 
 proptest! {
@@ -158,11 +238,32 @@ fn random_programs_have_races_and_have_none() {
 #[test]
 fn rows_of_one_task_do_not_replace_others() {
     let write = |pattern| (Direction::Write, pattern);
-    let rows = Pattern::new(1, 2, [Loop { count: 3, stride: 10 }]);
+    let rows = Pattern::new(
+        1,
+        2,
+        [Loop {
+            count: 3,
+            stride: 10,
+        }],
+    );
     let writer = Touches(vec![write(rows), write(Pattern::contiguous(20, 3))]);
     let reader = Touches(vec![(Direction::Read, Pattern::contiguous(10, 2))]);
-    let drafts = [Draft { queue: 0, touches: writer, after: None }, Draft { queue: 1, touches: reader, after: None }];
+    let drafts = [
+        Draft {
+            queue: 0,
+            touches: writer,
+            after: None,
+        },
+        Draft {
+            queue: 1,
+            touches: reader,
+            after: None,
+        },
+    ];
     let (program, _) = program(&drafts, Role::State);
     let findings = chipless_verify::verify(&program).map(|_| ()).unwrap_err();
-    assert!(findings.iter().any(|f| f.rule.code == "race-read-write"), "{findings:?}");
+    assert!(
+        findings.iter().any(|f| f.rule.code == "race-read-write"),
+        "{findings:?}"
+    );
 }

@@ -6,10 +6,14 @@ use chipless_neuron::{Container, Neff, assemble, lint, lower, machine::Machine};
 /// The codes of all findings of a program in assembler text, the verifier's behind the reader's. `change` may change the program.
 fn codes(text: &str, change: impl FnOnce(&mut Program<'_>)) -> Vec<&'static str> {
     let limits = Limits::default();
-    let file = assemble(text).unwrap_or_else(|e| panic!("{e}")).write(&limits).expect("written");
+    let file = assemble(text)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .write(&limits)
+        .expect("written");
     let container = Container::open(&file, &limits).expect("a container");
     let neff = Neff::read(&container, &limits).expect("a document");
-    let mut lowered = lower(&neff, &Machine::named("trn2").expect("known"), &limits).expect("a program");
+    let mut lowered =
+        lower(&neff, &Machine::named("trn2").expect("known"), &limits).expect("a program");
     change(&mut lowered.program);
     let verified = match chipless_verify::verify(&lowered.program) {
         Ok(verified) => verified.warnings().to_vec(),
@@ -51,7 +55,10 @@ dma id=1 queue=q
 fn copies_that_look_alike_race_unless_the_target_cuts_tensors_with_common_rows() {
     assert!(codes(TWO_CORES, |_| {}).contains(&"race-write-write"));
     let halos = codes(TWO_CORES, |program| program.copies_halos = true);
-    assert!(halos.contains(&"race-duplicate-write") && !halos.contains(&"race-write-write"), "{halos:?}");
+    assert!(
+        halos.contains(&"race-duplicate-write") && !halos.contains(&"race-write-write"),
+        "{halos:?}"
+    );
 }
 
 /// A transfer into `t`, and one that takes `t` further.
@@ -78,7 +85,10 @@ dma id=1 queue=q
 
 #[test]
 fn what_is_refused_is_the_finding_and_not_who_reads_behind_it() {
-    assert_eq!(codes(&staged("copy t [1:256] <- x [1:256]"), |_| {}), [""; 0]);
+    assert_eq!(
+        codes(&staged("copy t [1:256] <- x [1:256]"), |_| {}),
+        [""; 0]
+    );
     assert!(codes(&staged("copy SB [1:256] <- x [1:256]"), |_| {}).contains(&"read-before-write"));
     for (first, code) in [
         ("transpose t [1:256] <- x [1:256]", "neff-not-executed"),
@@ -86,17 +96,34 @@ fn what_is_refused_is_the_finding_and_not_who_reads_behind_it() {
         ("copy t+1 [1:256] <- x [1:256]", "neff-descriptor-bounds"),
         ("copy t [1:256] <- x+1 [1:256]", "neff-descriptor-bounds"),
         ("copy u [1:256] <- x [1:256]", "neff-descriptor-variable"),
-        ("cast t [1:256] float16 <- x [1:256] float32", "neff-descriptor-elements"),
-        ("cast t [1:255] float16 <- x [1:255] float16", "neff-descriptor-partial-element"),
+        (
+            "cast t [1:256] float16 <- x [1:256] float32",
+            "neff-descriptor-elements",
+        ),
+        (
+            "cast t [1:255] float16 <- x [1:255] float16",
+            "neff-descriptor-partial-element",
+        ),
         ("copy t [1:0] <- x [1:256]", "neff-descriptor-zero-size"),
     ] {
         let mut found = codes(&staged(first), |_| {});
         found.dedup();
         assert_eq!(found, [code], "{first}");
     }
-    let empty = staged("").replacen("dma id=0 queue=q\n", "dma id=0 queue=q\ndma id=2 queue=q\n", 1);
-    assert_eq!(codes(&empty, |_| {}), ["neff-descriptor-empty", "neff-descriptor-empty"]);
-    let lost = staged("copy t [1:256] <- x [1:256]").replacen("dma id=0 queue=q", "dma id=0 queue=none", 1);
+    let empty = staged("").replacen(
+        "dma id=0 queue=q\n",
+        "dma id=0 queue=q\ndma id=2 queue=q\n",
+        1,
+    );
+    assert_eq!(
+        codes(&empty, |_| {}),
+        ["neff-descriptor-empty", "neff-descriptor-empty"]
+    );
+    let lost = staged("copy t [1:256] <- x [1:256]").replacen(
+        "dma id=0 queue=q",
+        "dma id=0 queue=none",
+        1,
+    );
     assert_eq!(codes(&lost, |_| {}), ["neff-descriptor-queue-unknown"]);
 }
 
@@ -116,5 +143,8 @@ PSEUDO_DMA_DIRECT2D dst=fp32@var[out]+0x0[1,1][1,1]*64 src=fp32@var[SB]+0x4000[1
 NOP $S[8]>=16
 ";
     let found = codes(activation, |_| {});
-    assert!(found.contains(&"neff-not-executed") && !found.contains(&"read-before-write"), "{found:?}");
+    assert!(
+        found.contains(&"neff-not-executed") && !found.contains(&"read-before-write"),
+        "{found:?}"
+    );
 }

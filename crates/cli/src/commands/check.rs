@@ -7,7 +7,7 @@ use crate::files::{self, Bytes};
 use crate::policy::{Policy, PolicyOptions};
 use crate::targets::{Document, Lowering, LoweringOptions, Parts, Source, Target};
 use crate::terminal;
-use chipless_model::{Finding, Place, Rule, Severity};
+use chipless_model::{Class, Evidence, Finding, Place, Rule, Severity};
 use chipless_report::findings::{Checked, FileReport, Report};
 use chipless_report::sarif;
 use clap::{Args, ValueEnum};
@@ -67,6 +67,8 @@ pub(crate) static RULES: &[&Rule] = &[&UNREADABLE, &UNKNOWN];
 
 static UNREADABLE: Rule = Rule {
     code: "file-unreadable",
+    class: Class::Unsupported,
+    evidence: Evidence::Chipless,
     severity: Severity::Error,
     summary: "the file cannot be opened or read",
     explanation: "The operating system did not give the bytes of the file.",
@@ -76,6 +78,8 @@ static UNREADABLE: Rule = Rule {
 
 static UNKNOWN: Rule = Rule {
     code: "file-unknown",
+    class: Class::Unsupported,
+    evidence: Evidence::Chipless,
     severity: Severity::Error,
     summary: "no target recognises the file",
     explanation: "Chipless tells the kind of a program by the first bytes of its file, never by its name. These bytes begin none of \
@@ -97,7 +101,13 @@ struct Finished {
 impl Finished {
     fn checked(&self) -> Checked<'_> {
         let bytes = self.bytes.as_deref().unwrap_or_default();
-        Checked { path: &self.path, target: self.target.map(Target::name), bytes, parts: &self.parts, findings: &self.findings }
+        Checked {
+            path: &self.path,
+            target: self.target.map(Target::name),
+            bytes,
+            parts: &self.parts,
+            findings: &self.findings,
+        }
     }
 }
 
@@ -112,7 +122,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         match arguments.format {
             Format::Human => {
                 let paint = terminal::out();
-                terminal::print(&(file.checked().text(paint, arguments.all) + &file.checked().verdict(paint)))?;
+                terminal::print(
+                    &(file.checked().text(paint, arguments.all) + &file.checked().verdict(paint)),
+                )?;
             }
             Format::Json | Format::Sarif => finished.push(file),
         }
@@ -120,13 +132,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let checked = finished.iter().map(Finished::checked);
     match arguments.format {
         Format::Human => {}
-        Format::Json => terminal::print_json(&Report { files: checked.map(|file| FileReport::from(&file)).collect() })?,
+        Format::Json => terminal::print_json(&Report {
+            files: checked.map(|file| FileReport::from(&file)).collect(),
+        })?,
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
     }
     Ok(exit)
 }
 
-fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Arguments) -> Result<Finished, Failure> {
+fn check(
+    path: &Path,
+    lowering: &Lowering,
+    policy: &Policy,
+    arguments: &Arguments,
+) -> Result<Finished, Failure> {
     let mut file = Finished {
         path: path.display().to_string(),
         target: None,
@@ -142,13 +161,25 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
             return Ok(file);
         }
     };
-    let (rules, runtime) = (arguments.rules.map(Rules::set), arguments.runtime.as_deref());
+    let (rules, runtime) = (
+        arguments.rules.map(Rules::set),
+        arguments.runtime.as_deref(),
+    );
     match Target::recognize(path, &bytes).or(rules.map(|_| Target::Spu)) {
         Some(target) => {
             file.target = Some(target);
             let name = file.path.clone();
-            let source = Source { path: &name, bytes: &bytes, rules };
-            match target.with_document(source, lowering, |document| (check_program(document, lowering, runtime), document.is_complete())) {
+            let source = Source {
+                path: &name,
+                bytes: &bytes,
+                rules,
+            };
+            match target.with_document(source, lowering, |document| {
+                (
+                    check_program(document, lowering, runtime),
+                    document.is_complete(),
+                )
+            }) {
                 Ok((checked, is_complete)) => {
                     file.findings = checked?;
                     policy.apply(&mut file.findings);
@@ -162,18 +193,26 @@ fn check(path: &Path, lowering: &Lowering, policy: &Policy, arguments: &Argument
             }
             file.parts = target.parts(source, lowering.limits(), &file.findings);
         }
-        None => file.findings.push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
+        None => file
+            .findings
+            .push(UNKNOWN.at(Place::bytes(0, 8), unknown(&bytes))),
     }
     file.bytes = Some(bytes);
     Ok(file)
 }
 
-fn check_program(document: &dyn Document, lowering: &Lowering, runtime: Option<&str>) -> Result<Vec<Finding>, Failure> {
+fn check_program(
+    document: &dyn Document,
+    lowering: &Lowering,
+    runtime: Option<&str>,
+) -> Result<Vec<Finding>, Failure> {
     let mut findings = document.findings().to_vec();
     if let Some(name) = runtime {
         findings.extend(document.refused_by(name)?);
     }
-    let verify = |program: &chipless_model::Program<'_>, _| chipless_verify::verify(program).map(|v| v.warnings().to_vec());
+    let verify = |program: &chipless_model::Program<'_>, _| {
+        chipless_verify::verify(program).map(|v| v.warnings().to_vec())
+    };
     let verified = document.with_program(lowering, verify)?;
     match verified {
         Ok(Ok(found) | Err(found)) | Err(found) => findings.extend(found),

@@ -25,7 +25,12 @@ Exit status: 0 done.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    generate(arguments.shell, &mut CommandLine::command(), "chipless", &mut script);
+    generate(
+        arguments.shell,
+        &mut CommandLine::command(),
+        "chipless",
+        &mut script,
+    );
     terminal::print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }

@@ -9,7 +9,9 @@ use crate::targets::{LoweringOptions, spu};
 use crate::terminal;
 use chipless_report::findings::Checked;
 use chipless_spu::fqir;
-use chipless_spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Violation, dequantize, wire};
+use chipless_spu::iospec::{
+    self, Document, Femto, RuleSet, Session, Vector, Violation, dequantize, wire,
+};
 use clap::{Args, ValueEnum};
 use script::{Reader, Step};
 use serde::Serialize;
@@ -139,13 +141,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let session = || {
         let session = Session::new(&document, arguments.rules.set());
-        if arguments.wire { session.with_wire() } else { session }
+        if arguments.wire {
+            session.with_wire()
+        } else {
+            session
+        }
     };
-    let Some(path) = &arguments.program else { return Driver::new(arguments, &document, session()).run() };
+    let Some(path) = &arguments.program else {
+        return Driver::new(arguments, &document, session()).run();
+    };
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
     spu::with_runner(&name, &bytes, &lowering, |runner| {
-        let session = session().with_program(runner).map_err(|violation| Failure::unusable(arguments.spec.display(), violation))?;
+        let session = session()
+            .with_program(runner)
+            .map_err(|violation| Failure::unusable(arguments.spec.display(), violation))?;
         Driver::new(arguments, &document, session).run()
     })
 }
@@ -156,11 +166,24 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
     let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
     let refuse = |bytes: &[u8], findings: &[chipless_model::Finding]| {
         let errors: Vec<_> = findings.iter().filter(|f| f.is_error()).cloned().collect();
-        let text = Checked { path: &name, target: Some("spu"), bytes, parts: &[], findings: &errors }.text(terminal::err(), false);
-        Failure::Said(Exit::Unusable, format!("{name}: cannot be driven\n\n{}\n", text.trim_end()))
+        let text = Checked {
+            path: &name,
+            target: Some("spu"),
+            bytes,
+            parts: &[],
+            findings: &errors,
+        }
+        .text(terminal::err(), false);
+        Failure::Said(
+            Exit::Unusable,
+            format!("{name}: cannot be driven\n\n{}\n", text.trim_end()),
+        )
     };
     if fqir::recognize(&bytes) {
-        return Err(Failure::unusable(&name, "expected an IOSpec, found an FQIR plan (--program takes it)"));
+        return Err(Failure::unusable(
+            &name,
+            "expected an IOSpec, found an FQIR plan (--program takes it)",
+        ));
     }
     let converted;
     let text = if Femto::recognize(&bytes) {
@@ -169,10 +192,17 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         &converted
     } else {
         std::str::from_utf8(&bytes).map_err(|e| {
-            Failure::unusable(&name, format_args!("expected text in UTF-8, found other bytes at offset {}", e.valid_up_to()))
+            Failure::unusable(
+                &name,
+                format_args!(
+                    "expected text in UTF-8, found other bytes at offset {}",
+                    e.valid_up_to()
+                ),
+            )
         })?
     };
-    let document = Document::read(text, rules).map_err(|findings| refuse(text.as_bytes(), &findings))?;
+    let document =
+        Document::read(text, rules).map_err(|findings| refuse(text.as_bytes(), &findings))?;
     let findings = iospec::lint(&document, rules);
     if findings.iter().any(chipless_model::Finding::is_error) {
         return Err(refuse(text.as_bytes(), &findings));
@@ -189,8 +219,18 @@ struct Driver<'a, 'd> {
 }
 
 impl<'a, 'd> Driver<'a, 'd> {
-    fn new(arguments: &'a Arguments, document: &'d Document, session: Session<'d>) -> Driver<'a, 'd> {
-        Driver { arguments, document, session, steps: 0, wrong: 0 }
+    fn new(
+        arguments: &'a Arguments,
+        document: &'d Document,
+        session: Session<'d>,
+    ) -> Driver<'a, 'd> {
+        Driver {
+            arguments,
+            document,
+            session,
+            steps: 0,
+            wrong: 0,
+        }
     }
 
     fn run(mut self) -> Result<Exit, Failure> {
@@ -199,19 +239,32 @@ impl<'a, 'd> Driver<'a, 'd> {
             return talk::talk(&mut self, stdin.lock());
         }
         let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-        let put = |out: &mut dyn Write, text: &str| out.write_all(text.as_bytes()).map_err(|error| Failure::output(&error));
+        let put = |out: &mut dyn Write, text: &str| {
+            out.write_all(text.as_bytes())
+                .map_err(|error| Failure::output(&error))
+        };
         let json = matches!(self.arguments.format, Format::Json);
         if json {
             put(&mut out, "{\"steps\": [")?;
         }
         let (arguments, document) = (self.arguments, self.document);
         let (name, directory) = match &self.arguments.script {
-            Some(path) => (path.display().to_string(), path.parent().map(Path::to_path_buf).unwrap_or_default()),
+            Some(path) => (
+                path.display().to_string(),
+                path.parent().map(Path::to_path_buf).unwrap_or_default(),
+            ),
             None => ("standard input".to_owned(), PathBuf::new()),
         };
-        let reader = Reader { name, directory, document, quantize: self.arguments.quantize };
+        let reader = Reader {
+            name,
+            directory,
+            document,
+            quantize: self.arguments.quantize,
+        };
         match &arguments.script {
-            Some(path) => reader.steps(&files::read_text(path)?, &mut |step| put(&mut out, &self.line(&step, json)?))?,
+            Some(path) => reader.steps(&files::read_text(path)?, &mut |step| {
+                put(&mut out, &self.line(&step, json)?)
+            })?,
             None => {
                 for (number, line) in stdin.lock().lines().enumerate() {
                     let line = line.map_err(|error| Failure::unusable("standard input", error))?;
@@ -231,7 +284,11 @@ impl<'a, 'd> Driver<'a, 'd> {
             put(&mut out, "\n]}\n")?;
         }
         out.flush().map_err(|error| Failure::output(&error))?;
-        Ok(if self.wrong > 0 { Exit::Wrong } else { Exit::Done })
+        Ok(if self.wrong > 0 {
+            Exit::Wrong
+        } else {
+            Exit::Done
+        })
     }
 
     /// Takes a step; what is printed about it.
@@ -241,7 +298,8 @@ impl<'a, 'd> Driver<'a, 'd> {
         if !json {
             return Ok(format!("{:>4} {}\n", self.steps, told(step, &report)));
         }
-        let report = serde_json::to_string(&report).map_err(|error| Failure::unusable("standard output", error))?;
+        let report = serde_json::to_string(&report)
+            .map_err(|error| Failure::unusable("standard output", error))?;
         Ok(format!("{separator}{report}"))
     }
 
@@ -251,7 +309,12 @@ impl<'a, 'd> Driver<'a, 'd> {
         done.unwrap_or_else(|violation| {
             self.wrong += 1;
             let (code, expected) = (violation.code(), violation.expected.clone());
-            Report { error: Some(violation.to_string()), code, expected, ..Report::default() }
+            Report {
+                error: Some(violation.to_string()),
+                code,
+                expected,
+                ..Report::default()
+            }
         })
     }
 
@@ -272,7 +335,10 @@ impl<'a, 'd> Driver<'a, 'd> {
             }
             Step::Reset => {
                 session.reset();
-                return Ok(Report { ok: true, ..Report::default() });
+                return Ok(Report {
+                    ok: true,
+                    ..Report::default()
+                });
             }
             Step::Read => session.read()?,
             Step::ReadSequence(id) => session.read_sequence(*id)?,
@@ -290,29 +356,61 @@ impl<'a, 'd> Driver<'a, 'd> {
         }
         let values = (!values.is_empty() || self.arguments.program.is_some()).then_some(values);
         let wire = self.arguments.wire.then(|| hexadecimal(&reading.messages));
-        Ok(Report { ok: true, outputs: Some(reading.outputs), values, wire, ..Report::default() })
+        Ok(Report {
+            ok: true,
+            outputs: Some(reading.outputs),
+            values,
+            wire,
+            ..Report::default()
+        })
     }
 
     fn sent(&self, sent: iospec::Sent) -> Report {
         let wire = self.arguments.wire.then(|| hexadecimal(&sent.messages));
-        Report { ok: true, fired: Some(sent.fired), wire, ..Report::default() }
+        Report {
+            ok: true,
+            fired: Some(sent.fired),
+            wire,
+            ..Report::default()
+        }
     }
 }
 
 /// A mistyped name is answered with the one that was probably meant.
-fn session_write(session: &mut Session<'_>, act: &[iospec::Act]) -> Result<iospec::Sent, Violation> {
-    let names: Vec<String> = session.document().inputs.iter().map(|v| v.varname.clone()).collect();
+fn session_write(
+    session: &mut Session<'_>,
+    act: &[iospec::Act],
+) -> Result<iospec::Sent, Violation> {
+    let names: Vec<String> = session
+        .document()
+        .inputs
+        .iter()
+        .map(|v| v.varname.clone())
+        .collect();
     session.write(act).map_err(|mut violation| {
-        let unknown = act.iter().map(|(name, _)| name).find(|name| !names.contains(*name));
+        let unknown = act
+            .iter()
+            .map(|(name, _)| name)
+            .find(|name| !names.contains(*name));
         if let Some(unknown) = unknown.filter(|_| violation.code().is_none()) {
-            violation.message.push_str(&crate::suggest::hint(unknown, names.iter().map(|n| &**n)));
+            violation
+                .message
+                .push_str(&crate::suggest::hint(unknown, names.iter().map(|n| &**n)));
         }
         violation
     })
 }
 
 fn hexadecimal(messages: &[wire::Message]) -> Vec<Vec<String>> {
-    messages.iter().map(|message| wire::halves(message).iter().map(|half| format!("{half:08x}")).collect()).collect()
+    messages
+        .iter()
+        .map(|message| {
+            wire::halves(message)
+                .iter()
+                .map(|half| format!("{half:08x}"))
+                .collect()
+        })
+        .collect()
 }
 
 /// A step and its verdict on a line.
@@ -323,10 +421,20 @@ fn told(step: &Step, report: &Report) -> String {
                 Some(values) => format!("{name} = {}", listed(values.iter())),
                 None => name.clone(),
             };
-            format!("write {}", act.iter().map(vector).collect::<Vec<_>>().join(", "))
+            format!(
+                "write {}",
+                act.iter().map(vector).collect::<Vec<_>>().join(", ")
+            )
         }
         Step::WriteSequence(id, vectors) => {
-            format!("write sequence {id}: {}", vectors.iter().map(|v| listed(v.iter())).collect::<Vec<_>>().join(", "))
+            format!(
+                "write sequence {id}: {}",
+                vectors
+                    .iter()
+                    .map(|v| listed(v.iter()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         Step::WriteWords(words) => format!("write {} words", words.len()),
         Step::Read => "read".to_owned(),
@@ -335,7 +443,12 @@ fn told(step: &Step, report: &Report) -> String {
         Step::Receive(words) => format!("receive {} words", words.len()),
         Step::Reset => "reset".to_owned(),
     };
-    let came = match (&report.error, &report.values, &report.outputs, &report.fired) {
+    let came = match (
+        &report.error,
+        &report.values,
+        &report.outputs,
+        &report.fired,
+    ) {
         (Some(error), ..) => error.clone(),
         (_, Some(values), ..) if !values.is_empty() => {
             let one = |(name, values): (&String, &Values)| match values {
@@ -369,5 +482,9 @@ fn listed(values: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> Stri
 
 /// Names of vectors.
 fn names(vectors: &[&Vector]) -> String {
-    vectors.iter().map(|v| &*v.varname).collect::<Vec<_>>().join(", ")
+    vectors
+        .iter()
+        .map(|v| &*v.varname)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

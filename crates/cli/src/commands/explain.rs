@@ -31,7 +31,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let rules: Vec<&'static Rule> = policy::rules().collect();
-    let text = if arguments.markdown { explain::page(&rules) } else { explain::index(&rules, paint) };
+    let text = if arguments.markdown {
+        explain::page(&rules)
+    } else {
+        explain::index(&rules, paint)
+    };
     terminal::print(&text)?;
     Ok(Exit::Done)
 }

@@ -38,7 +38,10 @@ Exit status: 0 done, 1 with --check a file is not in the canonical form, 2 a fil
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.files.len() > 1 && !arguments.check && !arguments.write {
-        return Err(Failure::unusable("format", "expected one file, or --check or --write with several"));
+        return Err(Failure::unusable(
+            "format",
+            "expected one file, or --check or --write with several",
+        ));
     }
     let mut exit = Exit::Done;
     for path in &arguments.files {
@@ -58,7 +61,10 @@ fn one(path: &Path, arguments: &Arguments) -> Result<Exit, Failure> {
     let opened = Opened::open(path)?;
     if opened.target != Target::Dsa {
         let found = opened.target.name();
-        return Err(Failure::unusable(&opened.path, format_args!("expected a dataflow graph (DFG), found a program of target {found}")));
+        return Err(Failure::unusable(
+            &opened.path,
+            format_args!("expected a dataflow graph (DFG), found a program of target {found}"),
+        ));
     }
     let document = chipless_dsa::Document::read(&opened.bytes, &Limits::default());
     let Some(text) = document.format() else {
@@ -74,7 +80,10 @@ fn one(path: &Path, arguments: &Arguments) -> Result<Exit, Failure> {
     }
     match (arguments.check, arguments.write) {
         (true, _) if canonical => Ok(Exit::Done),
-        (true, _) => Err(Failure::wrong(&opened.path, "not in the canonical form; `chipless format --write` changes it")),
+        (true, _) => Err(Failure::wrong(
+            &opened.path,
+            "not in the canonical form; `chipless format --write` changes it",
+        )),
         (_, true) if canonical => Ok(Exit::Done),
         (_, true) => files::write(path, &[text.as_bytes()]).map(|()| Exit::Done),
         _ => terminal::print(&text).map(|()| Exit::Done),

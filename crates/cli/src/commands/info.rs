@@ -56,7 +56,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let (info, raw) = opened.with_document(&Lowering::default(), |document| {
                 let tree = if arguments.memory {
                     let plan = document.memory();
-                    Some(plan.ok_or_else(|| Failure::unusable(&opened.path, "a memory plan (--memory) is made of NEFFs only"))?)
+                    Some(plan.ok_or_else(|| {
+                        Failure::unusable(
+                            &opened.path,
+                            "a memory plan (--memory) is made of NEFFs only",
+                        )
+                    })?)
                 } else {
                     arguments.raw.then(|| document.raw())
                 };
@@ -79,13 +84,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let paint = terminal::out();
             for (i, (path, size, info, raw)) in read.iter().enumerate() {
                 let gap = if i > 0 { "\n" } else { "" };
-                let text = raw.as_ref().map_or_else(|| info::text(path, *size, info, paint), |raw| info::tree(raw, paint));
+                let text = raw.as_ref().map_or_else(
+                    || info::text(path, *size, info, paint),
+                    |raw| info::tree(raw, paint),
+                );
                 terminal::print(&format!("{gap}{text}"))?;
             }
         }
         Format::Json => {
-            let reports: Vec<InfoReport<'_>> =
-                read.iter().map(|(path, size, info, raw)| InfoReport::new(path, *size, info, raw.as_ref())).collect();
+            let reports: Vec<InfoReport<'_>> = read
+                .iter()
+                .map(|(path, size, info, raw)| InfoReport::new(path, *size, info, raw.as_ref()))
+                .collect();
             match (reports.as_slice(), arguments.files.len()) {
                 ([report], 1) => terminal::print_json(report)?,
                 (_, 1) => {}

@@ -39,10 +39,15 @@ each tensor stand in its comments.
 Exit status: 0 done, 2 the file cannot be read or holds no program.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?.with_data(Data { arrays: arguments.inputs.clone(), seed: 0 });
+    let lowering = arguments.lowering.load()?.with_data(Data {
+        arrays: arguments.inputs.clone(),
+        seed: 0,
+    });
     let opened = Opened::open(&arguments.file)?;
     let text = opened.with_document(&lowering, |document| {
-        let written = document.with_program(&lowering, |program, _| yaml::write(&iospec::of_interface(&program.interface)))?;
+        let written = document.with_program(&lowering, |program, _| {
+            yaml::write(&iospec::of_interface(&program.interface))
+        })?;
         written.map_err(|findings| opened.refuse_program(&findings))
     })?;
     match &arguments.output {

@@ -58,13 +58,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&lowering, |document| {
-        let list = |program: &Program<'_>, _| list(arguments, &opened, program, &document.beside(&lowering)?);
+        let list = |program: &Program<'_>, _| {
+            list(arguments, &opened, program, &document.beside(&lowering)?)
+        };
         let listed = document.with_program(&lowering, list)?;
-        listed.map_err(|findings| opened.refuse_program(&findings))?.map(|()| Exit::Done)
+        listed
+            .map_err(|findings| opened.refuse_program(&findings))?
+            .map(|()| Exit::Done)
     })
 }
 
-fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>, beside: &Beside) -> Result<(), Failure> {
+fn list(
+    arguments: &Arguments,
+    opened: &Opened,
+    program: &Program<'_>,
+    beside: &Beside,
+) -> Result<(), Failure> {
     let selected = select(opened, program, &arguments.names)?;
     // A run tells which uses of the barriers the tasks meet, as far as it comes.
     let timeline = chipless_sim::run(program, &mut TimingOnly).timeline;
@@ -74,13 +83,21 @@ fn list(arguments: &Arguments, opened: &Opened, program: &Program<'_>, beside: &
         Format::Text => text(&mut out, program, &lister, &selected, beside),
         Format::Json => json(&mut out, &lister, &selected, beside),
     };
-    written.and_then(|()| out.flush()).map_err(|error| Failure::output(&error))
+    written
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
 }
 
 /// Instructions of another file by task.
 type Beside = HashMap<TaskId, Vec<String>>;
 
-fn text(out: &mut impl Write, program: &Program<'_>, lister: &Lister<'_, '_>, selected: &[TaskId], beside: &Beside) -> io::Result<()> {
+fn text(
+    out: &mut impl Write,
+    program: &Program<'_>,
+    lister: &Lister<'_, '_>,
+    selected: &[TaskId],
+    beside: &Beside,
+) -> io::Result<()> {
     let mut queue = None;
     let mut text = String::new();
     for task in selected {
@@ -111,17 +128,36 @@ struct Listed<'t, R> {
     assembly: &'t [String],
 }
 
-fn json(out: &mut impl Write, lister: &Lister<'_, '_>, selected: &[TaskId], beside: &Beside) -> io::Result<()> {
+fn json(
+    out: &mut impl Write,
+    lister: &Lister<'_, '_>,
+    selected: &[TaskId],
+    beside: &Beside,
+) -> io::Result<()> {
     for (i, task) in selected.iter().enumerate() {
         out.write_all(if i == 0 { b"[\n" } else { b",\n" })?;
         let assembly = beside.get(task).map(Vec::as_slice).unwrap_or_default();
-        serde_json::to_writer(&mut *out, &Listed { report: lister.report(*task), assembly })?;
+        serde_json::to_writer(
+            &mut *out,
+            &Listed {
+                report: lister.report(*task),
+                assembly,
+            },
+        )?;
     }
-    out.write_all(if selected.is_empty() { b"[]\n" } else { b"\n]\n" })
+    out.write_all(if selected.is_empty() {
+        b"[]\n"
+    } else {
+        b"\n]\n"
+    })
 }
 
 /// The tasks of these names in the program's order, queue by queue.
-fn select(opened: &Opened, program: &Program<'_>, names: &[String]) -> Result<Vec<TaskId>, Failure> {
+fn select(
+    opened: &Opened,
+    program: &Program<'_>,
+    names: &[String],
+) -> Result<Vec<TaskId>, Failure> {
     let mut queues: Vec<QueueId> = Vec::new();
     let mut tasks: Vec<TaskId> = Vec::new();
     for name in names {
@@ -142,7 +178,11 @@ fn select(opened: &Opened, program: &Program<'_>, names: &[String]) -> Result<Ve
 }
 
 /// The task of a name that the user gave.
-pub(super) fn task_named(opened: &Opened, program: &Program<'_>, name: &str) -> Result<TaskId, Failure> {
+pub(super) fn task_named(
+    opened: &Opened,
+    program: &Program<'_>,
+    name: &str,
+) -> Result<TaskId, Failure> {
     program.task_named(name).ok_or_else(|| {
         let queue = name.split('[').next().unwrap_or(name);
         let tasks = |id| program.tasks.iter().filter(|t| t.queue == id).count();

@@ -110,7 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let limits = Limits::default();
     let opened = Opened::open(&arguments.file)?;
     if opened.target != Target::Dsa || chipless_dsa::adg::recognize(&opened.bytes) {
-        return Err(Failure::unusable(&opened.path, "expected a dataflow graph (DFG)"));
+        return Err(Failure::unusable(
+            &opened.path,
+            "expected a dataflow graph (DFG)",
+        ));
     }
     let document = chipless_dsa::Document::read(&opened.bytes, &limits);
     if !document.is_complete() {
@@ -127,22 +130,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn read_adg(path: &Path, limits: &Limits) -> Result<Adg, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-    let (adg, findings) = Adg::read(&bytes, limits).map_err(|finding| Failure::unusable(&name, finding))?;
+    let (adg, findings) =
+        Adg::read(&bytes, limits).map_err(|finding| Failure::unusable(&name, finding))?;
     match findings.iter().find(|finding| finding.is_error()) {
         Some(error) => Err(Failure::unusable(&name, error)),
         None => Ok(adg),
     }
 }
 
-fn check(arguments: &Arguments, graph: &Graph, adg: &Adg, path: &Path, limits: &Limits) -> Result<Exit, Failure> {
+fn check(
+    arguments: &Arguments,
+    graph: &Graph,
+    adg: &Adg,
+    path: &Path,
+    limits: &Limits,
+) -> Result<Exit, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-    let is_words = bytes.starts_with(b"#pragma") || bytes.starts_with(b"//") || bytes.starts_with(b"#define");
+    let is_words =
+        bytes.starts_with(b"#pragma") || bytes.starts_with(b"//") || bytes.starts_with(b"#define");
     let mapping = if is_words {
         let text = std::str::from_utf8(&bytes).map_err(|error| Failure::unusable(&name, error))?;
         bits::read(text, graph, adg).map_err(|error| Failure::unusable(&name, error))?
     } else {
-        mapping::read(&bytes, graph, adg, limits).map_err(|finding: Box<Finding>| Failure::unusable(&name, finding))?
+        mapping::read(&bytes, graph, adg, limits)
+            .map_err(|finding: Box<Finding>| Failure::unusable(&name, finding))?
     };
     let verdict = judge(graph, adg, &mapping);
     let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
@@ -159,7 +171,11 @@ fn check(arguments: &Arguments, graph: &Graph, adg: &Adg, path: &Path, limits: &
             terminal::print_json(&value)?;
         }
         Format::Human => {
-            let mut text = if verdict.is_legal() { "legal\n".to_owned() } else { format!("not legal: {} faults\n", verdict.faults.len()) };
+            let mut text = if verdict.is_legal() {
+                "legal\n".to_owned()
+            } else {
+                format!("not legal: {} faults\n", verdict.faults.len())
+            };
             for fault in &verdict.faults {
                 text.push_str(&format!("  {fault}\n"));
             }
@@ -167,17 +183,25 @@ fn check(arguments: &Arguments, graph: &Graph, adg: &Adg, path: &Path, limits: &
             terminal::print(&text)?;
         }
     }
-    Ok(if verdict.is_legal() { Exit::Done } else { Exit::Wrong })
+    Ok(if verdict.is_legal() {
+        Exit::Done
+    } else {
+        Exit::Wrong
+    })
 }
 
 fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure> {
     if !arguments.time_limit.is_finite() || arguments.time_limit < 0.0 {
-        return Err(Failure::unusable("--time-limit", format_args!("expected seconds, found {}", arguments.time_limit)));
+        return Err(Failure::unusable(
+            "--time-limit",
+            format_args!("expected seconds, found {}", arguments.time_limit),
+        ));
     }
     let options = Options {
         seed: arguments.seed,
         jobs: arguments.jobs.max(1),
-        time_limit: Duration::try_from_secs_f64(arguments.time_limit.min(1e9)).unwrap_or(Duration::MAX),
+        time_limit: Duration::try_from_secs_f64(arguments.time_limit.min(1e9))
+            .unwrap_or(Duration::MAX),
         objective: match arguments.objective {
             Goal::Legal => Objective::Legal,
             Goal::Interval => Objective::Interval,
@@ -190,9 +214,15 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
     let started = Instant::now();
     let outcome = mapping::map(graph, adg, &options, &mut |progress: Progress| {
         if watched {
-            let found = progress.latency.map_or_else(|| "nothing legal yet".to_owned(), |latency| format!("latency {latency}"));
+            let found = progress.latency.map_or_else(
+                || "nothing legal yet".to_owned(),
+                |latency| format!("latency {latency}"),
+            );
             let seconds = started.elapsed().as_secs_f64();
-            terminal::complain(&format!("\r\x1b[Kmapping: {} trials, {found}, {seconds:.0} s", progress.trials));
+            terminal::complain(&format!(
+                "\r\x1b[Kmapping: {} trials, {found}, {seconds:.0} s",
+                progress.trials
+            ));
         }
     });
     let seconds = started.elapsed().as_secs_f64();
@@ -200,25 +230,39 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
         terminal::complain("\r\x1b[K");
     }
     let Some(mut mapping) = outcome.mapping else {
-        let reason = outcome.reason.unwrap_or_else(|| "no mapping was found".to_owned());
+        let reason = outcome
+            .reason
+            .unwrap_or_else(|| "no mapping was found".to_owned());
         match arguments.format {
             Format::Json => terminal::print_json(&json!({
                 "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
             }))?,
             Format::Human => {
-                let certain = if outcome.proved { "cannot be mapped" } else { "was not mapped" };
+                let certain = if outcome.proved {
+                    "cannot be mapped"
+                } else {
+                    "was not mapped"
+                };
                 terminal::print(&format!("{certain}: {reason}\n"))?;
             }
         }
         return Ok(Exit::Wrong);
     };
-    mapping.name = arguments.file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    mapping.name = arguments
+        .file
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     // The mapper's word is not taken for it.
     let verdict = judge(graph, adg, &mapping);
     let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
     write_files(arguments, graph, adg, &mapping, &estimate)?;
-    let reason =
-        verdict.reason().map(|fault| format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")).or(outcome.reason);
+    let reason = verdict
+        .reason()
+        .map(|fault| {
+            format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")
+        })
+        .or(outcome.reason);
     match arguments.format {
         Format::Json => {
             let mut value = json!({
@@ -232,12 +276,29 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             terminal::print_json(&value)?;
         }
         Format::Human => {
-            let mut text = pictures::text(adg, Some(pictures::Mapped { graph, mapping: &mapping }));
+            let mut text = pictures::text(
+                adg,
+                Some(pictures::Mapped {
+                    graph,
+                    mapping: &mapping,
+                }),
+            );
             text.push('\n');
             text.push_str(&figures(&verdict, &estimate));
-            let (links, trials, interval) = (outcome.links, outcome.trials, outcome.initiation_interval);
-            let used = mapping.nodes.iter().flatten().map(|place| place.element).collect::<BTreeSet<_>>().len();
-            let every = if interval == 1 { "cycle".to_owned() } else { format!("{interval} cycles") };
+            let (links, trials, interval) =
+                (outcome.links, outcome.trials, outcome.initiation_interval);
+            let used = mapping
+                .nodes
+                .iter()
+                .flatten()
+                .map(|place| place.element)
+                .collect::<BTreeSet<_>>()
+                .len();
+            let every = if interval == 1 {
+                "cycle".to_owned()
+            } else {
+                format!("{interval} cycles")
+            };
             text.push_str(&format!(
                 "a row every {every} (the initiation interval); no mapping has a latency below {} cycles\n\
                  {used} of {} elements and {links} of {} links are used; found in {trials} trials, {seconds:.3} s\n",
@@ -251,7 +312,11 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             terminal::print(&text)?;
         }
     }
-    Ok(if verdict.is_legal() { Exit::Done } else { Exit::Wrong })
+    Ok(if verdict.is_legal() {
+        Exit::Done
+    } else {
+        Exit::Wrong
+    })
 }
 
 impl From<Formulas> for Model {
@@ -281,7 +346,12 @@ fn performance(estimate: &Estimate) -> Value {
 }
 
 fn figures(verdict: &Verdict, estimate: &Estimate) -> String {
-    let (operations, scratchpad, l2, dram) = (estimate.operations_per_cycle, estimate.scratchpad, estimate.l2, estimate.dram);
+    let (operations, scratchpad, l2, dram) = (
+        estimate.operations_per_cycle,
+        estimate.scratchpad,
+        estimate.l2,
+        estimate.dram,
+    );
     format!(
         "latency {} cycles, mismatch {}, overprovision {}\n\
          estimated {operations:.2} operations a cycle (scratchpad {scratchpad:.3}, L2 {l2:.3}, DRAM {dram:.3} of the full rate)\n",
@@ -289,7 +359,13 @@ fn figures(verdict: &Verdict, estimate: &Estimate) -> String {
     )
 }
 
-fn write_files(arguments: &Arguments, graph: &Graph, adg: &Adg, mapping: &Mapping, estimate: &Estimate) -> Result<(), Failure> {
+fn write_files(
+    arguments: &Arguments,
+    graph: &Graph,
+    adg: &Adg,
+    mapping: &Mapping,
+    estimate: &Estimate,
+) -> Result<(), Failure> {
     if let Some(path) = &arguments.output {
         let figures = [
             ("Performance", estimate.operations_per_cycle),
@@ -299,17 +375,32 @@ fn write_files(arguments: &Arguments, graph: &Graph, adg: &Adg, mapping: &Mappin
         ];
         let mut value = mapping::write(mapping, graph, adg, &figures);
         // The fabric stands beside the mapping, so that a run needs no other file.
-        if let (serde_json::Value::Object(file), serde_json::Value::Object(fabric)) = (&mut value, adg.to_json()) {
+        if let (serde_json::Value::Object(file), serde_json::Value::Object(fabric)) =
+            (&mut value, adg.to_json())
+        {
             file.extend(fabric);
         }
-        let text = serde_json::to_string_pretty(&value).map_err(|error| Failure::unusable(path.display(), error))?;
+        let text = serde_json::to_string_pretty(&value)
+            .map_err(|error| Failure::unusable(path.display(), error))?;
         files::write(path, &[text.as_bytes(), b"\n"])?;
     }
     if let Some(path) = &arguments.bits {
-        let name: String = arguments.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        let name: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let encoding = if arguments.model == Formulas::Peer { bits::Encoding::Scheduler } else { bits::Encoding::Hardware };
-        let text = bits::write(mapping, graph, adg, &name, encoding).map_err(|error| Failure::wrong(path.display(), error))?;
+        let name: String = arguments
+            .file
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let name: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let encoding = if arguments.model == Formulas::Peer {
+            bits::Encoding::Scheduler
+        } else {
+            bits::Encoding::Hardware
+        };
+        let text = bits::write(mapping, graph, adg, &name, encoding)
+            .map_err(|error| Failure::wrong(path.display(), error))?;
         files::write(path, &[text.as_bytes()])?;
     }
     if let Some(path) = &arguments.svg {

@@ -51,15 +51,23 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
     if opened.target != Target::Neuron {
         return Err(Failure::unusable(
             &opened.path,
-            format_args!("expected a container (NEFF), found a program of target {}", opened.target.name()),
+            format_args!(
+                "expected a container (NEFF), found a program of target {}",
+                opened.target.name()
+            ),
         ));
     }
-    let refuse = |finding: Box<chipless_model::Finding>| opened.refuse("cannot be unpacked", &[*finding], Exit::Unusable);
+    let refuse = |finding: Box<chipless_model::Finding>| {
+        opened.refuse("cannot be unpacked", &[*finding], Exit::Unusable)
+    };
     let container = Container::open(&opened.bytes, &Limits::default()).map_err(refuse)?;
     let (members, header) = pack::unpack(&container).map_err(refuse)?;
     // Members of another file would be packed again with those of this one.
     if std::fs::read_dir(&arguments.directory).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::unusable(arguments.directory.display(), "expected an empty directory, or none, found files in it"));
+        return Err(Failure::unusable(
+            arguments.directory.display(),
+            "expected an empty directory, or none, found files in it",
+        ));
     }
     let count = members.len();
     for member in members {
@@ -71,23 +79,41 @@ pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
         files::write(&path, &[member.bytes])?;
     }
     files::make_directory(&arguments.directory)?;
-    files::write(&arguments.directory.join(pack::HEADER_FILE), &[header.as_bytes()])?;
-    terminal::print(&format!("{}: {count} members in {}\n", opened.path, arguments.directory.display()))?;
+    files::write(
+        &arguments.directory.join(pack::HEADER_FILE),
+        &[header.as_bytes()],
+    )?;
+    terminal::print(&format!(
+        "{}: {count} members in {}\n",
+        opened.path,
+        arguments.directory.display()
+    ))?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
-    let (packed, what) = if arguments.source.is_dir() { directory(&arguments.source)? } else { assembly(&arguments.source)? };
+    let (packed, what) = if arguments.source.is_dir() {
+        directory(&arguments.source)?
+    } else {
+        assembly(&arguments.source)?
+    };
     files::write(&arguments.file, &[&packed])?;
-    terminal::print(&format!("{}: {what}, {} bytes\n", arguments.file.display(), packed.len()))?;
+    terminal::print(&format!(
+        "{}: {what}, {} bytes\n",
+        arguments.file.display(),
+        packed.len()
+    ))?;
     Ok(Exit::Done)
 }
 
 /// Assembler text as a container, and what went into it.
 fn assembly(path: &Path) -> Result<(Vec<u8>, String), Failure> {
     let text = files::read_text(path)?;
-    let draft = chipless_neuron::assemble(&text).map_err(|error| Failure::unusable(path.display(), error))?;
-    let packed = draft.write(&Limits::default()).map_err(|finding| Failure::unusable(path.display(), finding))?;
+    let draft = chipless_neuron::assemble(&text)
+        .map_err(|error| Failure::unusable(path.display(), error))?;
+    let packed = draft
+        .write(&Limits::default())
+        .map_err(|finding| Failure::unusable(path.display(), finding))?;
     Ok((packed, format!("{} lines", text.lines().count())))
 }
 
@@ -96,10 +122,18 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
     let mut found = Vec::new();
     collect(directory, "", &mut found)?;
     found.sort();
-    let header = found.iter().position(|name| name == pack::HEADER_FILE).map(|at| found.remove(at));
-    let header = header.map(|name| files::read_text(&directory.join(name))).transpose()?;
+    let header = found
+        .iter()
+        .position(|name| name == pack::HEADER_FILE)
+        .map(|at| found.remove(at));
+    let header = header
+        .map(|name| files::read_text(&directory.join(name)))
+        .transpose()?;
     if found.is_empty() {
-        return Err(Failure::unusable(directory.display(), "expected the members of a NEFF, found none"));
+        return Err(Failure::unusable(
+            directory.display(),
+            "expected the members of a NEFF, found none",
+        ));
     }
     let read = |name: String| -> Result<(String, files::Bytes), Failure> {
         let path = directory.join(&name);
@@ -107,19 +141,30 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
         Ok((name, bytes))
     };
     let members = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let packed = pack::pack(members.iter().map(|(name, bytes)| (name.as_str(), &**bytes)), header.as_deref(), &Limits::default())
-        .map_err(|finding| Failure::unusable(directory.display(), finding))?;
+    let packed = pack::pack(
+        members
+            .iter()
+            .map(|(name, bytes)| (name.as_str(), &**bytes)),
+        header.as_deref(),
+        &Limits::default(),
+    )
+    .map_err(|finding| Failure::unusable(directory.display(), finding))?;
     Ok((packed, format!("{} members", members.len())))
 }
 
 /// Names of the regular files below a directory, with `/` between the parts.
 fn collect(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| Failure::unusable(directory.display(), format_args!("cannot be read: {error}"));
+    let cannot = |error: std::io::Error| {
+        Failure::unusable(directory.display(), format_args!("cannot be read: {error}"))
+    };
     for entry in std::fs::read_dir(directory).map_err(cannot)? {
         let entry = entry.map_err(cannot)?;
         let path = entry.path();
         let Ok(name) = entry.file_name().into_string() else {
-            return Err(Failure::unusable(path.display(), "expected a name in UTF-8"));
+            return Err(Failure::unusable(
+                path.display(),
+                "expected a name in UTF-8",
+            ));
         };
         let name = format!("{prefix}{name}");
         let kind = entry.file_type().map_err(cannot)?;
@@ -128,7 +173,10 @@ fn collect(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Result<()
         } else if kind.is_file() {
             found.push(name);
         } else {
-            return Err(Failure::unusable(path.display(), "expected a file or a directory"));
+            return Err(Failure::unusable(
+                path.display(),
+                "expected a file or a directory",
+            ));
         }
     }
     Ok(())

@@ -35,11 +35,16 @@ Exit status: 0 done, 1 the program is wrong, 2 the file cannot be read, has no p
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let lowering = arguments.lowering.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let pictures =
-        opened.with_document(&lowering, |document| document.pictures(&lowering)?.map_err(|findings| opened.refuse_program(&findings)))?;
+    let pictures = opened.with_document(&lowering, |document| {
+        document
+            .pictures(&lowering)?
+            .map_err(|findings| opened.refuse_program(&findings))
+    })?;
     if pictures.is_empty() {
-        let text =
-            format_args!("pictures are drawn of schedules and fabrics; programs of target {} show in run --trace", opened.target.name());
+        let text = format_args!(
+            "pictures are drawn of schedules and fabrics; programs of target {} show in run --trace",
+            opened.target.name()
+        );
         return Err(Failure::unusable(&opened.path, text));
     }
     match &arguments.output {
@@ -55,7 +60,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn write(output: &Path, pictures: &[Picture]) -> Result<(), Failure> {
-    if let ([picture], true) = (pictures, output.extension().is_some_and(|extension| extension == "svg")) {
+    if let ([picture], true) = (
+        pictures,
+        output
+            .extension()
+            .is_some_and(|extension| extension == "svg"),
+    ) {
         files::write(output, &[picture.svg.as_bytes()])?;
         return terminal::print(&format!("{}: {}\n", output.display(), picture.title));
     }

@@ -81,7 +81,9 @@ fn order(text: &str) -> Result<Order, String> {
     let seed = || text.strip_prefix("random:")?.parse().ok();
     match text {
         "timed" => Ok(Order::Timed),
-        _ => seed().map(Order::Random).ok_or_else(|| "expected `timed`, or `random:` and a whole number".to_owned()),
+        _ => seed()
+            .map(Order::Random)
+            .ok_or_else(|| "expected `timed`, or `random:` and a whole number".to_owned()),
     }
 }
 
@@ -110,9 +112,15 @@ supported, or the command was misused.";
 pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failure> {
     // Before anything computes: long files are read by several threads. None is as many as there are; the stack is that of the main thread.
     let threads = arguments.threads.map_or(0, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(8 << 20).build_global();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .stack_size(8 << 20)
+        .build_global();
     pool.map_err(|error| Failure::unusable("--threads", error))?;
-    let data = Data { arrays: arguments.inputs.clone(), seed: arguments.seed };
+    let data = Data {
+        arrays: arguments.inputs.clone(),
+        seed: arguments.seed,
+    };
     let mut lowering = arguments.lowering.load()?.with_data(data);
     if !arguments.timing_only {
         lowering.seed_weights(arguments.seed);
@@ -123,9 +131,22 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         let run = |program: &Program<'_>, notes| {
             let mut findings = document.findings().to_vec();
             policy.apply(&mut findings);
-            Session { arguments, opened: &opened, document, lowering: &lowering, policy: &policy, findings, program, notes, started }.run()
+            Session {
+                arguments,
+                opened: &opened,
+                document,
+                lowering: &lowering,
+                policy: &policy,
+                findings,
+                program,
+                notes,
+                started,
+            }
+            .run()
         };
-        document.with_program(&lowering, run)?.map_err(|findings| opened.refuse_program(&findings))?
+        document
+            .with_program(&lowering, run)?
+            .map_err(|findings| opened.refuse_program(&findings))?
     })
 }
 
@@ -186,7 +207,11 @@ impl Session<'_, '_> {
             self.trace(&timeline)?;
             return Err(self.stopped(&timeline, &stop));
         }
-        Err(self.opened.refuse("is refused: errors were found (--no-verify runs it all the same)", &errors, Exit::Wrong))
+        Err(self.opened.refuse(
+            "is refused: errors were found (--no-verify runs it all the same)",
+            &errors,
+            Exit::Wrong,
+        ))
     }
 
     fn keep_time(&self, outcome: Outcome) -> Result<Exit, Failure> {
@@ -200,13 +225,17 @@ impl Session<'_, '_> {
         let seed = self.arguments.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
-        let mut storage = Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
-            let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
-            Failure::unusable(
-                &self.opened.path,
-                format_args!("expected buffers of at most {} bytes together, found {} ({hint})", too_large.limit, too_large.bytes),
-            )
-        })?;
+        let mut storage =
+            Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
+                let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
+                Failure::unusable(
+                    &self.opened.path,
+                    format_args!(
+                        "expected buffers of at most {} bytes together, found {} ({hint})",
+                        too_large.limit, too_large.bytes
+                    ),
+                )
+            })?;
         let contract = match &self.arguments.iospec {
             Some(path) => {
                 let document = super::drive::open(path, RuleSet::Spec)?;
@@ -217,11 +246,24 @@ impl Session<'_, '_> {
             }
             None => None,
         };
-        let mut zeros = contract.as_ref().map_or_else(|| Ok(Vec::new()), |contract| contract.zeros(self.program, &given))?;
+        let mut zeros = contract.as_ref().map_or_else(
+            || Ok(Vec::new()),
+            |contract| contract.zeros(self.program, &given),
+        )?;
         let steps = Steps::of(self.program, &given)?;
         // Rows come step by step.
-        zeros.extend((0..self.program.interface.inputs.len()).filter(|port| steps.as_ref().is_some_and(|s| s.has(*port))));
-        let random = inputs::fill(&self.opened.path, self.program, &given, &zeros, seed, &mut storage)?;
+        zeros.extend(
+            (0..self.program.interface.inputs.len())
+                .filter(|port| steps.as_ref().is_some_and(|s| s.has(*port))),
+        );
+        let random = inputs::fill(
+            &self.opened.path,
+            self.program,
+            &given,
+            &zeros,
+            seed,
+            &mut storage,
+        )?;
         if let Some(contract) = &contract {
             for port in &self.program.interface.inputs {
                 contract.in_range(port, storage.bytes(port.buffer))?;
@@ -235,17 +277,30 @@ impl Session<'_, '_> {
             progress.tick();
             dumps.observe(self.program, task, storage);
         };
-        let Outcome { timeline, end } =
-            chipless_sim::run_in(self.program, self.arguments.order, &mut Functional::new(&mut storage).observed_by(&mut observe));
+        let Outcome { timeline, end } = chipless_sim::run_in(
+            self.program,
+            self.arguments.order,
+            &mut Functional::new(&mut storage).observed_by(&mut observe),
+        );
         progress.clear();
         self.trace(&timeline)?;
         let mut names = files::Names::default();
         // Outputs have the first choice of names.
         let written = match &end {
-            Ok(()) => outputs::write(&self.opened.path, self.program, &storage, self.arguments.output_dir.as_deref(), &mut names)?,
+            Ok(()) => outputs::write(
+                &self.opened.path,
+                self.program,
+                &storage,
+                self.arguments.output_dir.as_deref(),
+                &mut names,
+            )?,
             Err(_) => Vec::new(),
         };
-        let dumped = dumps.write(self.program, self.arguments.output_dir.as_deref(), &mut names)?;
+        let dumped = dumps.write(
+            self.program,
+            self.arguments.output_dir.as_deref(),
+            &mut names,
+        )?;
         if let Err(stop) = end {
             for line in dumped {
                 terminal::complain(&format!("{}: {line}\n", self.opened.path));
@@ -254,11 +309,20 @@ impl Session<'_, '_> {
         }
         let mut notes = dumped;
         if !random.is_empty() {
-            notes.push(format!("random data (seed {seed}) for {}; --input {}=FILE.npy gives real ones", random.join(", "), random[0]));
+            notes.push(format!(
+                "random data (seed {seed}) for {}; --input {}=FILE.npy gives real ones",
+                random.join(", "),
+                random[0]
+            ));
         }
         notes.extend(self.unproven());
         notes.extend(self.notes());
-        self.summarise(&timeline, written, (!random.is_empty()).then_some(seed), notes)
+        self.summarise(
+            &timeline,
+            written,
+            (!random.is_empty()).then_some(seed),
+            notes,
+        )
     }
 
     /// Many steps. The timeline is that of one.
@@ -273,24 +337,53 @@ impl Session<'_, '_> {
         if let Some(directory) = directory {
             files::make_directory(directory)?;
         }
-        let paths = steps.run(&self.opened.path, self.program, storage, contract, directory)?;
+        let paths = steps.run(
+            &self.opened.path,
+            self.program,
+            storage,
+            contract,
+            directory,
+        )?;
         let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
-        let mut written = outputs::write(&self.opened.path, self.program, storage, None, &mut files::Names::default())?;
+        let mut written = outputs::write(
+            &self.opened.path,
+            self.program,
+            storage,
+            None,
+            &mut files::Names::default(),
+        )?;
         for (output, path) in written.iter_mut().zip(paths) {
             output.path = Some(path.display().to_string());
         }
-        let mut notes = vec![format!("{} steps; times are those of one, outputs shown are those of the last", steps.count)];
+        let mut notes = vec![format!(
+            "{} steps; times are those of one, outputs shown are those of the last",
+            steps.count
+        )];
         if !random.is_empty() {
-            notes.push(format!("random data, the same for every step (seed {}) for {}", self.arguments.seed, random.join(", ")));
+            notes.push(format!(
+                "random data, the same for every step (seed {}) for {}",
+                self.arguments.seed,
+                random.join(", ")
+            ));
         }
         notes.extend(self.notes());
-        self.summarise(&timeline, written, (!random.is_empty()).then_some(self.arguments.seed), notes)
+        self.summarise(
+            &timeline,
+            written,
+            (!random.is_empty()).then_some(self.arguments.seed),
+            notes,
+        )
     }
 
     /// A contract that says itself what comes when. The timeline is that of one step.
-    fn execute_driven(&self, path: &Path, document: &iospec::Document, given: &[Given]) -> Result<Exit, Failure> {
+    fn execute_driven(
+        &self,
+        path: &Path,
+        document: &iospec::Document,
+        given: &[Given],
+    ) -> Result<Exit, Failure> {
         if self.program.target != "spu" {
             let expected = "expected one simple sequence with outputs: only an FQIR plan can be run under any other contract";
             return Err(Failure::wrong(path.display(), expected));
@@ -301,35 +394,56 @@ impl Session<'_, '_> {
         }
         let driven = Driven::new(path, document, self.program, given)?;
         let run = |runner: Runner<'_>| driven.run(self.program, runner, directory);
-        let (writes, outputs) = spu::with_runner(&self.opened.path, &self.opened.bytes, self.lowering, run)?;
+        let (writes, outputs) =
+            spu::with_runner(&self.opened.path, &self.opened.bytes, self.lowering, run)?;
         let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
-        let mut notes = vec![format!("{writes} vectors written; times are those of one step, outputs shown are the last ones")];
+        let mut notes = vec![format!(
+            "{writes} vectors written; times are those of one step, outputs shown are the last ones"
+        )];
         let mut written = Vec::new();
         for (port, path, count, last) in outputs {
             let declared = &self.program.interface.outputs[port];
             notes.push(format!("{} came {count} times", declared.name));
-            let statistics = Statistics::of(declared.element, declared.shape.iter().product(), &last);
-            written.push(Output { port, path: path.map(|p| p.display().to_string()), statistics });
+            let statistics =
+                Statistics::of(declared.element, declared.shape.iter().product(), &last);
+            written.push(Output {
+                port,
+                path: path.map(|p| p.display().to_string()),
+                statistics,
+            });
         }
         notes.extend(self.notes());
         self.summarise(&timeline, written, None, notes)
     }
 
     fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {
-        self.arguments.dumps.iter().map(|name| task_named(self.opened, self.program, name)).collect()
+        self.arguments
+            .dumps
+            .iter()
+            .map(|name| task_named(self.opened, self.program, name))
+            .collect()
     }
 
     fn trace(&self, timeline: &Timeline) -> Result<(), Failure> {
         match &self.arguments.trace {
-            Some(path) => files::write(path, &[&perfetto::trace(&self.opened.path, self.program, timeline)]),
+            Some(path) => files::write(
+                path,
+                &[&perfetto::trace(&self.opened.path, self.program, timeline)],
+            ),
             None => Ok(()),
         }
     }
 
     fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Failure {
-        let mut text = deadlock::text(&self.opened.path, self.program, timeline, stop, terminal::err());
+        let mut text = deadlock::text(
+            &self.opened.path,
+            self.program,
+            timeline,
+            stop,
+            terminal::err(),
+        );
         let exit = match stop {
             Stop::Fault { fault, .. } if fault.unsupported => {
                 text.push_str("   = help: --timing-only times the program without its numbers\n");
@@ -345,10 +459,15 @@ impl Session<'_, '_> {
         let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
         if warnings > 0 {
-            notes.push(format!("{warnings} findings; chipless check {} shows them", self.opened.path));
+            notes.push(format!(
+                "{warnings} findings; chipless check {} shows them",
+                self.opened.path
+            ));
         }
         if let Order::Random(seed) = self.arguments.order {
-            notes.push(format!("tasks ran in a random order (seed {seed}): the times mean nothing"));
+            notes.push(format!(
+                "tasks ran in a random order (seed {seed}): the times mean nothing"
+            ));
         }
         if self.arguments.no_verify {
             notes.push("not verified (--no-verify)".to_owned());
@@ -365,7 +484,12 @@ impl Session<'_, '_> {
             }
         }
         let name = |task| self.program.task_name(task);
-        rules.into_iter().map(|(rule, (n, first))| format!("unproven: {rule} ({n} tasks, first {})", name(first))).collect()
+        rules
+            .into_iter()
+            .map(|(rule, (n, first))| {
+                format!("unproven: {rule} ({n} tasks, first {})", name(first))
+            })
+            .collect()
     }
 
     fn summarise(
@@ -377,7 +501,16 @@ impl Session<'_, '_> {
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
         let facts = self.document.facts(self.lowering, self.program, timeline)?;
-        let run = Run { file: &self.opened.path, program: self.program, timeline, outputs, facts, seed, notes, wall_ms };
+        let run = Run {
+            file: &self.opened.path,
+            program: self.program,
+            timeline,
+            outputs,
+            facts,
+            seed,
+            notes,
+            wall_ms,
+        };
         if self.arguments.json {
             terminal::print_json(&run.report())?;
         } else {

@@ -20,7 +20,11 @@ struct Fabric {
     findings: Vec<Finding>,
 }
 
-pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Result<(), Vec<Finding>> {
+pub(super) fn read(
+    source: Source<'_>,
+    limits: &Limits,
+    then: Reader<'_>,
+) -> Result<(), Vec<Finding>> {
     if adg::recognize(source.bytes) {
         let (adg, findings) = Adg::read(source.bytes, limits).map_err(|finding| vec![*finding])?;
         then(&Fabric { adg, findings });
@@ -45,14 +49,33 @@ impl Document for Fabric {
         &self.findings
     }
 
-    fn pictures(&self, _lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
-        let title = format!("{} elements, {} links", self.adg.elements.len(), self.adg.links.len());
-        let (svg, text) = (pictures::svg(&self.adg, None), pictures::text(&self.adg, None));
-        Ok(Ok(vec![Picture { name: "fabric".to_owned(), title, svg, text }]))
+    fn pictures(
+        &self,
+        _lowering: &Lowering,
+    ) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
+        let title = format!(
+            "{} elements, {} links",
+            self.adg.elements.len(),
+            self.adg.links.len()
+        );
+        let (svg, text) = (
+            pictures::svg(&self.adg, None),
+            pictures::text(&self.adg, None),
+        );
+        Ok(Ok(vec![Picture {
+            name: "fabric".to_owned(),
+            title,
+            svg,
+            text,
+        }]))
     }
 
     /// A fabric is no program.
-    fn lower(&self, _lowering: &Lowering, _then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+    fn lower(
+        &self,
+        _lowering: &Lowering,
+        _then: Consumer<'_>,
+    ) -> Result<Result<(), Vec<Finding>>, Failure> {
         Ok(Err(Vec::new()))
     }
 }
@@ -74,7 +97,11 @@ impl Document for Opened<'_> {
         self.document.is_complete()
     }
 
-    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+    fn lower(
+        &self,
+        lowering: &Lowering,
+        then: Consumer<'_>,
+    ) -> Result<Result<(), Vec<Finding>>, Failure> {
         streams::lower(&self.document, lowering, then).map(Ok)
     }
 }

@@ -38,11 +38,18 @@ impl Target {
         let known: [(Target, Recognize); 5] = [
             (Target::Npu, chipless_npu::recognize),
             (Target::Neuron, chipless_neuron::recognize),
-            (Target::Gemini, |bytes| chipless_gemini::FileKind::of(bytes).is_some()),
+            (Target::Gemini, |bytes| {
+                chipless_gemini::FileKind::of(bytes).is_some()
+            }),
             (Target::Spu, chipless_spu::recognize),
-            (Target::Dsa, |bytes| chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)),
+            (Target::Dsa, |bytes| {
+                chipless_dsa::adg::recognize(bytes) || chipless_dsa::recognize(bytes)
+            }),
         ];
-        let by_content = known.iter().find(|(_, recognize)| recognize(bytes)).map(|(target, _)| *target);
+        let by_content = known
+            .iter()
+            .find(|(_, recognize)| recognize(bytes))
+            .map(|(target, _)| *target);
         by_content.or_else(|| match path.extension()?.to_str()? {
             "blob" => Some(Target::Npu),
             "neff" => Some(Target::Neuron),
@@ -64,12 +71,17 @@ impl Target {
     /// Rules of all targets.
     pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
         let machines = chipless_npu::rules().chain(chipless_neuron::rules::all());
-        machines.chain(chipless_gemini::rules::all()).chain(chipless_spu::rules()).chain(chipless_dsa::rules())
+        machines
+            .chain(chipless_gemini::rules::all())
+            .chain(chipless_spu::rules())
+            .chain(chipless_dsa::rules())
     }
 
     /// The parts that findings are about and that are packed into the file, so that places in them count from their own start.
     pub(crate) fn parts(self, source: Source<'_>, limits: &Limits, findings: &[Finding]) -> Parts {
-        let places = findings.iter().flat_map(|f| std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place)));
+        let places = findings.iter().flat_map(|f| {
+            std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place))
+        });
         let names: BTreeSet<&str> = places.map(|place| &*place.part).collect();
         match self {
             Target::Neuron => neuron::parts(source, limits, &names),
@@ -152,13 +164,19 @@ pub(crate) trait Document: Sync {
     }
 
     /// Pictures of the file, or of a replay of its program; none for targets that have no pictures.
-    fn pictures(&self, _lowering: &Lowering) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
+    fn pictures(
+        &self,
+        _lowering: &Lowering,
+    ) -> Result<Result<Vec<Picture>, Vec<Finding>>, Failure> {
         Ok(Ok(Vec::new()))
     }
 
     /// Why a runtime would refuse the file.
     fn refused_by(&self, _runtime: &str) -> Result<Vec<Finding>, Failure> {
-        Err(Failure::unusable("--runtime", "runtimes are known for NEFFs only"))
+        Err(Failure::unusable(
+            "--runtime",
+            "runtimes are known for NEFFs only",
+        ))
     }
 
     /// Instructions of another file that belong to tasks of the program that [`lower`](Document::lower) made, a line each.
@@ -167,13 +185,22 @@ pub(crate) trait Document: Sync {
     }
 
     /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
-    fn facts(&self, _lowering: &Lowering, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+    fn facts(
+        &self,
+        _lowering: &Lowering,
+        _program: &Program<'_>,
+        _timeline: &Timeline,
+    ) -> Result<Vec<Node>, Failure> {
         Ok(Vec::new())
     }
 
     /// Makes the program of the file and gives it to `then`. The findings say why there is none: Chipless does not support the
     /// file, or it is wrong.
-    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure>;
+    fn lower(
+        &self,
+        lowering: &Lowering,
+        then: Consumer<'_>,
+    ) -> Result<Result<(), Vec<Finding>>, Failure>;
 }
 
 impl dyn Document + '_ {
@@ -184,7 +211,9 @@ impl dyn Document + '_ {
         then: impl FnOnce(&Program<'_>, Vec<String>) -> T,
     ) -> Result<Result<T, Vec<Finding>>, Failure> {
         let (mut then, mut done) = (Some(then), None);
-        let lowered = self.lower(lowering, &mut |program, notes| done = then.take().map(|then| then(program, notes)))?;
+        let lowered = self.lower(lowering, &mut |program, notes| {
+            done = then.take().map(|then| then(program, notes))
+        })?;
         Ok(lowered.and_then(|()| done.ok_or_else(Vec::new)))
     }
 }
@@ -276,10 +305,14 @@ impl LoweringOptions {
         };
         let mut kernels = chipless_npu::KernelTable::default();
         if let Some(path) = &self.kernel_table {
-            kernels.extend_from_toml(&files::read_text(path)?).map_err(|error| Failure::unusable(path.display(), error))?;
+            kernels
+                .extend_from_toml(&files::read_text(path)?)
+                .map_err(|error| Failure::unusable(path.display(), error))?;
         }
         for entry in &self.kernels {
-            kernels.insert_entry(entry).map_err(|error| Failure::unusable("--kernel", error))?;
+            kernels
+                .insert_entry(entry)
+                .map_err(|error| Failure::unusable("--kernel", error))?;
         }
         let limits = self.limits()?;
         let network = match &self.network {
@@ -287,7 +320,9 @@ impl LoweringOptions {
             None => None,
         };
         let weights = match (&self.weights, &network) {
-            (Some(directory), Some(network)) => Weights::Given(gemini::weights(directory, network)?),
+            (Some(directory), Some(network)) => {
+                Weights::Given(gemini::weights(directory, network)?)
+            }
             _ => Weights::None,
         };
         let trace = match &self.compare {
@@ -313,13 +348,22 @@ impl LoweringOptions {
         let mut limits = Limits::default();
         for entry in &self.limits {
             let misused = |text: String| Failure::unusable("--limit", text);
-            let (name, value) = entry.split_once('=').ok_or_else(|| misused(format!("expected NAME=VALUE, found \"{entry}\"")))?;
-            let number = value.parse().map_err(|_| misused(format!("expected a whole number for {name}, found \"{value}\"")))?;
+            let (name, value) = entry
+                .split_once('=')
+                .ok_or_else(|| misused(format!("expected NAME=VALUE, found \"{entry}\"")))?;
+            let number = value.parse().map_err(|_| {
+                misused(format!(
+                    "expected a whole number for {name}, found \"{value}\""
+                ))
+            })?;
             if !limits.set(name, number) {
                 let names = Limits::NAMES.iter().map(|(name, _)| *name);
                 let known: Vec<&str> = names.clone().collect();
                 let hint = suggest::hint(name, names);
-                return Err(misused(format!("expected one of {}, found \"{name}\"{hint}", known.join(", "))));
+                return Err(misused(format!(
+                    "expected one of {}, found \"{name}\"{hint}",
+                    known.join(", ")
+                )));
             }
         }
         Ok(limits)
@@ -344,21 +388,32 @@ impl Lowering {
     }
 
     /// The machine file that was given, read as that of a target.
-    fn machine<T>(&self, read: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Failure> {
+    fn machine<T>(
+        &self,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, Failure> {
         let Some((path, text)) = &self.machine else {
             return match self.figures.first() {
-                Some(figure) => {
-                    Err(Failure::unusable("--set", format_args!("expected --machine FILE.toml beside \"{figure}\", found none")))
-                }
+                Some(figure) => Err(Failure::unusable(
+                    "--set",
+                    format_args!("expected --machine FILE.toml beside \"{figure}\", found none"),
+                )),
                 None => Ok(None),
             };
         };
         let text = with_figures(text, &self.figures)?;
-        read(&text).map(Some).map_err(|error| Failure::unusable(path, error.trim_end()))
+        read(&text)
+            .map(Some)
+            .map_err(|error| Failure::unusable(path, error.trim_end()))
     }
 
     /// The machine file that was given, or else the target's own with some figures that the program's file says.
-    fn machine_or<T>(&self, own: &str, figures: &[String], read: impl FnOnce(&str) -> Result<T, String>) -> Result<T, Failure> {
+    fn machine_or<T>(
+        &self,
+        own: &str,
+        figures: &[String],
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T, Failure> {
         let (path, text) = match &self.machine {
             Some((path, text)) => (path.as_str(), text.clone()),
             None => ("--set", with_figures(own, figures)?),
@@ -374,20 +429,39 @@ fn with_figures(text: &str, figures: &[String]) -> Result<String, Failure> {
         return Ok(text.to_owned());
     }
     let misused = |text: String| Failure::unusable("--set", text);
-    let mut machine: toml::Table = toml::from_str(text).map_err(|error| misused(error.to_string()))?;
+    let mut machine: toml::Table =
+        toml::from_str(text).map_err(|error| misused(error.to_string()))?;
     for figure in figures {
-        let (key, value) = figure.split_once('=').ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
-        let value = toml::from_str::<toml::Table>(&format!("value = {value}")).ok().and_then(|mut table| table.remove("value"));
-        let value = value.ok_or_else(|| misused(format!("expected a number or a \"text\" for {key}, found \"{figure}\"")))?;
+        let (key, value) = figure
+            .split_once('=')
+            .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
+        let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
+            .ok()
+            .and_then(|mut table| table.remove("value"));
+        let value = value.ok_or_else(|| {
+            misused(format!(
+                "expected a number or a \"text\" for {key}, found \"{figure}\""
+            ))
+        })?;
         let mut names = key.split('.');
         let first = names.next().and_then(|name| machine.get_mut(name));
-        let slot = names.try_fold(first, |slot, name| Some(slot?.as_table_mut()?.get_mut(name))).flatten();
+        let slot = names
+            .try_fold(first, |slot, name| {
+                Some(slot?.as_table_mut()?.get_mut(name))
+            })
+            .flatten();
         match slot {
             Some(slot) if !slot.is_table() => *slot = value,
             _ => {
-                let known: Vec<String> = machine.iter().flat_map(|(name, value)| keys(name, value)).collect();
+                let known: Vec<String> = machine
+                    .iter()
+                    .flat_map(|(name, value)| keys(name, value))
+                    .collect();
                 let hint = suggest::hint(key, known.iter().map(String::as_str));
-                return Err(misused(format!("expected a figure of the machine such as {}, found \"{key}\"{hint}", known.join(", "))));
+                return Err(misused(format!(
+                    "expected a figure of the machine such as {}, found \"{key}\"{hint}",
+                    known.join(", ")
+                )));
             }
         }
     }
@@ -397,7 +471,11 @@ fn with_figures(text: &str, figures: &[String]) -> Result<String, Failure> {
 /// Paths of the figures under a name.
 fn keys(name: &str, value: &toml::Value) -> Vec<String> {
     match value.as_table() {
-        Some(table) => table.iter().flat_map(|(inner, value)| keys(inner, value)).map(|inner| format!("{name}.{inner}")).collect(),
+        Some(table) => table
+            .iter()
+            .flat_map(|(inner, value)| keys(inner, value))
+            .map(|inner| format!("{name}.{inner}"))
+            .collect(),
         None => vec![name.to_owned()],
     }
 }

@@ -23,14 +23,26 @@ impl Document for chipless_npu::Document<'_> {
         self.findings()
     }
 
-    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+    fn lower(
+        &self,
+        lowering: &Lowering,
+        then: Consumer<'_>,
+    ) -> Result<Result<(), Vec<Finding>>, Failure> {
         let machine = lowering.machine(Machine::from_toml)?.unwrap_or_default();
-        let options = Options { machine, kernels: lowering.kernels.clone(), limits: lowering.limits.clone() };
+        let options = Options {
+            machine,
+            kernels: lowering.kernels.clone(),
+            limits: lowering.limits.clone(),
+        };
         Ok(program(self, &options, then))
     }
 }
 
-fn program(document: &chipless_npu::Document<'_>, options: &Options, then: Consumer<'_>) -> Result<(), Vec<Finding>> {
+fn program(
+    document: &chipless_npu::Document<'_>,
+    options: &Options,
+    then: Consumer<'_>,
+) -> Result<(), Vec<Finding>> {
     document.supported().map_err(|finding| vec![*finding])?;
     let image = Image::load(document, &options.limits)?;
     then(&chipless_npu::lower(document, &image, options)?, Vec::new());

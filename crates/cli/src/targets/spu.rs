@@ -6,9 +6,15 @@ use chipless_model::{Finding, Info, Limits, Node, Place, Text};
 use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner};
 use chipless_spu::iospec::{self, Femto, RuleSet};
 
-pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Result<(), Vec<Finding>> {
+pub(super) fn read(
+    source: Source<'_>,
+    limits: &Limits,
+    then: Reader<'_>,
+) -> Result<(), Vec<Finding>> {
     if Femto::recognize(source.bytes) {
-        then(&Container(Femto::read(source.bytes).map_err(|finding| vec![*finding])?));
+        then(&Container(
+            Femto::read(source.bytes).map_err(|finding| vec![*finding])?,
+        ));
         return Ok(());
     }
     if fqir::recognize(source.bytes) {
@@ -23,7 +29,11 @@ pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Res
             let findings = iospec::lint(&document, rules);
             then(&Contract { document, findings });
         }
-        Err(findings) if iospec::convert(text, rules).is_ok() => then(&Flat { text, rules, findings }),
+        Err(findings) if iospec::convert(text, rules).is_ok() => then(&Flat {
+            text,
+            rules,
+            findings,
+        }),
         Err(findings) => return Err(findings),
     }
     Ok(())
@@ -33,7 +43,11 @@ pub(super) fn read(source: Source<'_>, limits: &Limits, then: Reader<'_>) -> Res
 fn text(bytes: &[u8], rules: RuleSet) -> Result<&str, Vec<Finding>> {
     std::str::from_utf8(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)).map_err(|error| {
         let place = Place::bytes(error.valid_up_to() as u64, 1);
-        vec![iospec::rules::SYNTAX.under(rules).at(place, "expected text in UTF-8, found other bytes")]
+        vec![
+            iospec::rules::SYNTAX
+                .under(rules)
+                .at(place, "expected text in UTF-8, found other bytes"),
+        ]
     })
 }
 
@@ -75,11 +89,16 @@ struct Flat<'t> {
 
 impl Document for Flat<'_> {
     fn info(&self) -> Info {
-        Info { target: "spu", format_version: "IOSpec, flat dialect (chipless convert rewrites it)".to_owned(), ..Info::default() }
+        Info {
+            target: "spu",
+            format_version: "IOSpec, flat dialect (chipless convert rewrites it)".to_owned(),
+            ..Info::default()
+        }
     }
 
     fn raw(&self) -> Node {
-        iospec::convert(self.text, self.rules).map_or_else(|_| Node::default(), |document| iospec::raw(&document))
+        iospec::convert(self.text, self.rules)
+            .map_or_else(|_| Node::default(), |document| iospec::raw(&document))
     }
 
     fn findings(&self) -> &[Finding] {
@@ -141,12 +160,21 @@ impl Document for Program<'_> {
         &self.plan.findings
     }
 
-    fn lower(&self, lowering: &Lowering, then: Consumer<'_>) -> Result<Result<(), Vec<Finding>>, Failure> {
+    fn lower(
+        &self,
+        lowering: &Lowering,
+        then: Consumer<'_>,
+    ) -> Result<Result<(), Vec<Finding>>, Failure> {
         let machine = machine(lowering)?;
         Ok(match fqir::lower(&self.plan, &machine, self.limits) {
             Ok(mut lowered) => {
                 lowered.program.text = Text::new(self.plan.text);
-                let notes = lowered.notes.iter().cloned().chain(lowered.findings.iter().map(ToString::to_string)).collect();
+                let notes = lowered
+                    .notes
+                    .iter()
+                    .cloned()
+                    .chain(lowered.findings.iter().map(ToString::to_string))
+                    .collect();
                 then(&lowered.program, notes);
                 Ok(())
             }
@@ -173,7 +201,14 @@ pub(crate) fn with_runner<T>(
     let refused = |finding: Box<Finding>| Failure::unusable(name, finding);
     let plan = Plan::read(bytes, lowering.limits()).map_err(refused)?;
     let lowered = fqir::lower(&plan, &machine(lowering)?, lowering.limits()).map_err(refused)?;
-    let runner = Runner::new(&lowered, lowering.limits())
-        .map_err(|e| Failure::unusable(name, format_args!("expected buffers of at most {} bytes, found {}", e.limit, e.bytes)))?;
+    let runner = Runner::new(&lowered, lowering.limits()).map_err(|e| {
+        Failure::unusable(
+            name,
+            format_args!(
+                "expected buffers of at most {} bytes, found {}",
+                e.limit, e.bytes
+            ),
+        )
+    })?;
     then(runner)
 }

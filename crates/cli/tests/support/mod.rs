@@ -18,9 +18,17 @@ pub(crate) fn chipless() -> Command {
 
 /// Exit status, standard output, standard error.
 pub(crate) fn run(arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = chipless().args(arguments).output().unwrap();
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = chipless().args(arguments).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (status.code().expect("ended by a signal"), text(stdout), text(stderr))
+    (
+        status.code().expect("ended by a signal"),
+        text(stdout),
+        text(stderr),
+    )
 }
 
 /// What a command prints that must come to its end without complaints.

@@ -28,24 +28,44 @@ fn value(element: ElementType, bits: u32) -> f64 {
     let (exponent_bits, mantissa_bits, infinite) = layout(element);
     let bias = (1 << (exponent_bits - 1)) - 1;
     let last = (1 << exponent_bits) - 1;
-    let sign = if bits >> (exponent_bits + mantissa_bits) == 1 { -1.0 } else { 1.0 };
+    let sign = if bits >> (exponent_bits + mantissa_bits) == 1 {
+        -1.0
+    } else {
+        1.0
+    };
     let exponent = (bits >> mantissa_bits) as i32 & last;
     let mantissa = bits & ((1 << mantissa_bits) - 1);
     let fraction = f64::from(mantissa) / f64::from(1 << mantissa_bits);
     if exponent == last && infinite {
-        return if mantissa == 0 { sign * f64::INFINITY } else { f64::NAN };
+        return if mantissa == 0 {
+            sign * f64::INFINITY
+        } else {
+            f64::NAN
+        };
     }
     if exponent == last && fraction + 2_f64.powi(-mantissa_bits) == 1.0 {
         return f64::NAN;
     }
-    sign * if exponent == 0 { fraction * 2_f64.powi(1 - bias) } else { (1.0 + fraction) * 2_f64.powi(exponent - bias) }
+    sign * if exponent == 0 {
+        fraction * 2_f64.powi(1 - bias)
+    } else {
+        (1.0 + fraction) * 2_f64.powi(exponent - bias)
+    }
 }
 
 fn bits_of(element: ElementType, bytes: &[u8]) -> u32 {
-    if element.bits() == 8 { bytes[0].into() } else { u16::from_le_bytes([bytes[0], bytes[1]]).into() }
+    if element.bits() == 8 {
+        bytes[0].into()
+    } else {
+        u16::from_le_bytes([bytes[0], bytes[1]]).into()
+    }
 }
 
-fn encode<T>(element: ElementType, value: T, how: impl Fn(ElementType, &[T], &mut [u8]) -> Result<(), Error>) -> u32 {
+fn encode<T>(
+    element: ElementType,
+    value: T,
+    how: impl Fn(ElementType, &[T], &mut [u8]) -> Result<(), Error>,
+) -> u32 {
     let mut bytes = [0; 2];
     let size = element.bits() as usize / 8;
     how(element, &[value], &mut bytes[..size]).unwrap();
@@ -64,15 +84,24 @@ fn nearest_f64(element: ElementType, values: &[f64], bytes: &mut [u8]) -> Result
 fn small_floats_decode_by_their_definition() {
     for element in SMALL_FLOATS {
         let size = element.bits() as usize / 8;
-        let bytes: Vec<u8> = (0..1_u32 << element.bits()).flat_map(|bits| bits.to_le_bytes().into_iter().take(size)).collect();
+        let bytes: Vec<u8> = (0..1_u32 << element.bits())
+            .flat_map(|bits| bits.to_le_bytes().into_iter().take(size))
+            .collect();
         let mut narrow = vec![0_f32; 1 << element.bits()];
         let mut wide = vec![0_f64; narrow.len()];
         decode_f32(element, &bytes, &mut narrow).unwrap();
         decode_f64(element, &bytes, &mut wide).unwrap();
         for (bits, (narrow, wide)) in narrow.into_iter().zip(wide).enumerate() {
             let want = value(element, bits as u32);
-            assert!(want.is_nan() && wide.is_nan() && narrow.is_nan() || want.to_bits() == wide.to_bits(), "{element} {bits:#x}");
-            assert!(want.is_nan() || (want as f32).to_bits() == narrow.to_bits(), "{element} {bits:#x}");
+            assert!(
+                want.is_nan() && wide.is_nan() && narrow.is_nan()
+                    || want.to_bits() == wide.to_bits(),
+                "{element} {bits:#x}"
+            );
+            assert!(
+                want.is_nan() || (want as f32).to_bits() == narrow.to_bits(),
+                "{element} {bits:#x}"
+            );
         }
     }
 }
@@ -85,19 +114,35 @@ fn small_floats_round_to_nearest_even() {
         let (exponent_bits, mantissa_bits, infinite) = layout(element);
         let sign = 1_u32 << (exponent_bits + mantissa_bits);
         // One past the largest finite value: the code of infinity, or the one where it would be.
-        let overflow = if infinite { ((1 << exponent_bits) - 1) << mantissa_bits } else { sign - 1 };
+        let overflow = if infinite {
+            ((1 << exponent_bits) - 1) << mantissa_bits
+        } else {
+            sign - 1
+        };
         let check = |input: f64, want: u32| {
             for (input, want) in [(input, want), (-input, want | sign)] {
-                assert_eq!(encode(element, input, nearest_f64), want, "{element} from f64 {input:e}");
+                assert_eq!(
+                    encode(element, input, nearest_f64),
+                    want,
+                    "{element} from f64 {input:e}"
+                );
                 let single = input as f32;
                 if f64::from(single) == input {
-                    assert_eq!(encode(element, single, nearest_f32), want, "{element} from f32 {input:e}");
+                    assert_eq!(
+                        encode(element, single, nearest_f32),
+                        want,
+                        "{element} from f32 {input:e}"
+                    );
                 }
             }
         };
         for code in 0..overflow {
             let here = value(element, code);
-            let next = if code + 1 == overflow { 2.0 * here - value(element, code - 1) } else { value(element, code + 1) };
+            let next = if code + 1 == overflow {
+                2.0 * here - value(element, code - 1)
+            } else {
+                value(element, code + 1)
+            };
             let middle = here.midpoint(next);
             check(here, code);
             check(here.next_up(), code);
@@ -106,15 +151,28 @@ fn small_floats_round_to_nearest_even() {
             check(middle.next_up(), code + 1);
             check(next.next_down(), code + 1);
             // The neighbours in f32, which f64 neighbours do not reach.
-            for (near, want) in [((middle as f32).next_down(), code), ((middle as f32).next_up(), code + 1)] {
-                assert_eq!(encode(element, near, nearest_f32), want, "{element} from f32 {near:e}");
+            for (near, want) in [
+                ((middle as f32).next_down(), code),
+                ((middle as f32).next_up(), code + 1),
+            ] {
+                assert_eq!(
+                    encode(element, near, nearest_f32),
+                    want,
+                    "{element} from f32 {near:e}"
+                );
             }
         }
         check(f64::from(f32::MAX), overflow);
         check(f64::INFINITY, overflow);
         assert!(value(element, encode(element, f32::NAN, nearest_f32)).is_nan());
         assert!(value(element, encode(element, f64::NAN, nearest_f64)).is_nan());
-        assert!(value(element, encode(element, f32::from_bits(0x7f80_0001), nearest_f32)).is_nan());
+        assert!(
+            value(
+                element,
+                encode(element, f32::from_bits(0x7f80_0001), nearest_f32)
+            )
+            .is_nan()
+        );
     }
 }
 
@@ -126,7 +184,14 @@ fn integers_become_small_floats_with_one_rounding() {
             // At, around and far below the midpoints of steps of 8 significant bits, those of bfloat16.
             for odd in [129_i64, 131, 253, 255] {
                 let middle = odd << shift >> 8;
-                inputs.extend([middle - 1, middle, middle + 1, -middle, 1 - middle, -1 - middle]);
+                inputs.extend([
+                    middle - 1,
+                    middle,
+                    middle + 1,
+                    -middle,
+                    1 - middle,
+                    -1 - middle,
+                ]);
             }
         }
         inputs.extend([i64::MIN, i64::MAX]);
@@ -134,19 +199,28 @@ fn integers_become_small_floats_with_one_rounding() {
             let got = value(element, encode(element, input, encode_i64));
             if i128::from(input as f64 as i64) == i128::from(input) {
                 let want = value(element, encode(element, input as f64, nearest_f64));
-                assert!(want == got || want.is_nan() && got.is_nan(), "{element} {input}: {got} instead of {want}");
+                assert!(
+                    want == got || want.is_nan() && got.is_nan(),
+                    "{element} {input}: {got} instead of {want}"
+                );
             } else {
                 let exact = i128::from(input);
                 let error = (exact - got as i128).abs();
                 let step = 1_i128 << input.unsigned_abs().ilog2() >> 7;
-                assert!(got.is_infinite() || got.is_nan() || error * 2 <= step, "{element} {input}: {got}");
+                assert!(
+                    got.is_infinite() || got.is_nan() || error * 2 <= step,
+                    "{element} {input}: {got}"
+                );
             }
         }
     }
 }
 
 fn integer_types() -> impl Iterator<Item = ElementType> {
-    ElementType::ALL.iter().copied().filter(|e| e.kind() != Kind::Float)
+    ElementType::ALL
+        .iter()
+        .copied()
+        .filter(|e| e.kind() != Kind::Float)
 }
 
 /// Smallest and largest value of an integer type.
@@ -262,15 +336,27 @@ fn floats_of_64_bits_round_once() {
     let input = 1.0 + 2_f64.powi(-11) + 2_f64.powi(-40);
     assert_eq!(encode(ElementType::Float16, input, nearest_f64), 0x3c01);
     assert_eq!(encode(ElementType::Float16, -input, nearest_f64), 0xbc01);
-    assert_eq!(encode(ElementType::Float16, 65520_f32.next_down(), nearest_f32), 0x7bff);
+    assert_eq!(
+        encode(ElementType::Float16, 65520_f32.next_down(), nearest_f32),
+        0x7bff
+    );
     assert_eq!(encode(ElementType::Float16, 65520_f32, nearest_f32), 0x7c00);
 }
 
 #[test]
 fn wrong_lengths_and_types_are_errors() {
     let mut bytes = [7; 3];
-    let error = encode_f32(ElementType::Float16, &[1.0], Rounding::NearestEven, &mut bytes).unwrap_err();
-    assert_eq!(error.to_string(), "bytes to encode into: expected a length of 2, found 3");
+    let error = encode_f32(
+        ElementType::Float16,
+        &[1.0],
+        Rounding::NearestEven,
+        &mut bytes,
+    )
+    .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "bytes to encode into: expected a length of 2, found 3"
+    );
     assert_eq!(bytes, [7; 3]);
     assert!(decode_f32(ElementType::Int4, &[0; 2], &mut [0.0; 5]).is_err());
     assert!(decode_f32(ElementType::Int4, &[0; 3], &mut [0.0; 5]).is_ok());

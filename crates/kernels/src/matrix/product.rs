@@ -98,7 +98,11 @@ pub struct Scratch<T: Number> {
 
 impl<T: Number> Default for Scratch<T> {
     fn default() -> Scratch<T> {
-        Scratch { a: Vec::new(), b: Vec::new(), edges: [[T::Sum::default(); MAX_COLUMNS]; MAX_ROWS] }
+        Scratch {
+            a: Vec::new(),
+            b: Vec::new(),
+            edges: [[T::Sum::default(); MAX_COLUMNS]; MAX_ROWS],
+        }
     }
 }
 
@@ -129,15 +133,26 @@ impl<T: Number> Product<'_, T> {
                 T::with_scratch(|scratch| self.block(&tile, block, scratch));
             }
         } else {
-            blocks.into_par_iter().for_each(|block| T::with_scratch(|scratch| self.block(&tile, block, scratch)));
+            blocks
+                .into_par_iter()
+                .for_each(|block| T::with_scratch(|scratch| self.block(&tile, block, scratch)));
         }
     }
 
     /// Sums that are added when they are whole, of more depth than a tile sees at a time.
     fn add_whole(&self, instructions: Instructions, c: &mut MatrixMut<'_, T::Sum>) {
         let mut sums = vec![T::Sum::default(); c.rows * c.columns];
-        let whole = MatrixMut { elements: &mut sums, rows: c.rows, columns: c.columns, stride: c.columns };
-        Product { then: Then::Set, ..*self }.run_with(instructions, whole);
+        let whole = MatrixMut {
+            elements: &mut sums,
+            rows: c.rows,
+            columns: c.columns,
+            stride: c.columns,
+        };
+        Product {
+            then: Then::Set,
+            ..*self
+        }
+        .run_with(instructions, whole);
         for (row, sums) in c.elements.chunks_mut(c.stride).zip(sums.chunks(c.columns)) {
             for (place, sum) in row.iter_mut().zip(sums) {
                 *place = T::add(*place, *sum);
@@ -149,27 +164,51 @@ impl<T: Number> Product<'_, T> {
         // Without depth, sums are what they begin with.
         for start in (0..self.depth.max(1)).step_by(BLOCK_UNITS * T::UNIT) {
             let depth = start..self.depth.min(start + BLOCK_UNITS * T::UNIT);
-            let then = if start == 0 { self.then } else { Then::Continue };
+            let then = if start == 0 {
+                self.then
+            } else {
+                Then::Continue
+            };
             self.add(tile, &mut block, depth, then, scratch);
         }
     }
 
     /// Adds what a range of depth contributes to a block.
-    fn add(&self, tile: &Tile<T>, block: &mut Block<'_, T::Sum>, depth: Range<usize>, then: Then, scratch: &mut Scratch<T>) {
+    fn add(
+        &self,
+        tile: &Tile<T>,
+        block: &mut Block<'_, T::Sum>,
+        depth: Range<usize>,
+        then: Then,
+        scratch: &mut Scratch<T>,
+    ) {
         let Scratch { a, b, edges } = scratch;
         let columns = block.rows[0].len();
         let units = depth.len().div_ceil(T::UNIT);
-        let a = self.pack_a(block.first_row..block.first_row + block.rows.len(), depth.clone(), a);
-        let (panels, panel_size) = self.pack_b(block.first_column..block.first_column + columns, depth, tile.columns, b);
+        let a = self.pack_a(
+            block.first_row..block.first_row + block.rows.len(),
+            depth.clone(),
+            a,
+        );
+        let (panels, panel_size) = self.pack_b(
+            block.first_column..block.first_column + columns,
+            depth,
+            tile.columns,
+            b,
+        );
         for first in (0..columns).step_by(tile.columns) {
             let width = tile.columns.min(columns - first);
             let in_place = width == tile.columns;
             let panel = &panels[first / tile.columns * panel_size..][..panel_size];
             let mut first_row = 0;
             while first_row < block.rows.len() {
-                let step = (block.rows.len() - first_row).ilog2().min(tile.run.len() as u32 - 1);
+                let step = (block.rows.len() - first_row)
+                    .ilog2()
+                    .min(tile.run.len() as u32 - 1);
                 let (rows, next) = block.rows[first_row..].split_at_mut(1 << step);
-                next.iter().take(MAX_ROWS).for_each(|row| prefetch(&row[first..first + width]));
+                next.iter()
+                    .take(MAX_ROWS)
+                    .for_each(|row| prefetch(&row[first..first + width]));
                 let mut sums = [ptr::null_mut(); MAX_ROWS];
                 for ((sums, row), edge) in sums.iter_mut().zip(&mut *rows).zip(edges.iter_mut()) {
                     let row = &mut row[first..first + width];
@@ -181,12 +220,22 @@ impl<T: Number> Product<'_, T> {
                     };
                 }
                 let a_rows = a.rows.get(first_row * a.stride..).unwrap_or(&[]);
-                assert!(holds(a_rows, rows.len(), a.stride, units * T::UNIT) && panel.len() == units * tile.columns * T::UNIT);
+                assert!(
+                    holds(a_rows, rows.len(), a.stride, units * T::UNIT)
+                        && panel.len() == units * tile.columns * T::UNIT
+                );
                 // SAFETY: the rows of A, the panel and each row of sums are as long as the tile needs, and the CPU has the
                 // instructions: `Instructions::available` found them.
                 #[allow(unsafe_code)]
                 unsafe {
-                    tile.run[step as usize](units, a_rows.as_ptr(), a.stride, panel.as_ptr(), then, &sums);
+                    tile.run[step as usize](
+                        units,
+                        a_rows.as_ptr(),
+                        a.stride,
+                        panel.as_ptr(),
+                        then,
+                        &sums,
+                    );
                 }
                 if !in_place {
                     for (row, edge) in rows.iter_mut().zip(&*edges) {
@@ -200,26 +249,47 @@ impl<T: Number> Product<'_, T> {
 
     /// Some rows of A over a range of depth: where they are stored, or else packed, what the depth does not fill of the last
     /// unit being zero.
-    fn pack_a<'s>(&'s self, rows: Range<usize>, depth: Range<usize>, room: &'s mut Vec<T>) -> Strip<'s, T> {
+    fn pack_a<'s>(
+        &'s self,
+        rows: Range<usize>,
+        depth: Range<usize>,
+        room: &'s mut Vec<T>,
+    ) -> Strip<'s, T> {
         if let Rows::Stored(matrix) = self.a
             && depth.len().is_multiple_of(T::UNIT)
         {
-            return Strip { rows: matrix.elements.get(rows.start * matrix.stride + depth.start..).unwrap_or(&[]), stride: matrix.stride };
+            return Strip {
+                rows: matrix
+                    .elements
+                    .get(rows.start * matrix.stride + depth.start..)
+                    .unwrap_or(&[]),
+                stride: matrix.stride,
+            };
         }
         let size = depth.len().next_multiple_of(T::UNIT);
         let stride = size + ROW_GAP / size_of::<T>();
         let packed = of_size(room, rows.len() * stride);
         for (row, elements) in rows.zip(packed.chunks_mut(stride)) {
-            self.a.copy(row, depth.clone(), &mut elements[..depth.len()]);
+            self.a
+                .copy(row, depth.clone(), &mut elements[..depth.len()]);
             elements[depth.len()..size].fill(T::default());
         }
-        Strip { rows: packed, stride }
+        Strip {
+            rows: packed,
+            stride,
+        }
     }
 
     /// Packs some columns of B over a range of depth into panels of `width` columns, and gives the size of a panel: unit by unit,
     /// the elements of its columns side by side. What the depth does not fill of the last unit, and the columns of the last
     /// panel, are zero.
-    fn pack_b<'s>(&self, columns: Range<usize>, depth: Range<usize>, width: usize, room: &'s mut Vec<T>) -> (&'s [T], usize) {
+    fn pack_b<'s>(
+        &self,
+        columns: Range<usize>,
+        depth: Range<usize>,
+        width: usize,
+        room: &'s mut Vec<T>,
+    ) -> (&'s [T], usize) {
         let units = depth.len().div_ceil(T::UNIT);
         let size = units * width * T::UNIT;
         let panels = of_size(room, columns.len().div_ceil(width) * size);
@@ -251,9 +321,18 @@ impl<T: Number> Product<'_, T> {
             }
             Columns::Transposed(b) => {
                 let whole = depth.len() / T::UNIT * T::UNIT;
-                for (panel, first) in panels.chunks_mut(size.max(1)).zip(columns.clone().step_by(width)) {
+                for (panel, first) in panels
+                    .chunks_mut(size.max(1))
+                    .zip(columns.clone().step_by(width))
+                {
                     let rows = first..columns.end.min(first + width);
-                    transpose_units(b, rows.clone(), depth.start..depth.start + whole, width * T::UNIT, panel);
+                    transpose_units(
+                        b,
+                        rows.clone(),
+                        depth.start..depth.start + whole,
+                        width * T::UNIT,
+                        panel,
+                    );
                     for (i, row) in rows.enumerate() {
                         for (element, depth) in (depth.start + whole..depth.end).enumerate() {
                             panel[whole * width + i * T::UNIT + element] = b.row(row)[depth];
@@ -268,7 +347,8 @@ impl<T: Number> Product<'_, T> {
 
 /// Copies elements, most of them in eights: a call for as few as they are takes longer than the copy.
 fn copy_in_eights<T: Number>(from: &[T], to: &mut [T]) {
-    let ((eights, rest), (places, rest_places)) = (from.as_chunks::<8>(), to[..from.len()].as_chunks_mut());
+    let ((eights, rest), (places, rest_places)) =
+        (from.as_chunks::<8>(), to[..from.len()].as_chunks_mut());
     for (place, eight) in places.iter_mut().zip(eights) {
         *place = *eight;
     }
@@ -279,7 +359,10 @@ fn copy_in_eights<T: Number>(from: &[T], to: &mut [T]) {
 
 /// Whether there are `count` rows of `size` elements, `stride` elements apart.
 fn holds<T>(rows: &[T], count: usize, stride: usize, size: usize) -> bool {
-    let last = count.checked_sub(1).filter(|_| size > 0).map(|last| last.checked_mul(stride).and_then(|start| start.checked_add(size)));
+    let last = count.checked_sub(1).filter(|_| size > 0).map(|last| {
+        last.checked_mul(stride)
+            .and_then(|start| start.checked_add(size))
+    });
     last.is_none_or(|end| end.is_some_and(|end| end <= rows.len()))
 }
 
@@ -292,12 +375,25 @@ fn of_size<T: Number>(room: &mut Vec<T>, size: usize) -> &mut [T] {
 }
 
 /// Packs a range of the rows of B, which are columns of its transpose, over whole units of depth, `stride` elements apart.
-fn transpose_units<T: Number>(b: &Matrix<'_, T>, rows: Range<usize>, depth: Range<usize>, stride: usize, packed: &mut [T]) {
+fn transpose_units<T: Number>(
+    b: &Matrix<'_, T>,
+    rows: Range<usize>,
+    depth: Range<usize>,
+    stride: usize,
+    packed: &mut [T],
+) {
     let size = size_of::<T>();
     let (first, last) = (b.row(rows.start), b.row(rows.end - 1));
     let units = depth.len() / T::UNIT;
-    assert!(depth.end <= first.len().min(last.len()) && holds(packed, units, stride, rows.len() * T::UNIT));
-    let transpose = if size * T::UNIT == 8 { transpose::<8> } else { transpose::<4> };
+    assert!(
+        depth.end <= first.len().min(last.len())
+            && holds(packed, units, stride, rows.len() * T::UNIT)
+    );
+    let transpose = if size * T::UNIT == 8 {
+        transpose::<8>
+    } else {
+        transpose::<4>
+    };
     // SAFETY: the first row and the last, and so all between them, hold the range of depth, and `packed` holds its units
     // for all columns. The elements are numbers without padding, and units are of 4 or 8 bytes.
     #[allow(unsafe_code)]
@@ -315,16 +411,30 @@ fn transpose_units<T: Number>(b: &Matrix<'_, T>, rows: Range<usize>, depth: Rang
 
 /// Cuts C into blocks of about the same size.
 fn blocks<'c, S>(c: &'c mut MatrixMut<'_, S>, tile_columns: usize) -> Vec<Block<'c, S>> {
-    let even = |size: usize, most: usize, multiple: usize| size.div_ceil(size.div_ceil(most)).next_multiple_of(multiple);
+    let even = |size: usize, most: usize, multiple: usize| {
+        size.div_ceil(size.div_ceil(most))
+            .next_multiple_of(multiple)
+    };
     let block_rows = even(c.rows, BLOCK_ROWS, 8);
     let block_columns = even(c.columns, BLOCK_COLUMNS, tile_columns);
     let mut blocks = Vec::new();
     let mut rows = c.elements.chunks_mut(c.stride).take(c.rows);
     for first_row in (0..c.rows).step_by(block_rows) {
         let across = blocks.len();
-        blocks.extend((0..c.columns).step_by(block_columns).map(|first_column| Block { first_row, first_column, rows: Vec::new() }));
+        blocks.extend(
+            (0..c.columns)
+                .step_by(block_columns)
+                .map(|first_column| Block {
+                    first_row,
+                    first_column,
+                    rows: Vec::new(),
+                }),
+        );
         for row in rows.by_ref().take(block_rows) {
-            for (block, piece) in blocks[across..].iter_mut().zip(row[..c.columns].chunks_mut(block_columns)) {
+            for (block, piece) in blocks[across..]
+                .iter_mut()
+                .zip(row[..c.columns].chunks_mut(block_columns))
+            {
                 block.rows.push(piece);
             }
         }

@@ -21,17 +21,24 @@ impl Instructions {
     pub(crate) fn available() -> impl Iterator<Item = Instructions> {
         #[cfg(target_arch = "x86_64")]
         let vectors = [
-            (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")).then_some(Instructions::Avx512),
-            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Instructions::Avx2),
+            (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni"))
+                .then_some(Instructions::Avx512),
+            (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"))
+                .then_some(Instructions::Avx2),
         ];
         #[cfg(not(target_arch = "x86_64"))]
         let vectors: [Option<Instructions>; 0] = [];
-        vectors.into_iter().flatten().chain([Instructions::Portable])
+        vectors
+            .into_iter()
+            .flatten()
+            .chain([Instructions::Portable])
     }
 
     /// The best of this CPU.
     pub(crate) fn best() -> Instructions {
-        Instructions::available().next().unwrap_or(Instructions::Portable)
+        Instructions::available()
+            .next()
+            .unwrap_or(Instructions::Portable)
     }
 }
 
@@ -54,7 +61,8 @@ pub struct Tile<T: Number> {
 /// A, the panel and the sums must be as long as that, rows of sums must not overlap, and the CPU must have the instructions of the
 /// tile.
 #[allow(unsafe_code)]
-pub(crate) type Run<T> = unsafe fn(usize, *const T, usize, *const T, Then, &[*mut <T as Number>::Sum; MAX_ROWS]);
+pub(crate) type Run<T> =
+    unsafe fn(usize, *const T, usize, *const T, Then, &[*mut <T as Number>::Sum; MAX_ROWS]);
 
 /// Most rows of a tile.
 pub(crate) const MAX_ROWS: usize = 8;
@@ -66,7 +74,14 @@ const PORTABLE_COLUMNS: usize = 8;
 
 /// The tile in plain code.
 pub(crate) fn portable<T: Number>() -> Tile<T> {
-    Tile { columns: PORTABLE_COLUMNS, run: &[portable_run::<T, 1>, portable_run::<T, 2>, portable_run::<T, 4>] }
+    Tile {
+        columns: PORTABLE_COLUMNS,
+        run: &[
+            portable_run::<T, 1>,
+            portable_run::<T, 2>,
+            portable_run::<T, 4>,
+        ],
+    }
 }
 
 /// See [`Run`].
@@ -90,7 +105,12 @@ unsafe fn portable_run<T: Number, const ROWS: usize>(
         for (row, totals) in totals.iter_mut().enumerate() {
             for element in unit * T::UNIT..(unit + 1) * T::UNIT {
                 // SAFETY: the element of A and the columns' elements of B belong to the unit.
-                let (x, b) = unsafe { (*a.add(row * a_row + element), b.add(unit * PORTABLE_COLUMNS * T::UNIT + element % T::UNIT)) };
+                let (x, b) = unsafe {
+                    (
+                        *a.add(row * a_row + element),
+                        b.add(unit * PORTABLE_COLUMNS * T::UNIT + element % T::UNIT),
+                    )
+                };
                 for (column, total) in totals.iter_mut().enumerate() {
                     // SAFETY: as above.
                     *total = x.multiply_add_to(unsafe { *b.add(column * T::UNIT) }, *total);

@@ -27,12 +27,19 @@ impl Cursor<'_> {
     fn new(pattern: &Pattern) -> Cursor<'_> {
         let empty = pattern.bytes() == Some(0);
         let start = (!empty).then_some(pattern.offset as i64);
-        Cursor { run: pattern.run as usize, loops: &pattern.loops, index: vec![0; pattern.loops.len()], start, done: 0 }
+        Cursor {
+            run: pattern.run as usize,
+            loops: &pattern.loops,
+            index: vec![0; pattern.loops.len()],
+            start,
+            done: 0,
+        }
     }
 
     /// Where the rest of the current run is, and its bytes.
     fn rest(&self) -> Option<(usize, usize)> {
-        self.start.map(|start| (start as usize + self.done, self.run - self.done))
+        self.start
+            .map(|start| (start as usize + self.done, self.run - self.done))
     }
 
     fn advance(&mut self, size: usize) {

@@ -17,7 +17,8 @@ impl Axis {
     /// Whether `outer` goes on where this loop ends, on both sides.
     fn continues_in(self, outer: Axis) -> bool {
         let end = |stride: isize| self.count as i128 * stride as i128;
-        end(self.stride.from) == outer.stride.from as i128 && end(self.stride.to) == outer.stride.to as i128
+        end(self.stride.from) == outer.stride.from as i128
+            && end(self.stride.to) == outer.stride.to as i128
     }
 }
 
@@ -41,7 +42,13 @@ impl Plan {
     /// The loops that enumerate both patterns, which fit their buffers, are equally long and not empty. `None` where their
     /// runs and loops do not divide each other.
     pub(super) fn new(from: &Pattern, to: &Pattern) -> Option<Plan> {
-        let mut plan = Plan { from: from.offset as usize, to: to.offset as usize, run: 1, axes: merge(from, to)?, distinct: false };
+        let mut plan = Plan {
+            from: from.offset as usize,
+            to: to.offset as usize,
+            run: 1,
+            axes: merge(from, to)?,
+            distinct: false,
+        };
         plan.drop_overwritten();
         plan.order_by_destination();
         plan.fold();
@@ -82,7 +89,10 @@ impl Plan {
         for axis in &mut sorted {
             if axis.stride.to < 0 {
                 self.start_at_last(*axis);
-                axis.stride = Stride { from: -axis.stride.from, to: -axis.stride.to };
+                axis.stride = Stride {
+                    from: -axis.stride.from,
+                    to: -axis.stride.to,
+                };
             }
         }
         self.axes = sorted;
@@ -97,7 +107,11 @@ impl Plan {
                 _ => folded.push(axis),
             }
         }
-        if let Some(Axis { count, stride: Stride { from: 1, to: 1 } }) = folded.first() {
+        if let Some(Axis {
+            count,
+            stride: Stride { from: 1, to: 1 },
+        }) = folded.first()
+        {
             self.run = *count;
             folded.remove(0);
         }
@@ -107,12 +121,21 @@ impl Plan {
     /// Copies between the buffers that the patterns fit.
     pub(super) fn execute(&self, source: &[u8], destination: &mut [u8]) {
         // Memory safety rests on these two alone: what follows stays inside the bounds of the loops.
-        assert!(self.inside(self.from, |stride| stride.from, source.len()), "the loops of a copy leave the source");
-        assert!(self.inside(self.to, |stride| stride.to, destination.len()), "the loops of a copy leave the destination");
+        assert!(
+            self.inside(self.from, |stride| stride.from, source.len()),
+            "the loops of a copy leave the source"
+        );
+        assert!(
+            self.inside(self.to, |stride| stride.to, destination.len()),
+            "the loops of a copy leave the destination"
+        );
         // SAFETY: all runs of both sides were just found inside their slices, which cannot overlap.
         #[allow(unsafe_code)]
         unsafe {
-            self.execute_unchecked(source.as_ptr().add(self.from), destination.as_mut_ptr().add(self.to));
+            self.execute_unchecked(
+                source.as_ptr().add(self.from),
+                destination.as_mut_ptr().add(self.to),
+            );
         }
     }
 
@@ -121,7 +144,11 @@ impl Plan {
         let (mut low, mut high) = (offset as i128, offset as i128 + self.run as i128);
         for axis in &self.axes {
             let reach = side(axis.stride) as i128 * (axis.count as i128 - 1);
-            if reach < 0 { low += reach } else { high += reach }
+            if reach < 0 {
+                low += reach
+            } else {
+                high += reach
+            }
         }
         low >= 0 && high <= size as i128
     }
@@ -147,7 +174,14 @@ impl Plan {
             each(&axes, |from, to| {
                 // SAFETY: these rows and columns of units of one run are two loops of the plan.
                 unsafe {
-                    transpose(source.offset(from), rows.stride.from, destination.offset(to), columns.stride.to, rows.count, columns.count);
+                    transpose(
+                        source.offset(from),
+                        rows.stride.from,
+                        destination.offset(to),
+                        columns.stride.to,
+                        rows.count,
+                        columns.count,
+                    );
                 };
             });
             return;
@@ -179,7 +213,8 @@ impl Plan {
         let column = self.axes.iter().position(|axis| axis.stride.from == run)?;
         let long = self.axes[row].count >= 4 && self.axes[column].count >= 4;
         // The loops being ordered by their strides in the destination, the row's comes first.
-        (self.distinct && row < column && long && matches!(run, 1 | 2 | 4 | 8 | 16 | 32)).then_some((row, column))
+        (self.distinct && row < column && long && matches!(run, 1 | 2 | 4 | 8 | 16 | 32))
+            .then_some((row, column))
     }
 }
 
@@ -193,11 +228,24 @@ struct Level {
 /// The loops of a pattern, the bytes of its run being the innermost, without those of one iteration, folded.
 fn levels(pattern: &Pattern) -> SmallVec<[Level; 8]> {
     let mut levels: SmallVec<[Level; 8]> = SmallVec::new();
-    let loops = pattern.loops.iter().map(|l| Level { count: l.count, stride: l.stride });
-    for level in std::iter::once(Level { count: pattern.run, stride: 1 }).chain(loops) {
+    let loops = pattern.loops.iter().map(|l| Level {
+        count: l.count,
+        stride: l.stride,
+    });
+    for level in std::iter::once(Level {
+        count: pattern.run,
+        stride: 1,
+    })
+    .chain(loops)
+    {
         match levels.last_mut() {
             _ if level.count == 1 => {}
-            Some(inner) if i128::from(inner.count) * i128::from(inner.stride) == i128::from(level.stride) => inner.count *= level.count,
+            Some(inner)
+                if i128::from(inner.count) * i128::from(inner.stride)
+                    == i128::from(level.stride) =>
+            {
+                inner.count *= level.count
+            }
             _ => levels.push(level),
         }
     }
@@ -214,9 +262,20 @@ fn merge(from: &Pattern, to: &Pattern) -> Option<Axes> {
         if s.count % count != 0 || d.count % count != 0 {
             return None;
         }
-        let stride = Stride { from: s.stride as isize, to: d.stride as isize };
-        axes.push(Axis { count: usize::try_from(count).ok()?, stride });
-        let rest = |level: Level| (level.count > count).then(|| Level { count: level.count / count, stride: level.stride * count as i64 });
+        let stride = Stride {
+            from: s.stride as isize,
+            to: d.stride as isize,
+        };
+        axes.push(Axis {
+            count: usize::try_from(count).ok()?,
+            stride,
+        });
+        let rest = |level: Level| {
+            (level.count > count).then(|| Level {
+                count: level.count / count,
+                stride: level.stride * count as i64,
+            })
+        };
         source = rest(s).or_else(|| sources.next());
         destination = rest(d).or_else(|| destinations.next());
     }

@@ -31,13 +31,26 @@ impl Rows {
     /// One run and no loops.
     pub(super) fn single(run: usize) -> Rows {
         let still = Stride { from: 0, to: 0 };
-        Rows { run, inner: 1, inner_stride: still, outer: 1, outer_stride: still }
+        Rows {
+            run,
+            inner: 1,
+            inner_stride: still,
+            outer: 1,
+            outer_stride: still,
+        }
     }
 
     /// The kernel for the length of the run. Lengths between two powers of two are copied as two overlapping pieces.
     pub(super) fn kernel(self) -> Kernel {
         match self.run {
-            run if self.inner_stride == (Stride { from: 0, to: run as isize }) => Rows::repeat,
+            run if self.inner_stride
+                == (Stride {
+                    from: 0,
+                    to: run as isize,
+                }) =>
+            {
+                Rows::repeat
+            }
             1 => Rows::fixed::<1, false>,
             2 => Rows::fixed::<2, false>,
             3 => Rows::fixed::<2, true>,
@@ -70,24 +83,36 @@ impl Rows {
     }
 
     /// Runs of `SIZE` bytes, or with `MORE` of up to twice as many.
-    unsafe fn fixed<const SIZE: usize, const MORE: bool>(self, source: *const u8, destination: *mut u8) {
+    unsafe fn fixed<const SIZE: usize, const MORE: bool>(
+        self,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
         let rest = self.run - SIZE;
         let copy = |source: *const u8, destination: *mut u8| {
             // SAFETY: the first piece begins with the run and the second ends with it.
             unsafe {
                 source.copy_to_nonoverlapping(destination, SIZE);
                 if MORE {
-                    source.add(rest).copy_to_nonoverlapping(destination.add(rest), SIZE);
+                    source
+                        .add(rest)
+                        .copy_to_nonoverlapping(destination.add(rest), SIZE);
                 }
             }
         };
-        if SIZE < 32 { self.each(source, destination, copy) } else { wide(|| self.each(source, destination, copy)) }
+        if SIZE < 32 {
+            self.each(source, destination, copy)
+        } else {
+            wide(|| self.each(source, destination, copy))
+        }
     }
 
     /// Runs of any length.
     unsafe fn any(self, source: *const u8, destination: *mut u8) {
         // SAFETY: one of the runs.
-        self.each(source, destination, |source, destination| unsafe { source.copy_to_nonoverlapping(destination, self.run) });
+        self.each(source, destination, |source, destination| unsafe {
+            source.copy_to_nonoverlapping(destination, self.run)
+        });
     }
 
     /// One run, repeated side by side along the inner loop.

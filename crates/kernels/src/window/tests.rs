@@ -2,7 +2,16 @@ use super::*;
 use proptest::prelude::*;
 
 fn numbers<T>(count: usize, seed: u32, from: impl Fn(u32) -> T) -> Vec<T> {
-    (0..count as u32).map(|i| from((i ^ seed).wrapping_mul(2_654_435_761).rotate_left(15).wrapping_mul(0x9e37_79b9))).collect()
+    (0..count as u32)
+        .map(|i| {
+            from(
+                (i ^ seed)
+                    .wrapping_mul(2_654_435_761)
+                    .rotate_left(15)
+                    .wrapping_mul(0x9e37_79b9),
+            )
+        })
+        .collect()
 }
 
 fn windows() -> impl Strategy<Value = Window> {
@@ -30,8 +39,13 @@ impl Window {
             for i in 0..self.kernel_x {
                 let column = (x * self.stride_x + i) as i64 - self.pad_left as i64;
                 let row = (y * self.stride_y + j) as i64 - self.pad_up as i64;
-                if (0..self.size_x as i64).contains(&column) && (0..self.size_y as i64).contains(&row) {
-                    reads.push((row as usize * self.size_x + column as usize, j * self.kernel_x + i));
+                if (0..self.size_x as i64).contains(&column)
+                    && (0..self.size_y as i64).contains(&row)
+                {
+                    reads.push((
+                        row as usize * self.size_x + column as usize,
+                        j * self.kernel_x + i,
+                    ));
                 }
             }
         }
@@ -45,7 +59,13 @@ impl Window {
 }
 
 /// All four functions against their definitions. The numbers are small integers, so that sums are exact in any order.
-fn check<T: Number>(window: &Window, out_channels: usize, from: impl Fn(u32) -> T, sum: impl Fn(i64) -> T::Sum, exact: impl Fn(T) -> i64) {
+fn check<T: Number>(
+    window: &Window,
+    out_channels: usize,
+    from: impl Fn(u32) -> T,
+    sum: impl Fn(i64) -> T::Sum,
+    exact: impl Fn(T) -> i64,
+) {
     let (w, channels) = (window, window.channels);
     let taps = w.kernel_x * w.kernel_y;
     let input = numbers(w.size_x * w.size_y * channels, 1, &from);
@@ -60,9 +80,14 @@ fn check<T: Number>(window: &Window, out_channels: usize, from: impl Fn(u32) -> 
             .pixels()
             .flat_map(|(x, y)| (0..out_channels).map(move |k| (x, y, k)))
             .map(|(x, y, k)| {
-                let products = w.reads(x, y).into_iter().flat_map(|(pixel, tap)| (0..channels).map(move |c| (pixel, tap, c)));
-                let products =
-                    products.map(|(pixel, tap, c)| exact(input[pixel * channels + c]) * exact(weights[(k * taps + tap) * channels + c]));
+                let products = w
+                    .reads(x, y)
+                    .into_iter()
+                    .flat_map(|(pixel, tap)| (0..channels).map(move |c| (pixel, tap, c)));
+                let products = products.map(|(pixel, tap, c)| {
+                    exact(input[pixel * channels + c])
+                        * exact(weights[(k * taps + tap) * channels + c])
+                });
                 sum(start + products.sum::<i64>())
             })
             .collect();
@@ -71,11 +96,15 @@ fn check<T: Number>(window: &Window, out_channels: usize, from: impl Fn(u32) -> 
         let per_channel = numbers(taps * channels, 3, &from);
         let mut got = filled(w.out_x * w.out_y * channels);
         depthwise(w, &input, &per_channel, &mut got, update).unwrap();
-        let outputs = || w.pixels().flat_map(|(x, y)| (0..channels).map(move |c| (x, y, c)));
+        let outputs = || {
+            w.pixels()
+                .flat_map(|(x, y)| (0..channels).map(move |c| (x, y, c)))
+        };
         let want: Vec<T::Sum> = outputs()
             .map(|(x, y, c)| {
-                let products =
-                    w.reads(x, y).into_iter().map(|(pixel, tap)| exact(input[pixel * channels + c]) * exact(per_channel[c * taps + tap]));
+                let products = w.reads(x, y).into_iter().map(|(pixel, tap)| {
+                    exact(input[pixel * channels + c]) * exact(per_channel[c * taps + tap])
+                });
                 sum(start + products.sum::<i64>())
             })
             .collect();
@@ -83,23 +112,49 @@ fn check<T: Number>(window: &Window, out_channels: usize, from: impl Fn(u32) -> 
 
         let mut got = filled(want.len());
         pool_sum(w, &input, &mut got, update).unwrap();
-        let read = |x, y, c| w.reads(x, y).into_iter().map(move |(pixel, _)| pixel * channels + c);
-        let want: Vec<T::Sum> = outputs().map(|(x, y, c)| sum(start + read(x, y, c).map(|at| exact(input[at])).sum::<i64>())).collect();
+        let read = |x, y, c| {
+            w.reads(x, y)
+                .into_iter()
+                .map(move |(pixel, _)| pixel * channels + c)
+        };
+        let want: Vec<T::Sum> = outputs()
+            .map(|(x, y, c)| sum(start + read(x, y, c).map(|at| exact(input[at])).sum::<i64>()))
+            .collect();
         assert_eq!(got, want, "pool_sum {w:?}");
 
         let mut got = vec![T::default(); want.len()];
         pool_max(w, &input, &mut got).unwrap();
         let larger = |a: T, b: T| if b > a { b } else { a };
-        let want: Vec<T> = outputs().map(|(x, y, c)| read(x, y, c).map(|at| input[at]).fold(T::LOWEST, larger)).collect();
+        let want: Vec<T> = outputs()
+            .map(|(x, y, c)| read(x, y, c).map(|at| input[at]).fold(T::LOWEST, larger))
+            .collect();
         assert_eq!(got, want, "pool_max {w:?}");
     }
 }
 
 fn check_types(window: &Window, out_channels: usize) {
     let small = |v: u32| v as i32 % 100;
-    check::<f32>(window, out_channels, |v| small(v) as f32, |s| s as f32, |v| v as i64);
-    check::<f64>(window, out_channels, |v| small(v).into(), |s| s as f64, |v| v as i64);
-    check::<i16>(window, out_channels, |v| small(v) as i16, |s| s as i32, i64::from);
+    check::<f32>(
+        window,
+        out_channels,
+        |v| small(v) as f32,
+        |s| s as f32,
+        |v| v as i64,
+    );
+    check::<f64>(
+        window,
+        out_channels,
+        |v| small(v).into(),
+        |s| s as f64,
+        |v| v as i64,
+    );
+    check::<i16>(
+        window,
+        out_channels,
+        |v| small(v) as i16,
+        |s| s as i32,
+        i64::from,
+    );
     check::<i32>(window, out_channels, small, |s| s, i64::from);
 }
 
@@ -117,16 +172,44 @@ proptest! {
 fn no_window_panics_or_hangs() {
     const SIZES: [usize; 3] = [0, 1, usize::MAX];
     let run = |sides: [usize; 11], length: usize, size: usize| {
-        let [size_x, size_y, channels, kernel_x, kernel_y, stride_x, stride_y, pad_left, pad_up, out_x, out_y] = sides;
-        let window = Window { size_x, size_y, channels, kernel_x, kernel_y, stride_x, stride_y, pad_left, pad_up, out_x, out_y };
+        let [
+            size_x,
+            size_y,
+            channels,
+            kernel_x,
+            kernel_y,
+            stride_x,
+            stride_y,
+            pad_left,
+            pad_up,
+            out_x,
+            out_y,
+        ] = sides;
+        let window = Window {
+            size_x,
+            size_y,
+            channels,
+            kernel_x,
+            kernel_y,
+            stride_x,
+            stride_y,
+            pad_left,
+            pad_up,
+            out_x,
+            out_y,
+        };
         let (input, mut output) = ([1.0_f32; 5], [0.0; 5]);
         let (input, output) = (&input[..length], &mut output[..size]);
         let mut done = 0;
         for weights in [&input[..0], input] {
-            done += usize::from(convolve(&window, input, weights, 1, output, Update::Accumulate).is_ok());
+            done += usize::from(
+                convolve(&window, input, weights, 1, output, Update::Accumulate).is_ok(),
+            );
             done += usize::from(depthwise(&window, input, weights, output, Update::Set).is_ok());
         }
-        done += usize::from(convolve(&window, input, &[], usize::MAX, output, Update::Accumulate).is_ok());
+        done += usize::from(
+            convolve(&window, input, &[], usize::MAX, output, Update::Accumulate).is_ok(),
+        );
         done += usize::from(pool_max(&window, input, output).is_ok());
         done + usize::from(pool_sum(&window, input, output, Update::Set).is_ok())
     };
@@ -143,7 +226,10 @@ fn no_window_panics_or_hangs() {
     }
     assert!(done > 0);
     // A large kernel over several rows.
-    assert_eq!(run([1, 5, 1, usize::MAX, usize::MAX, 1, 1, 0, 0, 1, 3], 5, 3), 2);
+    assert_eq!(
+        run([1, 5, 1, usize::MAX, usize::MAX, 1, 1, 0, 0, 1, 3], 5, 3),
+        2
+    );
 }
 
 const LAYER: Window = Window {
@@ -163,8 +249,29 @@ const LAYER: Window = Window {
 #[test]
 fn large_layers_follow_their_definitions() {
     check_types(&LAYER, 35);
-    check_types(&Window { kernel_x: 1, kernel_y: 1, pad_left: 0, pad_up: 0, ..LAYER }, 150);
-    check_types(&Window { stride_x: 2, stride_y: 3, kernel_x: 7, kernel_y: 5, channels: 3, out_x: 8, out_y: 7, ..LAYER }, 64);
+    check_types(
+        &Window {
+            kernel_x: 1,
+            kernel_y: 1,
+            pad_left: 0,
+            pad_up: 0,
+            ..LAYER
+        },
+        150,
+    );
+    check_types(
+        &Window {
+            stride_x: 2,
+            stride_y: 3,
+            kernel_x: 7,
+            kernel_y: 5,
+            channels: 3,
+            out_x: 8,
+            out_y: 7,
+            ..LAYER
+        },
+        64,
+    );
 }
 
 #[test]
@@ -176,10 +283,21 @@ fn threads_make_no_difference() {
     let run = |threads| {
         let mut dense = vec![0.0; w.out_x * w.out_y * out_channels];
         let mut each = vec![0.0; w.out_x * w.out_y * w.channels];
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
-            convolve(&w, &input, &weights, out_channels, &mut dense, Update::Set).unwrap();
-            depthwise(&w, &input, &weights[..9 * w.channels], &mut each, Update::Set).unwrap();
-        });
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap()
+            .install(|| {
+                convolve(&w, &input, &weights, out_channels, &mut dense, Update::Set).unwrap();
+                depthwise(
+                    &w,
+                    &input,
+                    &weights[..9 * w.channels],
+                    &mut each,
+                    Update::Set,
+                )
+                .unwrap();
+            });
         (dense, each)
     };
     let one = run(1);
@@ -190,15 +308,32 @@ fn threads_make_no_difference() {
 fn wrong_lengths_are_errors() {
     let mut output = vec![5.0_f32; LAYER.out_x * LAYER.out_y * LAYER.channels];
     let error = pool_max(&LAYER, &[0.0; 7], &mut output).unwrap_err();
-    assert_eq!(error.to_string(), "input: expected a length of 58650, found 7");
+    assert_eq!(
+        error.to_string(),
+        "input: expected a length of 58650, found 7"
+    );
     let input = output.clone();
     assert!(depthwise(&LAYER, &input, &[0.0; 7], &mut output, Update::Set).is_err());
     assert!(pool_sum(&LAYER, &input, &mut output[1..], Update::Set).is_err());
     let error = convolve(&LAYER, &input, &[0.0; 7], 2, &mut output, Update::Set).unwrap_err();
-    assert_eq!(error.to_string(), "weights: expected a length of 2700, found 7");
+    assert_eq!(
+        error.to_string(),
+        "weights: expected a length of 2700, found 7"
+    );
     assert_eq!(output, input);
     // NaN is no larger than anything.
-    let pair = Window { size_x: 2, size_y: 1, channels: 1, kernel_x: 2, kernel_y: 1, out_x: 1, out_y: 1, pad_left: 0, pad_up: 0, ..LAYER };
+    let pair = Window {
+        size_x: 2,
+        size_y: 1,
+        channels: 1,
+        kernel_x: 2,
+        kernel_y: 1,
+        out_x: 1,
+        out_y: 1,
+        pad_left: 0,
+        pad_up: 0,
+        ..LAYER
+    };
     let mut largest = [0.0];
     pool_max(&pair, &[f32::NAN, -3.0], &mut largest).unwrap();
     assert_eq!(largest, [-3.0]);

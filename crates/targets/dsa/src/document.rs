@@ -32,12 +32,21 @@ impl<'a> Document<'a> {
         let readable = file.unreadable == 0 && !findings.iter().any(Finding::is_error);
         let (graph, spelling, more) = resolve(&file, &lines, limits);
         findings.extend(more);
-        Document { bytes, lines, file, graph, findings, spelling, readable }
+        Document {
+            bytes,
+            lines,
+            file,
+            graph,
+            findings,
+            spelling,
+            readable,
+        }
     }
 
     /// The text in its canonical form; `None` where statements could not be read, which would be lost.
     pub fn format(&self) -> Option<String> {
-        self.readable.then(|| print(&self.file, self.bytes, &self.spelling))
+        self.readable
+            .then(|| print(&self.file, self.bytes, &self.spelling))
     }
 
     /// Whether its slices are of the older form, `v:width:index`.

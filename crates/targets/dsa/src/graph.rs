@@ -130,8 +130,13 @@ pub enum ArrayKind {
 
 impl ArrayKind {
     /// Every kind.
-    pub const ALL: [ArrayKind; 5] =
-        [ArrayKind::Dma, ArrayKind::Scratchpad, ArrayKind::Recurrence, ArrayKind::Generate, ArrayKind::Register];
+    pub const ALL: [ArrayKind; 5] = [
+        ArrayKind::Dma,
+        ArrayKind::Scratchpad,
+        ArrayKind::Recurrence,
+        ArrayKind::Generate,
+        ArrayKind::Register,
+    ];
 
     /// As files write it.
     pub const fn name(self) -> &'static str {
@@ -195,7 +200,15 @@ pub struct Pragmas {
 
 impl Default for Pragmas {
     fn default() -> Pragmas {
-        Pragmas { cmd: 1.0, repeat: 1.0, reuse: 0.0, conc: 0.0, src: None, dest: None, op: None }
+        Pragmas {
+            cmd: 1.0,
+            repeat: 1.0,
+            reuse: 0.0,
+            conc: 0.0,
+            src: None,
+            dest: None,
+            op: None,
+        }
     }
 }
 
@@ -231,7 +244,10 @@ pub struct Control {
 impl Control {
     /// What to do for this control value.
     pub fn actions(&self, value: u64) -> Actions {
-        self.table.iter().find(|(key, _)| *key == value & self.mask).map_or(Actions::NONE, |(_, actions)| *actions)
+        self.table
+            .iter()
+            .find(|(key, _)| *key == value & self.mask)
+            .map_or(Actions::NONE, |(_, actions)| *actions)
     }
 }
 
@@ -382,7 +398,12 @@ pub struct Counts {
 impl Graph {
     /// Counts everything.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { nodes: self.nodes.len(), edges: self.edges.len(), groups: self.groups.len(), ..Counts::default() };
+        let mut counts = Counts {
+            nodes: self.nodes.len(),
+            edges: self.edges.len(),
+            groups: self.groups.len(),
+            ..Counts::default()
+        };
         for node in &self.nodes {
             *match node.kind {
                 NodeKind::Array(_) => &mut counts.arrays,
@@ -397,25 +418,31 @@ impl Graph {
 
     /// Input ports, in the order of the file.
     pub fn inputs(&self) -> impl Iterator<Item = (NodeId, &Node, &Port)> {
-        self.nodes.iter_enumerated().filter_map(|(id, node)| match &node.kind {
-            NodeKind::Input(port) => Some((id, node, port)),
-            _ => None,
-        })
+        self.nodes
+            .iter_enumerated()
+            .filter_map(|(id, node)| match &node.kind {
+                NodeKind::Input(port) => Some((id, node, port)),
+                _ => None,
+            })
     }
 
     /// Output ports, in the order of the file.
     pub fn outputs(&self) -> impl Iterator<Item = (NodeId, &Node, &Port)> {
-        self.nodes.iter_enumerated().filter_map(|(id, node)| match &node.kind {
-            NodeKind::Output(port) => Some((id, node, port)),
-            _ => None,
-        })
+        self.nodes
+            .iter_enumerated()
+            .filter_map(|(id, node)| match &node.kind {
+                NodeKind::Output(port) => Some((id, node, port)),
+                _ => None,
+            })
     }
 
     /// Instructions, in the order of the file.
     pub fn instructions(&self) -> impl Iterator<Item = (NodeId, &Node, &Instruction)> {
-        self.nodes.iter_enumerated().filter_map(|(id, node)| match &node.kind {
-            NodeKind::Instruction(instruction) => Some((id, node, instruction)),
-            _ => None,
-        })
+        self.nodes
+            .iter_enumerated()
+            .filter_map(|(id, node)| match &node.kind {
+                NodeKind::Instruction(instruction) => Some((id, node, instruction)),
+                _ => None,
+            })
     }
 }

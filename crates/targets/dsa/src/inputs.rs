@@ -65,7 +65,11 @@ pub fn inputs<'a>(
     for array in given {
         if !graph.inputs().any(|(_, node, _)| node.name == array.name) {
             let names: Vec<&str> = graph.inputs().map(|(_, node, _)| &*node.name).collect();
-            return Err(format!("expected the name of an input ({}), found \"{}\"", names.join(", "), array.name));
+            return Err(format!(
+                "expected the name of an input ({}), found \"{}\"",
+                names.join(", "),
+                array.name
+            ));
         }
     }
     // Streams without an array have the loops of the first one that has.
@@ -84,10 +88,19 @@ pub fn inputs<'a>(
     }
     let stated = graph.inputs().any(|(.., port)| port.stated);
     // Very wide graphs get fewer rows: what nobody asked for should not take long.
-    let wide = graph.inputs().map(|(.., port)| row_bytes(port) as u64).fold(1, u64::saturating_add);
+    let wide = graph
+        .inputs()
+        .map(|(.., port)| row_bytes(port) as u64)
+        .fold(1, u64::saturating_add);
     let rows = (DEFAULT_BYTES / wide).clamp(1, DEFAULT_ROWS);
     let inner = (rows / 16).max(1);
-    let default = loops_of_given.unwrap_or_else(|| if stated { vec![rows.min(16), inner] } else { vec![rows] });
+    let default = loops_of_given.unwrap_or_else(|| {
+        if stated {
+            vec![rows.min(16), inner]
+        } else {
+            vec![rows]
+        }
+    });
     let mut budget = limits.memory_bytes;
     let mut hosts = 0;
     let mut streams = Vec::new();
@@ -104,15 +117,24 @@ pub fn inputs<'a>(
         let bytes_of_row = row_bytes(port);
         let loops = loops.unwrap_or_else(|| match origin {
             // A recurrence begins with as many rows as are in flight, as the compiler says; one at least.
-            Origin::Zeros => vec![((port.pragmas.conc / bytes_of_row as f64) as u64).clamp(1, DEFAULT_ROWS)],
+            Origin::Zeros => {
+                vec![((port.pragmas.conc / bytes_of_row as f64) as u64).clamp(1, DEFAULT_ROWS)]
+            }
             _ => default.clone(),
         });
         let element = array.map_or(unsigned(port.width), |array| array.element);
         let bytes = if let Some(array) = array {
             Cow::Borrowed(&*array.bytes)
         } else {
-            let size = loops.iter().fold(bytes_of_row as u64, |size, count| size.saturating_mul(*count));
-            budget = budget.checked_sub(size).ok_or_else(|| format!("input {} takes {size} bytes (--limit memory_bytes)", body.name))?;
+            let size = loops.iter().fold(bytes_of_row as u64, |size, count| {
+                size.saturating_mul(*count)
+            });
+            budget = budget.checked_sub(size).ok_or_else(|| {
+                format!(
+                    "input {} takes {size} bytes (--limit memory_bytes)",
+                    body.name
+                )
+            })?;
             let mut bytes = vec![0; size as usize];
             match origin {
                 Origin::Host => random(element, hosts, &mut bytes),
@@ -127,22 +149,45 @@ pub fn inputs<'a>(
             Cow::Owned(bytes)
         };
         hosts += usize::from(origin == Origin::Host);
-        let shape = array.map_or_else(|| loops.iter().copied().chain([u64::from(port.lanes)]).collect(), |array| array.shape.clone());
-        streams.push(Input { node, name: &body.name, element, shape, origin, stream: Stream { loops, bytes } });
+        let shape = array.map_or_else(
+            || {
+                loops
+                    .iter()
+                    .copied()
+                    .chain([u64::from(port.lanes)])
+                    .collect()
+            },
+            |array| array.shape.clone(),
+        );
+        streams.push(Input {
+            node,
+            name: &body.name,
+            element,
+            shape,
+            origin,
+            stream: Stream { loops, bytes },
+        });
     }
     Ok(streams)
 }
 
 /// The loops that the rows of an array form.
 fn loops(array: &Given<'_>, width: u32, lanes: u64) -> Result<Vec<u64>, String> {
-    let Given { name, element, shape, .. } = array;
+    let Given {
+        name,
+        element,
+        shape,
+        ..
+    } = array;
     let wrong = || {
         let form = if lanes == 1 {
             "(rows), (rows, 1) or (outer, inner, 1)".to_owned()
         } else {
             format!("(rows, {lanes}) or (outer, inner, {lanes})")
         };
-        format!("input {name}: expected elements of {width} bits in the shape {form}, found {element} {shape:?}")
+        format!(
+            "input {name}: expected elements of {width} bits in the shape {form}, found {element} {shape:?}"
+        )
     };
     if element.bits() != u64::from(width) {
         return Err(wrong());
@@ -168,8 +213,18 @@ pub(crate) const fn unsigned(width: u32) -> ElementType {
 ///
 /// # Errors
 /// See [`evaluate`].
-pub fn compute(graph: &Graph, inputs: &[Input<'_>], settings: Settings, limits: &Limits) -> Result<Evaluation, Stop> {
-    let streams: Vec<Stream<'_>> =
-        inputs.iter().map(|input| Stream { loops: input.stream.loops.clone(), bytes: Cow::Borrowed(&*input.stream.bytes) }).collect();
+pub fn compute(
+    graph: &Graph,
+    inputs: &[Input<'_>],
+    settings: Settings,
+    limits: &Limits,
+) -> Result<Evaluation, Stop> {
+    let streams: Vec<Stream<'_>> = inputs
+        .iter()
+        .map(|input| Stream {
+            loops: input.stream.loops.clone(),
+            bytes: Cow::Borrowed(&*input.stream.bytes),
+        })
+        .collect();
     evaluate(graph, &streams, settings, limits)
 }

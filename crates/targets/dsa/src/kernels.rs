@@ -71,15 +71,24 @@ impl Kernel for Compute<'_> {
     }
 
     fn details(&self) -> String {
-        format!("{} rows through {} nodes: {}", self.rows, self.nodes, self.operations)
+        format!(
+            "{} rows through {} nodes: {}",
+            self.rows, self.nodes, self.operations
+        )
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for piece in &self.takes {
-            visit(Access::read(piece.buffer, Pattern::contiguous(piece.offset, piece.bytes.len() as u64)));
+            visit(Access::read(
+                piece.buffer,
+                Pattern::contiguous(piece.offset, piece.bytes.len() as u64),
+            ));
         }
         for piece in &self.gives {
-            visit(Access::write(piece.buffer, Pattern::contiguous(piece.offset, piece.bytes.len() as u64)));
+            visit(Access::write(
+                piece.buffer,
+                Pattern::contiguous(piece.offset, piece.bytes.len() as u64),
+            ));
         }
     }
 
@@ -87,11 +96,18 @@ impl Kernel for Compute<'_> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
-        let range = |piece: &Piece<'_>| piece.offset as usize..piece.offset as usize + piece.bytes.len();
+        let range =
+            |piece: &Piece<'_>| piece.offset as usize..piece.offset as usize + piece.bytes.len();
         for piece in &self.takes {
             if storage.bytes(piece.buffer)[range(piece)] != *piece.bytes {
-                let (name, from, to) = (piece.name, piece.offset, piece.offset + piece.bytes.len() as u64);
-                return Err(Fault::program(format!("bytes {from} to {to} at port {name} are not those that the graph was evaluated on")));
+                let (name, from, to) = (
+                    piece.name,
+                    piece.offset,
+                    piece.offset + piece.bytes.len() as u64,
+                );
+                return Err(Fault::program(format!(
+                    "bytes {from} to {to} at port {name} are not those that the graph was evaluated on"
+                )));
             }
         }
         for piece in &self.gives {
@@ -102,5 +118,9 @@ impl Kernel for Compute<'_> {
 }
 
 fn bytes(size: u64) -> String {
-    if size == 1 { "1 byte".to_owned() } else { format!("{size} bytes") }
+    if size == 1 {
+        "1 byte".to_owned()
+    } else {
+        format!("{size} bytes")
+    }
 }

@@ -18,9 +18,9 @@ use crate::kernels::{Compute, Move, Piece};
 use crate::machine::Machine;
 use crate::timing::{Mapped, time};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Demand, ElementType, Fault, Interface, Kernel, Location, Memory, MemoryId, MemoryKind, PartId,
-    Piece as Release, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time,
-    Wait,
+    Action, Buffer, BufferId, Condition, Demand, ElementType, Fault, Interface, Kernel, Location,
+    Memory, MemoryId, MemoryKind, PartId, Piece as Release, Port, Program, Queue, QueueId,
+    Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -47,7 +47,10 @@ pub fn lower<'a>(
         graph,
         outcome,
         machine,
-        program: Program { target: "dsa", ..Program::default() },
+        program: Program {
+            target: "dsa",
+            ..Program::default()
+        },
         part: PartId::from_raw(0),
         memories: BTreeMap::new(),
         resources: BTreeMap::new(),
@@ -56,7 +59,10 @@ pub fn lower<'a>(
     lowering.part = lowering.program.parts.push("file".to_owned());
     lowering.buffers(inputs);
     let streams: Vec<u64> = inputs.iter().map(|input| input.stream.rows()).collect();
-    let parts = outcome.as_ref().map_or_else(|_| parts(graph, &streams), |evaluation| evaluation.parts.clone());
+    let parts = outcome.as_ref().map_or_else(
+        |_| parts(graph, &streams),
+        |evaluation| evaluation.parts.clone(),
+    );
     for (number, part) in parts.iter().enumerate() {
         lowering.part(number, part, inputs, mapped);
     }
@@ -92,11 +98,31 @@ struct Lowering<'a, 'm> {
 impl<'a> Lowering<'a, '_> {
     fn memory(&mut self, name: &'static str, kind: MemoryKind) -> MemoryId {
         let memories = &mut self.program.memories;
-        *self.memories.entry(name).or_insert_with(|| memories.push(Memory { name: name.to_owned(), size: MEMORY_BYTES, kind }))
+        *self.memories.entry(name).or_insert_with(|| {
+            memories.push(Memory {
+                name: name.to_owned(),
+                size: MEMORY_BYTES,
+                kind,
+            })
+        })
     }
 
-    fn buffer(&mut self, name: String, memory: MemoryId, size: u64, role: Role, initial: Cow<'a, [u8]>) -> BufferId {
-        self.program.buffers.push(Buffer { name, memory, address: None, size, role, initial })
+    fn buffer(
+        &mut self,
+        name: String,
+        memory: MemoryId,
+        size: u64,
+        role: Role,
+        initial: Cow<'a, [u8]>,
+    ) -> BufferId {
+        self.program.buffers.push(Buffer {
+            name,
+            memory,
+            address: None,
+            size,
+            role,
+            initial,
+        })
     }
 
     /// The kind of array at the other end of a port; direct memory access where the file names none.
@@ -122,39 +148,97 @@ impl<'a> Lowering<'a, '_> {
             ArrayKind::Register => ("registers", MemoryKind::Registers),
             _ => ("memory", MemoryKind::Dram),
         };
-        let (memory, ports) = (self.memory(memory, kind), self.memory("ports", MemoryKind::Scratchpad));
+        let (memory, ports) = (
+            self.memory(memory, kind),
+            self.memory("ports", MemoryKind::Scratchpad),
+        );
         let size = bytes.len() as u64;
-        let initial = if role == Role::Constant { Cow::Borrowed(bytes) } else { Cow::Borrowed(&[][..]) };
+        let initial = if role == Role::Constant {
+            Cow::Borrowed(bytes)
+        } else {
+            Cow::Borrowed(&[][..])
+        };
         let memory = self.buffer(format!("{name}{suffix}"), memory, size, role, initial);
-        let port = self.buffer(format!("{name}{suffix}.port"), ports, size, Role::Scratch, Cow::Borrowed(&[]));
-        Channel { name, suffix, array, memory, port, bytes, row_bytes }
+        let port = self.buffer(
+            format!("{name}{suffix}.port"),
+            ports,
+            size,
+            Role::Scratch,
+            Cow::Borrowed(&[]),
+        );
+        Channel {
+            name,
+            suffix,
+            array,
+            memory,
+            port,
+            bytes,
+            row_bytes,
+        }
     }
 
     fn buffers(&mut self, inputs: &'a [Input<'a>]) {
         let mut interface = Interface::default();
         let graph = self.graph;
         for (input, (id, node, port)) in inputs.iter().zip(graph.inputs()) {
-            let role = if input.origin == Origin::Host { Role::Input } else { Role::Constant };
-            let channel = self.channel(&node.name, "", self.array(port), role, &input.stream.bytes, row_bytes(port) as u64);
+            let role = if input.origin == Origin::Host {
+                Role::Input
+            } else {
+                Role::Constant
+            };
+            let channel = self.channel(
+                &node.name,
+                "",
+                self.array(port),
+                role,
+                &input.stream.bytes,
+                row_bytes(port) as u64,
+            );
             if role == Role::Input {
                 let (element, shape) = (input.element, input.shape.clone());
-                interface.inputs.push(Port { name: node.name.clone(), buffer: channel.memory, element, shape });
+                interface.inputs.push(Port {
+                    name: node.name.clone(),
+                    buffer: channel.memory,
+                    element,
+                    shape,
+                });
             }
             self.ports.insert(id, vec![channel]);
         }
         for (index, (id, node, port)) in graph.outputs().enumerate() {
             let (array, lanes) = (self.array(port), u64::from(port.lanes));
-            let rows = self.outcome.as_ref().ok().and_then(|evaluation| evaluation.outputs.get(index));
+            let rows = self
+                .outcome
+                .as_ref()
+                .ok()
+                .and_then(|evaluation| evaluation.outputs.get(index));
             let count = rows.map_or(0, |rows| rows.count);
-            let data = self.channel(&node.name, "", array, Role::Output, rows.map_or(&[], |rows| &rows.bytes), row_bytes(port) as u64);
+            let data = self.channel(
+                &node.name,
+                "",
+                array,
+                Role::Output,
+                rows.map_or(&[], |rows| &rows.bytes),
+                row_bytes(port) as u64,
+            );
             let shape = vec![count, lanes];
-            let output =
-                |name: String, channel: &Channel<'_>, element| Port { name, buffer: channel.memory, element, shape: shape.clone() };
-            interface.outputs.push(output(node.name.clone(), &data, unsigned(port.width)));
+            let output = |name: String, channel: &Channel<'_>, element| Port {
+                name,
+                buffer: channel.memory,
+                element,
+                shape: shape.clone(),
+            };
+            interface
+                .outputs
+                .push(output(node.name.clone(), &data, unsigned(port.width)));
             let mut channels = vec![data];
             if let Some(valid) = rows.and_then(|rows| rows.valid.as_deref()) {
                 let flags = self.channel(&node.name, ".valid", array, Role::Output, valid, lanes);
-                interface.outputs.push(output(format!("{}.valid", node.name), &flags, ElementType::UInt8));
+                interface.outputs.push(output(
+                    format!("{}.valid", node.name),
+                    &flags,
+                    ElementType::UInt8,
+                ));
                 channels.push(flags);
             }
             self.ports.insert(id, channels);
@@ -167,7 +251,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn sync(&mut self, name: String) -> SyncId {
-        let kind = SyncKind::Semaphore { initial: 0, low: 0, high: CHUNKS as i64 };
+        let kind = SyncKind::Semaphore {
+            initial: 0,
+            low: 0,
+            high: CHUNKS as i64,
+        };
         self.program.syncs.push(Sync { name, kind })
     }
 
@@ -177,32 +265,77 @@ impl<'a> Lowering<'a, '_> {
         let capacity = rate * self.machine.clock * 1e6;
         let name = format!("{} {}", array.name(), if reads { "read" } else { "write" });
         let resources = &mut self.program.resources;
-        *self.resources.entry((array, reads)).or_insert_with(|| resources.push(Resource { name, capacity, per_transfer: capacity }))
+        *self.resources.entry((array, reads)).or_insert_with(|| {
+            resources.push(Resource {
+                name,
+                capacity,
+                per_transfer: capacity,
+            })
+        })
     }
 
-    fn task(&mut self, queue: QueueId, index: u64, node: NodeId, kernel: Box<dyn Kernel + 'a>, step: Step<'_>) {
+    fn task(
+        &mut self,
+        queue: QueueId,
+        index: u64,
+        node: NodeId,
+        kernel: Box<dyn Kernel + 'a>,
+        step: Step<'_>,
+    ) {
         let span = self.graph.nodes[node].span;
         let program = &mut self.program;
         let kernel = program.kernels.push(kernel);
         let waits = Span::push(
             &mut program.waits,
-            step.waits.iter().map(|sync| Wait { sync: *sync, condition: Condition::AtLeast(step.from as i64) }),
+            step.waits.iter().map(|sync| Wait {
+                sync: *sync,
+                condition: Condition::AtLeast(step.from as i64),
+            }),
         );
-        let signals = Span::push(&mut program.signals, step.signals.iter().map(|sync| Signal::on_completion(Action::Add(*sync, 1))));
+        let signals = Span::push(
+            &mut program.signals,
+            step.signals
+                .iter()
+                .map(|sync| Signal::on_completion(Action::Add(*sync, 1))),
+        );
         let demands = Span::push(&mut program.demands, step.demand);
-        let location = Location { part: self.part, offset: span.start.into(), size: span.end.saturating_sub(span.start) };
+        let location = Location {
+            part: self.part,
+            offset: span.start.into(),
+            size: span.end.saturating_sub(span.start),
+        };
         let fixed = Time::from_cycles(step.cycles, self.machine.clock);
-        program.tasks.push(Task { queue, index: index as u32, kernel, waits, signals, demands, fixed, location, label: None });
+        program.tasks.push(Task {
+            queue,
+            index: index as u32,
+            kernel,
+            waits,
+            signals,
+            demands,
+            fixed,
+            location,
+            label: None,
+        });
     }
 
     /// Releases the tasks of a queue from `first` on.
     fn release(&mut self, queue: QueueId, first: TaskId) {
         let count = (self.program.tasks.len() - first.index()) as u32;
-        let piece = self.program.pieces.push(Release { queue, first, count });
+        let piece = self.program.pieces.push(Release {
+            queue,
+            first,
+            count,
+        });
         self.program.initial.push(piece);
     }
 
-    fn part(&mut self, number: usize, part: &Part, inputs: &'a [Input<'a>], mapped: Option<Mapped>) {
+    fn part(
+        &mut self,
+        number: usize,
+        part: &Part,
+        inputs: &'a [Input<'a>],
+        mapped: Option<Mapped>,
+    ) {
         let graph = self.graph;
         let evaluation = self.outcome.as_ref().ok();
         let of_part = |id: &NodeId| part.nodes.binary_search(id).is_ok();
@@ -216,12 +349,26 @@ impl<'a> Lowering<'a, '_> {
                 in_flight = Some(input.stream.rows());
             }
         }
-        let chunks = if part.regular { rows.clamp(1, CHUNKS) } else { 1 };
+        let chunks = if part.regular {
+            rows.clamp(1, CHUNKS)
+        } else {
+            1
+        };
         let time = time(graph, part, evaluation, rows, in_flight, mapped);
-        let channels: Vec<(NodeId, Channel<'a>)> =
-            part.nodes.iter().flat_map(|id| self.ports.remove(id).into_iter().flatten().map(|channel| (*id, channel))).collect();
+        let channels: Vec<(NodeId, Channel<'a>)> = part
+            .nodes
+            .iter()
+            .flat_map(|id| {
+                self.ports
+                    .remove(id)
+                    .into_iter()
+                    .flatten()
+                    .map(|channel| (*id, channel))
+            })
+            .collect();
         let is_input = |id: &NodeId| matches!(graph.nodes[*id].kind, NodeKind::Input(_));
-        let (reads, writes): (Vec<_>, Vec<_>) = channels.into_iter().partition(|(id, _)| is_input(id));
+        let (reads, writes): (Vec<_>, Vec<_>) =
+            channels.into_iter().partition(|(id, _)| is_input(id));
         let mut arrived = Vec::new();
         for (id, channel) in &reads {
             let sync = self.sync(format!("arrived {}", channel.name));
@@ -237,12 +384,18 @@ impl<'a> Lowering<'a, '_> {
                 let pieces = channels.iter().map(|(_, channel)| {
                     let (offset, size) = share(channel, chunk, chunks);
                     let bytes = &channel.bytes[offset as usize..(offset + size) as usize];
-                    Piece { buffer: channel.port, offset, bytes, name: channel.name }
+                    Piece {
+                        buffer: channel.port,
+                        offset,
+                        bytes,
+                        name: channel.name,
+                    }
                 });
                 pieces.filter(|piece| !piece.bytes.is_empty()).collect()
             };
             let steps = portion(time.steps, chunk, chunks);
-            let cycles = steps.1 as f64 * time.interval + if chunk == 0 { time.latency } else { 0.0 };
+            let cycles =
+                steps.1 as f64 * time.interval + if chunk == 0 { time.latency } else { 0.0 };
             let kernel = Compute {
                 rows: steps.1,
                 nodes: part.nodes.len(),
@@ -251,8 +404,20 @@ impl<'a> Lowering<'a, '_> {
                 gives: pieces(&writes),
                 fault: self.fault(part),
             };
-            let step = Step { waits: &arrived, from: chunk + 1, signals: &[computed], demand: None, cycles };
-            self.task(queue, chunk, self.culprit(part).unwrap_or(part.nodes[0]), Box::new(kernel), step);
+            let step = Step {
+                waits: &arrived,
+                from: chunk + 1,
+                signals: &[computed],
+                demand: None,
+                cycles,
+            };
+            self.task(
+                queue,
+                chunk,
+                self.culprit(part).unwrap_or(part.nodes[0]),
+                Box::new(kernel),
+                step,
+            );
         }
         self.release(queue, first);
         for (id, channel) in &writes {
@@ -271,10 +436,26 @@ impl<'a> Lowering<'a, '_> {
         let first = self.program.tasks.next_idx();
         for chunk in 0..chunks {
             let (offset, size) = share(channel, chunk, chunks);
-            let kernel = Move { operation: verb, port: channel.name, from, to, offset, size };
+            let kernel = Move {
+                operation: verb,
+                port: channel.name,
+                from,
+                to,
+                offset,
+                size,
+            };
             // Flags are how the run knows what counts; no hardware moves them.
-            let demand = channel.suffix.is_empty().then_some(Demand { resource, bytes: size });
-            let step = Step { waits: side.waits(), from: chunk + 1, signals: side.signals(), demand, cycles: 0.0 };
+            let demand = channel.suffix.is_empty().then_some(Demand {
+                resource,
+                bytes: size,
+            });
+            let step = Step {
+                waits: side.waits(),
+                from: chunk + 1,
+                signals: side.signals(),
+                demand,
+                cycles: 0.0,
+            };
             self.task(queue, chunk, node, Box::new(kernel), step);
         }
         self.release(queue, first);
@@ -285,7 +466,9 @@ impl<'a> Lowering<'a, '_> {
         let of_part = |id: &NodeId| part.nodes.binary_search(id).is_ok();
         let waits = |evaluation: &'a Evaluation| {
             let operations = evaluation.waiting.iter().map(|found| found.node);
-            operations.filter(of_part).find(|id| matches!(self.graph.nodes[*id].kind, NodeKind::Instruction(_)))
+            operations
+                .filter(of_part)
+                .find(|id| matches!(self.graph.nodes[*id].kind, NodeKind::Instruction(_)))
         };
         match self.outcome {
             Err(stop) => stop.node().filter(of_part),
@@ -298,16 +481,33 @@ impl<'a> Lowering<'a, '_> {
         match self.outcome {
             Err(stop) => {
                 let message = stop.message(self.graph);
-                Some(if matches!(stop, Stop::Refused(_)) { Fault::unsupported(message) } else { Fault::program(message) })
+                Some(if matches!(stop, Stop::Refused(_)) {
+                    Fault::unsupported(message)
+                } else {
+                    Fault::program(message)
+                })
             }
             Ok(evaluation) => {
                 let of_part = |id: NodeId| part.nodes.binary_search(&id).is_ok();
-                let outputs = self.graph.outputs().zip(&evaluation.outputs).filter(|((id, ..), _)| of_part(*id));
-                let nothing = outputs.map(|(_, rows)| rows).all(|rows| rows.count == 0 && rows.dropped == 0);
-                let waiting = || evaluation.waiting.iter().filter(|found| of_part(found.node));
+                let outputs = self
+                    .graph
+                    .outputs()
+                    .zip(&evaluation.outputs)
+                    .filter(|((id, ..), _)| of_part(*id));
+                let nothing = outputs
+                    .map(|(_, rows)| rows)
+                    .all(|rows| rows.count == 0 && rows.dropped == 0);
+                let waiting = || {
+                    evaluation
+                        .waiting
+                        .iter()
+                        .filter(|found| of_part(found.node))
+                };
                 // A part that runs dry has given what there was, nothing perhaps; one that gives nothing while its streams go on hangs.
-                let hangs = nothing && waiting().next().is_some() && !waiting().any(|found| found.ended);
-                let waiting: Vec<String> = waiting().map(|found| found.message(self.graph)).collect();
+                let hangs =
+                    nothing && waiting().next().is_some() && !waiting().any(|found| found.ended);
+                let waiting: Vec<String> =
+                    waiting().map(|found| found.message(self.graph)).collect();
                 hangs.then(|| Fault::program(format!("nothing comes out: {}", waiting.join("; "))))
             }
         }
@@ -355,7 +555,9 @@ fn operations(graph: &Graph, part: &Part) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for node in &part.nodes {
         match &graph.nodes[*node].kind {
-            NodeKind::Instruction(instruction) => *counts.entry(&instruction.operation).or_insert(0) += 1,
+            NodeKind::Instruction(instruction) => {
+                *counts.entry(&instruction.operation).or_insert(0) += 1
+            }
             NodeKind::Composite(composite) => *counts.entry(&composite.name).or_insert(0) += 1,
             _ => {}
         }
@@ -363,12 +565,22 @@ fn operations(graph: &Graph, part: &Part) -> String {
     let mut said: Vec<String> = counts
         .iter()
         .take(OPERATIONS)
-        .map(|(name, count)| if *count > 1 { format!("{count} {name}") } else { (*name).to_owned() })
+        .map(|(name, count)| {
+            if *count > 1 {
+                format!("{count} {name}")
+            } else {
+                (*name).to_owned()
+            }
+        })
         .collect();
     if counts.len() > OPERATIONS {
         said.push(format!("{} more kinds", counts.len() - OPERATIONS));
     }
-    if said.is_empty() { "no operation".to_owned() } else { said.join(", ") }
+    if said.is_empty() {
+        "no operation".to_owned()
+    } else {
+        said.join(", ")
+    }
 }
 
 /// First and number of `count` things that belong to a chunk.

@@ -41,13 +41,24 @@ impl Machine {
     /// What is wrong with the text, with line and column, or which figure is not positive.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|error| error.to_string())?;
-        let rates = ArrayKind::ALL.into_iter().flat_map(|kind| [(kind, machine.rates(kind).read), (kind, machine.rates(kind).write)]);
+        let rates = ArrayKind::ALL.into_iter().flat_map(|kind| {
+            [
+                (kind, machine.rates(kind).read),
+                (kind, machine.rates(kind).write),
+            ]
+        });
         if !(machine.clock.is_finite() && machine.clock > 0.0) {
-            return Err(format!("expected a clock above 0 MHz, found {}", machine.clock));
+            return Err(format!(
+                "expected a clock above 0 MHz, found {}",
+                machine.clock
+            ));
         }
         for (kind, rate) in rates {
             if !(rate.is_finite() && rate > 0.0) {
-                return Err(format!("expected rates above 0 bytes in a cycle, found {rate} ({})", kind.name()));
+                return Err(format!(
+                    "expected rates above 0 bytes in a cycle, found {rate} ({})",
+                    kind.name()
+                ));
             }
         }
         Ok(machine)
@@ -75,7 +86,10 @@ impl Machine {
                 ArrayKind::Generate => MemoryKind::Generate,
                 ArrayKind::Register => MemoryKind::Register,
             };
-            let mut found = Rates { read: 0.0, write: 0.0 };
+            let mut found = Rates {
+                read: 0.0,
+                write: 0.0,
+            };
             for element in &adg.elements {
                 if let ElementKind::Memory(memory) = &element.kind
                     && memory.kind == of
@@ -93,8 +107,16 @@ impl Machine {
                 ArrayKind::Register => &mut self.register,
             };
             // A rate of zero is an engine that the fabric does not have, or a direction in which it does not work.
-            own.read = if found.read > 0.0 { found.read } else { own.read };
-            own.write = if found.write > 0.0 { found.write } else { own.write };
+            own.read = if found.read > 0.0 {
+                found.read
+            } else {
+                own.read
+            };
+            own.write = if found.write > 0.0 {
+                found.write
+            } else {
+                own.write
+            };
         }
         self
     }
@@ -103,7 +125,8 @@ impl Machine {
 impl Default for Machine {
     fn default() -> Machine {
         #[expect(clippy::expect_used, reason = "the file is part of the program")]
-        Machine::from_toml(include_str!("../machine.toml")).expect("the machine file that is compiled in is valid: a test reads it")
+        Machine::from_toml(include_str!("../machine.toml"))
+            .expect("the machine file that is compiled in is valid: a test reads it")
     }
 }
 
@@ -115,8 +138,20 @@ mod tests {
     fn figures_that_make_no_sense_are_refused_by_name() {
         assert!((Machine::default().dma.read - 32.0).abs() < 1e-9);
         let text = include_str!("../machine.toml");
-        assert!(Machine::from_toml(&text.replace("clock = 100.0", "clock = 0.0")).unwrap_err().contains("clock"));
-        assert!(Machine::from_toml(&text.replacen("read = 32.0", "read = -1.0", 1)).unwrap_err().contains("dma"));
-        assert!(Machine::from_toml(&text.replace("clock =", "clokc =")).unwrap_err().contains("clokc"));
+        assert!(
+            Machine::from_toml(&text.replace("clock = 100.0", "clock = 0.0"))
+                .unwrap_err()
+                .contains("clock")
+        );
+        assert!(
+            Machine::from_toml(&text.replacen("read = 32.0", "read = -1.0", 1))
+                .unwrap_err()
+                .contains("dma")
+        );
+        assert!(
+            Machine::from_toml(&text.replace("clock =", "clokc ="))
+                .unwrap_err()
+                .contains("clokc")
+        );
     }
 }

@@ -22,12 +22,20 @@ pub fn recognize(bytes: &[u8]) -> bool {
     if matches!(first, None | Some(b'{' | b'<' | 0x7F)) || start.starts_with(b"#!") {
         return false;
     }
-    let limits = Limits { findings: 0, ..Limits::default() };
+    let limits = Limits {
+        findings: 0,
+        ..Limits::default()
+    };
     let (file, _) = parse(start, &Lines::new(start), &limits);
     let (mut declared, mut good, mut bad) = (false, 0, file.unreadable);
     for statement in &file.statements {
         match &statement.kind {
-            StatementKind::Port(port) if port.options.iter().all(|option| OPTIONS.contains(&option.key.text)) => {
+            StatementKind::Port(port)
+                if port
+                    .options
+                    .iter()
+                    .all(|option| OPTIONS.contains(&option.key.text)) =>
+            {
                 (declared, good) = (true, good + 1);
             }
             StatementKind::Port(_) => bad += 1,
@@ -37,7 +45,10 @@ pub fn recognize(bytes: &[u8]) -> bool {
         }
     }
     // Nothing else begins its lines with the keyword of a port and its width: such a line counts even where the rest of it is wrong.
-    let wide = start.split(|byte| *byte == b'\n').filter(|line| begins_with_port(line)).count();
+    let wide = start
+        .split(|byte| *byte == b'\n')
+        .filter(|line| begins_with_port(line))
+        .count();
     (declared || wide > 0) && (good + wide) * 3 >= bad
 }
 
@@ -45,6 +56,10 @@ pub fn recognize(bytes: &[u8]) -> bool {
 fn begins_with_port(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
     let keywords: [&[u8]; 3] = [b"Input", b"Output", b"Indirect"];
-    let rest = keywords.into_iter().find_map(|keyword| line.strip_prefix(keyword));
-    rest.is_some_and(|rest| rest.starts_with(b"Vec") || rest.first().is_some_and(u8::is_ascii_digit))
+    let rest = keywords
+        .into_iter()
+        .find_map(|keyword| line.strip_prefix(keyword));
+    rest.is_some_and(|rest| {
+        rest.starts_with(b"Vec") || rest.first().is_some_and(u8::is_ascii_digit)
+    })
 }

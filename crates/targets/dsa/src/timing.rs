@@ -19,7 +19,10 @@ impl Mapped {
     /// Of a mapping that was judged. Operands that miss each other by more than the delay buffers hold back the next row.
     pub fn of(verdict: &Verdict, delay_depth: u32) -> Mapped {
         let depth = f64::from(delay_depth.max(1));
-        Mapped { latency: verdict.latency.into(), interval: (depth + f64::from(verdict.mismatch)) / depth }
+        Mapped {
+            latency: verdict.latency.into(),
+            interval: (depth + f64::from(verdict.mismatch)) / depth,
+        }
     }
 }
 
@@ -52,14 +55,22 @@ pub(crate) fn time(
     let mut steps = rows;
     for &id in &part.nodes {
         let node = &graph.nodes[id];
-        let start = node.operands.iter().filter_map(|operand| match &operand.source {
-            Source::Edges(edges) => edges.iter().map(|edge| ready[graph.edges[*edge].source]).max(),
-            _ => None,
-        });
+        let start = node
+            .operands
+            .iter()
+            .filter_map(|operand| match &operand.source {
+                Source::Edges(edges) => edges
+                    .iter()
+                    .map(|edge| ready[graph.edges[*edge].source])
+                    .max(),
+                _ => None,
+            });
         let mut end = start.max().unwrap_or(0);
         if let NodeKind::Instruction(instruction) = &node.kind {
             let operation = operations::lookup(&instruction.operation);
-            let (latency, throughput) = operation.map_or((1, 1), |operation| (operation.latency, operation.throughput));
+            let (latency, throughput) = operation.map_or((1, 1), |operation| {
+                (operation.latency, operation.throughput)
+            });
             end += u64::from(latency);
             slowest = slowest.max(throughput);
             shared += throughput;
@@ -69,11 +80,23 @@ pub(crate) fn time(
             steps = steps.max(evaluation.firings[id]);
         }
     }
-    let temporal = part.nodes.first().is_some_and(|node| graph.groups[graph.nodes[*node].group].temporal);
-    let path = part.nodes.iter().map(|node| ready[*node]).max().unwrap_or(0);
+    let temporal = part
+        .nodes
+        .first()
+        .is_some_and(|node| graph.groups[graph.nodes[*node].group].temporal);
+    let path = part
+        .nodes
+        .iter()
+        .map(|node| ready[*node])
+        .max()
+        .unwrap_or(0);
     let latency = mapped.map_or(path, |mapped| mapped.latency) as f64;
     let own = f64::from(if temporal { shared.max(1) } else { slowest });
     let interval = mapped.map_or(own, |mapped| mapped.interval.max(own));
     let back = in_flight.map_or(0.0, |rows| latency / rows.max(1) as f64);
-    PartTime { latency, interval: interval.max(back), steps }
+    PartTime {
+        latency,
+        interval: interval.max(back),
+        steps,
+    }
 }

@@ -13,20 +13,29 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-const OPERATIONS: &[(&str, u32, usize, usize)] =
-    &[("Add64", 64, 2, 1), ("Select", 64, 3, 1), ("DivRem64", 64, 2, 2), ("Mul32", 32, 2, 1), ("Add16", 16, 2, 1)];
+const OPERATIONS: &[(&str, u32, usize, usize)] = &[
+    ("Add64", 64, 2, 1),
+    ("Select", 64, 3, 1),
+    ("DivRem64", 64, 2, 2),
+    ("Mul32", 32, 2, 1),
+    ("Add16", 16, 2, 1),
+];
 
 /// A mesh with elements of many widths, ports of several kinds, and memories that not every port reaches.
 fn fabric(rng: &mut Rng) -> Value {
     let (rows, columns) = (rng.usize(2..5), rng.usize(2..5));
     let (inputs, outputs) = (rng.usize(3..6), rng.usize(3..6));
-    let uniform = rng.bool().then(|| if rng.bool() { (64, 64) } else { (64, 16) });
+    let uniform = rng
+        .bool()
+        .then(|| if rng.bool() { (64, 64) } else { (64, 16) });
     let mut nodes = serde_json::Map::new();
     let mut links = Vec::new();
     let mut counts: BTreeMap<(String, bool), usize> = BTreeMap::new();
     let mut link = |from: (&str, usize), to: (&str, usize)| {
         let mut next = |key: (&str, usize), out: bool| {
-            let count = counts.entry((format!("{}.{}", key.0, key.1), out)).or_default();
+            let count = counts
+                .entry((format!("{}.{}", key.0, key.1), out))
+                .or_default();
             *count += 1;
             *count - 1
         };
@@ -36,7 +45,12 @@ fn fabric(rng: &mut Rng) -> Value {
         }));
     };
     let computing = |rng: &mut Rng| {
-        let (width, granularity) = uniform.unwrap_or_else(|| (*rng.choice(&[64, 64, 32]).unwrap(), *rng.choice(&[64, 32, 16, 8]).unwrap()));
+        let (width, granularity) = uniform.unwrap_or_else(|| {
+            (
+                *rng.choice(&[64, 64, 32]).unwrap(),
+                *rng.choice(&[64, 32, 16, 8]).unwrap(),
+            )
+        });
         json!({ "compBits": width, "compUnitBits": granularity.min(width) })
     };
     let buffer = json!({ "outputBufferDepth": 2, "staticOutputBuffer": false });
@@ -60,8 +74,16 @@ fn fabric(rng: &mut Rng) -> Value {
         }));
     }
     for (kind, key, count) in [
-        ("InputVectorPort", "dsagen2.sync.config.SyncKeys$IVPNode$", inputs),
-        ("OutputVectorPort", "dsagen2.sync.config.SyncKeys$OVPNode$", outputs),
+        (
+            "InputVectorPort",
+            "dsagen2.sync.config.SyncKeys$IVPNode$",
+            inputs,
+        ),
+        (
+            "OutputVectorPort",
+            "dsagen2.sync.config.SyncKeys$OVPNode$",
+            outputs,
+        ),
     ] {
         for number in 0..count {
             let port = json!({ "vpImpl": if rng.u8(..3) == 0 { 2 } else { 0 }, "vpStated": rng.u8(..3) > 0, "depthByte": 2 });
@@ -69,8 +91,12 @@ fn fabric(rng: &mut Rng) -> Value {
         }
     }
     for number in 0..2 {
-        let memory = json!({ "readWidth": 32, "writeWidth": 32, "memUnitBits": 8, "capacity": 1024 });
-        nodes.insert(format!("ScratchpadMemory.{number}"), json!({ "dsagen2.mem.config.MemKeys$MemNode$": memory }));
+        let memory =
+            json!({ "readWidth": 32, "writeWidth": 32, "memUnitBits": 8, "capacity": 1024 });
+        nodes.insert(
+            format!("ScratchpadMemory.{number}"),
+            json!({ "dsagen2.mem.config.MemKeys$MemNode$": memory }),
+        );
         for port in (0..inputs).filter(|port| port % 2 == number || rng.bool()) {
             link(("ScratchpadMemory", number), ("InputVectorPort", port));
         }
@@ -79,10 +105,17 @@ fn fabric(rng: &mut Rng) -> Value {
         }
     }
     let width = rng.usize(3..6);
-    (0..inputs).for_each(|port| (0..width).for_each(|column| link(("InputVectorPort", port), switch(port, column))));
+    (0..inputs).for_each(|port| {
+        (0..width).for_each(|column| link(("InputVectorPort", port), switch(port, column)))
+    });
     for row in 0..rows {
         for column in 0..columns {
-            for (other, beside) in [(row, column + 1), (row + 1, column), (row, column.wrapping_sub(1)), (row.wrapping_sub(1), column)] {
+            for (other, beside) in [
+                (row, column + 1),
+                (row + 1, column),
+                (row, column.wrapping_sub(1)),
+                (row.wrapping_sub(1), column),
+            ] {
                 if other < rows && beside < columns {
                     link(switch(row, column), switch(other, beside));
                 }
@@ -99,8 +132,14 @@ fn fabric(rng: &mut Rng) -> Value {
             link(element, switch(row + 1, column));
         }
     }
-    (0..outputs)
-        .for_each(|port| (0..width).for_each(|column| link(switch(rows - 1 + port, columns - 1 + column), ("OutputVectorPort", port))));
+    (0..outputs).for_each(|port| {
+        (0..width).for_each(|column| {
+            link(
+                switch(rows - 1 + port, columns - 1 + column),
+                ("OutputVectorPort", port),
+            )
+        })
+    });
     json!({ "DSAGenNodes": nodes, "DSAGenEdges": links })
 }
 
@@ -122,8 +161,12 @@ fn graph(rng: &mut Rng) -> String {
         let (name, width, count, results) = *rng.choice(OPERATIONS).unwrap();
         let mut operands = Vec::new();
         for _ in 0..count {
-            let found: Vec<usize> = (0..values.len()).filter(|index| values[*index].1 >= width || values[*index].1 * 2 == width).collect();
-            let Some(&index) = rng.choice(&found) else { break };
+            let found: Vec<usize> = (0..values.len())
+                .filter(|index| values[*index].1 >= width || values[*index].1 * 2 == width)
+                .collect();
+            let Some(&index) = rng.choice(&found) else {
+                break;
+            };
             let value = &mut values[index];
             value.2 = true;
             operands.push(match value.1 {
@@ -136,8 +179,16 @@ fn graph(rng: &mut Rng) -> String {
             });
         }
         if operands.len() == count {
-            let names: Vec<String> = (0..results).map(|result| format!("t{number}x{result}")).collect();
-            writeln!(text, "{} = {name}({})", names.join(", "), operands.join(", ")).unwrap();
+            let names: Vec<String> = (0..results)
+                .map(|result| format!("t{number}x{result}"))
+                .collect();
+            writeln!(
+                text,
+                "{} = {name}({})",
+                names.join(", "),
+                operands.join(", ")
+            )
+            .unwrap();
             values.extend(names.into_iter().map(|name| (name, width, false)));
         }
     }
@@ -158,7 +209,12 @@ fn every_mapping_is_legal() {
         let document = Document::read(text.as_bytes(), &limits);
         assert!(document.is_complete(), "{text}\n{:?}", document.findings);
         let (adg, _) = Adg::read(json.as_bytes(), &limits).unwrap();
-        let options = Options { seed, time_limit: Duration::from_secs(2), objective: Objective::Legal, ..Options::default() };
+        let options = Options {
+            seed,
+            time_limit: Duration::from_secs(2),
+            objective: Objective::Legal,
+            ..Options::default()
+        };
         let outcome = mapping::map(&document.graph, &adg, &options, &mut |_| {});
         let Some(mapping) = outcome.mapping else {
             assert!(outcome.reason.is_some_and(|reason| !reason.is_empty()));
@@ -167,7 +223,11 @@ fn every_mapping_is_legal() {
         mapped += 1;
         let verdict = judge(&document.graph, &adg, &mapping);
         assert_eq!(verdict.faults, Vec::<String>::new(), "seed {seed}\n{text}");
-        assert_eq!((verdict.latency, verdict.mismatch), (outcome.latency, outcome.mismatch), "seed {seed}\n{text}");
+        assert_eq!(
+            (verdict.latency, verdict.mismatch),
+            (outcome.latency, outcome.mismatch),
+            "seed {seed}\n{text}"
+        );
     }
     assert!(mapped > 60, "only {mapped} mapped");
 }

@@ -9,8 +9,14 @@ use std::io::{BufWriter, Write};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let directory = arguments.first().ok_or("usage: generate DIRECTORY COLUMNS ROWS BLOCKS [SIZE CHANNELS TILES]")?;
-    let number = |index: usize, otherwise: u32| arguments.get(index).map_or(Ok(otherwise), |text| text.parse());
+    let directory = arguments
+        .first()
+        .ok_or("usage: generate DIRECTORY COLUMNS ROWS BLOCKS [SIZE CHANNELS TILES]")?;
+    let number = |index: usize, otherwise: u32| {
+        arguments
+            .get(index)
+            .map_or(Ok(otherwise), |text| text.parse())
+    };
     let plan = Plan {
         columns: number(1, 2)?,
         rows: number(2, 2)?,
@@ -20,8 +26,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         tiles: number(6, 2)?,
         ..Plan::default()
     };
-    for (name, value) in [("schedule.json", generate::schedule(&plan)), ("network.json", generate::network(&plan))] {
-        let mut file = BufWriter::new(std::fs::File::create(std::path::Path::new(directory).join(name))?);
+    for (name, value) in [
+        ("schedule.json", generate::schedule(&plan)),
+        ("network.json", generate::network(&plan)),
+    ] {
+        let mut file = BufWriter::new(std::fs::File::create(
+            std::path::Path::new(directory).join(name),
+        )?);
         serde_json::to_writer(&mut file, &value)?;
         file.flush()?;
     }

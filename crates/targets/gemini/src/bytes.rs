@@ -13,7 +13,11 @@ const ALIGNED_BITS: u64 = 64;
 pub fn feature_map(bounds: &Bounds, align: u16, bitwidth: u8) -> u64 {
     let [n, c, h, w] = bounds.shape();
     let channels = c.next_multiple_of(u64::from(align.max(1)));
-    [n, channels, h, w].into_iter().fold(1, u64::saturating_mul).saturating_mul(u64::from(bitwidth)) / 8
+    [n, channels, h, w]
+        .into_iter()
+        .fold(1, u64::saturating_mul)
+        .saturating_mul(u64::from(bitwidth))
+        / 8
 }
 
 /// The usual alignment of data of this width: as many channels as 64 bits hold.
@@ -28,10 +32,15 @@ pub fn weights(bounds: &Bounds) -> u64 {
 
 /// Bytes of weights in each bank of a weight buffer.
 pub fn weights_per_bank(bounds: &Bounds) -> u64 {
-    bounds.shape()[1].div_ceil(WEIGHT_BANKS).saturating_mul(per_channel(bounds).div_ceil(32).saturating_mul(32))
+    bounds.shape()[1]
+        .div_ceil(WEIGHT_BANKS)
+        .saturating_mul(per_channel(bounds).div_ceil(32).saturating_mul(32))
 }
 
 fn per_channel(bounds: &Bounds) -> u64 {
     let [_, _, c, kernel] = bounds.shape();
-    c.div_ceil(8).saturating_mul(8).saturating_mul(kernel).saturating_add(CHANNEL_PARAMETERS)
+    c.div_ceil(8)
+        .saturating_mul(8)
+        .saturating_mul(kernel)
+        .saturating_add(CHANNEL_PARAMETERS)
 }

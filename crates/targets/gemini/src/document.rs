@@ -44,7 +44,9 @@ impl FileKind {
         let mut start = Vec::new();
         let start: &[u8] = if bytes.starts_with(b"\x1f\x8b") {
             // What is there of a damaged file is enough to recognise it.
-            let _ = MultiGzDecoder::new(bytes).take(LOOKED_AT as u64).read_to_end(&mut start);
+            let _ = MultiGzDecoder::new(bytes)
+                .take(LOOKED_AT as u64)
+                .read_to_end(&mut start);
             &start
         } else {
             &bytes[..bytes.len().min(LOOKED_AT)]
@@ -56,7 +58,8 @@ impl FileKind {
         let keys = place::top_keys(start.strip_prefix('\u{feff}').unwrap_or(&start));
         let schedule = |(key, first): &(String, u8)| {
             let core = !key.is_empty() && key.bytes().all(|b| b.is_ascii_digit()) && *first == b'[';
-            core || ["-1", "DRAM", "metadata", "buffersize", "top_batch_cut"].contains(&key.as_str())
+            core || ["-1", "DRAM", "metadata", "buffersize", "top_batch_cut"]
+                .contains(&key.as_str())
         };
         if keys.iter().any(schedule) {
             return Some(FileKind::Schedule);
@@ -77,18 +80,39 @@ impl<'a> Document<'a> {
             return Err(Box::new(rules::NETWORK.at(Place::file(), message)));
         }
         let schedule = Schedule::read(text(&bytes, limits)?)?;
-        Ok(Document { bytes, name: NameFacts::parse(path), schedule })
+        Ok(Document {
+            bytes,
+            name: NameFacts::parse(path),
+            schedule,
+        })
     }
 
     /// The text of the schedule.
     pub fn text(&self) -> &str {
         // It was read as text.
-        let bytes = self.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.bytes);
+        let bytes = self
+            .bytes
+            .strip_prefix(b"\xef\xbb\xbf")
+            .unwrap_or(&self.bytes);
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
     /// Checks the schedule; see [`lint`].
-    pub fn findings(&self, network: Option<&Network>, batch: Option<u32>, limits: &Limits) -> Vec<Finding> {
-        lint(&self.schedule, self.text(), Given { network, batch, name: self.name }, limits)
+    pub fn findings(
+        &self,
+        network: Option<&Network>,
+        batch: Option<u32>,
+        limits: &Limits,
+    ) -> Vec<Finding> {
+        lint(
+            &self.schedule,
+            self.text(),
+            Given {
+                network,
+                batch,
+                name: self.name,
+            },
+            limits,
+        )
     }
 }

@@ -26,14 +26,23 @@ impl Energy {
     /// The energy of a schedule. Every workload reads its inputs and its weights once and writes its output once.
     pub fn of(schedule: &Schedule, traffic: &Traffic, machine: &Machine) -> Energy {
         let unit = &machine.energy;
-        let weights: HashMap<u32, u64> = schedule.dram_out.iter().filter(|o| o.weight).map(|o| (o.transfer, o.size)).collect();
+        let weights: HashMap<u32, u64> = schedule
+            .dram_out
+            .iter()
+            .filter(|o| o.weight)
+            .map(|o| (o.transfer, o.size))
+            .collect();
         let mut energy = Energy::default();
         let (mut read, mut written) = (traffic.dram_written, traffic.dram_read);
         read = read.saturating_add(traffic.between_cores);
         written = written.saturating_add(traffic.between_cores);
         for (_, workload) in schedule.workloads() {
             let elements = workload.bounds.elements();
-            let inputs = workload.ifmaps.iter().map(bytes).fold(0, u64::saturating_add);
+            let inputs = workload
+                .ifmaps
+                .iter()
+                .map(bytes)
+                .fold(0, u64::saturating_add);
             let bytes = weight_bytes(workload, &weights);
             read = read.saturating_add(inputs).saturating_add(bytes);
             written = written.saturating_add(workload.ofmap_size.unwrap_or(elements));
@@ -61,15 +70,29 @@ fn bytes(ifmap: &Ifmap) -> u64 {
 }
 
 fn weight_bytes(workload: &Workload, sizes: &HashMap<u32, u64>) -> u64 {
-    let Some(weight) = &workload.weight else { return 0 };
-    weight.size.unwrap_or_else(|| weight.transfers.iter().filter_map(|t| sizes.get(t)).fold(0, |sum, size| sum.saturating_add(*size)))
+    let Some(weight) = &workload.weight else {
+        return 0;
+    };
+    weight.size.unwrap_or_else(|| {
+        weight
+            .transfers
+            .iter()
+            .filter_map(|t| sizes.get(t))
+            .fold(0, |sum, size| sum.saturating_add(*size))
+    })
 }
 
 /// Multiplications: every element of the output takes the weights of one output channel.
 fn macs(workload: &Workload, weight_bytes: u64) -> f64 {
-    let Some(weight) = &workload.weight else { return 0.0 };
+    let Some(weight) = &workload.weight else {
+        return 0.0;
+    };
     let [_, channels, depth, kernel] = weight.bounds.shape();
     let exact = depth.saturating_mul(kernel);
-    let each = if exact > 1 { exact } else { weight_bytes / channels.max(1) };
+    let each = if exact > 1 {
+        exact
+    } else {
+        weight_bytes / channels.max(1)
+    };
     workload.bounds.elements() as f64 * each as f64
 }

@@ -18,7 +18,9 @@ impl NameFacts {
         let mut facts = NameFacts::default();
         for part in name.split(['_', '.', '-']) {
             let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
-            let Ok(number) = digits.parse::<u32>() else { continue };
+            let Ok(number) = digits.parse::<u32>() else {
+                continue;
+            };
             let slot = match part.strip_suffix(digits) {
                 Some("b") => &mut facts.batch,
                 Some("c") => &mut facts.cores,
@@ -43,12 +45,25 @@ mod tests {
 
     #[test]
     fn names_of_schedulers_are_understood() {
-        let facts = |batch, cores, dram_bandwidth| NameFacts { batch, cores, dram_bandwidth };
+        let facts = |batch, cores, dram_bandwidth| NameFacts {
+            batch,
+            cores,
+            dram_bandwidth,
+        };
         let schedule = NameFacts::parse("a_b9/int8_net.onnx.sim_b4_c1_bw16_stschedule.json");
-        assert_eq!((schedule, schedule.scheduled()), (facts(Some(4), Some(1), Some(16)), Some([4, 1, 16])));
+        assert_eq!(
+            (schedule, schedule.scheduled()),
+            (facts(Some(4), Some(1), Some(16)), Some([4, 1, 16]))
+        );
         let other = NameFacts::parse("resnet_b1_2x2_LP.json.gz");
-        assert_eq!((other, other.scheduled()), (facts(Some(1), None, None), None));
+        assert_eq!(
+            (other, other.scheduled()),
+            (facts(Some(1), None, None), None)
+        );
         assert_eq!(NameFacts::parse("schedule.json"), facts(None, None, None));
-        assert_eq!(NameFacts::parse("x_b0_bw99999999999.json"), facts(Some(0), None, None));
+        assert_eq!(
+            NameFacts::parse("x_b0_bw99999999999.json"),
+            facts(Some(0), None, None)
+        );
     }
 }

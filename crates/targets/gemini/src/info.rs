@@ -19,7 +19,10 @@ impl Document<'_> {
         let mut fact = |name: &str, value: Value| facts.push((name.to_owned(), value));
         let integer = |value: u64| Value::Integer(value.into());
         fact("dialect", Value::Text(schedule.dialect.name().to_owned()));
-        fact("mesh", Value::Text(format!("{} x {}", schedule.mesh[0], schedule.mesh[1])));
+        fact(
+            "mesh",
+            Value::Text(format!("{} x {}", schedule.mesh[0], schedule.mesh[1])),
+        );
         fact("top_batch_cut", integer(schedule.top_batch_cut.into()));
         if let Some(bytes) = schedule.buffer_size {
             fact("L2 buffer of a core, bytes", integer(bytes));
@@ -27,8 +30,20 @@ impl Document<'_> {
         if let Some(key) = schedule.weight_key {
             fact("weight buffer", Value::Text(schedule.name(key).to_owned()));
         }
-        fact("compute time of all workloads, cycles", integer(schedule.workloads().map(|(_, w)| w.time).fold(0, u64::saturating_add)));
-        let by_name = [("batch", self.name.batch), ("cores", self.name.cores), ("DRAM bandwidth, GB/s", self.name.dram_bandwidth)];
+        fact(
+            "compute time of all workloads, cycles",
+            integer(
+                schedule
+                    .workloads()
+                    .map(|(_, w)| w.time)
+                    .fold(0, u64::saturating_add),
+            ),
+        );
+        let by_name = [
+            ("batch", self.name.batch),
+            ("cores", self.name.cores),
+            ("DRAM bandwidth, GB/s", self.name.dram_bandwidth),
+        ];
         for (what, value) in by_name {
             if let Some(value) = value {
                 fact(&format!("{what} (file name)"), integer(value.into()));
@@ -50,11 +65,17 @@ impl Document<'_> {
     /// The file's own structures.
     pub fn raw(&self) -> Node {
         let mut budget = SHOWN_VALUES;
-        let mut node = Node { name: "schedule".to_owned(), ..Node::default() };
+        let mut node = Node {
+            name: "schedule".to_owned(),
+            ..Node::default()
+        };
         // The text was read before: there is no fault in it.
         let _ = tree(&mut Reader::new(self.text(), 0), &mut node, &mut budget);
         if budget == 0 {
-            node.children.push(Node { name: "…".to_owned(), ..Node::from(format!("only the first {SHOWN_VALUES} values are shown")) });
+            node.children.push(Node {
+                name: "…".to_owned(),
+                ..Node::from(format!("only the first {SHOWN_VALUES} values are shown"))
+            });
         }
         node
     }
@@ -63,10 +84,19 @@ impl Document<'_> {
 fn counts(schedule: &Schedule) -> Vec<(String, u64)> {
     let spec = schedule.dialect == Dialect::Spec;
     let layers: HashSet<Name> = schedule.workloads().map(|(_, w)| w.layer).collect();
-    let dram = schedule.dram_in.iter().map(|entry| entry.transfer).chain(schedule.dram_out.iter().map(|entry| entry.transfer));
-    let made = schedule.workloads().flat_map(|(_, w)| w.ofmaps.iter().map(|piece| piece.transfer));
+    let dram = schedule
+        .dram_in
+        .iter()
+        .map(|entry| entry.transfer)
+        .chain(schedule.dram_out.iter().map(|entry| entry.transfer));
+    let made = schedule
+        .workloads()
+        .flat_map(|(_, w)| w.ofmaps.iter().map(|piece| piece.transfer));
     let transfers: HashSet<u32> = dram.chain(made).collect();
-    let peak = schedule.workloads().map(|(_, w)| w.buffer.iter().map(|t| t.size).fold(0, u64::saturating_add)).max();
+    let peak = schedule
+        .workloads()
+        .map(|(_, w)| w.buffer.iter().map(|t| t.size).fold(0, u64::saturating_add))
+        .max();
     let mut counts = vec![
         ("cores", schedule.cores.len() as u64),
         ("workloads", schedule.workloads().count() as u64),
@@ -76,49 +106,108 @@ fn counts(schedule: &Schedule) -> Vec<(String, u64)> {
         ("transfers", transfers.len() as u64),
     ];
     if spec {
-        counts.insert(3, ("tiles", schedule.workloads().map(|(_, w)| w.tiles.len() as u64).sum()));
+        counts.insert(
+            3,
+            (
+                "tiles",
+                schedule
+                    .workloads()
+                    .map(|(_, w)| w.tiles.len() as u64)
+                    .sum(),
+            ),
+        );
     }
     if spec || schedule.dialect.has_addresses() {
         counts.push(("peak_l2_bytes", peak.unwrap_or(0)));
     }
-    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+    counts
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect()
 }
 
 /// What the host gives and gets, as far as the schedule alone says: data that no layer makes, and layers that are stored and
 /// not read again.
 fn interface(schedule: &Schedule) -> (Vec<TensorInfo>, Vec<TensorInfo>) {
     let computed: HashSet<Name> = schedule.workloads().map(|(_, w)| w.layer).collect();
-    let reads: HashSet<u32> = schedule.dram_out.iter().filter(|entry| !entry.weight).map(|entry| entry.transfer).collect();
+    let reads: HashSet<u32> = schedule
+        .dram_out
+        .iter()
+        .filter(|entry| !entry.weight)
+        .map(|entry| entry.transfer)
+        .collect();
     let mut inputs: IndexMap<Name, (Bounds, u8)> = IndexMap::new();
-    for tensor in schedule.workloads().flat_map(|(_, w)| &w.buffer).filter(|tensor| tensor.kind == TensorKind::Ifmap) {
+    for tensor in schedule
+        .workloads()
+        .flat_map(|(_, w)| &w.buffer)
+        .filter(|tensor| tensor.kind == TensorKind::Ifmap)
+    {
         for source in &tensor.sources {
-            let Some(layer) = source.layer.filter(|layer| !computed.contains(layer)) else { continue };
+            let Some(layer) = source.layer.filter(|layer| !computed.contains(layer)) else {
+                continue;
+            };
             if matches!(source.peer, Peer::Dram(_)) && reads.contains(&source.transfer) {
-                let (bounds, _) = inputs.entry(layer).or_insert((source.bounds, tensor.bitwidth.unwrap_or(8)));
+                let (bounds, _) = inputs
+                    .entry(layer)
+                    .or_insert((source.bounds, tensor.bitwidth.unwrap_or(8)));
                 bounds.upper = std::array::from_fn(|d| bounds.upper[d].max(source.bounds.upper[d]));
             }
         }
     }
-    let stored: HashSet<u32> = schedule.dram_in.iter().map(|entry| entry.transfer).collect();
-    let again: HashSet<u32> = schedule.dram_out.iter().flat_map(|entry| entry.related.iter().flatten().copied()).collect();
+    let stored: HashSet<u32> = schedule
+        .dram_in
+        .iter()
+        .map(|entry| entry.transfer)
+        .collect();
+    let again: HashSet<u32> = schedule
+        .dram_out
+        .iter()
+        .flat_map(|entry| entry.related.iter().flatten().copied())
+        .collect();
     let mut outputs: IndexMap<Name, (Bounds, u8)> = IndexMap::new();
     for (_, workload) in schedule.workloads() {
         for piece in &workload.ofmaps {
             if stored.contains(&piece.transfer) && !again.contains(&piece.transfer) {
-                let bits =
-                    if workload.ofmap_size.is_some_and(|size| size >= workload.bounds.elements().saturating_mul(2)) { 16 } else { 8 };
-                let bits = if schedule.dialect == Dialect::Spec { bits } else { 8 };
-                let (bounds, _) = outputs.entry(workload.layer).or_insert((workload.bounds, bits));
-                bounds.upper = std::array::from_fn(|d| bounds.upper[d].max(workload.bounds.upper[d]));
+                let bits = if workload
+                    .ofmap_size
+                    .is_some_and(|size| size >= workload.bounds.elements().saturating_mul(2))
+                {
+                    16
+                } else {
+                    8
+                };
+                let bits = if schedule.dialect == Dialect::Spec {
+                    bits
+                } else {
+                    8
+                };
+                let (bounds, _) = outputs
+                    .entry(workload.layer)
+                    .or_insert((workload.bounds, bits));
+                bounds.upper =
+                    std::array::from_fn(|d| bounds.upper[d].max(workload.bounds.upper[d]));
             }
         }
     }
     let list = |map: IndexMap<Name, (Bounds, u8)>| {
         let tensor = |(name, (bounds, bits)): (Name, (Bounds, u8))| {
             // 16 bits are int16 or float16: only the front-end file says which. Networks of this family use float16.
-            let element = if bits == 16 { ElementType::Float16 } else { ElementType::Int8 };
-            let shape = bounds.upper.iter().map(|last| u64::from(*last) + 1).collect();
-            TensorInfo { name: schedule.name(name).to_owned(), element, dtype: element.name().to_owned(), shape }
+            let element = if bits == 16 {
+                ElementType::Float16
+            } else {
+                ElementType::Int8
+            };
+            let shape = bounds
+                .upper
+                .iter()
+                .map(|last| u64::from(*last) + 1)
+                .collect();
+            TensorInfo {
+                name: schedule.name(name).to_owned(),
+                element,
+                dtype: element.name().to_owned(),
+                shape,
+            }
         };
         map.into_iter().map(tensor).collect()
     };
@@ -138,18 +227,29 @@ fn tree(reader: &mut Reader<'_>, node: &mut Node, budget: &mut usize) -> Result<
         Some(b'{') => {
             let mut object = reader.object()?;
             while let Some(key) = reader.key(&mut object)? {
-                let mut child = Node { name: key.into_owned(), ..Node::default() };
+                let mut child = Node {
+                    name: key.into_owned(),
+                    ..Node::default()
+                };
                 tree(reader, &mut child, budget)?;
                 if *budget > 0 {
                     node.children.push(child);
                 }
             }
         }
-        Some(b'[') if reader.clone().each(|reader| reader.f64().map(drop)).is_err() => {
+        Some(b'[')
+            if reader
+                .clone()
+                .each(|reader| reader.f64().map(drop))
+                .is_err() =>
+        {
             let mut list = reader.list()?;
             let mut index = 0;
             while reader.item(&mut list)? {
-                let mut child = Node { name: index.to_string(), ..Node::default() };
+                let mut child = Node {
+                    name: index.to_string(),
+                    ..Node::default()
+                };
                 tree(reader, &mut child, budget)?;
                 if *budget > 0 {
                     node.children.push(child);
@@ -164,7 +264,9 @@ fn tree(reader: &mut Reader<'_>, node: &mut Node, budget: &mut usize) -> Result<
             let integer = text.parse::<i128>().ok().map(Value::Integer);
             let number = || text.parse::<f64>().ok().map(Value::Number);
             let words = || text.split_whitespace().collect::<Vec<_>>().join(" ");
-            node.value = integer.or_else(number).or_else(|| Some(Value::Text(words())));
+            node.value = integer
+                .or_else(number)
+                .or_else(|| Some(Value::Text(words())));
         }
     }
     Ok(())

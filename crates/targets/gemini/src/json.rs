@@ -78,7 +78,11 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let found = self.byte();
-        if found.is_some_and(|byte| byte <= b' ') { self.space() } else { found }
+        if found.is_some_and(|byte| byte <= b' ') {
+            self.space()
+        } else {
+            found
+        }
     }
 
     /// Passes white space; indentation is most of what pretty printers write.
@@ -102,9 +106,21 @@ impl<'a> Reader<'a> {
 
     /// A fault at an offset.
     #[cold]
-    #[expect(clippy::unused_self, reason = "a fault is something that a reader finds")]
-    pub(crate) fn fault_at<T>(&self, at: usize, kind: FaultKind, message: impl Into<String>) -> Result<T> {
-        Err(Box::new(Fault { kind, at, message: message.into() }))
+    #[expect(
+        clippy::unused_self,
+        reason = "a fault is something that a reader finds"
+    )]
+    pub(crate) fn fault_at<T>(
+        &self,
+        at: usize,
+        kind: FaultKind,
+        message: impl Into<String>,
+    ) -> Result<T> {
+        Err(Box::new(Fault {
+            kind,
+            at,
+            message: message.into(),
+        }))
     }
 
     /// A fault here: what was expected, and what stands there. Text that ends or is no value at all is a fault of syntax.
@@ -130,10 +146,19 @@ impl<'a> Reader<'a> {
             },
             Some(_) => {
                 let rest = self.text.get(self.at..).unwrap_or_default();
-                let end = rest.find(|c: char| c.is_whitespace() || ",]}".contains(c)).unwrap_or(rest.len());
+                let end = rest
+                    .find(|c: char| c.is_whitespace() || ",]}".contains(c))
+                    .unwrap_or(rest.len());
                 let word: String = rest[..end].chars().take(QUOTED).collect();
                 // Space to Unicode, but not to JSON.
-                if word.is_empty() { format!("`{}`", rest.chars().take(1).collect::<String>().escape_debug()) } else { word }
+                if word.is_empty() {
+                    format!(
+                        "`{}`",
+                        rest.chars().take(1).collect::<String>().escape_debug()
+                    )
+                } else {
+                    word
+                }
             }
         }
     }
@@ -146,7 +171,11 @@ impl<'a> Reader<'a> {
         self.at += 1;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return self.fault_at(at, FaultKind::Limit, format!("the document is nested deeper than {MAX_DEPTH} levels"));
+            return self.fault_at(
+                at,
+                FaultKind::Limit,
+                format!("the document is nested deeper than {MAX_DEPTH} levels"),
+            );
         }
         Ok(Cursor { first: true, at })
     }
@@ -232,7 +261,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of exactly `N` items.
-    pub(crate) fn array<T: Copy + Default, const N: usize>(&mut self, read: impl Fn(&mut Self) -> Result<T>) -> Result<[T; N]> {
+    pub(crate) fn array<T: Copy + Default, const N: usize>(
+        &mut self,
+        read: impl Fn(&mut Self) -> Result<T>,
+    ) -> Result<[T; N]> {
         let mut items = [T::default(); N];
         let mut list = self.list()?;
         let mut count = 0;
@@ -244,17 +276,29 @@ impl<'a> Reader<'a> {
             count += 1;
         }
         if count != N {
-            return self.fault_at(list.at, FaultKind::Value, format!("expected a list of {N} numbers, found {count}"));
+            return self.fault_at(
+                list.at,
+                FaultKind::Value,
+                format!("expected a list of {N} numbers, found {count}"),
+            );
         }
         Ok(items)
     }
 
     /// A value that a slot gets once.
     #[inline]
-    pub(crate) fn put<T>(&mut self, slot: &mut Option<T>, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<()> {
+    pub(crate) fn put<T>(
+        &mut self,
+        slot: &mut Option<T>,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<()> {
         if slot.is_some() {
             self.peek();
-            return self.fault_at(self.at, FaultKind::Duplicate, "expected each key once, found it a second time");
+            return self.fault_at(
+                self.at,
+                FaultKind::Duplicate,
+                "expected each key once, found it a second time",
+            );
         }
         *slot = Some(read(self)?);
         Ok(())
@@ -306,9 +350,21 @@ impl<'a> Reader<'a> {
             match bytes.get(end) {
                 Some(b'"') => break,
                 Some(b'\\') => return self.escaped(start, end),
-                Some(0..0x20) => return self.fault_at(end, FaultKind::Syntax, "expected a string, found a control character in it"),
+                Some(0..0x20) => {
+                    return self.fault_at(
+                        end,
+                        FaultKind::Syntax,
+                        "expected a string, found a control character in it",
+                    );
+                }
                 Some(_) => end += 1,
-                None => return self.fault_at(end, FaultKind::Syntax, "expected the end of a string, found the end of the file"),
+                None => {
+                    return self.fault_at(
+                        end,
+                        FaultKind::Syntax,
+                        "expected the end of a string, found the end of the file",
+                    );
+                }
             }
         }
         self.at = end + 1;
@@ -324,15 +380,29 @@ impl<'a> Reader<'a> {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
                 Some(_) => end += 1,
-                None => return self.fault_at(bytes.len(), FaultKind::Syntax, "expected the end of a string, found the end of the file"),
+                None => {
+                    return self.fault_at(
+                        bytes.len(),
+                        FaultKind::Syntax,
+                        "expected the end of a string, found the end of the file",
+                    );
+                }
             }
         }
-        match self.text.get(start - 1..=end).and_then(|quoted| serde_json::from_str::<String>(quoted).ok()) {
+        match self
+            .text
+            .get(start - 1..=end)
+            .and_then(|quoted| serde_json::from_str::<String>(quoted).ok())
+        {
             Some(text) => {
                 self.at = end + 1;
                 Ok(Cow::Owned(text))
             }
-            None => self.fault_at(start - 1, FaultKind::Syntax, "expected a string, found an escape that JSON does not have"),
+            None => self.fault_at(
+                start - 1,
+                FaultKind::Syntax,
+                "expected a string, found an escape that JSON does not have",
+            ),
         }
     }
 
@@ -348,7 +418,8 @@ impl<'a> Reader<'a> {
         }
         let first = self.at;
         self.digits();
-        let mut legal = self.at > first && (self.at == first + 1 || self.text.as_bytes()[first] != b'0');
+        let mut legal =
+            self.at > first && (self.at == first + 1 || self.text.as_bytes()[first] != b'0');
         let mut whole = true;
         if self.byte() == Some(b'.') {
             whole = false;
@@ -396,7 +467,10 @@ impl<'a> Reader<'a> {
                 at += 1;
             }
             let leading_zero = first == b'0' && at > self.at + 1;
-            if !matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E')) && value <= most && !leading_zero {
+            if !matches!(bytes.get(at), Some(b'0'..=b'9' | b'.' | b'e' | b'E'))
+                && value <= most
+                && !leading_zero
+            {
                 self.at = at;
                 return Ok(value);
             }
@@ -416,13 +490,20 @@ impl<'a> Reader<'a> {
             text.parse().ok().or((text == "-0").then_some(0))
         } else {
             // Writers in languages without integers give 3.0.
-            text.parse::<f64>().ok().filter(|v| v.fract() == 0.0 && (0.0..=9e15).contains(v)).map(|v| v as u64)
+            text.parse::<f64>()
+                .ok()
+                .filter(|v| v.fract() == 0.0 && (0.0..=9e15).contains(v))
+                .map(|v| v as u64)
         };
         if let Some(value) = value.filter(|v| *v <= most) {
             Ok(value)
         } else {
             let found: String = text.chars().take(QUOTED).collect();
-            self.fault_at(start, FaultKind::Value, format!("expected {what}, found {found}"))
+            self.fault_at(
+                start,
+                FaultKind::Value,
+                format!("expected {what}, found {found}"),
+            )
         }
     }
 
@@ -444,7 +525,11 @@ impl<'a> Reader<'a> {
         let (text, _) = self.number()?;
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(value),
-            _ => self.fault_at(start, FaultKind::Value, format!("expected a number that fits 64 bits, found {text}")),
+            _ => self.fault_at(
+                start,
+                FaultKind::Value,
+                format!("expected a number that fits 64 bits, found {text}"),
+            ),
         }
     }
 
@@ -463,7 +548,11 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         }
-        self.fault_at(self.text.len(), FaultKind::Syntax, "expected `}`, found the end of the file")
+        self.fault_at(
+            self.text.len(),
+            FaultKind::Syntax,
+            "expected `}`, found the end of the file",
+        )
     }
 
     /// Passes any value.
@@ -515,13 +604,25 @@ mod tests {
         assert_eq!(read(" 4294967295,"), Ok(u32::MAX));
         assert_eq!(read("3.0"), Ok(3));
         assert_eq!(read("1e3"), Ok(1000));
-        for wrong in ["0.5", "-1", "4294967296", "99999999999999999999999999", "1e30", "\"1\"", "null", "[1]"] {
+        for wrong in [
+            "0.5",
+            "-1",
+            "4294967296",
+            "99999999999999999999999999",
+            "1e30",
+            "\"1\"",
+            "null",
+            "[1]",
+        ] {
             assert_eq!(read(wrong).unwrap_err().0, FaultKind::Value, "{wrong}");
         }
         for wrong in ["01", "1.", "-", "1e", "", "}"] {
             assert_eq!(read(wrong).unwrap_err().0, FaultKind::Syntax, "{wrong}");
         }
-        assert_eq!(read("-5").unwrap_err().1, "expected a whole number from 0 to 4294967295, found -5");
+        assert_eq!(
+            read("-5").unwrap_err().1,
+            "expected a whole number from 0 to 4294967295, found -5"
+        );
     }
 
     proptest! {

@@ -119,16 +119,31 @@ impl Machine {
     /// What is wrong with the text, with line and column, or which figure makes no sense.
     pub fn parse(text: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|e| e.to_string())?;
-        let Machine { name: _, title: _, clock_mhz, core: c, overhead: o, dram: d, noc: n, energy: e } = &machine;
+        let Machine {
+            name: _,
+            title: _,
+            clock_mhz,
+            core: c,
+            overhead: o,
+            dram: d,
+            noc: n,
+            energy: e,
+        } = &machine;
         let positive = [
             ("clock_mhz", *clock_mhz),
             ("core.weight_banks", f64::from(c.weight_banks)),
             ("core.macs_per_cycle", c.macs_per_cycle),
-            ("dram.bytes_per_second and dram.bytes_per_second_per_core", d.bytes_per_second + d.bytes_per_second_per_core),
+            (
+                "dram.bytes_per_second and dram.bytes_per_second_per_core",
+                d.bytes_per_second + d.bytes_per_second_per_core,
+            ),
             ("dram.efficiency", d.efficiency),
             ("noc.link_bytes_per_cycle", n.link_bytes_per_cycle),
         ];
-        if let Some((name, figure)) = positive.iter().find(|(_, figure)| !(figure.is_finite() && *figure > 0.0)) {
+        if let Some((name, figure)) = positive
+            .iter()
+            .find(|(_, figure)| !(figure.is_finite() && *figure > 0.0))
+        {
             return Err(format!("{name} is {figure}, expected a positive number"));
         }
         let not_negative = [
@@ -139,7 +154,10 @@ impl Machine {
             ("overhead.load", o.load),
             ("overhead.store", o.store),
             ("dram.bytes_per_second", d.bytes_per_second),
-            ("dram.bytes_per_second_per_core", d.bytes_per_second_per_core),
+            (
+                "dram.bytes_per_second_per_core",
+                d.bytes_per_second_per_core,
+            ),
             ("energy.mac", e.mac),
             ("energy.vector", e.vector),
             ("energy.l2_read", e.l2_read),
@@ -149,8 +167,13 @@ impl Machine {
             ("energy.hop", e.hop),
             ("energy.dram", e.dram),
         ];
-        match not_negative.iter().find(|(_, figure)| !(figure.is_finite() && *figure >= 0.0)) {
-            Some((name, figure)) => Err(format!("{name} is {figure}, expected a number that is not negative")),
+        match not_negative
+            .iter()
+            .find(|(_, figure)| !(figure.is_finite() && *figure >= 0.0))
+        {
+            Some((name, figure)) => Err(format!(
+                "{name} is {figure}, expected a number that is not negative"
+            )),
             None => Ok(machine),
         }
     }
@@ -168,12 +191,15 @@ impl Machine {
 
     /// Cycles in a time, a started one counting whole; a millionth of a cycle is rounding.
     pub fn cycles_of(&self, time: Time) -> u64 {
-        (time.0 as f64 * self.clock_mhz * 1e-6 - 1e-6).ceil().max(0.0) as u64
+        (time.0 as f64 * self.clock_mhz * 1e-6 - 1e-6)
+            .ceil()
+            .max(0.0) as u64
     }
 
     /// Bytes per second of DRAM for a number of cores.
     pub fn dram_rate(&self, cores: usize) -> f64 {
-        (self.dram.bytes_per_second + self.dram.bytes_per_second_per_core * cores as f64) * self.dram.efficiency
+        (self.dram.bytes_per_second + self.dram.bytes_per_second_per_core * cores as f64)
+            * self.dram.efficiency
     }
 }
 
@@ -193,10 +219,15 @@ mod tests {
     fn figures_must_make_sense() {
         let (_, text) = MACHINES[0];
         let broken = text.replace("efficiency = 0.9998", "efficiency = 0");
-        assert_eq!(Machine::parse(&broken), Err("dram.efficiency is 0, expected a positive number".to_owned()));
+        assert_eq!(
+            Machine::parse(&broken),
+            Err("dram.efficiency is 0, expected a positive number".to_owned())
+        );
         let broken = text.replace("tile = 20", "tile = -1");
         assert!(Machine::parse(&broken).is_err_and(|e| e.contains("overhead.tile")));
-        assert!(Machine::parse(&text.replace("clock_mhz", "clock")).is_err_and(|e| e.contains("clock")));
+        assert!(
+            Machine::parse(&text.replace("clock_mhz", "clock")).is_err_and(|e| e.contains("clock"))
+        );
     }
 
     #[test]

@@ -26,7 +26,10 @@ pub struct Names(IndexSet<Box<str>>);
 impl Names {
     /// The name of this text, made if it is not there.
     pub fn intern(&mut self, text: &str) -> Name {
-        let index = self.0.get_index_of(text).unwrap_or_else(|| self.0.insert_full(text.into()).0);
+        let index = self
+            .0
+            .get_index_of(text)
+            .unwrap_or_else(|| self.0.insert_full(text.into()).0);
         Name::at(index)
     }
 
@@ -43,7 +46,10 @@ impl Names {
     /// Takes all names of another table; where each of them went, or `None` where every one kept its number.
     pub(crate) fn absorb(&mut self, other: &Names) -> Option<Vec<Name>> {
         let map: Vec<Name> = other.iter().map(|text| self.intern(text)).collect();
-        let moved = map.iter().enumerate().any(|(index, name)| name.index() != index);
+        let moved = map
+            .iter()
+            .enumerate()
+            .any(|(index, name)| name.index() != index);
         moved.then_some(map)
     }
 

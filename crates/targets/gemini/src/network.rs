@@ -112,12 +112,20 @@ impl Network {
         let mut reader = serde_json::Deserializer::from_str(text);
         let wrong = |pointer: &str, error: &serde_json::Error| {
             let message = error.to_string();
-            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            let [line, column] = [error.line(), error.column()].map(|count| u32::try_from(count.max(1)).unwrap_or(u32::MAX));
+            let message = message
+                .rsplit_once(" at line ")
+                .map_or(message.as_str(), |(message, _)| message);
+            let [line, column] = [error.line(), error.column()]
+                .map(|count| u32::try_from(count.max(1)).unwrap_or(u32::MAX));
             Box::new(rules::NETWORK.at(Place::line(line, column).at(pointer), message))
         };
         let network: Network = serde_path_to_error::deserialize(&mut reader).map_err(|traced| {
-            let pointer = traced.path().iter().fold(String::new(), |pointer, segment| pointer + "/" + &segment.to_string());
+            let pointer = traced
+                .path()
+                .iter()
+                .fold(String::new(), |pointer, segment| {
+                    pointer + "/" + &segment.to_string()
+                });
             wrong(&pointer, traced.inner())
         })?;
         reader.end().map_err(|error| wrong("/", &error))?;
@@ -127,19 +135,27 @@ impl Network {
     /// Whether bytes look like a front-end file: an object of objects with `layer_index`.
     pub fn recognize(bytes: &[u8]) -> bool {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]).into_owned();
-        place::second_level_keys(&start).iter().any(|key| key == "layer_index")
+        place::second_level_keys(&start)
+            .iter()
+            .any(|key| key == "layer_index")
     }
 
     /// The layers that a schedule has work for.
     pub fn scheduled(&self) -> impl Iterator<Item = (&str, &Layer)> {
-        self.layers.iter().filter(|(_, layer)| layer.device != "cpu").map(|(name, layer)| (name.as_str(), layer))
+        self.layers
+            .iter()
+            .filter(|(_, layer)| layer.device != "cpu")
+            .map(|(name, layer)| (name.as_str(), layer))
     }
 }
 
 impl Layer {
     /// How many inputs are neither constants nor weights.
     pub fn activations(&self) -> usize {
-        self.previous_layer.iter().filter(|name| !name.starts_with("constant") && !name.ends_with("_constant1")).count()
+        self.previous_layer
+            .iter()
+            .filter(|name| !name.starts_with("constant") && !name.ends_with("_constant1"))
+            .count()
     }
 }
 
@@ -155,7 +171,9 @@ impl<'de> Deserialize<'de> for Network {
                 let mut layers = IndexMap::new();
                 while let Some((name, layer)) = map.next_entry::<String, Layer>()? {
                     if layers.contains_key(&name) {
-                        return Err(de::Error::custom(format_args!("the layer `{name}` stands twice")));
+                        return Err(de::Error::custom(format_args!(
+                            "the layer `{name}` stands twice"
+                        )));
                     }
                     layers.insert(name, layer);
                 }
@@ -167,7 +185,9 @@ impl<'de> Deserialize<'de> for Network {
 }
 
 /// A value, or a list of values: older files write the only one without brackets.
-fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+fn one_or_many<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Either<T> {
@@ -188,5 +208,8 @@ fn shapes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<u64>>, D
 /// File names by role; what is no name is left out.
 fn files<'de, D: Deserializer<'de>>(deserializer: D) -> Result<IndexMap<String, String>, D::Error> {
     let all = Map::deserialize(deserializer)?;
-    Ok(all.into_iter().filter_map(|(role, file)| Some((role, file.as_str()?.to_owned()))).collect())
+    Ok(all
+        .into_iter()
+        .filter_map(|(role, file)| Some((role, file.as_str()?.to_owned())))
+        .collect())
 }

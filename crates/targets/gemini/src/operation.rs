@@ -109,7 +109,10 @@ pub(crate) enum Second {
 }
 
 fn number(stage: Option<&Map<String, Value>>, key: &str, otherwise: f64) -> f64 {
-    stage.and_then(|s| s.get(key)).and_then(Value::as_f64).unwrap_or(otherwise)
+    stage
+        .and_then(|s| s.get(key))
+        .and_then(Value::as_f64)
+        .unwrap_or(otherwise)
 }
 
 impl Operation {
@@ -118,40 +121,78 @@ impl Operation {
     /// # Errors
     /// What Chipless lacks, or what the front end leaves out.
     pub(crate) fn of(network: &Network, name: &str) -> Result<Operation, String> {
-        let layer = network.layers.get(name).ok_or_else(|| format!("the network has no layer `{name}`"))?;
+        let layer = network
+            .layers
+            .get(name)
+            .ok_or_else(|| format!("the network has no layer `{name}`"))?;
         let what = |text: &str| format!("layer `{name}` ({}): {text}", layer.operation);
         let element = |names: &[String], index: usize| {
-            let dtype = names.get(index).or(names.first()).map_or("int8", String::as_str);
-            ElementType::from_name(dtype).ok_or_else(|| what(&format!("element type `{dtype}` is not supported")))
+            let dtype = names
+                .get(index)
+                .or(names.first())
+                .map_or("int8", String::as_str);
+            ElementType::from_name(dtype)
+                .ok_or_else(|| what(&format!("element type `{dtype}` is not supported")))
         };
         let shape = |shapes: &[Vec<u64>], index: usize| -> Result<[u64; 4], String> {
-            let shape = shapes.get(index).ok_or_else(|| what("a shape is missing"))?;
+            let shape = shapes
+                .get(index)
+                .ok_or_else(|| what("a shape is missing"))?;
             let mut four = [1; 4];
             if shape.len() > 4 {
-                return Err(what("a shape of more than four dimensions is not supported"));
+                return Err(what(
+                    "a shape of more than four dimensions is not supported",
+                ));
             }
             four[..shape.len()].copy_from_slice(shape);
             Ok(four)
         };
-        let weights = matches!(layer.operation.as_str(), "conv2d" | "conv2d_group" | "dense");
-        let count = if weights { 1 } else { layer.input_shape.len().clamp(1, 2) };
+        let weights = matches!(
+            layer.operation.as_str(),
+            "conv2d" | "conv2d_group" | "dense"
+        );
+        let count = if weights {
+            1
+        } else {
+            layer.input_shape.len().clamp(1, 2)
+        };
         let operands = (0..count)
-            .map(|i| Ok(Operand { element: element(&layer.input_dtype, i)?, shape: shape(&layer.input_shape, i)? }))
+            .map(|i| {
+                Ok(Operand {
+                    element: element(&layer.input_dtype, i)?,
+                    shape: shape(&layer.input_shape, i)?,
+                })
+            })
             .collect::<Result<Vec<_>, String>>()?;
         let output = element(&layer.output_dtype, 0)?;
         let usable = [ElementType::Int8, ElementType::Int16, ElementType::Float16];
-        if let Some(operand) = operands.iter().take(1).find(|o| !usable.contains(&o.element)) {
-            return Err(what(&format!("inputs of type {} are not supported", operand.element)));
+        if let Some(operand) = operands
+            .iter()
+            .take(1)
+            .find(|o| !usable.contains(&o.element))
+        {
+            return Err(what(&format!(
+                "inputs of type {} are not supported",
+                operand.element
+            )));
         }
         if !usable.contains(&output) {
             return Err(what(&format!("outputs of type {output} are not supported")));
         }
-        let kind =
-            if weights { convolution(layer, operands[0].element, &element)? } else { Kind::Vector(vector(layer).map_err(|e| what(&e))?) };
-        let [kernel, stride] = [layer.kernel_size.or(layer.pool_size), layer.stride].map(|v| v.unwrap_or([1, 1]));
+        let kind = if weights {
+            convolution(layer, operands[0].element, &element)?
+        } else {
+            Kind::Vector(vector(layer).map_err(|e| what(&e))?)
+        };
+        let [kernel, stride] =
+            [layer.kernel_size.or(layer.pool_size), layer.stride].map(|v| v.unwrap_or([1, 1]));
         let padding = layer.padding.unwrap_or_default();
-        if kernel.iter().chain(&stride).any(|v| *v == 0 || *v > MOST) || padding.iter().any(|p| *p > MOST) {
-            return Err(what(&format!("kernel {kernel:?}, stride {stride:?} or padding {padding:?} is out of range")));
+        if kernel.iter().chain(&stride).any(|v| *v == 0 || *v > MOST)
+            || padding.iter().any(|p| *p > MOST)
+        {
+            return Err(what(&format!(
+                "kernel {kernel:?}, stride {stride:?} or padding {padding:?} is out of range"
+            )));
         }
         let channels = shape(&layer.output_shape, 0)?[1];
         Ok(Operation {
@@ -192,7 +233,12 @@ fn convolution(
         output_scale: q.output_scale,
         output_zero: q.output_zero_point.unwrap_or(0.0),
     };
-    Ok(Kind::Convolution { groups, weight, quantisation, activation })
+    Ok(Kind::Convolution {
+        groups,
+        weight,
+        quantisation,
+        activation,
+    })
 }
 
 fn vector(layer: &Layer) -> Result<Vector, String> {
@@ -200,15 +246,25 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
     let (before, after) = (stage("pre_cal"), stage("post_cal"));
     let mut vector = Vector {
         inputs: [
-            (number(before, "requan_scale_a", 1.0), number(before, "requan_zp_a", 0.0)),
-            (number(before, "requan_scale_b", 1.0), number(before, "requan_zp_b", 0.0)),
+            (
+                number(before, "requan_scale_a", 1.0),
+                number(before, "requan_zp_a", 0.0),
+            ),
+            (
+                number(before, "requan_scale_b", 1.0),
+                number(before, "requan_zp_b", 0.0),
+            ),
         ],
         output: (number(after, "mul_k", 1.0), number(after, "sum_b", 0.0)),
         relu: stage("relu_group").is_some(),
         ..Vector::default()
     };
     if let Some(multiply) = stage("fp32_mul_group") {
-        if multiply.get("mul_group_k_mux").and_then(Value::as_str).is_some_and(|mux| mux == "vector") {
+        if multiply
+            .get("mul_group_k_mux")
+            .and_then(Value::as_str)
+            .is_some_and(|mux| mux == "vector")
+        {
             vector.second = Some(Second::Multiply);
         } else {
             vector.factor = Some(number(Some(multiply), "mul_group_k_scalar", 1.0));
@@ -222,7 +278,11 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
     }
     if let Some(sum) = stage("fp32_sum_sub_group0") {
         let subtracts = sum.get("sumsub_group_mode").and_then(Value::as_str) == Some("sub");
-        vector.second = Some(if subtracts { Second::Subtract } else { Second::Add });
+        vector.second = Some(if subtracts {
+            Second::Subtract
+        } else {
+            Second::Add
+        });
     }
     match layer.operation.as_str() {
         "quantize" | "dequantize" | "relu" => {}

@@ -35,7 +35,12 @@ const LINES: usize = 20;
 const LETTER: f64 = 7.0;
 
 /// All pictures of a replay.
-pub fn pictures(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Picture> {
+pub fn pictures(
+    schedule: &Schedule,
+    tiles: Tiles<'_>,
+    timeline: &Timeline,
+    machine: &Machine,
+) -> Vec<Picture> {
     let mut pictures = Vec::new();
     let levels = occupancy(schedule, tiles, timeline);
     let mut first = 0;
@@ -45,8 +50,17 @@ pub fn pictures(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline, mach
         let ends: Vec<Time> = tiles.iter().map(|tiles| span(timeline, *tiles).1).collect();
         let peak = levels.iter().map(|l| l.bytes).max().unwrap_or(0);
         let map = Map::of(schedule, core, &ends, timeline.end, machine);
-        let title = format!("L2 of core {}: {} tensors, at most {peak} bytes at a time", core.id, map.tensors.len());
-        pictures.push(Picture { name: format!("l2-core{}", core.id), svg: map.svg(&title), text: map.text(), title });
+        let title = format!(
+            "L2 of core {}: {} tensors, at most {peak} bytes at a time",
+            core.id,
+            map.tensors.len()
+        );
+        pictures.push(Picture {
+            name: format!("l2-core{}", core.id),
+            svg: map.svg(&title),
+            text: map.text(),
+            title,
+        });
     }
     let mesh = Mesh::of(schedule);
     let traffic = Traffic::of(schedule, &mesh);
@@ -85,17 +99,40 @@ impl Map {
             let mut next = HashMap::with_capacity(live.len());
             let mut stacked = 0;
             for tensor in &workload.buffer {
-                let key = (tensor.kind, tensor.tensor_id, tensor.address, tensor.bounds.lower, tensor.transfers.first().copied());
+                let key = (
+                    tensor.kind,
+                    tensor.tensor_id,
+                    tensor.address,
+                    tensor.bounds.lower,
+                    tensor.transfers.first().copied(),
+                );
                 let address = tensor.address.map_or(stacked, u64::from);
                 stacked += tensor.size;
-                let index = live.get(&key).copied().filter(|i| tensors[*i].address == address).unwrap_or(tensors.len());
+                let index = live
+                    .get(&key)
+                    .copied()
+                    .filter(|i| tensors[*i].address == address)
+                    .unwrap_or(tensors.len());
                 if index == tensors.len() {
                     if tensors.len() == MOST_TENSORS {
                         continue;
                     }
-                    let layer = tensor.layer.or_else(|| tensor.sources.first().and_then(|s| s.layer));
-                    let name = format!("{} {}", tensor.kind.name(), layer.map_or("", |name| schedule.name(name)));
-                    tensors.push(Block { kind: tensor.kind, address, size: tensor.size, start, end: *end, name });
+                    let layer = tensor
+                        .layer
+                        .or_else(|| tensor.sources.first().and_then(|s| s.layer));
+                    let name = format!(
+                        "{} {}",
+                        tensor.kind.name(),
+                        layer.map_or("", |name| schedule.name(name))
+                    );
+                    tensors.push(Block {
+                        kind: tensor.kind,
+                        address,
+                        size: tensor.size,
+                        start,
+                        end: *end,
+                        name,
+                    });
                 }
                 tensors[index].end = (*end).max(start);
                 next.insert(key, index);
@@ -103,8 +140,17 @@ impl Map {
             live = next;
             start = (*end).max(start);
         }
-        let top = tensors.iter().map(|t| t.address.saturating_add(t.size)).max().unwrap_or(0);
-        Map { tensors, height: top.max(1), end, cycles: machine.cycles_of(end) }
+        let top = tensors
+            .iter()
+            .map(|t| t.address.saturating_add(t.size))
+            .max()
+            .unwrap_or(0);
+        Map {
+            tensors,
+            height: top.max(1),
+            end,
+            cycles: machine.cycles_of(end),
+        }
     }
 
     fn svg(&self, title: &str) -> String {
@@ -113,7 +159,10 @@ impl Map {
         let x = |time: Time| left + WIDTH * time.0 as f64 / self.end.0.max(1) as f64;
         let y = |address: u64| above + HEIGHT * (1.0 - address as f64 / self.height as f64);
         for tensor in &self.tensors {
-            let (top, bottom) = (y(tensor.address.saturating_add(tensor.size)), y(tensor.address));
+            let (top, bottom) = (
+                y(tensor.address.saturating_add(tensor.size)),
+                y(tensor.address),
+            );
             let (from, to) = (x(tensor.start), x(tensor.end));
             let _ = writeln!(
                 svg,
@@ -127,12 +176,21 @@ impl Map {
             );
             if to - from > LETTER * tensor.name.len() as f64 && bottom - top > 14.0 {
                 let (middle, line) = (f64::midpoint(from, to), f64::midpoint(top, bottom) + 4.0);
-                let _ = writeln!(svg, r#"<text x="{middle:.1}" y="{line:.1}" text-anchor="middle">{}</text>"#, escape(&tensor.name));
+                let _ = writeln!(
+                    svg,
+                    r#"<text x="{middle:.1}" y="{line:.1}" text-anchor="middle">{}</text>"#,
+                    escape(&tensor.name)
+                );
             }
         }
         for part in 0..=4u64 {
             let address = self.height / 4 * part;
-            let _ = writeln!(svg, r#"<text x="{}" y="{:.1}" text-anchor="end">{address:#x}</text>"#, left - 6.0, y(address) + 4.0);
+            let _ = writeln!(
+                svg,
+                r#"<text x="{}" y="{:.1}" text-anchor="end">{address:#x}</text>"#,
+                left - 6.0,
+                y(address) + 4.0
+            );
             let at = Time(self.end.0 / 4 * part);
             let _ = writeln!(
                 svg,
@@ -154,13 +212,19 @@ impl Map {
     fn text(&self) -> String {
         let mut cells = vec![[' '; COLUMNS]; LINES];
         let scale = |value: u64, whole: u64, count: usize| {
-            (u128::from(value) * count as u128 / u128::from(whole.max(1))).min(count as u128) as usize
+            (u128::from(value) * count as u128 / u128::from(whole.max(1))).min(count as u128)
+                as usize
         };
         for tensor in &self.tensors {
             let from = scale(tensor.start.0, self.end.0, COLUMNS).min(COLUMNS - 1);
             let to = scale(tensor.end.0, self.end.0, COLUMNS).clamp(from + 1, COLUMNS);
             let low = scale(tensor.address, self.height, LINES).min(LINES - 1);
-            let high = scale(tensor.address.saturating_add(tensor.size), self.height, LINES).clamp(low + 1, LINES);
+            let high = scale(
+                tensor.address.saturating_add(tensor.size),
+                self.height,
+                LINES,
+            )
+            .clamp(low + 1, LINES);
             let mark = tensor.kind.name().chars().next().unwrap_or('?');
             for line in &mut cells[low..high] {
                 line[from..to].fill(mark);
@@ -169,7 +233,11 @@ impl Map {
         let mut text = String::new();
         for (line, cells) in cells.iter().enumerate().rev() {
             let address = (u128::from(self.height) * line as u128 / LINES as u128) as u64;
-            let _ = writeln!(text, "{address:>10x} │{}", cells.iter().collect::<String>().trim_end());
+            let _ = writeln!(
+                text,
+                "{address:>10x} │{}",
+                cells.iter().collect::<String>().trim_end()
+            );
         }
         let _ = writeln!(text, "{:>10} └{}", "", "─".repeat(COLUMNS));
         let _ = writeln!(
@@ -202,11 +270,23 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
     let pitch = 120.0;
     let width = (f64::from(mesh.columns) * pitch).max(LETTER * title.len() as f64);
     let mut svg = head(width + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
-    let centre = |(x, y): (u32, u32)| (20.0 + (f64::from(x) + 0.5) * pitch, 50.0 + (f64::from(y) + 0.5) * pitch);
+    let centre = |(x, y): (u32, u32)| {
+        (
+            20.0 + (f64::from(x) + 0.5) * pitch,
+            50.0 + (f64::from(y) + 0.5) * pitch,
+        )
+    };
     let mut text = String::new();
     let most = traffic.busiest().max(1) as f64;
-    for (link, bytes) in traffic.links.iter().enumerate().filter(|(_, bytes)| **bytes > 0) {
-        let Some((from, to)) = mesh.ends(link) else { continue };
+    for (link, bytes) in traffic
+        .links
+        .iter()
+        .enumerate()
+        .filter(|(_, bytes)| **bytes > 0)
+    {
+        let Some((from, to)) = mesh.ends(link) else {
+            continue;
+        };
         let ((x0, y0), (x1, y1)) = (centre(from), centre(to));
         // The two directions side by side.
         let (dx, dy) = ((x1 - x0) / pitch * 8.0, (y1 - y0) / pitch * 8.0);
@@ -229,8 +309,14 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
             () if dx > 0.0 => ("middle", '→'),
             () => ("middle", '←'),
         };
-        let (x, y) = (f64::midpoint(x0, x1) - 1.8 * dy, f64::midpoint(y0, y1) + 2.2 * dx + 4.0);
-        let _ = writeln!(svg, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{arrow} {bytes}</text>"#);
+        let (x, y) = (
+            f64::midpoint(x0, x1) - 1.8 * dy,
+            f64::midpoint(y0, y1) + 2.2 * dx + 4.0,
+        );
+        let _ = writeln!(
+            svg,
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{arrow} {bytes}</text>"#
+        );
         let bar = "█".repeat(((share * 40.0).round() as usize).max(1));
         let _ = writeln!(text, "  {:<12} {bytes:>14}  {bar}", mesh.name(link));
     }
@@ -248,7 +334,12 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
         }
     }
     svg.push_str("</svg>\n");
-    Picture { name: "mesh".into(), title, svg, text }
+    Picture {
+        name: "mesh".into(),
+        title,
+        svg,
+        text,
+    }
 }
 
 fn head(width: f64, height: f64, title: &str) -> String {
@@ -259,14 +350,17 @@ fn head(width: f64, height: f64, title: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).fold(String::with_capacity(text.len()), |mut out, c| {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            _ => out.push(c),
-        }
-        out
-    })
+    text.chars().filter(|c| !c.is_control()).fold(
+        String::with_capacity(text.len()),
+        |mut out, c| {
+            match c {
+                '<' => out.push_str("&lt;"),
+                '>' => out.push_str("&gt;"),
+                '&' => out.push_str("&amp;"),
+                '"' => out.push_str("&quot;"),
+                _ => out.push(c),
+            }
+            out
+        },
+    )
 }

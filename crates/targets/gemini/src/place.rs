@@ -11,7 +11,9 @@ pub(crate) fn place(text: &str, offset: usize) -> Place {
 }
 
 fn at(text: &Text<'_>, offset: usize, pointer: &str) -> Place {
-    Place::bytes(offset as u64, 0).in_text(text, offset).at(if pointer.is_empty() { "/" } else { pointer })
+    Place::bytes(offset as u64, 0)
+        .in_text(text, offset)
+        .at(if pointer.is_empty() { "/" } else { pointer })
 }
 
 /// The places of values, by the offsets at which they begin: one walk over the text for all of them.
@@ -90,7 +92,12 @@ pub(crate) fn pointer(text: &str, offset: usize) -> String {
 }
 
 /// Walks the value at the reader; `Err` once the offset is reached, with the path complete.
-fn descend(reader: &mut Reader<'_>, offset: usize, path: &mut String, depth: u32) -> Result<(), ()> {
+fn descend(
+    reader: &mut Reader<'_>,
+    offset: usize,
+    path: &mut String,
+    depth: u32,
+) -> Result<(), ()> {
     let first = reader.peek();
     if reader.offset() >= offset || depth >= MAX_DEPTH {
         return Err(());

@@ -46,7 +46,10 @@ impl Dialect {
 
     /// Whether snapshots say where tensors lie.
     pub const fn has_addresses(self) -> bool {
-        matches!(self, Dialect::Spec | Dialect::SetAddress | Dialect::IrTilingAddress)
+        matches!(
+            self,
+            Dialect::Spec | Dialect::SetAddress | Dialect::IrTilingAddress
+        )
     }
 
     /// Whether DRAM comes in groups behind `DRAM` and `metadata`.
@@ -67,7 +70,9 @@ pub struct Bounds {
 impl Bounds {
     /// Extents; 0 where upper lies below lower.
     pub fn shape(&self) -> [u64; 4] {
-        std::array::from_fn(|d| (u64::from(self.upper[d]) + 1).saturating_sub(u64::from(self.lower[d])))
+        std::array::from_fn(|d| {
+            (u64::from(self.upper[d]) + 1).saturating_sub(u64::from(self.lower[d]))
+        })
     }
 
     /// Elements of the box; more than any memory holds counts as 2^64 - 1.
@@ -248,7 +253,9 @@ impl LayerType {
     pub const fn unit(self) -> LayerType {
         match self {
             LayerType::Pe | LayerType::Conv2d | LayerType::Fc => LayerType::Pe,
-            LayerType::Vp | LayerType::Pool | LayerType::ElementWise | LayerType::PointToPoint => LayerType::Vp,
+            LayerType::Vp | LayerType::Pool | LayerType::ElementWise | LayerType::PointToPoint => {
+                LayerType::Vp
+            }
             LayerType::Dt | LayerType::Missing => LayerType::Dt,
         }
     }
@@ -575,7 +582,9 @@ impl Schedule {
             id
         } else {
             let columns = self.mesh[0].max(1);
-            (id / columns).saturating_mul(columns.saturating_add(2)).saturating_add(id % columns + 1)
+            (id / columns)
+                .saturating_mul(columns.saturating_add(2))
+                .saturating_add(id % columns + 1)
         }
     }
 
@@ -592,6 +601,8 @@ impl Schedule {
 
     /// All workloads with their cores, core by core.
     pub fn workloads(&self) -> impl Iterator<Item = (&Core, &Workload)> {
-        self.cores.iter().flat_map(|core| core.workloads.iter().map(move |w| (core, w)))
+        self.cores
+            .iter()
+            .flat_map(|core| core.workloads.iter().map(move |w| (core, w)))
     }
 }

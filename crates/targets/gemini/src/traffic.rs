@@ -32,16 +32,31 @@ const DIRECTIONS: [&str; 4] = ["east", "west", "south", "north"];
 impl Mesh {
     /// The mesh of a schedule.
     pub fn of(schedule: &Schedule) -> Mesh {
-        let (columns, rows) = (schedule.mesh[0].clamp(1, MOST), schedule.mesh[1].clamp(1, MOST));
+        let (columns, rows) = (
+            schedule.mesh[0].clamp(1, MOST),
+            schedule.mesh[1].clamp(1, MOST),
+        );
         let mut ports: Vec<(Position, u32)> = schedule
             .dram_ports
             .iter()
-            .map(|p| ((p.x.min(columns - 1), p.y.min(rows - 1)), 1u32.checked_shl(p.group).unwrap_or(0)))
+            .map(|p| {
+                (
+                    (p.x.min(columns - 1), p.y.min(rows - 1)),
+                    1u32.checked_shl(p.group).unwrap_or(0),
+                )
+            })
             .collect();
         if ports.is_empty() {
-            ports = [0, columns - 1].into_iter().flat_map(|x| (0..rows).map(move |y| ((x, y), u32::MAX))).collect();
+            ports = [0, columns - 1]
+                .into_iter()
+                .flat_map(|x| (0..rows).map(move |y| ((x, y), u32::MAX)))
+                .collect();
         }
-        Mesh { columns, rows, ports }
+        Mesh {
+            columns,
+            rows,
+            ports,
+        }
     }
 
     /// How many links there are, border links that lead nowhere included.
@@ -52,7 +67,10 @@ impl Mesh {
     /// Where a link leads from and to; `None` for a border link.
     pub fn ends(&self, link: usize) -> Option<(Position, Position)> {
         let (core, direction) = (link / 4, link % 4);
-        let (x, y) = ((core % self.columns as usize) as u32, (core / self.columns as usize) as u32);
+        let (x, y) = (
+            (core % self.columns as usize) as u32,
+            (core / self.columns as usize) as u32,
+        );
         let to = match direction {
             0 => (x + 1 < self.columns).then_some((x + 1, y)),
             1 => x.checked_sub(1).map(|x| (x, y)),
@@ -66,7 +84,12 @@ impl Mesh {
     /// Name of a link: `1,0 east`.
     pub fn name(&self, link: usize) -> String {
         let core = link / 4;
-        format!("{},{} {}", core % self.columns as usize, core / self.columns as usize, DIRECTIONS[link % 4])
+        format!(
+            "{},{} {}",
+            core % self.columns as usize,
+            core / self.columns as usize,
+            DIRECTIONS[link % 4]
+        )
     }
 
     fn link(&self, (x, y): Position, direction: usize) -> usize {
@@ -75,9 +98,20 @@ impl Mesh {
 
     /// The links of a route, along the row and then along the column.
     fn route(&self, (x0, y0): Position, (x, y): Position) -> impl Iterator<Item = usize> + '_ {
-        let row =
-            (x0.min(x)..x0.max(x)).map(move |column| if x > x0 { self.link((column, y0), 0) } else { self.link((column + 1, y0), 1) });
-        let column = (y0.min(y)..y0.max(y)).map(move |row| if y > y0 { self.link((x, row), 2) } else { self.link((x, row + 1), 3) });
+        let row = (x0.min(x)..x0.max(x)).map(move |column| {
+            if x > x0 {
+                self.link((column, y0), 0)
+            } else {
+                self.link((column + 1, y0), 1)
+            }
+        });
+        let column = (y0.min(y)..y0.max(y)).map(move |row| {
+            if y > y0 {
+                self.link((x, row), 2)
+            } else {
+                self.link((x, row + 1), 3)
+            }
+        });
         row.chain(column)
     }
 
@@ -85,18 +119,31 @@ impl Mesh {
     fn parts(&self, bytes: u64, groups: u32) -> impl Iterator<Item = (Position, u64)> + '_ {
         let all = groups == 0 || !self.ports.iter().any(|(_, group)| group & groups != 0);
         let chosen = move |group: u32| all || group & groups != 0;
-        let count = self.ports.iter().filter(|(_, group)| chosen(*group)).count() as u128;
+        let count = self
+            .ports
+            .iter()
+            .filter(|(_, group)| chosen(*group))
+            .count() as u128;
         let share = move |i: u128| (u128::from(bytes) * i / count) as u64;
         let ports = self.ports.iter().filter(move |(_, group)| chosen(*group));
-        ports.enumerate().map(move |(i, (port, _))| (*port, share(i as u128 + 1) - share(i as u128)))
+        ports
+            .enumerate()
+            .map(move |(i, (port, _))| (*port, share(i as u128 + 1) - share(i as u128)))
     }
 
     /// Calls `add` with each link and its bytes of a transfer between cores; a multicast where there are several.
-    pub fn between(&self, from: Position, to: &[Position], bytes: u64, add: &mut dyn FnMut(usize, u64)) {
+    pub fn between(
+        &self,
+        from: Position,
+        to: &[Position],
+        bytes: u64,
+        add: &mut dyn FnMut(usize, u64),
+    ) {
         if let [to] = to {
             return self.route(from, *to).for_each(|link| add(link, bytes));
         }
-        let mut links: SmallVec<[usize; 64]> = to.iter().flat_map(|to| self.route(from, *to)).collect();
+        let mut links: SmallVec<[usize; 64]> =
+            to.iter().flat_map(|to| self.route(from, *to)).collect();
         links.sort_unstable();
         links.dedup();
         links.into_iter().for_each(|link| add(link, bytes));
@@ -133,8 +180,16 @@ pub struct Traffic {
 impl Traffic {
     /// What a schedule moves; sizes that no 64 bits hold count as the largest number.
     pub fn of(schedule: &Schedule, mesh: &Mesh) -> Traffic {
-        let mut traffic = Traffic { links: vec![0; mesh.links()], ..Traffic::default() };
-        let Traffic { dram_read, dram_written, between_cores, links } = &mut traffic;
+        let mut traffic = Traffic {
+            links: vec![0; mesh.links()],
+            ..Traffic::default()
+        };
+        let Traffic {
+            dram_read,
+            dram_written,
+            between_cores,
+            links,
+        } = &mut traffic;
         let mut add = |link: usize, bytes: u64| {
             if let Some(sum) = links.get_mut(link) {
                 *sum = sum.saturating_add(bytes);
@@ -142,13 +197,24 @@ impl Traffic {
         };
         for out in &schedule.dram_out {
             *dram_read = dram_read.saturating_add(out.size);
-            mesh.load(&cores(schedule, mesh, &out.destinations), out.size, out.groups, &mut add);
+            mesh.load(
+                &cores(schedule, mesh, &out.destinations),
+                out.size,
+                out.groups,
+                &mut add,
+            );
         }
         for (core, workload) in schedule.workloads() {
             let from = position(schedule, mesh, core.id);
             for ofmap in &workload.ofmaps {
                 let bytes = ofmap.size.unwrap_or(0);
-                let groups = ofmap.destinations.iter().find_map(|d| if let Peer::Dram(groups) = d.peer { Some(groups) } else { None });
+                let groups = ofmap.destinations.iter().find_map(|d| {
+                    if let Peer::Dram(groups) = d.peer {
+                        Some(groups)
+                    } else {
+                        None
+                    }
+                });
                 if let Some(groups) = groups {
                     *dram_written = dram_written.saturating_add(bytes);
                     mesh.store(from, bytes, groups, &mut add);
@@ -170,7 +236,9 @@ impl Traffic {
 
     /// Bytes times the links that they cross.
     pub fn byte_hops(&self) -> u64 {
-        self.links.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
+        self.links
+            .iter()
+            .fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 
     /// Bytes of the busiest link.
@@ -186,7 +254,13 @@ pub(crate) fn position(schedule: &Schedule, mesh: &Mesh, core: u32) -> Position 
 }
 
 fn cores(schedule: &Schedule, mesh: &Mesh, destinations: &[Destination]) -> Vec<Position> {
-    let core = |d: &Destination| if let Peer::Core(core) = d.peer { Some(position(schedule, mesh, core)) } else { None };
+    let core = |d: &Destination| {
+        if let Peer::Core(core) = d.peer {
+            Some(position(schedule, mesh, core))
+        } else {
+            None
+        }
+    };
     let mut to: Vec<Position> = destinations.iter().filter_map(core).collect();
     to.sort_unstable();
     to.dedup();
@@ -198,8 +272,15 @@ mod tests {
     use super::*;
 
     fn mesh(columns: u32, rows: u32) -> Mesh {
-        let ports = [0, columns - 1].into_iter().flat_map(|x| (0..rows).map(move |y| ((x, y), u32::MAX))).collect();
-        Mesh { columns, rows, ports }
+        let ports = [0, columns - 1]
+            .into_iter()
+            .flat_map(|x| (0..rows).map(move |y| ((x, y), u32::MAX)))
+            .collect();
+        Mesh {
+            columns,
+            rows,
+            ports,
+        }
     }
 
     fn carried(run: impl FnOnce(&mut dyn FnMut(usize, u64))) -> u64 {
@@ -212,8 +293,12 @@ mod tests {
     fn unicast_goes_along_the_row_and_then_the_column() {
         let mesh = mesh(4, 3);
         let mut links = Vec::new();
-        mesh.between((3, 2), &[(1, 0)], 10, &mut |link, bytes| links.push((mesh.name(link), bytes)));
-        let mut want = ["3,2 west", "2,2 west", "1,2 north", "1,1 north"].map(|n| (n.to_owned(), 10)).to_vec();
+        mesh.between((3, 2), &[(1, 0)], 10, &mut |link, bytes| {
+            links.push((mesh.name(link), bytes))
+        });
+        let mut want = ["3,2 west", "2,2 west", "1,2 north", "1,1 north"]
+            .map(|n| (n.to_owned(), 10))
+            .to_vec();
         want.sort();
         links.sort();
         assert_eq!(links, want);
@@ -223,7 +308,10 @@ mod tests {
     fn multicast_crosses_each_link_once() {
         let mesh = mesh(4, 4);
         // Along the row to column 3, up in columns 2 and 3: 2 + 2 + 1 links.
-        assert_eq!(carried(|add| mesh.between((1, 1), &[(2, 3), (3, 2), (2, 2)], 100, add)), 500);
+        assert_eq!(
+            carried(|add| mesh.between((1, 1), &[(2, 3), (3, 2), (2, 2)], 100, add)),
+            500
+        );
         assert_eq!(carried(|add| mesh.between((1, 1), &[(1, 1)], 100, add)), 0);
     }
 
@@ -233,13 +321,18 @@ mod tests {
         let parts: Vec<u64> = mesh.parts(10, 0).map(|(_, part)| part).collect();
         assert_eq!(parts, [2, 3, 2, 3]);
         // To one corner: the other ports are 1, 1 and 2 links away.
-        assert_eq!(carried(|add| mesh.load(&[(0, 0)], 400, 0, add)), 100 + 100 + 200);
+        assert_eq!(
+            carried(|add| mesh.load(&[(0, 0)], 400, 0, add)),
+            100 + 100 + 200
+        );
     }
 
     #[test]
     fn links_lead_where_their_names_say() {
         let mesh = mesh(2, 1);
-        let named: Vec<(String, Option<(Position, Position)>)> = (0..mesh.links()).map(|l| (mesh.name(l), mesh.ends(l))).collect();
+        let named: Vec<(String, Option<(Position, Position)>)> = (0..mesh.links())
+            .map(|l| (mesh.name(l), mesh.ends(l)))
+            .collect();
         assert_eq!(named[0], ("0,0 east".to_owned(), Some(((0, 0), (1, 0)))));
         assert_eq!(named[5], ("1,0 west".to_owned(), Some(((1, 0), (0, 0)))));
         assert_eq!(named.iter().filter(|(_, ends)| ends.is_some()).count(), 2);

@@ -1,8 +1,8 @@
 //! Writes a schedule in the spec's dialect.
 
 use crate::schedule::{
-    At, Bounds, Destination, DramIn, DramOut, PeTile, Peer, Schedule, Tensor, TensorKind, Tile, Unknown, WeightSource, WeightTensor,
-    Workload,
+    At, Bounds, Destination, DramIn, DramOut, PeTile, Peer, Schedule, Tensor, TensorKind, Tile,
+    Unknown, WeightSource, WeightTensor, Workload,
 };
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
@@ -13,9 +13,17 @@ impl Schedule {
     pub fn write(&self) -> String {
         let mut unknown: HashMap<Owner, Vec<&Unknown>> = HashMap::new();
         for entry in &self.unknown {
-            unknown.entry((entry.owner, entry.nested)).or_default().push(entry);
+            unknown
+                .entry((entry.owner, entry.nested))
+                .or_default()
+                .push(entry);
         }
-        let mut writer = Writer { schedule: self, unknown, out: String::new(), depth: 0 };
+        let mut writer = Writer {
+            schedule: self,
+            unknown,
+            out: String::new(),
+            depth: 0,
+        };
         writer.schedule();
         writer.out.push('\n');
         writer.out
@@ -112,7 +120,9 @@ impl Writer<'_> {
     fn object(&mut self, owner: Option<Owner>, fields: impl FnOnce(&mut Self)) {
         self.open('{');
         fields(self);
-        let unknown = owner.and_then(|owner| self.unknown.remove(&owner)).unwrap_or_default();
+        let unknown = owner
+            .and_then(|owner| self.unknown.remove(&owner))
+            .unwrap_or_default();
         for entry in unknown {
             self.key(&entry.key);
             self.out.push_str(&entry.value);
@@ -131,7 +141,13 @@ impl Writer<'_> {
     }
 
     /// A list of objects in an entry.
-    fn nested<T>(&mut self, key: &str, at: At, items: &[T], mut write: impl FnMut(&mut Self, Owner, &T)) {
+    fn nested<T>(
+        &mut self,
+        key: &str,
+        at: At,
+        items: &[T],
+        mut write: impl FnMut(&mut Self, Owner, &T),
+    ) {
         let mut index = 0;
         self.list(key, items, |w, item| {
             write(w, (at, Some(index)), item);
@@ -165,7 +181,14 @@ impl Writer<'_> {
     }
 
     fn peer_type(&mut self, peer: Peer) {
-        self.text("type", if matches!(peer, Peer::Dram(_)) { "DRAM" } else { "core" });
+        self.text(
+            "type",
+            if matches!(peer, Peer::Dram(_)) {
+                "DRAM"
+            } else {
+                "core"
+            },
+        );
     }
 
     fn schedule(&mut self) {
@@ -201,7 +224,12 @@ impl Writer<'_> {
 
     fn dram_out(&mut self, entry: &DramOut) {
         self.object(Some((entry.at, None)), |w| {
-            w.nested("destination", entry.at, &entry.destinations, Self::destination);
+            w.nested(
+                "destination",
+                entry.at,
+                &entry.destinations,
+                Self::destination,
+            );
             w.name("layer_name", entry.layer);
             w.corners(&entry.bounds);
             w.optional("priority", entry.priority);
@@ -240,7 +268,12 @@ impl Writer<'_> {
             w.text("layer_type", workload.layer_type.name());
             w.list("ofmap", &workload.ofmaps, |w, piece| {
                 w.object(Some((piece.at, None)), |w| {
-                    w.nested("destination", piece.at, &piece.destinations, Self::destination);
+                    w.nested(
+                        "destination",
+                        piece.at,
+                        &piece.destinations,
+                        Self::destination,
+                    );
                     w.corners(&piece.bounds);
                     w.optional("size", piece.size);
                     w.field("transfer_id", piece.transfer);
@@ -252,7 +285,9 @@ impl Writer<'_> {
             }
             if !workload.tiles.is_empty() {
                 w.key("tile_info");
-                w.object(None, |w| workload.tiles.iter().for_each(|tile| w.tile(tile)));
+                w.object(None, |w| {
+                    workload.tiles.iter().for_each(|tile| w.tile(tile))
+                });
             }
             if let Some(padding) = workload.padding {
                 w.numbers("tile_padding_tblr", padding);
@@ -270,12 +305,19 @@ impl Writer<'_> {
                     w.numbers("transfer_id", &weight.transfers);
                 });
             }
-            let key = w.schedule.weight_key.map_or("wl0_buffer", |key| w.schedule.name(key));
+            let key = w
+                .schedule
+                .weight_key
+                .map_or("wl0_buffer", |key| w.schedule.name(key));
             match &workload.weight_buffer {
                 Some(entries) => w.list(key, entries, Self::weight_tensor),
                 None => w.field(key, "null"),
             }
-            w.list("workload", &[workload.bounds.lower, workload.bounds.upper], |w, corner| w.row(corner));
+            w.list(
+                "workload",
+                &[workload.bounds.lower, workload.bounds.upper],
+                |w, corner| w.row(corner),
+            );
             w.field("workload_id", workload.id);
         });
     }
@@ -332,7 +374,14 @@ impl Writer<'_> {
                 w.corners(bounds);
             }
             w.field("size", entry.size);
-            w.text("source", if entry.source == WeightSource::Dram { "DDR" } else { "CORE" });
+            w.text(
+                "source",
+                if entry.source == WeightSource::Dram {
+                    "DDR"
+                } else {
+                    "CORE"
+                },
+            );
             match entry.tensor_order {
                 Some(order) => w.field("tensor_order", order),
                 None => w.field("tensor_order", "null"),
@@ -344,16 +393,24 @@ impl Writer<'_> {
     fn tile(&mut self, tile: &Tile) {
         self.key(&format!("tile_num_{}", tile.number));
         self.object(Some((tile.at, None)), |w| {
-            let PeTile { layer, loop_order, cut_mode, input_channel_cuts, activation_mini_tile, output_mini_tile, mtc0_mtk0 } =
-                tile.pe.as_deref().cloned().unwrap_or_default();
+            let PeTile {
+                layer,
+                loop_order,
+                cut_mode,
+                input_channel_cuts,
+                activation_mini_tile,
+                output_mini_tile,
+                mtc0_mtk0,
+            } = tile.pe.as_deref().cloned().unwrap_or_default();
             if let Some(mini) = activation_mini_tile {
                 w.numbers("act_mini_tile", mini);
             }
             w.optional("ci_cut_num", input_channel_cuts);
             w.name("cut_mode", cut_mode);
-            for (bounds, lower, upper) in
-                [(tile.ifmap.as_ref(), "ifmap_lower", "ifmap_upper"), (tile.ifmap2.as_deref(), "ifmap_lower2", "ifmap_upper2")]
-            {
+            for (bounds, lower, upper) in [
+                (tile.ifmap.as_ref(), "ifmap_lower", "ifmap_upper"),
+                (tile.ifmap2.as_deref(), "ifmap_lower2", "ifmap_upper2"),
+            ] {
                 if let Some(bounds) = bounds {
                     w.numbers(lower, bounds.lower);
                     w.numbers(upper, bounds.upper);

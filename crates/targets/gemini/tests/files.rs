@@ -10,16 +10,25 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 
-const DIALECTS: [(&str, Dialect); 3] =
-    [("set.json", Dialect::Set), ("set_address.json", Dialect::SetAddress), ("ir_tiling.json", Dialect::IrTiling)];
+const DIALECTS: [(&str, Dialect); 3] = [
+    ("set.json", Dialect::Set),
+    ("set_address.json", Dialect::SetAddress),
+    ("ir_tiling.json", Dialect::IrTiling),
+];
 
 fn fixture(name: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/gemini").join(name);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../fixtures/gemini")
+        .join(name);
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn plan() -> Plan {
-    Plan { columns: 2, rows: 1, ..Plan::default() }
+    Plan {
+        columns: 2,
+        rows: 1,
+        ..Plan::default()
+    }
 }
 
 #[test]
@@ -27,20 +36,56 @@ fn dialects_are_recognised_and_mean_the_same() {
     for (name, dialect) in DIALECTS {
         let bytes = fixture(name);
         assert_eq!(FileKind::of(&bytes), Some(FileKind::Schedule), "{name}");
-        let document = Document::read(&bytes, "net_b1_c2_bw16_x.json", &Limits::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let document = Document::read(&bytes, "net_b1_c2_bw16_x.json", &Limits::default())
+            .unwrap_or_else(|e| panic!("{name}: {e}"));
         let schedule = &document.schedule;
         assert_eq!(schedule.dialect, dialect);
-        assert_eq!((schedule.mesh, schedule.cores.len(), schedule.workloads().count()), ([2, 1], 2, 2), "{name}");
-        assert_eq!(schedule.cores.iter().map(|core| (core.id, schedule.file_core(core.id))).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+        assert_eq!(
+            (
+                schedule.mesh,
+                schedule.cores.len(),
+                schedule.workloads().count()
+            ),
+            ([2, 1], 2, 2),
+            "{name}"
+        );
+        assert_eq!(
+            schedule
+                .cores
+                .iter()
+                .map(|core| (core.id, schedule.file_core(core.id)))
+                .collect::<Vec<_>>(),
+            [(0, 1), (1, 2)]
+        );
         let sizes: Vec<u64> = schedule.dram_out.iter().map(|entry| entry.size).collect();
-        assert_eq!(sizes, [12, 48, 8], "{name}: bits become bytes, interleaved transfers one");
+        assert_eq!(
+            sizes,
+            [12, 48, 8],
+            "{name}: bits become bytes, interleaved transfers one"
+        );
         let first = &schedule.cores[0].workloads[0];
-        assert_eq!((first.ofmaps.len(), first.ofmaps[0].transfer, first.ofmaps[0].size), (1, 3, Some(64)), "{name}");
+        assert_eq!(
+            (
+                first.ofmaps.len(),
+                first.ofmaps[0].transfer,
+                first.ofmaps[0].size
+            ),
+            (1, 3, Some(64)),
+            "{name}"
+        );
         assert_eq!(document.name.dram_bandwidth, Some(16));
         let info = document.info();
         assert_eq!(info.outputs.len(), 1, "{name}");
-        assert_eq!((info.outputs[0].name.as_str(), &info.outputs[0].shape[..]), ("conv2", &[1, 2, 4, 4][..]), "{name}");
-        assert_eq!(document.findings(None, None, &Limits::default()), [], "{name}");
+        assert_eq!(
+            (info.outputs[0].name.as_str(), &info.outputs[0].shape[..]),
+            ("conv2", &[1, 2, 4, 4][..]),
+            "{name}"
+        );
+        assert_eq!(
+            document.findings(None, None, &Limits::default()),
+            [],
+            "{name}"
+        );
     }
 }
 
@@ -52,12 +97,28 @@ fn the_ancestors_become_the_spec_s_dialect() {
         let written = before.clone().convert(None).write();
         let after = Schedule::read(&written).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(after.dialect, Dialect::Spec);
-        assert_eq!(after.write(), written, "{name}: written again it is the same");
+        assert_eq!(
+            after.write(),
+            written,
+            "{name}: written again it is the same"
+        );
         let bytes = |s: &Schedule| s.dram_out.iter().map(|entry| entry.size).sum::<u64>();
-        assert_eq!((bytes(&after), after.workloads().count()), (bytes(&before), 2), "{name}");
-        let ids: Vec<Vec<u32>> = after.cores.iter().map(|core| core.workloads.iter().map(|w| w.id).collect()).collect();
+        assert_eq!(
+            (bytes(&after), after.workloads().count()),
+            (bytes(&before), 2),
+            "{name}"
+        );
+        let ids: Vec<Vec<u32>> = after
+            .cores
+            .iter()
+            .map(|core| core.workloads.iter().map(|w| w.id).collect())
+            .collect();
         assert_eq!(ids, [[0], [0]], "{name}: ids count on each core");
-        assert_eq!(after.cores[0].workloads[0].ofmaps[0].destinations[0].workload, Some(0), "{name}");
+        assert_eq!(
+            after.cores[0].workloads[0].ofmaps[0].destinations[0].workload,
+            Some(0),
+            "{name}"
+        );
     }
 }
 
@@ -67,12 +128,20 @@ fn converted_schedules_are_clean() {
     let machine = Machine::named("spec").expect("known");
     for (name, _) in DIALECTS {
         let text = String::from_utf8(fixture(name)).expect("text");
-        let written = Schedule::read(&text).expect("a schedule").convert(None).write();
+        let written = Schedule::read(&text)
+            .expect("a schedule")
+            .convert(None)
+            .write();
         assert_eq!(said(&written, None), ["gemini-packed"], "{name}");
         let schedule = Schedule::read(&written).expect("a schedule");
-        let lowered = chipless_gemini::lower(&schedule, &Data::default(), &machine, &Limits::default()).expect("a program");
-        chipless_verify::verify(&lowered.program).unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
-        chipless_sim::run(&lowered.program, &mut chipless_sim::TimingOnly).end.expect("done");
+        let lowered =
+            chipless_gemini::lower(&schedule, &Data::default(), &machine, &Limits::default())
+                .expect("a program");
+        chipless_verify::verify(&lowered.program)
+            .unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
+        chipless_sim::run(&lowered.program, &mut chipless_sim::TimingOnly)
+            .end
+            .expect("done");
     }
 }
 
@@ -82,17 +151,47 @@ fn operands_come_apart() {
     let mut set: Value = serde_json::from_slice(&fixture("set.json")).expect("JSON");
     let workload = &mut set["2"][0];
     workload["layer_type"] = json!("element_wise");
-    let tensor = workload["buffer"].as_array_mut().expect("a list").iter_mut().find(|t| t["type"] == "ifmap").expect("an input");
+    let tensor = workload["buffer"]
+        .as_array_mut()
+        .expect("a list")
+        .iter_mut()
+        .find(|t| t["type"] == "ifmap")
+        .expect("an input");
     let mut second = tensor["source"][0].clone();
     (second["transfer_id"], second["layer_name"]) = (json!(77), json!("other"));
-    tensor["source"].as_array_mut().expect("a list").push(second);
-    tensor["transfer_id"].as_array_mut().expect("a list").push(json!(77));
-    workload["ifmap"]["transfer_id"].as_array_mut().expect("a list").push(json!(77));
-    let schedule = Schedule::read(&set.to_string()).expect("a schedule").convert(None);
+    tensor["source"]
+        .as_array_mut()
+        .expect("a list")
+        .push(second);
+    tensor["transfer_id"]
+        .as_array_mut()
+        .expect("a list")
+        .push(json!(77));
+    workload["ifmap"]["transfer_id"]
+        .as_array_mut()
+        .expect("a list")
+        .push(json!(77));
+    let schedule = Schedule::read(&set.to_string())
+        .expect("a schedule")
+        .convert(None);
     let workload = &schedule.cores[1].workloads[0];
-    assert_eq!(workload.ifmaps.iter().map(|ifmap| ifmap.transfers.to_vec()).collect::<Vec<_>>()[1], [77]);
-    let tensors: Vec<_> = workload.buffer.iter().filter(|tensor| tensor.current).collect();
-    assert!(tensors.len() == 2 && tensors[0].address != tensors[1].address, "{tensors:?}");
+    assert_eq!(
+        workload
+            .ifmaps
+            .iter()
+            .map(|ifmap| ifmap.transfers.to_vec())
+            .collect::<Vec<_>>()[1],
+        [77]
+    );
+    let tensors: Vec<_> = workload
+        .buffer
+        .iter()
+        .filter(|tensor| tensor.current)
+        .collect();
+    assert!(
+        tensors.len() == 2 && tensors[0].address != tensors[1].address,
+        "{tensors:?}"
+    );
     assert!(workload.tiles[0].ifmap2.is_some());
 }
 
@@ -109,9 +208,13 @@ fn unknown_keys_are_written_back_wherever_they_are() {
     ];
     for (number, place) in places.iter().enumerate() {
         let (owner, key) = place.rsplit_once('/').expect("a pointer");
-        schedule.pointer_mut(owner).unwrap_or_else(|| panic!("{owner}"))[key] = json!({"number": number});
+        schedule
+            .pointer_mut(owner)
+            .unwrap_or_else(|| panic!("{owner}"))[key] = json!({"number": number});
     }
-    let written = Schedule::read(&schedule.to_string()).expect("a schedule").write();
+    let written = Schedule::read(&schedule.to_string())
+        .expect("a schedule")
+        .write();
     let again: Value = serde_json::from_str(&written).expect("JSON");
     for place in places {
         assert_eq!(again.pointer(place), schedule.pointer(place), "{place}");
@@ -125,8 +228,12 @@ fn gzipped_files_are_read_and_damaged_ones_refused() {
     encoder.write_all(text.as_bytes()).expect("memory");
     let packed = encoder.finish().expect("memory");
     assert_eq!(FileKind::of(&packed), Some(FileKind::Schedule));
-    assert_eq!(&*unzip(&packed, &Limits::default()).expect("whole"), text.as_bytes());
-    let error = Document::read(&packed[..packed.len() / 2], "x.json.gz", &Limits::default()).expect_err("cut off");
+    assert_eq!(
+        &*unzip(&packed, &Limits::default()).expect("whole"),
+        text.as_bytes()
+    );
+    let error = Document::read(&packed[..packed.len() / 2], "x.json.gz", &Limits::default())
+        .expect_err("cut off");
     assert_eq!(error.rule.code, "gemini-gzip");
 }
 
@@ -134,14 +241,23 @@ fn gzipped_files_are_read_and_damaged_ones_refused() {
 fn what_the_name_of_a_file_says_is_compared_with_it() {
     let text = generate::schedule(&plan()).to_string();
     let said = |path: &str, batch| -> Vec<String> {
-        let document = Document::read(text.as_bytes(), path, &Limits::default()).expect("a schedule");
+        let document =
+            Document::read(text.as_bytes(), path, &Limits::default()).expect("a schedule");
         let codes = ["gemini-file-name", "gemini-batch", "gemini-batch-unmade"];
         let findings = document.findings(None, batch, &Limits::default());
-        findings.into_iter().filter(|f| codes.contains(&f.rule.code)).map(|f| f.to_string()).collect()
+        findings
+            .into_iter()
+            .filter(|f| codes.contains(&f.rule.code))
+            .map(|f| f.to_string())
+            .collect()
     };
     let none: [&str; 0] = [];
     assert_eq!(said("x_b2_c2_bw16_schedule.json", None), none);
-    assert_eq!(said("x_b7_9x9.json", None), none, "names of other tools mean what they mean");
+    assert_eq!(
+        said("x_b7_9x9.json", None),
+        none,
+        "names of other tools mean what they mean"
+    );
     assert_eq!(
         said("x_b7_c9_bw0_schedule.json", None),
         [
@@ -152,9 +268,14 @@ fn what_the_name_of_a_file_says_is_compared_with_it() {
     );
     assert_eq!(
         said("x.json", Some(3)),
-        ["/, line 1, column 1: expected workloads for 3 images, as --batch says, found 2 [gemini-batch-unmade]"]
+        [
+            "/, line 1, column 1: expected workloads for 3 images, as --batch says, found 2 [gemini-batch-unmade]"
+        ]
     );
-    assert!(said("x.json", Some(1))[0].ends_with("expected images 0 to 0, those of --batch, found image 1 [gemini-batch]"));
+    assert!(
+        said("x.json", Some(1))[0]
+            .ends_with("expected images 0 to 0, those of --batch, found image 1 [gemini-batch]")
+    );
 }
 
 #[test]
@@ -168,7 +289,10 @@ fn a_front_end_file_is_no_schedule() {
 #[test]
 fn errors_say_pointer_line_and_column() {
     let error = Schedule::read("{\"-1\": {\"in\": [],\n \"out\": []}, \"0\": [{\"buffer\": 3}],\n\"buffersize\": 1, \"top_batch_cut\": 1, \"xlen\": 1, \"ylen\": 1}").expect_err("wrong");
-    assert_eq!(error.to_string(), "/0/0/buffer, line 2, column 31: expected a list, found 3 [gemini-json-value]");
+    assert_eq!(
+        error.to_string(),
+        "/0/0/buffer, line 2, column 31: expected a list, found 3 [gemini-json-value]"
+    );
 }
 
 #[test]
@@ -177,8 +301,16 @@ fn faults_of_text_are_found() {
     assert_eq!(said(&good[..good.len() / 2], None), ["gemini-json"]);
     assert_eq!(said(&format!("{good} x"), None), ["gemini-json"]);
     assert_eq!(said(&format!("[{good}]"), None), ["gemini-json-value"]);
-    assert_eq!(said(&good.replacen("{\"", "{\"0\": [], \"", 1), None), ["gemini-key-twice"]);
-    let deep = format!("{{\"x\": {}1{}, {}", "[".repeat(1000), "]".repeat(1000), &good[1..]);
+    assert_eq!(
+        said(&good.replacen("{\"", "{\"0\": [], \"", 1), None),
+        ["gemini-key-twice"]
+    );
+    let deep = format!(
+        "{{\"x\": {}1{}, {}",
+        "[".repeat(1000),
+        "]".repeat(1000),
+        &good[1..]
+    );
     assert_eq!(said(&deep, None), ["gemini-limit"]);
 }
 
@@ -196,25 +328,50 @@ fn assembly_and_trace_are_programs() {
     for name in ["asm.txt", "trace.txt"] {
         let bytes = fixture(name);
         assert_eq!(FileKind::of(&bytes), Some(FileKind::Assembly), "{name}");
-        let assembly = Assembly::read(&bytes, &Limits::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
-        assert_eq!((assembly.instructions.len(), assembly.is_trace()), (8, name == "trace.txt"));
+        let assembly =
+            Assembly::read(&bytes, &Limits::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(
+            (assembly.instructions.len(), assembly.is_trace()),
+            (8, name == "trace.txt")
+        );
         assert_eq!(assembly.findings(), []);
         let program = assembly.lower(&machine);
-        chipless_verify::verify(&program).unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
+        chipless_verify::verify(&program)
+            .unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
         let outcome = chipless_sim::run(&program, &mut chipless_sim::TimingOnly);
         outcome.end.expect("done");
         if let Some(end) = assembly.end() {
-            assert_eq!(machine.cycles_of(outcome.timeline.end), end, "the tokens alone put every instruction where the trace has it");
+            assert_eq!(
+                machine.cycles_of(outcome.timeline.end),
+                end,
+                "the tokens alone put every instruction where the trace has it"
+            );
         }
         let text = String::from_utf8(bytes).expect("text");
         let codes = |text: &str| match Assembly::read(text.as_bytes(), &Limits::default()) {
-            Ok(assembly) => assembly.findings().iter().map(|f| f.rule.code).collect::<Vec<_>>(),
+            Ok(assembly) => assembly
+                .findings()
+                .iter()
+                .map(|f| f.rule.code)
+                .collect::<Vec<_>>(),
             Err(finding) => vec![finding.rule.code],
         };
-        assert_eq!(codes(&text.replace("'Next_Insts': ['ST']", "'Next_Insts': []")), ["gemini-token-missing"]);
-        assert_eq!(codes(&text.replace("'Prev_Insts': ['PE']", "'Prev_Insts': []")), ["gemini-token-left"]);
-        assert_eq!(codes(&text.replace("[pe_conv", "[xy_conv")), ["gemini-instruction"]);
-        assert_eq!(codes(&text.replace("<DataFmt.INT8: 1>", "<DataFmt.INT8: 1")), ["gemini-instruction"]);
+        assert_eq!(
+            codes(&text.replace("'Next_Insts': ['ST']", "'Next_Insts': []")),
+            ["gemini-token-missing"]
+        );
+        assert_eq!(
+            codes(&text.replace("'Prev_Insts': ['PE']", "'Prev_Insts': []")),
+            ["gemini-token-left"]
+        );
+        assert_eq!(
+            codes(&text.replace("[pe_conv", "[xy_conv")),
+            ["gemini-instruction"]
+        );
+        assert_eq!(
+            codes(&text.replace("<DataFmt.INT8: 1>", "<DataFmt.INT8: 1")),
+            ["gemini-instruction"]
+        );
     }
 }
 

@@ -11,7 +11,10 @@ struct Sequence(u64);
 
 impl Sequence {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % most.max(1)
     }
 }
@@ -20,8 +23,13 @@ impl Sequence {
 fn pointers(value: &Value, path: &str, all: &mut Vec<String>) {
     all.push(path.to_owned());
     match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| pointers(value, &format!("{path}/{key}"), all)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(i, value)| pointers(value, &format!("{path}/{i}"), all)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(key, value)| pointers(value, &format!("{path}/{key}"), all)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(i, value)| pointers(value, &format!("{path}/{i}"), all)),
         _ => {}
     }
 }
@@ -41,7 +49,9 @@ fn wreck(value: &mut Value, pointer: &str, sequence: &mut Sequence) {
         json!(true),
         json!("x"),
     ];
-    let Some(target) = value.pointer_mut(pointer) else { return };
+    let Some(target) = value.pointer_mut(pointer) else {
+        return;
+    };
     match target {
         Value::Array(list) if !list.is_empty() && sequence.below(2) == 0 => {
             let at = sequence.below(list.len());
@@ -53,22 +63,43 @@ fn wreck(value: &mut Value, pointer: &str, sequence: &mut Sequence) {
         }
         Value::Number(n) if n.is_u64() && sequence.below(2) == 0 => {
             let n = n.as_u64().unwrap_or(0);
-            *target = json!(if sequence.below(2) == 0 { n + 1 } else { n.saturating_sub(1) });
+            *target = json!(if sequence.below(2) == 0 {
+                n + 1
+            } else {
+                n.saturating_sub(1)
+            });
         }
         target => *target = replacements[sequence.below(replacements.len())].clone(),
     }
 }
 
 fn all_the_way(text: &str, network: &Network) {
-    let limits = Limits { memory_bytes: 64 << 20, tasks: 10_000, ..Limits::default() };
-    let Ok(schedule) = Schedule::read(text) else { return };
+    let limits = Limits {
+        memory_bytes: 64 << 20,
+        tasks: 10_000,
+        ..Limits::default()
+    };
+    let Ok(schedule) = Schedule::read(text) else {
+        return;
+    };
     let machine = Machine::named("spec").expect("known");
-    let data = Data { network: Some(network), weights: Some(WeightData::Seeded(1)) };
-    let Ok(lowered) = lower(&schedule, &data, &machine, &limits) else { return };
+    let data = Data {
+        network: Some(network),
+        weights: Some(WeightData::Seeded(1)),
+    };
+    let Ok(lowered) = lower(&schedule, &data, &machine, &limits) else {
+        return;
+    };
     let program = &lowered.program;
     let verdict = chipless_verify::verify(program);
     let outcome = chipless_sim::run(program, &mut chipless_sim::TimingOnly);
-    replay::facts(&schedule, program, &lowered.workloads, &outcome.timeline, &machine);
+    replay::facts(
+        &schedule,
+        program,
+        &lowered.workloads,
+        &outcome.timeline,
+        &machine,
+    );
     pictures::pictures(&schedule, &lowered.workloads, &outcome.timeline, &machine);
     if verdict.is_ok()
         && let Ok(mut storage) = Storage::new(program, &limits)
@@ -81,7 +112,14 @@ fn all_the_way(text: &str, network: &Network) {
 #[test]
 fn wrong_numbers_anywhere() {
     let plans = [
-        Plan { columns: 2, tiles: 2, size: 6, channels: 8, batch: 1, ..Plan::default() },
+        Plan {
+            columns: 2,
+            tiles: 2,
+            size: 6,
+            channels: 8,
+            batch: 1,
+            ..Plan::default()
+        },
         Plan {
             columns: 2,
             through_dram: true,
@@ -96,7 +134,8 @@ fn wrong_numbers_anywhere() {
     ];
     for (index, plan) in plans.iter().enumerate() {
         let limits = Limits::default();
-        let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits).expect("a network");
+        let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits)
+            .expect("a network");
         let schedule = generate::schedule(plan);
         all_the_way(&schedule.to_string(), &network);
         let mut all = Vec::new();

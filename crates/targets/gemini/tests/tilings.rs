@@ -13,44 +13,89 @@ fn outputs(plan: &Plan, weights: WeightData<'_>) -> Vec<(String, Vec<u8>)> {
     let limits = Limits::default();
     let text = generate::schedule(plan).to_string();
     let schedule = Schedule::read(&text).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
-    let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits).expect("a network");
-    let data = Data { network: Some(&network), weights: Some(weights) };
-    let given = chipless_gemini::Given { network: Some(&network), ..Default::default() };
-    let errors: Vec<_> =
-        chipless_gemini::lint(&schedule, &text, given, &limits).into_iter().filter(chipless_model::Finding::is_error).collect();
+    let network =
+        Network::read(generate::network(plan).to_string().as_bytes(), &limits).expect("a network");
+    let data = Data {
+        network: Some(&network),
+        weights: Some(weights),
+    };
+    let given = chipless_gemini::Given {
+        network: Some(&network),
+        ..Default::default()
+    };
+    let errors: Vec<_> = chipless_gemini::lint(&schedule, &text, given, &limits)
+        .into_iter()
+        .filter(chipless_model::Finding::is_error)
+        .collect();
     assert!(errors.is_empty(), "{plan:?}: {}", errors[0]);
     let machine = Machine::named("spec").expect("known");
-    let lowered = lower(&schedule, &data, &machine, &limits).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
+    let lowered =
+        lower(&schedule, &data, &machine, &limits).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
     let program = &lowered.program;
     chipless_verify::verify(program).unwrap_or_else(|findings| panic!("{plan:?}: {}", findings[0]));
     let mut storage = Storage::new(program, &limits).expect("small");
     for port in &program.interface.inputs {
         let (row, size) = (port.shape[3], u64::from(plan.size));
         // What nobody reads is something else.
-        let element = |i: u64| if i % row < size { ((i / row * size + i % row) * 31 % 251) as u8 } else { 99 };
+        let element = |i: u64| {
+            if i % row < size {
+                ((i / row * size + i % row) * 31 % 251) as u8
+            } else {
+                99
+            }
+        };
         let bytes = (0..port.bytes().expect("small")).map(element).collect();
         storage.set(port.buffer, Cow::Owned(bytes));
     }
     let outcome = chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage));
-    outcome.end.unwrap_or_else(|stop| panic!("{plan:?}: {stop:?}"));
-    let mut outputs: Vec<_> = program.interface.outputs.iter().map(|p| (p.name.clone(), storage.bytes(p.buffer).to_vec())).collect();
+    outcome
+        .end
+        .unwrap_or_else(|stop| panic!("{plan:?}: {stop:?}"));
+    let mut outputs: Vec<_> = program
+        .interface
+        .outputs
+        .iter()
+        .map(|p| (p.name.clone(), storage.bytes(p.buffer).to_vec()))
+        .collect();
     outputs.sort();
     outputs
 }
 
 fn last(outputs: &[(String, Vec<u8>)]) -> &[u8] {
-    &outputs.iter().find(|(name, _)| name == "Conv_last").expect("the network's output").1
+    &outputs
+        .iter()
+        .find(|(name, _)| name == "Conv_last")
+        .expect("the network's output")
+        .1
 }
 
 #[test]
 fn every_tiling_and_every_mesh_gives_the_same_numbers() {
     let whole = outputs(&Plan::default(), WeightData::Seeded(7));
-    assert!(last(&whole).iter().collect::<std::collections::HashSet<_>>().len() > 20, "a result worth comparing");
+    assert!(
+        last(&whole)
+            .iter()
+            .collect::<std::collections::HashSet<_>>()
+            .len()
+            > 20,
+        "a result worth comparing"
+    );
     for (columns, rows) in [(1, 1), (2, 1), (2, 2), (3, 2)] {
         for cut in 0..4 {
             for (tile_cut, tiles) in [(1, 2), (2, 3), (3, 2), (0, 2)] {
-                let plan = Plan { columns, rows, cut, tile_cut, tiles, ..Plan::default() };
-                assert_eq!(last(&whole), last(&outputs(&plan, WeightData::Seeded(7))), "{plan:?}");
+                let plan = Plan {
+                    columns,
+                    rows,
+                    cut,
+                    tile_cut,
+                    tiles,
+                    ..Plan::default()
+                };
+                assert_eq!(
+                    last(&whole),
+                    last(&outputs(&plan, WeightData::Seeded(7))),
+                    "{plan:?}"
+                );
             }
         }
     }
@@ -63,8 +108,21 @@ fn the_way_through_memory_makes_no_difference() {
         for weights_through_l2 in [false, true] {
             for relative in [false, true] {
                 for cut in [1, 2] {
-                    let plan = Plan { columns: 2, rows: 2, cut, tiles: 2, through_dram, weights_through_l2, relative, ..Plan::default() };
-                    assert_eq!(last(&whole), last(&outputs(&plan, WeightData::Seeded(7))), "{plan:?}");
+                    let plan = Plan {
+                        columns: 2,
+                        rows: 2,
+                        cut,
+                        tiles: 2,
+                        through_dram,
+                        weights_through_l2,
+                        relative,
+                        ..Plan::default()
+                    };
+                    assert_eq!(
+                        last(&whole),
+                        last(&outputs(&plan, WeightData::Seeded(7))),
+                        "{plan:?}"
+                    );
                 }
             }
         }
@@ -73,37 +131,88 @@ fn the_way_through_memory_makes_no_difference() {
 
 #[test]
 fn every_layer_that_reaches_dram_is_an_output() {
-    let names: Vec<String> = outputs(&Plan { through_dram: true, columns: 2, ..Plan::default() }, WeightData::Seeded(1))
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    assert_eq!(names, ["Add_3", "Conv_0", "Conv_2", "Conv_last", "MaxPool_1"]);
+    let names: Vec<String> = outputs(
+        &Plan {
+            through_dram: true,
+            columns: 2,
+            ..Plan::default()
+        },
+        WeightData::Seeded(1),
+    )
+    .into_iter()
+    .map(|(name, _)| name)
+    .collect();
+    assert_eq!(
+        names,
+        ["Add_3", "Conv_0", "Conv_2", "Conv_last", "MaxPool_1"]
+    );
 }
 
 #[test]
 fn a_border_that_nobody_reads_belongs_to_the_input() {
-    let plan = |unread| Plan { kernel: 1, unread, columns: 2, ..Plan::default() };
-    assert_eq!(last(&outputs(&plan(0), WeightData::Seeded(7))), last(&outputs(&plan(3), WeightData::Seeded(7))));
+    let plan = |unread| Plan {
+        kernel: 1,
+        unread,
+        columns: 2,
+        ..Plan::default()
+    };
+    assert_eq!(
+        last(&outputs(&plan(0), WeightData::Seeded(7))),
+        last(&outputs(&plan(3), WeightData::Seeded(7)))
+    );
     let (limits, plan) = (Limits::default(), plan(3));
     let schedule = Schedule::read(&generate::schedule(&plan).to_string()).expect("a schedule");
-    let network = Network::read(generate::network(&plan).to_string().as_bytes(), &limits).expect("a network");
+    let network =
+        Network::read(generate::network(&plan).to_string().as_bytes(), &limits).expect("a network");
     let shape = |network: Option<&Network>| {
-        let data = Data { network, weights: None };
-        let lowered = lower(&schedule, &data, &Machine::named("spec").expect("known"), &limits).expect("a program");
-        lowered.program.interface.inputs.iter().find(|port| port.name == "input1").expect("the input").shape.clone()
+        let data = Data {
+            network,
+            weights: None,
+        };
+        let lowered = lower(
+            &schedule,
+            &data,
+            &Machine::named("spec").expect("known"),
+            &limits,
+        )
+        .expect("a program");
+        lowered
+            .program
+            .interface
+            .inputs
+            .iter()
+            .find(|port| port.name == "input1")
+            .expect("the input")
+            .shape
+            .clone()
     };
     assert_eq!(shape(Some(&network)), [2, 3, 9, 12]);
-    assert_eq!(shape(None), [2, 3, 9, 9], "without a network, what the schedule reads");
+    assert_eq!(
+        shape(None),
+        [2, 3, 9, 9],
+        "without a network, what the schedule reads"
+    );
 }
 
 /// Numbers for a layer of `k` output and `c` input channels.
 fn numbers(k: usize, c: usize, taps: usize) -> Arrays {
     let side = if taps == 9 { 3 } else { 1 };
-    let values = (0..k * c * taps).map(|i| f64::from((i * 37 % 255) as u8 as i8)).collect();
+    let values = (0..k * c * taps)
+        .map(|i| f64::from((i * 37 % 255) as u8 as i8))
+        .collect();
     Arrays {
-        weight: Array { shape: vec![k as u64, c as u64, side, side], values },
-        k: (0..k).map(|i| 1.0 + i as f64 / 64.0).collect::<Vec<_>>().into(),
-        b: (0..k).map(|i| i as f64 * 5.0 - 30.0).collect::<Vec<_>>().into(),
+        weight: Array {
+            shape: vec![k as u64, c as u64, side, side],
+            values,
+        },
+        k: (0..k)
+            .map(|i| 1.0 + i as f64 / 64.0)
+            .collect::<Vec<_>>()
+            .into(),
+        b: (0..k)
+            .map(|i| i as f64 * 5.0 - 30.0)
+            .collect::<Vec<_>>()
+            .into(),
     }
 }
 
@@ -111,47 +220,101 @@ fn numbers(k: usize, c: usize, taps: usize) -> Arrays {
 fn weights_that_the_layer_cannot_have_are_refused() {
     let (plan, limits) = (Plan::default(), Limits::default());
     let schedule = Schedule::read(&generate::schedule(&plan).to_string()).expect("a schedule");
-    let network = Network::read(generate::network(&plan).to_string().as_bytes(), &limits).expect("a network");
+    let network =
+        Network::read(generate::network(&plan).to_string().as_bytes(), &limits).expect("a network");
     let said = |change: fn(&mut Arrays)| {
-        let mut arrays: HashMap<String, Arrays> = [("Conv_0", 16, 3, 9), ("Conv_2", 16, 16, 1), ("Conv_last", 24, 16, 9)]
-            .map(|(name, k, c, taps)| (name.to_owned(), numbers(k, c, taps)))
-            .into();
+        let mut arrays: HashMap<String, Arrays> = [
+            ("Conv_0", 16, 3, 9),
+            ("Conv_2", 16, 16, 1),
+            ("Conv_last", 24, 16, 9),
+        ]
+        .map(|(name, k, c, taps)| (name.to_owned(), numbers(k, c, taps)))
+        .into();
         change(arrays.get_mut("Conv_0").expect("there"));
-        let data = Data { network: Some(&network), weights: Some(WeightData::Given(&arrays)) };
-        match lower(&schedule, &data, &Machine::named("spec").expect("known"), &limits) {
+        let data = Data {
+            network: Some(&network),
+            weights: Some(WeightData::Given(&arrays)),
+        };
+        match lower(
+            &schedule,
+            &data,
+            &Machine::named("spec").expect("known"),
+            &limits,
+        ) {
             Ok(_) => String::new(),
             Err(finding) => format!("{}: {}", finding.rule.code, finding.message),
         }
     };
-    let refused =
-        |change: fn(&mut Arrays), text: &str| assert_eq!(said(change), format!("gemini-weights-do-not-fit: layer `Conv_0`: {text}"));
+    let refused = |change: fn(&mut Arrays), text: &str| {
+        assert_eq!(
+            said(change),
+            format!("gemini-weights-do-not-fit: layer `Conv_0`: {text}")
+        )
+    };
     assert_eq!(said(|_| ()), "");
-    assert_eq!(said(|a| a.k.shape.push(1)), "", "ones at the end mean nothing");
-    refused(|a| a.weight.shape = vec![16, 27], "expected weights of the shape [16, 3, 3, 3], found [16, 27]");
-    refused(|a| a.weight.shape.reverse(), "expected weights of the shape [16, 3, 3, 3], found [3, 3, 3, 16]");
-    refused(|a| a.k.shape = vec![4, 4], "expected k of the shape [16], found [4, 4]");
-    refused(|a| a.b.values[3] = f64::NAN, "expected finite numbers in b, found NaN");
-    let range = "expected a whole number from -128 to 127, as int8 has them, as weight [0, 1, 1, 2], found";
+    assert_eq!(
+        said(|a| a.k.shape.push(1)),
+        "",
+        "ones at the end mean nothing"
+    );
+    refused(
+        |a| a.weight.shape = vec![16, 27],
+        "expected weights of the shape [16, 3, 3, 3], found [16, 27]",
+    );
+    refused(
+        |a| a.weight.shape.reverse(),
+        "expected weights of the shape [16, 3, 3, 3], found [3, 3, 3, 16]",
+    );
+    refused(
+        |a| a.k.shape = vec![4, 4],
+        "expected k of the shape [16], found [4, 4]",
+    );
+    refused(
+        |a| a.b.values[3] = f64::NAN,
+        "expected finite numbers in b, found NaN",
+    );
+    let range =
+        "expected a whole number from -128 to 127, as int8 has them, as weight [0, 1, 1, 2], found";
     refused(|a| a.weight.values[14] = 0.4, &format!("{range} 0.4"));
     refused(|a| a.weight.values[14] = 128.0, &format!("{range} 128"));
-    refused(|a| a.weight.values[14] = f64::INFINITY, &format!("{range} inf"));
+    refused(
+        |a| a.weight.values[14] = f64::INFINITY,
+        &format!("{range} inf"),
+    );
 }
 
 /// The definition, loop by loop: a convolution of 3 x 3 with padding 1, relu and requantisation.
 #[test]
 fn a_convolution_is_what_its_definition_says() {
-    let plan = Plan { through_dram: true, columns: 2, tiles: 2, ..Plan::default() };
+    let plan = Plan {
+        through_dram: true,
+        columns: 2,
+        tiles: 2,
+        ..Plan::default()
+    };
     let [n, k, size, c] = [plan.batch, plan.channels, plan.size, 3].map(|v| v as usize);
     let mut arrays = HashMap::new();
-    for (name, k, c, taps) in [("Conv_0", k, c, 9), ("Conv_2", k, k, 1), ("Conv_last", k + 8, k, 9)] {
+    for (name, k, c, taps) in [
+        ("Conv_0", k, c, 9),
+        ("Conv_2", k, k, 1),
+        ("Conv_last", k + 8, k, 9),
+    ] {
         arrays.insert(name.to_owned(), numbers(k, c, taps));
     }
     let found = outputs(&plan, WeightData::Given(&arrays));
-    let found = &found.iter().find(|(name, _)| name == "Conv_0").expect("an output").1;
+    let found = &found
+        .iter()
+        .find(|(name, _)| name == "Conv_0")
+        .expect("an output")
+        .1;
     let input = |n: usize, c: usize, y: i64, x: i64| {
         let inside = (0..size as i64).contains(&y) && (0..size as i64).contains(&x);
         // Input and zero point; padding is real zero.
-        if inside { value(n, c, y as usize, x as usize, size) + 3 } else { 0 }
+        if inside {
+            value(n, c, y as usize, x as usize, size) + 3
+        } else {
+            0
+        }
     };
     let weights = &arrays["Conv_0"];
     for image in 0..n {
@@ -161,14 +324,25 @@ fn a_convolution_is_what_its_definition_says() {
                     let mut sum = 0;
                     for from in 0..c {
                         for (r, s) in (0..3).flat_map(|r| (0..3).map(move |s| (r, s))) {
-                            let weight = weights.weight.values[(channel * c + from) * 9 + r * 3 + s] as i64;
-                            sum += weight * input(image, from, y as i64 + r as i64 - 1, x as i64 + s as i64 - 1);
+                            let weight =
+                                weights.weight.values[(channel * c + from) * 9 + r * 3 + s] as i64;
+                            sum += weight
+                                * input(
+                                    image,
+                                    from,
+                                    y as i64 + r as i64 - 1,
+                                    x as i64 + s as i64 - 1,
+                                );
                         }
                     }
-                    let real = (sum as f64 + weights.b.values[channel]).max(0.0) * weights.k.values[channel];
+                    let real = (sum as f64 + weights.b.values[channel]).max(0.0)
+                        * weights.k.values[channel];
                     let want = ((real * 0.003 - 5.0 + 0.5).floor()).clamp(-128.0, 127.0) as i8;
                     let got = found[((image * k + channel) * size + y) * size + x] as i8;
-                    assert_eq!(got, want, "image {image}, channel {channel}, row {y}, column {x}");
+                    assert_eq!(
+                        got, want,
+                        "image {image}, channel {channel}, row {y}, column {x}"
+                    );
                 }
             }
         }

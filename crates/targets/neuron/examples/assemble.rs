@@ -4,7 +4,11 @@ use std::error::Error;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let [source, target] = &std::env::args_os().skip(1).map(PathBuf::from).collect::<Vec<_>>()[..] else {
+    let [source, target] = &std::env::args_os()
+        .skip(1)
+        .map(PathBuf::from)
+        .collect::<Vec<_>>()[..]
+    else {
         return Err("usage: assemble PROGRAM.asm PROGRAM.neff".into());
     };
     let text = std::fs::read_to_string(source)?;

@@ -46,16 +46,28 @@ impl<'a> Constant<'a> {
     /// An npy member whose header is malformed, or whose data is shorter or longer than its shape says.
     pub fn read(member: Member<'a>) -> Result<Constant<'a>, Error> {
         if !member.has_extension("npy") {
-            return Ok(Constant { member, bytes: Cow::Borrowed(member.bytes), array: None });
+            return Ok(Constant {
+                member,
+                bytes: Cow::Borrowed(member.bytes),
+                array: None,
+            });
         }
-        let fault = |message: String| Box::new(rules::NPY.at(Place::file().in_part(member.path.to_owned()), message));
-        let (header, data) = split(member.bytes).ok_or_else(|| fault("no npy header: magic, version or length is wrong".into()))?;
+        let fault = |message: String| {
+            Box::new(rules::NPY.at(Place::file().in_part(member.path.to_owned()), message))
+        };
+        let (header, data) = split(member.bytes)
+            .ok_or_else(|| fault("no npy header: magic, version or length is wrong".into()))?;
         let array = parse_header(header).map_err(|why| fault(format!("the npy header {why}")))?;
         let count = array.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
         let size = count.and_then(|n| n.checked_mul(array.element_bytes));
         if size != Some(data.len() as u64) {
             let wanted = size.map_or("more than 2^64".to_owned(), |s| s.to_string());
-            let message = format!("an array {:?} of {} has {wanted} bytes, the member holds {}", array.shape, array.descr, data.len());
+            let message = format!(
+                "an array {:?} of {} has {wanted} bytes, the member holds {}",
+                array.shape,
+                array.descr,
+                data.len()
+            );
             return Err(fault(message));
         }
         let bytes = if array.fortran_order && array.shape.iter().filter(|d| **d > 1).count() > 1 {
@@ -63,7 +75,11 @@ impl<'a> Constant<'a> {
         } else {
             Cow::Borrowed(data)
         };
-        Ok(Constant { member, bytes, array: Some(array) })
+        Ok(Constant {
+            member,
+            bytes,
+            array: Some(array),
+        })
     }
 }
 
@@ -72,8 +88,12 @@ fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let rest = bytes.strip_prefix(b"\x93NUMPY")?;
     let ([major, _minor], rest) = rest.split_first_chunk::<2>()?;
     let (size, rest) = match major {
-        1 => rest.split_first_chunk::<2>().map(|(n, rest)| (usize::from(u16::from_le_bytes(*n)), rest))?,
-        2 | 3 => rest.split_first_chunk::<4>().map(|(n, rest)| (u32::from_le_bytes(*n) as usize, rest))?,
+        1 => rest
+            .split_first_chunk::<2>()
+            .map(|(n, rest)| (usize::from(u16::from_le_bytes(*n)), rest))?,
+        2 | 3 => rest
+            .split_first_chunk::<4>()
+            .map(|(n, rest)| (u32::from_le_bytes(*n) as usize, rest))?,
         _ => return None,
     };
     let (header, data) = rest.split_at_checked(size)?;
@@ -82,19 +102,31 @@ fn split(bytes: &[u8]) -> Option<(&str, &[u8])> {
 
 /// `{'descr': '<f2', 'fortran_order': False, 'shape': (8, 24), }`
 fn parse_header(text: &str) -> Result<Array, String> {
-    let mut rest = text.trim().strip_prefix('{').and_then(|t| t.strip_suffix('}')).ok_or("is no dictionary")?.trim_start();
+    let mut rest = text
+        .trim()
+        .strip_prefix('{')
+        .and_then(|t| t.strip_suffix('}'))
+        .ok_or("is no dictionary")?
+        .trim_start();
     let (mut descr, mut fortran_order, mut shape) = (None, None, None);
     while !rest.is_empty() {
         let (key, after) = quoted(rest).ok_or("has a key that is no string")?;
-        let value = after.trim_start().strip_prefix(':').ok_or("lacks a colon behind a key")?.trim_start();
+        let value = after
+            .trim_start()
+            .strip_prefix(':')
+            .ok_or("lacks a colon behind a key")?
+            .trim_start();
         rest = match key {
             "descr" => {
-                let (text, after) = quoted(value).ok_or("has a `descr` that is no string (structured types are not supported)")?;
+                let (text, after) = quoted(value).ok_or(
+                    "has a `descr` that is no string (structured types are not supported)",
+                )?;
                 descr = Some(text);
                 after
             }
             "fortran_order" => {
-                let (truth, after) = match (value.strip_prefix("True"), value.strip_prefix("False")) {
+                let (truth, after) = match (value.strip_prefix("True"), value.strip_prefix("False"))
+                {
                     (Some(after), _) => (true, after),
                     (_, Some(after)) => (false, after),
                     _ => return Err("has a `fortran_order` that is neither True nor False".into()),
@@ -103,11 +135,16 @@ fn parse_header(text: &str) -> Result<Array, String> {
                 after
             }
             "shape" => {
-                let inner = value.strip_prefix('(').ok_or("has a `shape` that is no tuple")?;
+                let inner = value
+                    .strip_prefix('(')
+                    .ok_or("has a `shape` that is no tuple")?;
                 let (list, after) = inner.split_once(')').ok_or("has a `shape` without end")?;
                 let numbers = list.split(',').map(str::trim).filter(|n| !n.is_empty());
-                let numbers: Result<Vec<u64>, _> = numbers.map(|n| n.trim_end_matches('L').parse()).collect();
-                shape = Some(numbers.map_err(|e| format!("has a `shape` of other things than whole numbers: {e}"))?);
+                let numbers: Result<Vec<u64>, _> =
+                    numbers.map(|n| n.trim_end_matches('L').parse()).collect();
+                shape = Some(numbers.map_err(|e| {
+                    format!("has a `shape` of other things than whole numbers: {e}")
+                })?);
                 after
             }
             other => return Err(format!("has the unknown key `{other}`")),
@@ -121,10 +158,19 @@ fn parse_header(text: &str) -> Result<Array, String> {
     }
     let (descr, shape) = (descr.ok_or("lacks `descr`")?, shape.ok_or("lacks `shape`")?);
     if shape.len() > MAX_DIMENSIONS {
-        return Err(format!("has {} dimensions, at most {MAX_DIMENSIONS} are possible", shape.len()));
+        return Err(format!(
+            "has {} dimensions, at most {MAX_DIMENSIONS} are possible",
+            shape.len()
+        ));
     }
     let (element, element_bytes) = element(descr)?;
-    Ok(Array { descr: descr.to_owned(), element, element_bytes, shape, fortran_order: fortran_order.ok_or("lacks `fortran_order`")? })
+    Ok(Array {
+        descr: descr.to_owned(),
+        element,
+        element_bytes,
+        shape,
+        fortran_order: fortran_order.ok_or("lacks `fortran_order`")?,
+    })
 }
 
 /// A string literal without escapes, and what follows it.
@@ -141,9 +187,15 @@ fn element(descr: &str) -> Result<(Option<ElementType>, u64), String> {
         return Ok((Some(named), named.bits().div_ceil(8)));
     }
     let mut chars = descr.chars();
-    let (order, kind) = (chars.next().ok_or_else(unknown)?, chars.next().ok_or_else(unknown)?);
+    let (order, kind) = (
+        chars.next().ok_or_else(unknown)?,
+        chars.next().ok_or_else(unknown)?,
+    );
     let bytes: u64 = chars.as_str().parse().map_err(|_| unknown())?;
-    if order == '>' && bytes > 1 || !matches!(order, '<' | '>' | '|' | '=') || !(1..=16).contains(&bytes) {
+    if order == '>' && bytes > 1
+        || !matches!(order, '<' | '>' | '|' | '=')
+        || !(1..=16).contains(&bytes)
+    {
         return Err(unknown());
     }
     let element = match (kind, bytes) {
@@ -206,12 +258,19 @@ mod tests {
     }
 
     fn read(bytes: &[u8]) -> Result<Constant<'_>, String> {
-        Constant::read(Member { path: "c.npy", bytes }).map_err(|f| f.message)
+        Constant::read(Member {
+            path: "c.npy",
+            bytes,
+        })
+        .map_err(|f| f.message)
     }
 
     #[test]
     fn row_major_data_is_borrowed() {
-        let bytes = npy("{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n", &[1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0]);
+        let bytes = npy(
+            "{'descr': '<i2', 'fortran_order': False, 'shape': (2, 3), }\n",
+            &[1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0],
+        );
         let constant = read(&bytes).unwrap();
         assert!(matches!(constant.bytes, Cow::Borrowed(_)));
         assert_eq!(constant.array.unwrap().element, Some(ElementType::Int16));
@@ -220,27 +279,70 @@ mod tests {
     #[test]
     fn column_major_data_is_turned() {
         // [[1, 2, 3], [4, 5, 6]] stands as 1 4 2 5 3 6.
-        let bytes = npy("{'shape': (2, 3), 'descr': '|u1', 'fortran_order': True}", &[1, 4, 2, 5, 3, 6]);
+        let bytes = npy(
+            "{'shape': (2, 3), 'descr': '|u1', 'fortran_order': True}",
+            &[1, 4, 2, 5, 3, 6],
+        );
         assert_eq!(*read(&bytes).unwrap().bytes, [1, 2, 3, 4, 5, 6]);
-        let bytes = npy("{'shape': (2, 1, 2, 2), 'descr': '|u1', 'fortran_order': True}", &[0, 4, 2, 6, 1, 5, 3, 7]);
+        let bytes = npy(
+            "{'shape': (2, 1, 2, 2), 'descr': '|u1', 'fortran_order': True}",
+            &[0, 4, 2, 6, 1, 5, 3, 7],
+        );
         assert_eq!(*read(&bytes).unwrap().bytes, [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]
     fn scalars_and_bfloat16_are_known() {
-        assert_eq!(read(&npy("{'descr': '<f4', 'fortran_order': False, 'shape': (), }", &[0; 4])).unwrap().bytes.len(), 4);
-        assert_eq!(read(&npy("{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }", &[0; 6])).unwrap().array.unwrap().element, None);
+        assert_eq!(
+            read(&npy(
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (), }",
+                &[0; 4]
+            ))
+            .unwrap()
+            .bytes
+            .len(),
+            4
+        );
+        assert_eq!(
+            read(&npy(
+                "{'descr': '<V2', 'fortran_order': False, 'shape': (3,), }",
+                &[0; 6]
+            ))
+            .unwrap()
+            .array
+            .unwrap()
+            .element,
+            None
+        );
     }
 
     #[test]
     fn malformed_headers_say_why() {
         for (header, why) in [
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "has 8 bytes"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 4), }", "more than 2^64"),
-            ("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "whole numbers"),
-            ("{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "not supported"),
-            ("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "not supported"),
-            ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "structured"),
+            (
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
+                "has 8 bytes",
+            ),
+            (
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551615, 4), }",
+                "more than 2^64",
+            ),
+            (
+                "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+                "whole numbers",
+            ),
+            (
+                "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }",
+                "not supported",
+            ),
+            (
+                "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
+                "not supported",
+            ),
+            (
+                "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }",
+                "structured",
+            ),
             ("{'fortran_order': False, 'shape': (1,), }", "lacks `descr`"),
             ("((((((((((((((((", "no dictionary"),
             ("", "no dictionary"),
@@ -248,6 +350,10 @@ mod tests {
             let message = read(&npy(header, &[0; 4])).unwrap_err();
             assert!(message.contains(why), "{message} does not say {why}");
         }
-        assert!(read(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}").unwrap_err().contains("no npy header"));
+        assert!(
+            read(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}")
+                .unwrap_err()
+                .contains("no npy header")
+        );
     }
 }

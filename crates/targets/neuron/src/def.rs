@@ -214,16 +214,31 @@ impl<'a> Definition<'a> {
             match &*key {
                 "name" => definition.name = source.parse_at(text, at)?,
                 "version" => definition.version = source.parse_at(text, at)?,
-                "dma_queue" => definition.queues = objects(source, text, &at(), declarations, RawQueueSet::keep)?,
-                "var" => definition.variables = objects(source, text, &at(), declarations, RawVariable::keep)?,
+                "dma_queue" => {
+                    definition.queues =
+                        objects(source, text, &at(), declarations, RawQueueSet::keep)?
+                }
+                "var" => {
+                    definition.variables =
+                        objects(source, text, &at(), declarations, RawVariable::keep)?
+                }
                 "dma_dbg" => definition.dma_debug = source.parse_at(text, at)?,
                 "neff_features" => definition.features = source.parse_at(text, at)?,
-                "runtime_semaphore_count" => definition.runtime_semaphores = source.parse_at(text, at)?,
+                "runtime_semaphore_count" => {
+                    definition.runtime_semaphores = source.parse_at(text, at)?
+                }
                 "runtime_event_count" => definition.runtime_events = source.parse_at(text, at)?,
-                "runtime_statebuffer_reservation" => definition.reservations = source.parse_at(text, at)?,
+                "runtime_statebuffer_reservation" => {
+                    definition.reservations = source.parse_at(text, at)?
+                }
                 key => {
                     let (engine, role) = key.split_once('_').unwrap_or((key, ""));
-                    let Some(names) = definition.engines.get_mut(Engine::from_name(engine).index()) else { continue };
+                    let Some(names) = definition
+                        .engines
+                        .get_mut(Engine::from_name(engine).index())
+                    else {
+                        continue;
+                    };
                     match role {
                         "" => names.file = source.parse_at(text, at)?,
                         "instr" => names.instructions = source.parse_at(text, at)?,
@@ -241,7 +256,10 @@ impl<'a> Definition<'a> {
         }
         for (index, queue) in definition.queues.values().enumerate() {
             for instance in &queue.queue_instances {
-                definition.instances.entry(instance.clone()).or_insert(index);
+                definition
+                    .instances
+                    .entry(instance.clone())
+                    .or_insert(index);
             }
         }
         Ok(definition)
@@ -255,12 +273,16 @@ impl<'a> Definition<'a> {
     /// Position, name and declaration of the variable with this number; the first one where several claim it.
     pub fn variable_by_id(&self, id: u64) -> Option<(usize, &Name<'a>, &Variable<'a>)> {
         let index = *self.ids.get(&id)?;
-        self.variables.get_index(index).map(|(name, variable)| (index, name, variable))
+        self.variables
+            .get_index(index)
+            .map(|(name, variable)| (index, name, variable))
     }
 
     /// Position of the queue set of this name, or of the one that has an instance of this name.
     pub fn queue_set(&self, name: &str) -> Option<usize> {
-        self.queues.get_index_of(name).or_else(|| self.instances.get(name).copied())
+        self.queues
+            .get_index_of(name)
+            .or_else(|| self.instances.get(name).copied())
     }
 }
 
@@ -275,8 +297,12 @@ fn objects<'a, Raw: Deserialize<'a>, T>(
     let members: Members<'a> = source.parse_at(text, || pointer.to_owned())?;
     let count = members.0.len() as u64;
     if count > most {
-        let message = format!("{count} declarations are more than the limit declarations allows; {most} were left for this object");
-        return Err(Box::new(rules::LIMIT.at(source.place(text, pointer, ""), message)));
+        let message = format!(
+            "{count} declarations are more than the limit declarations allows; {most} were left for this object"
+        );
+        return Err(Box::new(
+            rules::LIMIT.at(source.place(text, pointer, ""), message),
+        ));
     }
     let mut objects = IndexMap::with_capacity(members.0.len());
     for (name, text) in members.0 {

@@ -39,7 +39,10 @@ names! {
 impl Operation {
     /// Whether the DMA's compute engine works on a list of sources (`from_arr`).
     pub const fn is_compute(self) -> bool {
-        matches!(self, Operation::Fma | Operation::Add | Operation::Min | Operation::Max)
+        matches!(
+            self,
+            Operation::Fma | Operation::Add | Operation::Min | Operation::Max
+        )
     }
 }
 
@@ -140,12 +143,17 @@ impl AccessPattern<'_> {
         if self.sizes.is_empty() {
             return None;
         }
-        self.sizes.iter().try_fold(1u64, |n, size| n.checked_mul(*size))
+        self.sizes
+            .iter()
+            .try_fold(1u64, |n, size| n.checked_mul(*size))
     }
 
     /// Contiguous-in-index rows: the product of all sizes but the first, which is what becomes hardware descriptors.
     pub fn rows(&self) -> Option<u64> {
-        self.sizes.iter().skip(1).try_fold(1u64, |n, size| n.checked_mul(*size))
+        self.sizes
+            .iter()
+            .skip(1)
+            .try_fold(1u64, |n, size| n.checked_mul(*size))
     }
 
     /// The element type, unsigned bytes by default.
@@ -160,7 +168,14 @@ impl AccessPattern<'_> {
         if dimensions != self.steps.len() || dimensions == 0 || dimensions > MAX_DIMENSIONS {
             return None;
         }
-        let loops = self.sizes.iter().zip(&self.steps).map(|(count, stride)| Loop { count: *count, stride: *stride });
+        let loops = self
+            .sizes
+            .iter()
+            .zip(&self.steps)
+            .map(|(count, stride)| Loop {
+                count: *count,
+                stride: *stride,
+            });
         Some(Pattern::new(self.offset?, 1, loops))
     }
 }
@@ -213,7 +228,9 @@ impl<'a> Descriptor<'a> {
 
     /// Every source: the list of a compute operation, or the one of a move.
     pub fn sources(&self) -> impl Iterator<Item = &AccessPattern<'a>> {
-        self.from_arr.iter().chain(self.from.as_ref().filter(|_| self.from_arr.is_empty()))
+        self.from_arr
+            .iter()
+            .chain(self.from.as_ref().filter(|_| self.from_arr.is_empty()))
     }
 
     /// The factor of a source: its own, else the descriptor's, else 1.
@@ -252,7 +269,11 @@ pub struct DmaEntry<'a> {
 impl DmaEntry<'_> {
     /// Name of the instance where there is one, else of the queue set; empty names count as none.
     pub fn queue_name(&self) -> Option<&str> {
-        [&self.instance_name, &self.queue].into_iter().flatten().map(|n| &**n).find(|n| !n.is_empty())
+        [&self.instance_name, &self.queue]
+            .into_iter()
+            .flatten()
+            .map(|n| &**n)
+            .find(|n| !n.is_empty())
     }
 }
 
@@ -289,7 +310,9 @@ impl<'a> EngineFile<'a> {
                 "dma" => file.dma = entries(source, text, transfers)?,
                 "name" => file.name = source.parse_at(text, at)?,
                 "instr" => file.instr = source.parse_at(text, at)?,
-                "activation_function_sets" => file.activation_function_sets = source.parse_at(text, at)?,
+                "activation_function_sets" => {
+                    file.activation_function_sets = source.parse_at(text, at)?
+                }
                 "act_info" => file.act_info = source.parse_at(text, at)?,
                 "act_semaphore" => file.act_semaphore = source.parse_at(text, at)?,
                 "dve_tables" => file.dve_tables = tables(source, text)?,
@@ -301,17 +324,26 @@ impl<'a> EngineFile<'a> {
 
     /// Transfers, entries without any counted as one.
     pub(crate) fn transfers(&self) -> u64 {
-        self.dma.iter().map(|entry| entry.descriptors.len().max(1) as u64).sum()
+        self.dma
+            .iter()
+            .map(|entry| entry.descriptors.len().max(1) as u64)
+            .sum()
     }
 }
 
 /// The entries of `dma`, one by one: a file of nothing but faults must not fill memory before the first is found.
-fn entries<'a>(source: &Source<'a>, text: &'a str, transfers: u64) -> Result<Vec<DmaEntry<'a>>, Error> {
+fn entries<'a>(
+    source: &Source<'a>,
+    text: &'a str,
+    transfers: u64,
+) -> Result<Vec<DmaEntry<'a>>, Error> {
     let mut dma = Vec::new();
     let mut left = transfers;
     let mut entry = |index: usize, text: &'a str| -> Result<(), Error> {
         let pointer = || format!("/dma/{index}");
-        let entry = source.parse_at(text, pointer).map(|raw: RawEntry<'a>| raw.keep(text))?;
+        let entry = source
+            .parse_at(text, pointer)
+            .map(|raw: RawEntry<'a>| raw.keep(text))?;
         left = left.checked_sub(entry.descriptors.len().max(1) as u64).ok_or_else(|| {
             let message = format!("more transfers than the limit transfers allows; {transfers} were left for this file");
             Box::new(rules::LIMIT.at(source.place(text, &pointer(), ""), message))
@@ -328,7 +360,9 @@ fn entries<'a>(source: &Source<'a>, text: &'a str, transfers: u64) -> Result<Vec
         Some(why) => Err(why),
         None if walked => Ok(dma),
         // Where there is no array, the typed parser says what there is.
-        None => source.parse_at(text, || "/dma".to_owned()).map(|_: Vec<de::IgnoredAny>| dma),
+        None => source
+            .parse_at(text, || "/dma".to_owned())
+            .map(|_: Vec<de::IgnoredAny>| dma),
     }
 }
 
@@ -401,12 +435,22 @@ impl<'de: 'a, 'a> Deserialize<'de> for OneOrMany<'a> {
                 f.write_str("an array of descriptors or one descriptor")
             }
             fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                let descriptors = capped::<_, _, MAX_ENTRY_TRANSFERS>(de::value::SeqAccessDeserializer::new(seq))?;
-                Ok(OneOrMany { bare: false, descriptors })
+                let descriptors = capped::<_, _, MAX_ENTRY_TRANSFERS>(
+                    de::value::SeqAccessDeserializer::new(seq),
+                )?;
+                Ok(OneOrMany {
+                    bare: false,
+                    descriptors,
+                })
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let descriptors = vec![Descriptor::deserialize(de::value::MapAccessDeserializer::new(map))?];
-                Ok(OneOrMany { bare: true, descriptors })
+                let descriptors = vec![Descriptor::deserialize(
+                    de::value::MapAccessDeserializer::new(map),
+                )?];
+                Ok(OneOrMany {
+                    bare: true,
+                    descriptors,
+                })
             }
         }
         deserializer.deserialize_any(Either)
@@ -453,7 +497,11 @@ struct RawDescriptor<'a> {
     to_sizes: Option<SmallVec<[u64; MAX_DIMENSIONS]>>,
     to_dtype: Option<DataType>,
     num_tiling_dimensions: Option<u64>,
-    #[serde(borrow, default, deserialize_with = "capped::<_, _, MAX_LISTED_SOURCES>")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "capped::<_, _, MAX_LISTED_SOURCES>"
+    )]
     from_arr: Vec<RawSource<'a>>,
     scale_dtype: Option<DataType>,
     scale: Option<f64>,
@@ -465,7 +513,10 @@ struct RawDescriptor<'a> {
 
 impl<'a> From<RawDescriptor<'a>> for Descriptor<'a> {
     fn from(raw: RawDescriptor<'a>) -> Descriptor<'a> {
-        let has_from = raw.from.is_some() || raw.from_off.is_some() || raw.from_steps.is_some() || raw.from_sizes.is_some();
+        let has_from = raw.from.is_some()
+            || raw.from_off.is_some()
+            || raw.from_steps.is_some()
+            || raw.from_sizes.is_some();
         let from = RawSource {
             from: raw.from,
             from_off: raw.from_off,

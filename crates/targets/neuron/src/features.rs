@@ -23,7 +23,12 @@ pub struct Feature {
 }
 
 const fn feature(bit: u32, name: &'static str, meaning: &'static str, measured: bool) -> Feature {
-    Feature { bit: 1 << bit, name, meaning, measured }
+    Feature {
+        bit: 1 << bit,
+        name,
+        meaning,
+        measured,
+    }
 }
 
 /// Queue sets have instances that can be swapped.
@@ -45,27 +50,107 @@ pub const REMOTE_SEMAPHORES: u64 = 1 << 14;
 
 /// The known bits, lowest first.
 pub const FEATURES: &[Feature] = &[
-    feature(1, "collectives-offset", "collective operations take an offset", false),
+    feature(
+        1,
+        "collectives-offset",
+        "collective operations take an offset",
+        false,
+    ),
     feature(2, "custom-ops", "custom operators", false),
     feature(3, "coalesced-cc", "coalesced collective operations", false),
-    feature(4, "queue-set-instances", "queue sets have instances that can be swapped", true),
+    feature(
+        4,
+        "queue-set-instances",
+        "queue sets have instances that can be swapped",
+        true,
+    ),
     feature(5, "on-chip-functions", "the program calls functions", true),
-    feature(6, "dynamic-pwp", "activation tables loaded at run time", false),
-    feature(7, "indirect-memcpy-32b-sem-wait", "indirect copies wait for 32-bit semaphores", false),
-    feature(8, "indirect-memcpy-bound-check", "indirect copies check their bounds", false),
-    feature(9, "dma-desc-higher-dim", "DMA descriptors of three and four dimensions", true),
-    feature(10, "vnc", "a logical core of more than one physical core", true),
-    feature(11, "dve-perf-mode", "the vector engine's performance mode", true),
+    feature(
+        6,
+        "dynamic-pwp",
+        "activation tables loaded at run time",
+        false,
+    ),
+    feature(
+        7,
+        "indirect-memcpy-32b-sem-wait",
+        "indirect copies wait for 32-bit semaphores",
+        false,
+    ),
+    feature(
+        8,
+        "indirect-memcpy-bound-check",
+        "indirect copies check their bounds",
+        false,
+    ),
+    feature(
+        9,
+        "dma-desc-higher-dim",
+        "DMA descriptors of three and four dimensions",
+        true,
+    ),
+    feature(
+        10,
+        "vnc",
+        "a logical core of more than one physical core",
+        true,
+    ),
+    feature(
+        11,
+        "dve-perf-mode",
+        "the vector engine's performance mode",
+        true,
+    ),
     feature(12, "dge", "descriptors made at run time (DGE)", true),
-    feature(13, "pool-rsqrt", "reciprocal square root on the GpSimd engine", false),
-    feature(14, "remote-semaphores", "transfers signal semaphores of the other core", true),
-    feature(15, "dge-cast", "casts in descriptors made at run time", true),
-    feature(16, "vector-dge", "descriptors made at run time from vectors of indices", false),
-    feature(17, "embedding-stride-32", "embedding updates with 32-bit strides", false),
-    feature(20, "sqi-no-rearm", "queue instances without rearming", false),
+    feature(
+        13,
+        "pool-rsqrt",
+        "reciprocal square root on the GpSimd engine",
+        false,
+    ),
+    feature(
+        14,
+        "remote-semaphores",
+        "transfers signal semaphores of the other core",
+        true,
+    ),
+    feature(
+        15,
+        "dge-cast",
+        "casts in descriptors made at run time",
+        true,
+    ),
+    feature(
+        16,
+        "vector-dge",
+        "descriptors made at run time from vectors of indices",
+        false,
+    ),
+    feature(
+        17,
+        "embedding-stride-32",
+        "embedding updates with 32-bit strides",
+        false,
+    ),
+    feature(
+        20,
+        "sqi-no-rearm",
+        "queue instances without rearming",
+        false,
+    ),
     feature(21, "hardware-dge", "descriptors made by hardware", true),
-    feature(22, "partial-sb2sb-ccop", "collective operations between parts of state buffers", false),
-    feature(24, "architecture-extension", "instructions of later architectures", false),
+    feature(
+        22,
+        "partial-sb2sb-ccop",
+        "collective operations between parts of state buffers",
+        false,
+    ),
+    feature(
+        24,
+        "architecture-extension",
+        "instructions of later architectures",
+        false,
+    ),
     feature(25, "large-tensors", "tensors beyond 4 GiB", false),
 ];
 
@@ -93,8 +178,14 @@ impl fmt::Display for Features {
             return f.write_str("none");
         }
         let unknown = self.unknown();
-        let unnamed = (0..64).filter(|bit| unknown >> bit & 1 == 1).map(|bit| format!("bit {bit}"));
-        let names: Vec<String> = self.known().map(|feature| feature.name.to_owned()).chain(unnamed).collect();
+        let unnamed = (0..64)
+            .filter(|bit| unknown >> bit & 1 == 1)
+            .map(|bit| format!("bit {bit}"));
+        let names: Vec<String> = self
+            .known()
+            .map(|feature| feature.name.to_owned())
+            .chain(unnamed)
+            .collect();
         f.write_str(&names.join(", "))
     }
 }

@@ -191,7 +191,8 @@ pub struct Tensor<'a> {
 impl Tensor<'_> {
     /// Bytes; `None` beyond 2^64 and for an unknown type.
     pub fn bytes(&self) -> Option<u64> {
-        self.element?.bytes_for(self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
+        self.element?
+            .bytes_for(self.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?)
     }
 }
 
@@ -217,7 +218,10 @@ impl<'a> Graph<'a> {
 
     /// The program nodes with their indices.
     pub fn programs(&self) -> impl Iterator<Item = (usize, &GraphNode<'a>)> {
-        self.nodes.iter().enumerate().filter(|(_, n)| &*n.op != "null" && n.attrs.kelf.is_some())
+        self.nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| &*n.op != "null" && n.attrs.kelf.is_some())
     }
 
     /// Inputs and outputs with their types and shapes.
@@ -229,7 +233,13 @@ impl<'a> Graph<'a> {
             let is_param = node.is_param.as_deref().is_some_and(|p| p != "0");
             let is_argument = arguments.is_empty() || arguments.contains(&(index as u64));
             if &*node.op == "null" && is_argument && !is_param {
-                let tensor = self.tensor(node.name.clone(), index, 0, format!("/nodes/{index}/name"), &mut interface.faults);
+                let tensor = self.tensor(
+                    node.name.clone(),
+                    index,
+                    0,
+                    format!("/nodes/{index}/name"),
+                    &mut interface.faults,
+                );
                 merge(&mut inputs, tensor);
             }
         }
@@ -239,10 +249,18 @@ impl<'a> Graph<'a> {
                 [node, output, ..] => (node as usize, output as usize),
                 [] => (usize::MAX, 0),
             };
-            let Some(name) = self.nodes.get(node).and_then(|n| n.output_names.get(output)) else {
-                interface
-                    .faults
-                    .push((format!("/heads/{index}"), format!("no output {output} of node {node}, there are {} nodes", self.nodes.len())));
+            let Some(name) = self
+                .nodes
+                .get(node)
+                .and_then(|n| n.output_names.get(output))
+            else {
+                interface.faults.push((
+                    format!("/heads/{index}"),
+                    format!(
+                        "no output {output} of node {node}, there are {} nodes",
+                        self.nodes.len()
+                    ),
+                ));
                 continue;
             };
             let pointer = format!("/nodes/{node}/output_names/{output}");
@@ -254,29 +272,54 @@ impl<'a> Graph<'a> {
         interface
     }
 
-    fn tensor(&self, name: Name<'a>, node: usize, output: usize, pointer: String, faults: &mut Vec<(String, String)>) -> Tensor<'a> {
-        let entry = self.node_row_ptr.get(node).and_then(|first| usize::try_from(*first).ok()?.checked_add(output));
+    fn tensor(
+        &self,
+        name: Name<'a>,
+        node: usize,
+        output: usize,
+        pointer: String,
+        faults: &mut Vec<(String, String)>,
+    ) -> Tensor<'a> {
+        let entry = self
+            .node_row_ptr
+            .get(node)
+            .and_then(|first| usize::try_from(*first).ok()?.checked_add(output));
         let shape = entry.and_then(|e| self.attrs.shape.as_ref()?.1.get(e));
         let dtype = entry.and_then(|e| self.attrs.dltype.as_ref()?.1.get(e));
         if shape.is_none() {
             faults.push((pointer.clone(), format!("`{name}` has no shape in attrs")));
         }
         if dtype.is_none() {
-            faults.push((pointer.clone(), format!("`{name}` has no element type in attrs")));
+            faults.push((
+                pointer.clone(),
+                format!("`{name}` has no element type in attrs"),
+            ));
         }
         let dtype = dtype.cloned().unwrap_or_default();
-        Tensor { name, element: element(&dtype), dtype, shape: shape.cloned().unwrap_or_default(), pointer, times: 1 }
+        Tensor {
+            name,
+            element: element(&dtype),
+            dtype,
+            shape: shape.cloned().unwrap_or_default(),
+            pointer,
+            times: 1,
+        }
     }
 }
 
 /// Types of `neff.json`: those of descriptors, and the array libraries' own.
 fn element(name: &str) -> Option<ElementType> {
-    DataType::from_name(name).element().or_else(|| ElementType::from_name(name))
+    DataType::from_name(name)
+        .element()
+        .or_else(|| ElementType::from_name(name))
 }
 
 /// Lists a tensor once; with two cores on one logical core each lists the outputs.
 fn merge<'a>(tensors: &mut IndexMap<Name<'a>, Tensor<'a>>, tensor: Tensor<'a>) {
-    tensors.entry(tensor.name.clone()).and_modify(|known| known.times += 1).or_insert(tensor);
+    tensors
+        .entry(tensor.name.clone())
+        .and_modify(|known| known.times += 1)
+        .or_insert(tensor);
 }
 
 /// A kelf file: the subgraphs of one program node.

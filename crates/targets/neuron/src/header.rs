@@ -121,7 +121,13 @@ impl Header {
 
     /// The bytes of a header.
     pub fn write(&self) -> [u8; HEADER_BYTES] {
-        let words = [self.pkg_version, self.header_size, self.data_size, self.neff_version_major, self.neff_version_minor];
+        let words = [
+            self.pkg_version,
+            self.header_size,
+            self.data_size,
+            self.neff_version_major,
+            self.neff_version_minor,
+        ];
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend(words.iter().flat_map(|w| w.to_le_bytes()));
         bytes.extend(self.neff_build_version);
@@ -141,10 +147,15 @@ impl Header {
 
     /// Whether a file looks like a NEFF. There is no magic number: the header's own size says so, or compressed data behind it.
     pub fn looks_like(file: &[u8]) -> bool {
-        let Some(head) = file.first_chunk::<16>() else { return false };
+        let Some(head) = file.first_chunk::<16>() else {
+            return false;
+        };
         let mut fields = Fields(head);
         let (_version, size) = (fields.u64(), fields.u64());
-        size == HEADER_BYTES as u64 || file.get(HEADER_BYTES..).is_some_and(|data| data.starts_with(&[0x1f, 0x8b]))
+        size == HEADER_BYTES as u64
+            || file
+                .get(HEADER_BYTES..)
+                .is_some_and(|data| data.starts_with(&[0x1f, 0x8b]))
     }
 
     /// The header of a file, and the data that it speaks of.
@@ -153,28 +164,56 @@ impl Header {
     /// A file shorter than the header says, a size that is not 1024, a package or format version that is not known.
     pub fn open(file: &[u8]) -> Result<(Header, &[u8]), Error> {
         let Some((bytes, data)) = file.split_first_chunk::<HEADER_BYTES>() else {
-            let message = format!("the file has {} bytes, the header alone has {HEADER_BYTES}", file.len());
-            return Err(Box::new(rules::HEADER_TRUNCATED.at(Place::bytes(0, file.len() as u64).in_part("header"), message)));
+            let message = format!(
+                "the file has {} bytes, the header alone has {HEADER_BYTES}",
+                file.len()
+            );
+            return Err(Box::new(rules::HEADER_TRUNCATED.at(
+                Place::bytes(0, file.len() as u64).in_part("header"),
+                message,
+            )));
         };
         let header = Header::read(bytes);
         let field = |offset, name: &str| Place::bytes(offset, 8).in_part("header").at(name);
         if !(1..=2).contains(&header.pkg_version) {
-            let message = format!("package version {} is not supported; versions 1 and 2 are", header.pkg_version);
-            return Err(Box::new(rules::PACKAGE_VERSION.at(field(0, "pkg_version"), message)));
+            let message = format!(
+                "package version {} is not supported; versions 1 and 2 are",
+                header.pkg_version
+            );
+            return Err(Box::new(
+                rules::PACKAGE_VERSION.at(field(0, "pkg_version"), message),
+            ));
         }
         if header.header_size != HEADER_BYTES as u64 {
-            let message = format!("header_size is {}, expected {HEADER_BYTES}", header.header_size);
-            return Err(Box::new(rules::HEADER_SIZE.at(field(8, "header_size"), message)));
+            let message = format!(
+                "header_size is {}, expected {HEADER_BYTES}",
+                header.header_size
+            );
+            return Err(Box::new(
+                rules::HEADER_SIZE.at(field(8, "header_size"), message),
+            ));
         }
         if header.neff_version_major > SUPPORTED_MAJOR {
             let version = header.version();
-            let message = format!("NEFF version {version} is not supported; versions up to {SUPPORTED_MAJOR} are");
-            return Err(Box::new(rules::NEFF_VERSION.at(field(24, "neff_version_major"), message)));
+            let message = format!(
+                "NEFF version {version} is not supported; versions up to {SUPPORTED_MAJOR} are"
+            );
+            return Err(Box::new(
+                rules::NEFF_VERSION.at(field(24, "neff_version_major"), message),
+            ));
         }
-        let known = usize::try_from(header.data_size).ok().and_then(|size| data.get(..size));
+        let known = usize::try_from(header.data_size)
+            .ok()
+            .and_then(|size| data.get(..size));
         let Some(known) = known else {
-            let message = format!("data_size is {}, but {} bytes follow the header", header.data_size, data.len());
-            return Err(Box::new(rules::DATA_SIZE.at(field(16, "data_size"), message)));
+            let message = format!(
+                "data_size is {}, but {} bytes follow the header",
+                header.data_size,
+                data.len()
+            );
+            return Err(Box::new(
+                rules::DATA_SIZE.at(field(16, "data_size"), message),
+            ));
         };
         Ok((header, known))
     }
@@ -210,15 +249,29 @@ impl Header {
             return HashState::Absent;
         }
         let candidates = if self.pkg_version == 1 {
-            [HashState::Sha256, HashState::Sha256Swapped, HashState::Md5, HashState::Md5Swapped]
+            [
+                HashState::Sha256,
+                HashState::Sha256Swapped,
+                HashState::Md5,
+                HashState::Md5Swapped,
+            ]
         } else {
-            [HashState::Md5, HashState::Md5Swapped, HashState::Sha256, HashState::Sha256Swapped]
+            [
+                HashState::Md5,
+                HashState::Md5Swapped,
+                HashState::Sha256,
+                HashState::Sha256Swapped,
+            ]
         };
         let (mut md5, mut sha256) = (None, None);
         for candidate in candidates {
             let fits = match candidate {
-                HashState::Md5 => self.hash.starts_with(md5.get_or_insert_with(|| md5_of(data))),
-                HashState::Md5Swapped => self.hash.starts_with(&swap_words(*md5.get_or_insert_with(|| md5_of(data)))),
+                HashState::Md5 => self
+                    .hash
+                    .starts_with(md5.get_or_insert_with(|| md5_of(data))),
+                HashState::Md5Swapped => self
+                    .hash
+                    .starts_with(&swap_words(*md5.get_or_insert_with(|| md5_of(data)))),
                 HashState::Sha256 => self.hash == *sha256.get_or_insert_with(|| sha256_of(data)),
                 _ => self.hash == swap_words(*sha256.get_or_insert_with(|| sha256_of(data))),
             };
@@ -286,10 +339,12 @@ fn text(bytes: &[u8]) -> String {
 /// Bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 #[cfg(test)]
@@ -304,7 +359,10 @@ mod tests {
         }
         let header = Header::read(&bytes);
         assert_eq!(header.write(), bytes);
-        assert_eq!(header.lnc_size, u32::from_le_bytes([bytes[552], bytes[553], bytes[554], bytes[555]]));
+        assert_eq!(
+            header.lnc_size,
+            u32::from_le_bytes([bytes[552], bytes[553], bytes[554], bytes[555]])
+        );
         assert_eq!(header.hash[..], bytes[172..204]);
     }
 
@@ -312,8 +370,14 @@ mod tests {
     fn both_word_orders_of_both_hashes_are_known() {
         let data = b"The quick brown fox jumps over the lazy dog";
         // RFC 1321's algorithm over the pangram gives 9e107d9d372bb6826bd81d3542a419d6.
-        let plain = [0x9e, 0x10, 0x7d, 0x9d, 0x37, 0x2b, 0xb6, 0x82, 0x6b, 0xd8, 0x1d, 0x35, 0x42, 0xa4, 0x19, 0xd6];
-        let mut header = Header { pkg_version: 2, ..Header::default() };
+        let plain = [
+            0x9e, 0x10, 0x7d, 0x9d, 0x37, 0x2b, 0xb6, 0x82, 0x6b, 0xd8, 0x1d, 0x35, 0x42, 0xa4,
+            0x19, 0xd6,
+        ];
+        let mut header = Header {
+            pkg_version: 2,
+            ..Header::default()
+        };
         assert_eq!(header.hash_state(data), HashState::Absent);
         header.hash[..16].copy_from_slice(&plain);
         assert_eq!(header.hash_state(data), HashState::Md5);

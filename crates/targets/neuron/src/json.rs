@@ -75,14 +75,23 @@ impl<'a> Source<'a> {
     /// Larger than the limit `json_bytes`, or not UTF-8.
     pub fn new(member: &'a str, bytes: &'a [u8], limits: &Limits) -> Result<Source<'a>, Error> {
         if bytes.len() as u64 > limits.json_bytes {
-            let message = format!("{} bytes of JSON exceed the limit json_bytes = {}", bytes.len(), limits.json_bytes);
-            return Err(Box::new(rules::LIMIT.at(Place::file().in_part(member.to_owned()), message)));
+            let message = format!(
+                "{} bytes of JSON exceed the limit json_bytes = {}",
+                bytes.len(),
+                limits.json_bytes
+            );
+            return Err(Box::new(
+                rules::LIMIT.at(Place::file().in_part(member.to_owned()), message),
+            ));
         }
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(Source { member, text }),
             Err(e) => {
                 let place = Place::bytes(e.valid_up_to() as u64, 1).in_part(member.to_owned());
-                Err(Box::new(rules::JSON_SYNTAX.at(place, format!("the text is not UTF-8 from byte {} on", e.valid_up_to()))))
+                Err(Box::new(rules::JSON_SYNTAX.at(
+                    place,
+                    format!("the text is not UTF-8 from byte {} on", e.valid_up_to()),
+                )))
             }
         }
     }
@@ -99,25 +108,45 @@ impl<'a> Source<'a> {
     ///
     /// # Errors
     /// As [`parse`](Source::parse).
-    pub fn parse_at<T: Deserialize<'a>>(&self, part: &'a str, pointer: impl FnOnce() -> String) -> Result<T, Error> {
-        serde_json::from_str(part).map_err(|plain| Box::new(self.failure::<T>(part, pointer(), &plain)))
+    pub fn parse_at<T: Deserialize<'a>>(
+        &self,
+        part: &'a str,
+        pointer: impl FnOnce() -> String,
+    ) -> Result<T, Error> {
+        serde_json::from_str(part)
+            .map_err(|plain| Box::new(self.failure::<T>(part, pointer(), &plain)))
     }
 
     /// Parses again, this time with the path on record.
-    fn failure<T: Deserialize<'a>>(&self, part: &'a str, mut pointer: String, plain: &serde_json::Error) -> Finding {
+    fn failure<T: Deserialize<'a>>(
+        &self,
+        part: &'a str,
+        mut pointer: String,
+        plain: &serde_json::Error,
+    ) -> Finding {
         let mut reader = serde_json::Deserializer::from_str(part);
         if let Err(traced) = serde_path_to_error::deserialize::<_, T>(&mut reader) {
             for segment in traced.path() {
                 match segment {
-                    serde_path_to_error::Segment::Seq { index } => push_key(&mut pointer, &index.to_string()),
+                    serde_path_to_error::Segment::Seq { index } => {
+                        push_key(&mut pointer, &index.to_string())
+                    }
                     serde_path_to_error::Segment::Map { key } => push_key(&mut pointer, key),
                     _ => {}
                 }
             }
         }
-        let rule = if plain.is_data() { &rules::JSON_TYPE } else { &rules::JSON_SYNTAX };
+        let rule = if plain.is_data() {
+            &rules::JSON_TYPE
+        } else {
+            &rules::JSON_SYNTAX
+        };
         let text = plain.to_string();
-        let message = clip(text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message), 300);
+        let message = clip(
+            text.rsplit_once(" at line ")
+                .map_or(text.as_str(), |(message, _)| message),
+            300,
+        );
         let (mut line, mut column) = (plain.line().max(1), plain.column().max(1));
         let (first_line, first_column) = line_and_column(self.text, self.offset(part));
         if line == 1 {
@@ -125,11 +154,20 @@ impl<'a> Source<'a> {
         }
         line += first_line - 1;
         if part.is_empty() {
-            return rule.at(Place::file().in_part(self.member.to_owned()), "the member is empty, expected a JSON object");
+            return rule.at(
+                Place::file().in_part(self.member.to_owned()),
+                "the member is empty, expected a JSON object",
+            );
         }
-        let rule =
-            if message.starts_with("duplicate field") || message.starts_with("the key ") { &rules::JSON_DUPLICATE_KEY } else { rule };
-        rule.at(spot(self.member, &pointer, Some((line, column))), in_words(&message))
+        let rule = if message.starts_with("duplicate field") || message.starts_with("the key ") {
+            &rules::JSON_DUPLICATE_KEY
+        } else {
+            rule
+        };
+        rule.at(
+            spot(self.member, &pointer, Some((line, column))),
+            in_words(&message),
+        )
     }
 
     /// Byte offset of a part of the text; 0 for text from elsewhere.
@@ -151,13 +189,19 @@ impl<'a> Source<'a> {
                 None => break,
             }
         }
-        spot(self.member, &format!("{pointer}{keys}"), Some(line_and_column(self.text, self.offset(text))))
+        spot(
+            self.member,
+            &format!("{pointer}{keys}"),
+            Some(line_and_column(self.text, self.offset(text))),
+        )
     }
 }
 
 /// A message of the deserialiser with types as the format has them, not as Rust does.
 fn in_words(message: &str) -> String {
-    let Some((found, expected)) = message.rsplit_once("expected ") else { return message.to_owned() };
+    let Some((found, expected)) = message.rsplit_once("expected ") else {
+        return message.to_owned();
+    };
     let expected = match expected {
         "u64" => "a whole number from 0 to 2^64 - 1",
         "u32" => "a whole number from 0 to 2^32 - 1",
@@ -169,7 +213,12 @@ fn in_words(message: &str) -> String {
         other if other.starts_with("struct ") => "an object",
         other => other,
     };
-    format!("{}expected {expected}", found.replace("invalid type: map", "invalid type: object").replace("sequence", "array"))
+    format!(
+        "{}expected {expected}",
+        found
+            .replace("invalid type: map", "invalid type: object")
+            .replace("sequence", "array")
+    )
 }
 
 /// Members beyond this size are not searched for the line and column of a finding.
@@ -177,10 +226,19 @@ const PLACED_BYTES: usize = 64 << 20;
 
 /// A place in a JSON member, as people and editors find it.
 fn spot(member: &str, pointer: &str, position: Option<(usize, usize)>) -> Place {
-    let pointer = if pointer.is_empty() { "/".into() } else { clip(pointer, 300) };
-    let place = Place::file().in_part(member.to_owned()).at(pointer.into_owned());
+    let pointer = if pointer.is_empty() {
+        "/".into()
+    } else {
+        clip(pointer, 300)
+    };
+    let place = Place::file()
+        .in_part(member.to_owned())
+        .at(pointer.into_owned());
     let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Place { position: position.map(|(line, column)| (number(line), number(column))), ..place }
+    Place {
+        position: position.map(|(line, column)| (number(line), number(column))),
+        ..place
+    }
 }
 
 /// The first characters of a text that may be of any length.
@@ -223,7 +281,10 @@ pub(crate) fn child<'a>(text: &'a str, key: &str) -> Option<&'a str> {
         return found;
     }
     let key = key.replace("~1", "/").replace("~0", "~");
-    entries(text)?.into_iter().find(|(k, _)| **k == *key).map(|(_, v)| v)
+    entries(text)?
+        .into_iter()
+        .find(|(k, _)| **k == *key)
+        .map(|(_, v)| v)
 }
 
 /// The members of an object in file order, values as text; `None` where the text is no object.
@@ -242,11 +303,15 @@ pub(crate) fn entries(text: &str) -> Option<Vec<(Name<'_>, &str)>> {
             Ok(pairs)
         }
     }
-    serde_json::Deserializer::from_str(text).deserialize_map(Pairs).ok()
+    serde_json::Deserializer::from_str(text)
+        .deserialize_map(Pairs)
+        .ok()
 }
 
 /// An array of at most `N` items: items may be much larger in memory than in the file.
-pub(crate) fn capped<'de, D: Deserializer<'de>, T: Deserialize<'de>, const N: usize>(deserializer: D) -> Result<Vec<T>, D::Error> {
+pub(crate) fn capped<'de, D: Deserializer<'de>, T: Deserialize<'de>, const N: usize>(
+    deserializer: D,
+) -> Result<Vec<T>, D::Error> {
     struct Items<T, const N: usize>(std::marker::PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Items<T, N> {
         type Value = Vec<T>;
@@ -287,7 +352,9 @@ pub(crate) fn items<'a>(text: &'a str, visit: impl FnMut(usize, &'a str) -> bool
             Ok(true)
         }
     }
-    serde_json::Deserializer::from_str(text).deserialize_seq(Walk(visit)).unwrap_or(false)
+    serde_json::Deserializer::from_str(text)
+        .deserialize_seq(Walk(visit))
+        .unwrap_or(false)
 }
 
 /// An object in file order, values as text. Keys must differ.
@@ -302,12 +369,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+            fn visit_map<A: de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Members<'de>, A::Error> {
                 let mut members = Vec::new();
                 let mut seen = std::collections::HashSet::new();
                 while let Some((key, value)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
                     if !seen.insert(key.clone()) {
-                        return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
+                        return Err(de::Error::custom(format_args!(
+                            "the key `{key}` stands twice"
+                        )));
                     }
                     members.push((key, value.get()));
                 }

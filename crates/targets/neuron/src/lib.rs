@@ -38,10 +38,17 @@ pub use assemble::{AssembleError, assemble};
 pub use constant::{Array, Constant};
 pub use container::{Container, Member, Packing};
 pub use def::{
-    Definition, DynamicDma, EngineNames, FabricPath, Owner, QueueSet, QueueType, StateBufferReservation, Variable, VariableType,
+    Definition, DynamicDma, EngineNames, FabricPath, Owner, QueueSet, QueueType,
+    StateBufferReservation, Variable, VariableType,
 };
-pub use engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, EngineFile, MAX_DIMENSIONS, Operation};
-pub use graph::{Architecture, Engine, Graph, GraphAttributes, GraphNode, Interface, Kelf, KelfGraph, NodeAttributes, Tensor};
+pub use engine::{
+    AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, EngineFile, MAX_DIMENSIONS,
+    Operation,
+};
+pub use graph::{
+    Architecture, Engine, Graph, GraphAttributes, GraphNode, Interface, Kelf, KelfGraph,
+    NodeAttributes, Tensor,
+};
 pub use header::{HEADER_BYTES, HashState, Header};
 
 /// Whether a file looks like a NEFF, by its header or by what follows it.

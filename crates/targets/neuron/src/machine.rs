@@ -137,7 +137,16 @@ impl Machine {
     /// What is wrong with the text, with line and column, or which figure is not positive.
     pub fn parse(text: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|e| e.to_string())?;
-        let Machine { name: _, title: _, clock: c, tensor: t, element_wise: e, memory: m, dma: d, limits: _ } = &machine;
+        let Machine {
+            name: _,
+            title: _,
+            clock: c,
+            tensor: t,
+            element_wise: e,
+            memory: m,
+            dma: d,
+            limits: _,
+        } = &machine;
         let figures = [
             ("clock.tensor", c.tensor),
             ("clock.vector", c.vector),
@@ -148,19 +157,34 @@ impl Machine {
             ("tensor.fp32_factor", t.fp32_factor),
             ("tensor.fp32_transpose_factor", t.fp32_transpose_factor),
             ("tensor.load_speedup", t.load_speedup),
-            ("element_wise.second_operand_factor", e.second_operand_factor),
+            (
+                "element_wise.second_operand_factor",
+                e.second_operand_factor,
+            ),
             ("element_wise.wide_stride_factor", e.wide_stride_factor),
-            ("element_wise.vector_speedup_16bit_sbuf", e.vector_speedup_16bit_sbuf),
+            (
+                "element_wise.vector_speedup_16bit_sbuf",
+                e.vector_speedup_16bit_sbuf,
+            ),
             ("element_wise.vector_speedup_16bit", e.vector_speedup_16bit),
             ("memory.hbm_bytes_per_second", m.hbm_bytes_per_second),
             ("dma.engines_per_core", f64::from(d.engines_per_core)),
             ("dma.engine_bytes_per_second", d.engine_bytes_per_second),
-            ("dma.sustained_bytes_per_second", d.sustained_bytes_per_second),
+            (
+                "dma.sustained_bytes_per_second",
+                d.sustained_bytes_per_second,
+            ),
             ("dma.sustained_row_bytes", d.sustained_row_bytes),
-            ("dma.partitions_per_engine", f64::from(d.partitions_per_engine)),
+            (
+                "dma.partitions_per_engine",
+                f64::from(d.partitions_per_engine),
+            ),
             ("dma.transpose_efficiency", d.transpose_efficiency),
         ];
-        match figures.iter().find(|(_, figure)| !(figure.is_finite() && *figure > 0.0)) {
+        match figures
+            .iter()
+            .find(|(_, figure)| !(figure.is_finite() && *figure > 0.0))
+        {
             Some((name, figure)) => Err(format!("{name} is {figure}, expected a positive number")),
             None => Ok(machine),
         }
@@ -176,7 +200,8 @@ impl Machine {
 impl Transfers {
     /// What a descriptor costs its engine besides its bytes.
     pub fn descriptor(&self) -> Time {
-        let seconds = self.sustained_row_bytes / self.sustained_bytes_per_second - self.sustained_row_bytes / self.engine_bytes_per_second;
+        let seconds = self.sustained_row_bytes / self.sustained_bytes_per_second
+            - self.sustained_row_bytes / self.engine_bytes_per_second;
         Time::from_ns(seconds * 1e9)
     }
 }
@@ -205,7 +230,13 @@ mod tests {
     fn figures_must_make_sense() {
         let (_, text) = MACHINES[1];
         let broken = text.replace("tensor = 2400", "tensor = 0");
-        assert_eq!(Machine::parse(&broken), Err("clock.tensor is 0, expected a positive number".to_owned()));
-        assert!(Machine::parse(&text.replace("start_ns", "begin_ns")).is_err_and(|e| e.contains("begin_ns")));
+        assert_eq!(
+            Machine::parse(&broken),
+            Err("clock.tensor is 0, expected a positive number".to_owned())
+        );
+        assert!(
+            Machine::parse(&text.replace("start_ns", "begin_ns"))
+                .is_err_and(|e| e.contains("begin_ns"))
+        );
     }
 }

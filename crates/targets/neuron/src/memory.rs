@@ -73,8 +73,18 @@ pub struct Rings {
 impl CoreMemory {
     /// Bytes that this core needs for itself.
     pub fn total(&self) -> u64 {
-        let parts = [self.code, self.tables, self.constants, self.private_scratch, self.unshared_scratch];
-        self.rings.iter().map(|r| r.bytes).chain(parts).fold(0, u64::saturating_add)
+        let parts = [
+            self.code,
+            self.tables,
+            self.constants,
+            self.private_scratch,
+            self.unshared_scratch,
+        ];
+        self.rings
+            .iter()
+            .map(|r| r.bytes)
+            .chain(parts)
+            .fold(0, u64::saturating_add)
     }
 }
 
@@ -85,8 +95,13 @@ impl MemoryPlan {
         let cores: Vec<CoreMemory> = neff.subgraphs.iter().map(|s| core(s, page)).collect();
         let mut tensors = indexmap::IndexMap::new();
         for (name, variable) in neff.subgraphs.iter().flat_map(|s| &s.definition.variables) {
-            if matches!(variable.kind, Some(VariableType::Input | VariableType::Output)) {
-                tensors.entry(&**name).or_insert_with(|| placed(variable.size, variable.alignment));
+            if matches!(
+                variable.kind,
+                Some(VariableType::Input | VariableType::Output)
+            ) {
+                tensors
+                    .entry(&**name)
+                    .or_insert_with(|| placed(variable.size, variable.alignment));
             }
         }
         let end = cores.iter().map(|c| c.shared_scratch).max().unwrap_or(0);
@@ -100,18 +115,36 @@ impl MemoryPlan {
 
     /// Bytes of device memory that the program needs, without what the runtime takes for itself.
     pub fn total(&self) -> u64 {
-        self.cores.iter().map(CoreMemory::total).fold(self.tensors.saturating_add(self.scratchpad), u64::saturating_add)
+        self.cores.iter().map(CoreMemory::total).fold(
+            self.tensors.saturating_add(self.scratchpad),
+            u64::saturating_add,
+        )
     }
 
     /// The plan as a tree.
     pub fn node(&self) -> Node {
-        let mut children = vec![leaf("total", self.total()), leaf("tensors", self.tensors), leaf("scratchpad", self.scratchpad)];
+        let mut children = vec![
+            leaf("total", self.total()),
+            leaf("tensors", self.tensors),
+            leaf("scratchpad", self.scratchpad),
+        ];
         children.push(leaf("scratchpad_page", self.page));
-        children.push(leaf("runtime_overhead", RUNTIME_BYTES.saturating_mul(self.cores.len() as u64)));
+        children.push(leaf(
+            "runtime_overhead",
+            RUNTIME_BYTES.saturating_mul(self.cores.len() as u64),
+        ));
         for core in &self.cores {
             let rings = core.rings.iter().map(|r| {
-                let parts = vec![leaf("queues", r.queues), leaf("descriptors", r.descriptors), leaf("bytes", r.bytes)];
-                Node { name: r.name.clone(), children: parts, ..Node::default() }
+                let parts = vec![
+                    leaf("queues", r.queues),
+                    leaf("descriptors", r.descriptors),
+                    leaf("bytes", r.bytes),
+                ];
+                Node {
+                    name: r.name.clone(),
+                    children: parts,
+                    ..Node::default()
+                }
             });
             let parts = vec![
                 leaf("total", core.total()),
@@ -121,29 +154,53 @@ impl MemoryPlan {
                 leaf("private_scratch", core.private_scratch),
                 leaf("unshared_scratch", core.unshared_scratch),
                 leaf("shared_scratch_end", core.shared_scratch),
-                Node { name: "rings".to_owned(), children: rings.collect(), ..Node::default() },
+                Node {
+                    name: "rings".to_owned(),
+                    children: rings.collect(),
+                    ..Node::default()
+                },
             ];
-            children.push(Node { name: core.name.clone(), children: parts, ..Node::default() });
+            children.push(Node {
+                name: core.name.clone(),
+                children: parts,
+                ..Node::default()
+            });
         }
-        Node { name: "memory".to_owned(), children, ..Node::default() }
+        Node {
+            name: "memory".to_owned(),
+            children,
+            ..Node::default()
+        }
     }
 }
 
 fn leaf(name: &str, bytes: u64) -> Node {
-    Node { name: name.to_owned(), value: Some(Value::Integer(i128::from(bytes))), ..Node::default() }
+    Node {
+        name: name.to_owned(),
+        value: Some(Value::Integer(i128::from(bytes))),
+        ..Node::default()
+    }
 }
 
 /// Bytes of a variable, rounded up to its alignment.
 fn placed(size: Option<u64>, alignment: Option<u64>) -> u64 {
     let size = size.unwrap_or(0);
-    size.checked_next_multiple_of(alignment.unwrap_or(1).max(1)).unwrap_or(size)
+    size.checked_next_multiple_of(alignment.unwrap_or(1).max(1))
+        .unwrap_or(size)
 }
 
 fn core(subgraph: &Subgraph<'_>, page: u64) -> CoreMemory {
-    let mut memory = CoreMemory { name: subgraph.name.to_string(), ..CoreMemory::default() };
+    let mut memory = CoreMemory {
+        name: subgraph.name.to_string(),
+        ..CoreMemory::default()
+    };
     for room in &subgraph.engines {
         memory.code += room.instructions.map_or(0, |m| m.bytes.len() as u64);
-        memory.tables += room.tables.iter().map(|t| t.member.bytes.len() as u64).sum::<u64>();
+        memory.tables += room
+            .tables
+            .iter()
+            .map(|t| t.member.bytes.len() as u64)
+            .sum::<u64>();
     }
     for variable in subgraph.definition.variables.values() {
         let bytes = placed(variable.size, variable.alignment);
@@ -153,7 +210,10 @@ fn core(subgraph: &Subgraph<'_>, page: u64) -> CoreMemory {
             Some(VariableType::Virtual) => {
                 let offset = variable.backing_variable_off.unwrap_or(0);
                 let size = variable.size.unwrap_or(0);
-                if (offset % page).checked_add(size).is_some_and(|end| end <= page) {
+                if (offset % page)
+                    .checked_add(size)
+                    .is_some_and(|end| end <= page)
+                {
                     memory.shared_scratch = memory.shared_scratch.max(offset.saturating_add(size));
                     continue;
                 }
@@ -163,14 +223,29 @@ fn core(subgraph: &Subgraph<'_>, page: u64) -> CoreMemory {
         };
         *class = class.saturating_add(bytes);
     }
-    for ((name, queue), descriptors) in subgraph.definition.queues.iter().zip(ring_descriptors(subgraph)) {
+    for ((name, queue), descriptors) in subgraph
+        .definition
+        .queues
+        .iter()
+        .zip(ring_descriptors(subgraph))
+    {
         if descriptors == 0 {
             continue;
         }
         let queues = queue.queues().max(1);
-        let each = descriptors.div_ceil(queues).saturating_mul(DESCRIPTOR_BYTES);
-        let bytes = each.checked_next_multiple_of(RING_ALIGNMENT).unwrap_or(each).saturating_mul(queues);
-        memory.rings.push(Rings { name: name.to_string(), queues, descriptors, bytes });
+        let each = descriptors
+            .div_ceil(queues)
+            .saturating_mul(DESCRIPTOR_BYTES);
+        let bytes = each
+            .checked_next_multiple_of(RING_ALIGNMENT)
+            .unwrap_or(each)
+            .saturating_mul(queues);
+        memory.rings.push(Rings {
+            name: name.to_string(),
+            queues,
+            descriptors,
+            bytes,
+        });
     }
     memory
 }
@@ -179,8 +254,12 @@ fn core(subgraph: &Subgraph<'_>, page: u64) -> CoreMemory {
 pub fn ring_descriptors(subgraph: &Subgraph<'_>) -> Vec<u64> {
     let mut counts = vec![0u64; subgraph.definition.queues.len()];
     for entry in subgraph.engines.iter().flat_map(|e| &e.file.dma) {
-        let set = entry.queue_name().and_then(|name| subgraph.definition.queue_set(name));
-        let Some(count) = set.and_then(|set| counts.get_mut(set)) else { continue };
+        let set = entry
+            .queue_name()
+            .and_then(|name| subgraph.definition.queue_set(name));
+        let Some(count) = set.and_then(|set| counts.get_mut(set)) else {
+            continue;
+        };
         for descriptor in &entry.descriptors {
             let sides = descriptor.sources().chain([&descriptor.to]);
             let each = sides.map(|side| elements(side).saturating_add(COMPLETION_DESCRIPTORS));
@@ -193,6 +272,10 @@ pub fn ring_descriptors(subgraph: &Subgraph<'_>) -> Vec<u64> {
 /// Hardware descriptors of one side: one for each row of up to 64 KiB, one for each byte where the innermost step skips.
 fn elements(side: &AccessPattern<'_>) -> u64 {
     let row = side.sizes.first().copied().unwrap_or(0);
-    let pieces = if side.steps.first().is_none_or(|step| *step == 1) { row.div_ceil(DESCRIPTOR_REACH) } else { row };
+    let pieces = if side.steps.first().is_none_or(|step| *step == 1) {
+        row.div_ceil(DESCRIPTOR_REACH)
+    } else {
+        row
+    };
     side.rows().unwrap_or(u64::MAX).saturating_mul(pieces)
 }

@@ -90,8 +90,13 @@ impl<'a> Neff<'a> {
     /// [`dangling`](Neff::dangling).
     pub fn read(container: &'a Container<'a>, limits: &Limits) -> Result<Neff<'a>, Error> {
         let Some(root) = container.member("neff.json") else {
-            let message = format!("the tarball has no `neff.json` among its {} members", container.members().len());
-            return Err(Box::new(rules::MISSING_MEMBER.at(Place::file().in_part("tarball").at("neff.json"), message)));
+            let message = format!(
+                "the tarball has no `neff.json` among its {} members",
+                container.members().len()
+            );
+            return Err(Box::new(
+                rules::MISSING_MEMBER.at(Place::file().in_part("tarball").at("neff.json"), message),
+            ));
         };
         let graph_source = Source::new(root.path, root.bytes, limits)?;
         let graph = Graph::read(&graph_source)?;
@@ -99,30 +104,60 @@ impl<'a> Neff<'a> {
         let mut kelfs: Vec<(Source<'a>, Kelf<'a>)> = Vec::new();
         let (mut subgraphs, mut names) = (Vec::new(), HashSet::new());
         for (index, node) in graph.programs() {
-            let place = || graph_source.place(graph_source.text, "", &format!("/nodes/{index}/attrs/kelf"));
-            let Some(name) = &node.attrs.kelf else { continue };
+            let place =
+                || graph_source.place(graph_source.text, "", &format!("/nodes/{index}/attrs/kelf"));
+            let Some(name) = &node.attrs.kelf else {
+                continue;
+            };
             if kelfs.len() == MAX_SUBGRAPHS {
-                return Err(Box::new(rules::LIMIT.at(place(), format!("more than {MAX_SUBGRAPHS} nodes with kelf files"))));
+                return Err(Box::new(rules::LIMIT.at(
+                    place(),
+                    format!("more than {MAX_SUBGRAPHS} nodes with kelf files"),
+                )));
             }
-            let Some(member) = follow.member("", name, place) else { continue };
+            let Some(member) = follow.member("", name, place) else {
+                continue;
+            };
             follow.once(member, place)?;
             let source = Source::new(member.path, member.bytes, limits)?;
             let kelf = Kelf::read(&source)?;
             for (position, part) in kelf.graphs.iter().enumerate() {
-                let place = || source.place(source.text, "", &format!("/graphs/{position}/definition"));
+                let place =
+                    || source.place(source.text, "", &format!("/graphs/{position}/definition"));
                 if let Some(member) = follow.member("", &part.definition, place) {
                     follow.once(member, place)?;
                     // Kelf files may use the same names, each for its own.
-                    let is_taken = !names.insert(part.name.clone()) && !kelf.graphs.iter().take(position).any(|g| g.name == part.name);
-                    let name = if is_taken { Name(format!("kelf{}.{}", kelfs.len(), part.name).into()) } else { part.name.clone() };
+                    let is_taken = !names.insert(part.name.clone())
+                        && !kelf
+                            .graphs
+                            .iter()
+                            .take(position)
+                            .any(|g| g.name == part.name);
+                    let name = if is_taken {
+                        Name(format!("kelf{}.{}", kelfs.len(), part.name).into())
+                    } else {
+                        part.name.clone()
+                    };
                     subgraphs.push(follow.subgraph(member, name, kelfs.len())?);
                 }
             }
             kelfs.push((source, kelf));
         }
-        let architecture = kelfs.iter().find_map(|(_, kelf)| kelf.architecture()).unwrap_or(Architecture::Any);
+        let architecture = kelfs
+            .iter()
+            .find_map(|(_, kelf)| kelf.architecture())
+            .unwrap_or(Architecture::Any);
         let interface = graph.interface();
-        Ok(Neff { container, graph, graph_source, interface, architecture, kelfs, subgraphs, dangling: follow.dangling })
+        Ok(Neff {
+            container,
+            graph,
+            graph_source,
+            interface,
+            architecture,
+            kelfs,
+            subgraphs,
+            dangling: follow.dangling,
+        })
     }
 }
 
@@ -140,7 +175,15 @@ struct Follow<'a, 'l> {
 impl<'a, 'l> Follow<'a, 'l> {
     fn new(container: &'a Container<'a>, limits: &'l Limits) -> Follow<'a, 'l> {
         let (transfers, declarations) = (limits.transfers, limits.declarations);
-        Follow { container, limits, dangling: Vec::new(), taken: HashSet::new(), transfers, declarations, turned: 0 }
+        Follow {
+            container,
+            limits,
+            dangling: Vec::new(),
+            taken: HashSet::new(),
+            transfers,
+            declarations,
+            turned: 0,
+        }
     }
 
     /// Takes a member that belongs to one place only: read from many, a small file would become a large program.
@@ -148,49 +191,92 @@ impl<'a, 'l> Follow<'a, 'l> {
         if self.taken.insert(member.path) {
             return Ok(());
         }
-        Err(Box::new(rules::TWICE.at(place(), format!("`{}` is named a second time", member.path))))
+        Err(Box::new(rules::TWICE.at(
+            place(),
+            format!("`{}` is named a second time", member.path),
+        )))
     }
 
-    fn note(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: impl FnOnce() -> String) {
+    fn note(
+        &mut self,
+        rule: &'static Rule,
+        place: impl FnOnce() -> Place,
+        message: impl FnOnce() -> String,
+    ) {
         // One more than is shown: the linter then says that there are more.
         if self.dangling.len() as u64 <= self.limits.findings {
             self.dangling.push(rule.at(place(), message()));
         }
     }
 
-    fn member(&mut self, folder: &str, name: &str, place: impl FnOnce() -> Place) -> Option<Member<'a>> {
+    fn member(
+        &mut self,
+        folder: &str,
+        name: &str,
+        place: impl FnOnce() -> Place,
+    ) -> Option<Member<'a>> {
         self.find(folder, name, &rules::MISSING_MEMBER, place)
     }
 
-    fn find(&mut self, folder: &str, name: &str, rule: &'static Rule, place: impl FnOnce() -> Place) -> Option<Member<'a>> {
+    fn find(
+        &mut self,
+        folder: &str,
+        name: &str,
+        rule: &'static Rule,
+        place: impl FnOnce() -> Place,
+    ) -> Option<Member<'a>> {
         let name = name.strip_prefix("./").unwrap_or(name);
         let member = self.container.member(&format!("{folder}{name}"));
         if member.is_none() {
-            self.note(rule, place, || format!("names `{folder}{}`, which the tarball does not have", clip(name, 300)));
+            self.note(rule, place, || {
+                format!(
+                    "names `{folder}{}`, which the tarball does not have",
+                    clip(name, 300)
+                )
+            });
         }
         member
     }
 
-    fn debug(&mut self, folder: &str, names: &[Name<'a>], source: &Source<'a>, key: &str) -> Vec<Member<'a>> {
+    fn debug(
+        &mut self,
+        folder: &str,
+        names: &[Name<'a>],
+        source: &Source<'a>,
+        key: &str,
+    ) -> Vec<Member<'a>> {
         let found = names.iter().enumerate().filter_map(|(index, name)| {
-            self.find(folder, name, &rules::MISSING_DEBUG, || source.place(source.text, "", &format!("/{key}/{index}")))
+            self.find(folder, name, &rules::MISSING_DEBUG, || {
+                source.place(source.text, "", &format!("/{key}/{index}"))
+            })
         });
         found.collect()
     }
 
-    fn subgraph(&mut self, member: Member<'a>, name: Name<'a>, kelf: usize) -> Result<Subgraph<'a>, Error> {
+    fn subgraph(
+        &mut self,
+        member: Member<'a>,
+        name: Name<'a>,
+        kelf: usize,
+    ) -> Result<Subgraph<'a>, Error> {
         let source = Source::new(member.path, member.bytes, self.limits)?;
         let definition = Definition::read(&source, self.declarations)?;
         let declared = (definition.variables.len() + definition.queues.len()) as u64;
         self.declarations = self.declarations.saturating_sub(declared);
-        let folder = member.path.rfind('/').map_or("", |slash| &member.path[..=slash]);
+        let folder = member
+            .path
+            .rfind('/')
+            .map_or("", |slash| &member.path[..=slash]);
         let mut engines = Vec::with_capacity(Engine::ALL.len());
         for engine in Engine::ALL {
             engines.push(self.engine(*engine, folder, &source, &definition)?);
         }
         let mut constants = Vec::with_capacity(definition.variables.len());
         for (name, variable) in &definition.variables {
-            let file = variable.file_name.as_ref().filter(|_| variable.kind == Some(VariableType::File));
+            let file = variable
+                .file_name
+                .as_ref()
+                .filter(|_| variable.kind == Some(VariableType::File));
             let mut pointer = "/var".to_owned();
             crate::json::push_key(&mut pointer, name);
             let place = || source.place(variable.text, &pointer, "/file_name");
@@ -206,13 +292,24 @@ impl<'a, 'l> Follow<'a, 'l> {
                 // Arrays that had to be turned are copies, and a file may name one array many times.
                 self.turned += bytes.len();
                 if self.turned > self.container.tarball().len() {
-                    return Err(Box::new(rules::TWICE.at(place(), "constants in column-major order are named again and again")));
+                    return Err(Box::new(rules::TWICE.at(
+                        place(),
+                        "constants in column-major order are named again and again",
+                    )));
                 }
             }
             constants.push(constant);
         }
         let dma_debug = self.debug(folder, &definition.dma_debug, &source, "dma_dbg");
-        Ok(Subgraph { name, kelf, source, definition, engines, constants, dma_debug })
+        Ok(Subgraph {
+            name,
+            kelf,
+            source,
+            definition,
+            engines,
+            constants,
+            dma_debug,
+        })
     }
 
     fn engine(
@@ -223,10 +320,16 @@ impl<'a, 'l> Follow<'a, 'l> {
         definition: &Definition<'a>,
     ) -> Result<EngineRoom<'a>, Error> {
         let mut room = EngineRoom::empty(engine);
-        let Some(names) = definition.engine(engine) else { return Ok(room) };
+        let Some(names) = definition.engine(engine) else {
+            return Ok(room);
+        };
         let key = engine.name();
         let at = |key: String| move || source.place(source.text, "", &format!("/{key}"));
-        if let Some(member) = names.file.as_ref().and_then(|name| self.member(folder, name, at(key.to_owned()))) {
+        if let Some(member) = names
+            .file
+            .as_ref()
+            .and_then(|name| self.member(folder, name, at(key.to_owned())))
+        {
             let text = Source::new(member.path, member.bytes, self.limits)?;
             self.once(member, at(key.to_owned()))?;
             room.file = EngineFile::read(&text, self.transfers)?;
@@ -234,37 +337,97 @@ impl<'a, 'l> Follow<'a, 'l> {
             room.source = Some(text);
             self.tables(&mut room, folder, &text)?;
         }
-        room.instructions = names.instructions.as_ref().and_then(|name| self.member(folder, name, at(format!("{key}_instr"))));
+        room.instructions = names
+            .instructions
+            .as_ref()
+            .and_then(|name| self.member(folder, name, at(format!("{key}_instr"))));
         room.debug = self.debug(folder, &names.debug, source, &format!("{key}_dbg"));
-        room.assembler_debug = self.debug(folder, &names.assembler_debug, source, &format!("{key}_asm_dbg"));
+        room.assembler_debug = self.debug(
+            folder,
+            &names.assembler_debug,
+            source,
+            &format!("{key}_asm_dbg"),
+        );
         Ok(room)
     }
 
     /// Tables named by an engine file: the DVE's directly, the Activation engine's through the index of function sets.
-    fn tables(&mut self, room: &mut EngineRoom<'a>, folder: &'a str, source: &Source<'a>) -> Result<(), Error> {
+    fn tables(
+        &mut self,
+        room: &mut EngineRoom<'a>,
+        folder: &'a str,
+        source: &Source<'a>,
+    ) -> Result<(), Error> {
         for (index, table) in room.file.dve_tables.iter().enumerate() {
             for (role, file) in table {
-                let place = || source.place(source.text, "", &format!("/dve_tables/{index}/{role}"));
+                let place =
+                    || source.place(source.text, "", &format!("/dve_tables/{index}/{role}"));
                 if let Some(member) = self.member(folder, file, place) {
-                    room.tables.push(Table { set: Name(index.to_string().into()), role: role.clone(), member });
+                    room.tables.push(Table {
+                        set: Name(index.to_string().into()),
+                        role: role.clone(),
+                        member,
+                    });
                 }
             }
         }
-        let Some(name) = &room.file.act_info else { return Ok(()) };
-        let Some(member) = self.member(folder, name, || source.place(source.text, "", "/act_info")) else { return Ok(()) };
+        let Some(name) = &room.file.act_info else {
+            return Ok(());
+        };
+        let Some(member) = self.member(folder, name, || source.place(source.text, "", "/act_info"))
+        else {
+            return Ok(());
+        };
         let info_source = Source::new(member.path, member.bytes, self.limits)?;
         let info: ActivationInfo<'a> = info_source.parse()?;
-        let sets: HashMap<&str, usize> = info.act_func_sets.iter().enumerate().map(|(position, set)| (&*set.name, position)).collect();
+        let sets: HashMap<&str, usize> = info
+            .act_func_sets
+            .iter()
+            .enumerate()
+            .map(|(position, set)| (&*set.name, position))
+            .collect();
         for (index, wanted) in room.file.activation_function_sets.iter().enumerate() {
-            let place = || source.place(source.text, "", &format!("/activation_function_sets/{index}"));
-            let Some((position, set)) = sets.get(&**wanted).and_then(|at| Some((*at, info.act_func_sets.get(*at)?))) else {
-                self.note(&rules::FUNCTION_SET, place, || format!("`{}` has no function set `{}`", member.path, clip(wanted, 100)));
+            let place = || {
+                source.place(
+                    source.text,
+                    "",
+                    &format!("/activation_function_sets/{index}"),
+                )
+            };
+            let Some((position, set)) = sets
+                .get(&**wanted)
+                .and_then(|at| Some((*at, info.act_func_sets.get(*at)?)))
+            else {
+                self.note(&rules::FUNCTION_SET, place, || {
+                    format!(
+                        "`{}` has no function set `{}`",
+                        member.path,
+                        clip(wanted, 100)
+                    )
+                });
                 continue;
             };
-            for (role, file) in [("bkt_bin", &set.bkt_bin), ("ctrl_bin", &set.ctrl_bin), ("profile_json", &set.profile_json)] {
-                let place = || info_source.place(info_source.text, "", &format!("/act_func_sets/{position}/{role}"));
-                if let Some(member) = file.as_ref().and_then(|file| self.member(folder, file, place)) {
-                    room.tables.push(Table { set: wanted.clone(), role: role.into(), member });
+            for (role, file) in [
+                ("bkt_bin", &set.bkt_bin),
+                ("ctrl_bin", &set.ctrl_bin),
+                ("profile_json", &set.profile_json),
+            ] {
+                let place = || {
+                    info_source.place(
+                        info_source.text,
+                        "",
+                        &format!("/act_func_sets/{position}/{role}"),
+                    )
+                };
+                if let Some(member) = file
+                    .as_ref()
+                    .and_then(|file| self.member(folder, file, place))
+                {
+                    room.tables.push(Table {
+                        set: wanted.clone(),
+                        role: role.into(),
+                        member,
+                    });
                 }
             }
         }

@@ -20,9 +20,24 @@ pub struct Runtime {
 
 /// Known runtimes: name, feature bits, major version, source.
 const KNOWN: &[(&str, u64, u64, &str)] = &[
-    ("sdk-2.17-tensorflow", 0x8000_0000_0000_001f, 2, "load error quoted in aws-neuron-sdk #1061 (the TensorFlow container of SDK 2.17.0)"),
-    ("late-2023", 0x8000_0000_0000_00ff, 2, "load errors quoted in aws-neuron-sdk #820 and #823"),
-    ("2.31", 0x8000_0000_07ff_ffff, 2, "third-party analysis of runtime 2.31, which refuses bits 27 to 62; not confirmed by the vendor"),
+    (
+        "sdk-2.17-tensorflow",
+        0x8000_0000_0000_001f,
+        2,
+        "load error quoted in aws-neuron-sdk #1061 (the TensorFlow container of SDK 2.17.0)",
+    ),
+    (
+        "late-2023",
+        0x8000_0000_0000_00ff,
+        2,
+        "load errors quoted in aws-neuron-sdk #820 and #823",
+    ),
+    (
+        "2.31",
+        0x8000_0000_07ff_ffff,
+        2,
+        "third-party analysis of runtime 2.31, which refuses bits 27 to 62; not confirmed by the vendor",
+    ),
     (
         "neff-1",
         u64::MAX,
@@ -41,10 +56,20 @@ impl Runtime {
     pub fn named(name: &str) -> Option<Runtime> {
         if let Some(digits) = name.strip_prefix("0x") {
             let features = u64::from_str_radix(digits, 16).ok()?;
-            return Some(Runtime { name: name.to_owned(), features, major: 2, source: "given by the user".to_owned() });
+            return Some(Runtime {
+                name: name.to_owned(),
+                features,
+                major: 2,
+                source: "given by the user".to_owned(),
+            });
         }
         let (name, features, major, source) = KNOWN.iter().find(|(known, ..)| *known == name)?;
-        Some(Runtime { name: (*name).to_owned(), features: *features, major: *major, source: (*source).to_owned() })
+        Some(Runtime {
+            name: (*name).to_owned(),
+            features: *features,
+            major: *major,
+            source: (*source).to_owned(),
+        })
     }
 
     /// What this runtime would refuse.
@@ -53,14 +78,33 @@ impl Runtime {
         let refused = header.feature_bits.0 & !self.features;
         if refused != 0 {
             let place = Place::bytes(544, 8).in_part("header").at("feature_bits");
-            let message =
-                format!("runtime {} refuses the features {refused:#x}: {}; it takes {:#x}", self.name, Features(refused), self.features);
-            findings.push(rules::RUNTIME_FEATURES.at(place, message).hint(format!("Known from: {}", self.source)));
+            let message = format!(
+                "runtime {} refuses the features {refused:#x}: {}; it takes {:#x}",
+                self.name,
+                Features(refused),
+                self.features
+            );
+            findings.push(
+                rules::RUNTIME_FEATURES
+                    .at(place, message)
+                    .hint(format!("Known from: {}", self.source)),
+            );
         }
         if header.neff_version_major > self.major {
-            let place = Place::bytes(24, 8).in_part("header").at("neff_version_major");
-            let message = format!("runtime {} refuses version {}: it takes versions up to {}", self.name, header.version(), self.major);
-            findings.push(rules::RUNTIME_VERSION.at(place, message).hint(format!("Known from: {}", self.source)));
+            let place = Place::bytes(24, 8)
+                .in_part("header")
+                .at("neff_version_major");
+            let message = format!(
+                "runtime {} refuses version {}: it takes versions up to {}",
+                self.name,
+                header.version(),
+                self.major
+            );
+            findings.push(
+                rules::RUNTIME_VERSION
+                    .at(place, message)
+                    .hint(format!("Known from: {}", self.source)),
+            );
         }
         findings
     }
@@ -72,8 +116,18 @@ mod tests {
 
     #[test]
     fn the_most_quoted_load_error_is_foreseen() {
-        let header = Header { feature_bits: Features(0x100), ..Header::default() };
-        let codes = |name: &str| Runtime::named(name).unwrap().check(&header).iter().map(|f| f.rule.code).collect::<Vec<_>>();
+        let header = Header {
+            feature_bits: Features(0x100),
+            ..Header::default()
+        };
+        let codes = |name: &str| {
+            Runtime::named(name)
+                .unwrap()
+                .check(&header)
+                .iter()
+                .map(|f| f.rule.code)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(codes("late-2023"), ["neff-runtime-features"]);
         assert_eq!(codes("0x80000000000000ff"), ["neff-runtime-features"]);
         assert_eq!(codes("2.31"), [""; 0]);

@@ -70,17 +70,42 @@ impl Draft<'_> {
             members.push((path("def.json"), text(&subgraph.definition())));
             for (engine, work) in Engine::ALL.iter().zip(&subgraph.engines) {
                 let file = file_name(*engine);
-                members.push((path(&format!("{file}.json")), work.json(*engine).to_string().into_bytes()));
-                members.push((path(&format!("{file}.bin")), work.slots.iter().flat_map(|slot| slot.bytes().to_vec()).collect()));
+                members.push((
+                    path(&format!("{file}.json")),
+                    work.json(*engine).to_string().into_bytes(),
+                ));
+                members.push((
+                    path(&format!("{file}.bin")),
+                    work.slots
+                        .iter()
+                        .flat_map(|slot| slot.bytes().to_vec())
+                        .collect(),
+                ));
             }
-            members.extend(subgraph.files.iter().map(|(name, bytes)| (path(name), bytes.clone())));
+            members.extend(
+                subgraph
+                    .files
+                    .iter()
+                    .map(|(name, bytes)| (path(name), bytes.clone())),
+            );
         }
-        let mut header = Header { lnc_size: self.subgraphs.len().max(1) as u32, feature_bits: self.features(), ..Header::default() };
+        let mut header = Header {
+            lnc_size: self.subgraphs.len().max(1) as u32,
+            feature_bits: self.features(),
+            ..Header::default()
+        };
         for (field, byte) in header.name.iter_mut().zip(self.name.bytes()) {
             *field = byte;
         }
         header.uuid = identity(&members);
-        pack::write(members.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())), header, false, limits)
+        pack::write(
+            members
+                .iter()
+                .map(|(path, bytes)| (path.as_str(), bytes.as_slice())),
+            header,
+            false,
+            limits,
+        )
     }
 
     fn info(&self) -> Value {
@@ -97,14 +122,27 @@ impl Draft<'_> {
     }
 
     fn kelf(&self) -> Value {
-        let graphs = self.subgraphs.iter().map(|s| json!({"definition": format!("{}/def.json", s.name), "name": s.name}));
+        let graphs = self
+            .subgraphs
+            .iter()
+            .map(|s| json!({"definition": format!("{}/def.json", s.name), "name": s.name}));
         json!({"graphs": graphs.collect::<Vec<_>>(), "version": "0.5", "target": self.architecture.name()})
     }
 
     /// Inputs are nodes of their own, outputs those of the one program node, once for each subgraph that declares them.
     fn graph(&self) -> Value {
-        let times = |tensor: &Tensor<'_>| self.subgraphs.iter().filter(|s| s.variables.contains_key(&*tensor.name)).count().max(1);
-        let outputs: Vec<&Tensor<'_>> = self.outputs.iter().flat_map(|t| std::iter::repeat_n(t, times(t))).collect();
+        let times = |tensor: &Tensor<'_>| {
+            self.subgraphs
+                .iter()
+                .filter(|s| s.variables.contains_key(&*tensor.name))
+                .count()
+                .max(1)
+        };
+        let outputs: Vec<&Tensor<'_>> = self
+            .outputs
+            .iter()
+            .flat_map(|t| std::iter::repeat_n(t, times(t)))
+            .collect();
         let count = self.inputs.len();
         let mut nodes: Vec<Value> = self
             .inputs
@@ -145,24 +183,43 @@ impl Draft<'_> {
         let queues = || self.subgraphs.iter().flat_map(|s| s.queues.values());
         let engines = || self.subgraphs.iter().flat_map(|s| &s.engines);
         let entries = || engines().flat_map(|e| &e.dma);
-        let deep = |d: &Descriptor<'_>| d.to.sizes.len() > 2 || d.sources().any(|s| s.sizes.len() > 2);
+        let deep =
+            |d: &Descriptor<'_>| d.to.sizes.len() > 2 || d.sources().any(|s| s.sizes.len() > 2);
         let dynamic = |cast: bool| {
-            engines().flat_map(|e| &e.slots).any(|slot| match slot.decode() {
-                Instruction::Dma(dma) => !cast || dma.source_element != dma.destination_element,
-                _ => false,
-            })
+            engines()
+                .flat_map(|e| &e.slots)
+                .any(|slot| match slot.decode() {
+                    Instruction::Dma(dma) => !cast || dma.source_element != dma.destination_element,
+                    _ => false,
+                })
         };
         let used = [
-            (features::QUEUE_SET_INSTANCES, queues().any(|q| !q.queue_instances.is_empty())),
-            (features::HAS_FUNCTIONS, entries().any(|d| d.function_start.is_some())),
-            (features::HIGHER_DIMENSIONS, entries().flat_map(|d| &d.descriptors).any(deep)),
+            (
+                features::QUEUE_SET_INSTANCES,
+                queues().any(|q| !q.queue_instances.is_empty()),
+            ),
+            (
+                features::HAS_FUNCTIONS,
+                entries().any(|d| d.function_start.is_some()),
+            ),
+            (
+                features::HIGHER_DIMENSIONS,
+                entries().flat_map(|d| &d.descriptors).any(deep),
+            ),
             (features::LOGICAL_CORES, self.subgraphs.len() > 1),
-            (features::REMOTE_SEMAPHORES, entries().any(|d| !d.remote_semaphores.is_empty())),
+            (
+                features::REMOTE_SEMAPHORES,
+                entries().any(|d| !d.remote_semaphores.is_empty()),
+            ),
             (features::DYNAMIC_DESCRIPTORS, dynamic(false)),
             (features::HARDWARE_DESCRIPTORS, dynamic(false)),
             (features::DYNAMIC_CAST, dynamic(true)),
         ];
-        Features(used.into_iter().filter(|(_, used)| *used).fold(0, |mask, (bit, _)| mask | bit))
+        Features(
+            used.into_iter()
+                .filter(|(_, used)| *used)
+                .fold(0, |mask, (bit, _)| mask | bit),
+        )
     }
 }
 
@@ -170,11 +227,23 @@ impl DraftSubgraph<'_> {
     fn definition(&self) -> Value {
         let mut object = Map::new();
         for engine in Engine::ALL {
-            object.insert(engine.name().to_owned(), format!("{}.json", file_name(*engine)).into());
-            object.insert(format!("{}_instr", engine.name()), format!("{}.bin", file_name(*engine)).into());
+            object.insert(
+                engine.name().to_owned(),
+                format!("{}.json", file_name(*engine)).into(),
+            );
+            object.insert(
+                format!("{}_instr", engine.name()),
+                format!("{}.bin", file_name(*engine)).into(),
+            );
         }
-        let queues = self.queues.iter().map(|(name, queue)| (name.to_string(), queue_json(queue)));
-        let variables = self.variables.iter().map(|(name, variable)| (name.to_string(), variable_json(variable)));
+        let queues = self
+            .queues
+            .iter()
+            .map(|(name, queue)| (name.to_string(), queue_json(queue)));
+        let variables = self
+            .variables
+            .iter()
+            .map(|(name, variable)| (name.to_string(), variable_json(variable)));
         object.insert("dma_queue".to_owned(), Value::Object(queues.collect()));
         object.insert("var".to_owned(), Value::Object(variables.collect()));
         object.insert("name".to_owned(), "definition".into());
@@ -222,7 +291,12 @@ fn identity(members: &[(String, Vec<u8>)]) -> [u8; 16] {
 
 /// An object of those fields that have a value.
 fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
-    Value::Object(fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect())
+    Value::Object(
+        fields
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect(),
+    )
 }
 
 fn some_list<T: Clone + Into<Value>>(list: &[T]) -> Option<Value> {
@@ -234,7 +308,11 @@ fn name(name: Option<&Name<'_>>) -> Option<Value> {
 }
 
 fn queue_json(queue: &QueueSet<'_>) -> Value {
-    let instances: Vec<String> = queue.queue_instances.iter().map(ToString::to_string).collect();
+    let instances: Vec<String> = queue
+        .queue_instances
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     object([
         ("type", queue.kind.map(|k| k.name().into())),
         ("num_queues", queue.num_queues.map(Value::from)),
@@ -261,8 +339,14 @@ fn variable_json(variable: &Variable<'_>) -> Value {
         ("alignment", variable.alignment.map(Value::from)),
         ("fabric_path", variable.fabric_path.map(|f| f.name().into())),
         ("file_name", name(variable.file_name.as_ref())),
-        ("backing_variable_off", variable.backing_variable_off.map(Value::from)),
-        ("referenced_var_id", variable.referenced_var_id.map(Value::from)),
+        (
+            "backing_variable_off",
+            variable.backing_variable_off.map(Value::from),
+        ),
+        (
+            "referenced_var_id",
+            variable.referenced_var_id.map(Value::from),
+        ),
         ("list", some_list(&variable.list)),
     ])
 }
@@ -273,24 +357,50 @@ fn entry_json(entry: &DmaEntry<'_>) -> Value {
         ("queue", name(entry.queue.as_ref())),
         ("instance_name", name(entry.instance_name.as_ref())),
         ("function_start", name(entry.function_start.as_ref())),
-        ("section_start_desc", entry.section_start_desc.then_some(Value::Bool(true))),
+        (
+            "section_start_desc",
+            entry.section_start_desc.then_some(Value::Bool(true)),
+        ),
         ("event", entry.event.map(Value::from)),
         ("semaphore", entry.semaphore.map(Value::from)),
         ("remote_semaphores", some_list(&entry.remote_semaphores)),
-        ("desc", Some(Value::Array(entry.descriptors.iter().map(descriptor_json).collect()))),
+        (
+            "desc",
+            Some(Value::Array(
+                entry.descriptors.iter().map(descriptor_json).collect(),
+            )),
+        ),
     ])
 }
 
 fn descriptor_json(descriptor: &Descriptor<'_>) -> Value {
     let mut value = object([
-        ("op", (descriptor.operation != Operation::Copy).then(|| descriptor.operation.name().into())),
-        ("num_tiling_dimensions", descriptor.num_tiling_dimensions.map(Value::from)),
-        ("scale_dtype", descriptor.scale_dtype.map(|d| d.name().into())),
+        (
+            "op",
+            (descriptor.operation != Operation::Copy).then(|| descriptor.operation.name().into()),
+        ),
+        (
+            "num_tiling_dimensions",
+            descriptor.num_tiling_dimensions.map(Value::from),
+        ),
+        (
+            "scale_dtype",
+            descriptor.scale_dtype.map(|d| d.name().into()),
+        ),
         ("scale", descriptor.scale.map(Value::from)),
-        ("constant_dtype", descriptor.constant_dtype.map(|d| d.name().into())),
+        (
+            "constant_dtype",
+            descriptor.constant_dtype.map(|d| d.name().into()),
+        ),
         ("constant", descriptor.constant.map(number)),
-        ("transpose_shape", descriptor.transpose_shape.as_deref().and_then(some_list)),
-        ("transpose_element_size", descriptor.transpose_element_size.map(Value::from)),
+        (
+            "transpose_shape",
+            descriptor.transpose_shape.as_deref().and_then(some_list),
+        ),
+        (
+            "transpose_element_size",
+            descriptor.transpose_element_size.map(Value::from),
+        ),
     ]);
     if let Value::Object(fields) = &mut value {
         side_json(&descriptor.to, "to", fields);
@@ -312,7 +422,11 @@ fn descriptor_json(descriptor: &Descriptor<'_>) -> Value {
 
 /// Whole numbers without a fraction, as constants of integer types are written.
 fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 9e15 { Value::from(value as i64) } else { Value::from(value) }
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        Value::from(value as i64)
+    } else {
+        Value::from(value)
+    }
 }
 
 fn side_json(side: &AccessPattern<'_>, which: &str, fields: &mut Map<String, Value>) {
@@ -323,7 +437,11 @@ fn side_json(side: &AccessPattern<'_>, which: &str, fields: &mut Map<String, Val
         ("_sizes", Some(Value::from(side.sizes.to_vec()))),
         ("_dtype", side.dtype.map(|d| d.name().into())),
     ];
-    fields.extend(values.into_iter().filter_map(|(field, value)| Some((format!("{which}{field}"), value?))));
+    fields.extend(
+        values
+            .into_iter()
+            .filter_map(|(field, value)| Some((format!("{which}{field}"), value?))),
+    );
     if let Some(scale) = side.scale {
         fields.insert("scale".to_owned(), scale.into());
     }

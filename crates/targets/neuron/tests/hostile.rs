@@ -2,7 +2,9 @@
 
 use chipless_model::{Limits, Severity};
 use chipless_neuron::pack::{header_json, pack, unpack};
-use chipless_neuron::{AccessPattern, Container, Error, MemoryPlan, Neff, assemble, info, lint, memory, raw};
+use chipless_neuron::{
+    AccessPattern, Container, Error, MemoryPlan, Neff, assemble, info, lint, memory, raw,
+};
 use std::io::Write;
 use std::path::Path;
 
@@ -12,8 +14,15 @@ fn exercise(bytes: &[u8], limits: &Limits) -> Result<usize, Error> {
     raw(&container);
     header_json(&container);
     if let Ok((members, header)) = unpack(&container) {
-        let again = pack(members.iter().map(|m| (m.path, m.bytes)), Some(&header), limits)?;
-        assert_eq!(Container::open(&again, limits)?.members().len(), members.len());
+        let again = pack(
+            members.iter().map(|m| (m.path, m.bytes)),
+            Some(&header),
+            limits,
+        )?;
+        assert_eq!(
+            Container::open(&again, limits)?.members().len(),
+            members.len()
+        );
     }
     let neff = Neff::read(&container, limits)?;
     let findings = lint(&neff, limits);
@@ -21,11 +30,18 @@ fn exercise(bytes: &[u8], limits: &Limits) -> Result<usize, Error> {
     MemoryPlan::new(&neff, memory::SCRATCHPAD_PAGE).node();
     for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
         for descriptor in room.file.dma.iter().flat_map(|d| &d.descriptors) {
-            let _ = descriptor.sources().chain([&descriptor.to]).filter_map(AccessPattern::pattern).count();
+            let _ = descriptor
+                .sources()
+                .chain([&descriptor.to])
+                .filter_map(AccessPattern::pattern)
+                .count();
         }
     }
     assert!(findings.len() as u64 <= limits.findings + 1);
-    Ok(findings.iter().filter(|f| f.rule.severity == Severity::Error).count())
+    Ok(findings
+        .iter()
+        .filter(|f| f.rule.severity == Severity::Error)
+        .count())
 }
 
 /// Numbers that look random and are the same on every run.
@@ -41,11 +57,21 @@ impl Dice {
 }
 
 fn fixture(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/neuron").join(name).join("program.neff");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../fixtures/neuron")
+        .join(name)
+        .join("program.neff");
     std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-const FIXTURES: &[&str] = &["matmul_five_engines", "compute_min_max", "two_subgraphs", "constants", "instances_and_functions", "transpose"];
+const FIXTURES: &[&str] = &[
+    "matmul_five_engines",
+    "compute_min_max",
+    "two_subgraphs",
+    "constants",
+    "instances_and_functions",
+    "transpose",
+];
 
 #[test]
 fn damaged_bytes_are_survived() {
@@ -60,7 +86,14 @@ fn damaged_bytes_are_survived() {
                 let at = dice.roll(bytes.len().min(4096));
                 bytes[at] ^= 1 << dice.roll(8);
             }
-            bytes.truncate(bytes.len() - if dice.roll(3) == 0 { dice.roll(bytes.len()) } else { 0 });
+            bytes.truncate(
+                bytes.len()
+                    - if dice.roll(3) == 0 {
+                        dice.roll(bytes.len())
+                    } else {
+                        0
+                    },
+            );
             refused += usize::from(exercise(&bytes, &limits).is_err());
         }
     }
@@ -84,12 +117,20 @@ fn with_member(file: &[u8], path: &str, change: impl FnOnce(&[u8]) -> Vec<u8>) -
         .collect();
     assert!(change.is_none(), "no member {path}");
     let header = header_json(&container);
-    pack(members.iter().map(|(p, b)| (p.as_str(), b.as_slice())), Some(&header), &limits).expect("packed")
+    pack(
+        members.iter().map(|(p, b)| (p.as_str(), b.as_slice())),
+        Some(&header),
+        &limits,
+    )
+    .expect("packed")
 }
 
 fn members(file: &[u8]) -> Vec<(String, usize)> {
     let container = Container::open(file, &Limits::default()).expect("sound");
-    container.members().map(|m| (m.path.to_owned(), m.bytes.len())).collect()
+    container
+        .members()
+        .map(|m| (m.path.to_owned(), m.bytes.len()))
+        .collect()
 }
 
 #[test]
@@ -162,12 +203,19 @@ fn every_value_may_be_anything() {
     let (mut refused, mut reported, mut count) = (0, 0, 0);
     for name in ["compute_min_max", "transpose"] {
         let good = fixture(name);
-        for (path, _) in members(&good).into_iter().filter(|(path, _)| path.split('.').next_back() == Some("json")) {
+        for (path, _) in members(&good)
+            .into_iter()
+            .filter(|(path, _)| path.split('.').next_back() == Some("json"))
+        {
             let container = Container::open(&good, &limits).expect("sound");
-            let text = String::from_utf8(container.member(&path).expect("there").bytes.to_vec()).expect("text");
+            let text = String::from_utf8(container.member(&path).expect("there").bytes.to_vec())
+                .expect("text");
             for (index, range) in values(&text).into_iter().enumerate() {
                 // Two of the strange values for each place, so that all of them meet all kinds of places.
-                for strange in [strange[index % strange.len()], strange[(index * 5 + 3) % strange.len()]] {
+                for strange in [
+                    strange[index % strange.len()],
+                    strange[(index * 5 + 3) % strange.len()],
+                ] {
                     let mut changed = text.clone();
                     changed.replace_range(range.clone(), strange);
                     let file = with_member(&good, &path, |_| changed.into_bytes());
@@ -185,7 +233,10 @@ fn every_value_may_be_anything() {
             }
         }
     }
-    assert!(refused > count / 4 && reported > count / 20, "{refused} refused and {reported} reported of {count}");
+    assert!(
+        refused > count / 4 && reported > count / 20,
+        "{refused} refused and {reported} reported of {count}"
+    );
 }
 
 fn refusal(file: &[u8], limits: &Limits) -> String {
@@ -215,56 +266,147 @@ fn bombs_name_their_limit() {
     // A constant of zeros may be large, and is not refused for that.
     assert!(!refusal(&bomb, &limits).contains("inflate_ratio"));
     assert!(refusal(&deflated(1100 << 20), &limits).contains("inflate_ratio = 100"));
-    let narrow = Limits { inflated_bytes: 1 << 20, ..Limits::default() };
+    let narrow = Limits {
+        inflated_bytes: 1 << 20,
+        ..Limits::default()
+    };
     assert!(refusal(&bomb, &narrow).contains("inflated_bytes = 1048576"));
 
     let good = fixture("compute_min_max");
     for (limits, name) in [
-        (Limits { entries: 3, ..Limits::default() }, "entries"),
-        (Limits { path_bytes: 5, ..Limits::default() }, "path_bytes"),
-        (Limits { json_bytes: 100, ..Limits::default() }, "json_bytes"),
-        (Limits { transfers: 2, ..Limits::default() }, "transfers"),
-        (Limits { declarations: 5, ..Limits::default() }, "declarations"),
+        (
+            Limits {
+                entries: 3,
+                ..Limits::default()
+            },
+            "entries",
+        ),
+        (
+            Limits {
+                path_bytes: 5,
+                ..Limits::default()
+            },
+            "path_bytes",
+        ),
+        (
+            Limits {
+                json_bytes: 100,
+                ..Limits::default()
+            },
+            "json_bytes",
+        ),
+        (
+            Limits {
+                transfers: 2,
+                ..Limits::default()
+            },
+            "transfers",
+        ),
+        (
+            Limits {
+                declarations: 5,
+                ..Limits::default()
+            },
+            "declarations",
+        ),
     ] {
-        assert!(refusal(&good, &limits).contains(name), "{}", refusal(&good, &limits));
+        assert!(
+            refusal(&good, &limits).contains(name),
+            "{}",
+            refusal(&good, &limits)
+        );
     }
 }
 
 /// What is small in a file must not be large in memory or long in time.
 #[test]
 fn small_things_in_great_number_are_refused() {
-    let limits = Limits { transfers: 10_000, declarations: 10_000, ..Limits::default() };
+    let limits = Limits {
+        transfers: 10_000,
+        declarations: 10_000,
+        ..Limits::default()
+    };
     let good = fixture("compute_min_max");
-    let swap = |path: &str, text: String| refusal(&with_member(&good, path, |_| text.into_bytes()), &limits);
-    assert!(swap("sg00/SP.json", format!("{{\"dma\":[{}{{}}]}}", "{},".repeat(100_000))).contains("transfers"));
-    assert!(swap("sg00/SP.json", format!("{{\"dma\":[{{\"desc\":[{}{{}}]}}]}}", "{},".repeat(100_000))).contains("transfers"));
-    let sources = format!("{{\"dma\":[{{\"desc\":[{{\"from_arr\":[{}{{}}]}}]}}]}}", "{},".repeat(100_000));
+    let swap = |path: &str, text: String| {
+        refusal(&with_member(&good, path, |_| text.into_bytes()), &limits)
+    };
+    assert!(
+        swap(
+            "sg00/SP.json",
+            format!("{{\"dma\":[{}{{}}]}}", "{},".repeat(100_000))
+        )
+        .contains("transfers")
+    );
+    assert!(
+        swap(
+            "sg00/SP.json",
+            format!("{{\"dma\":[{{\"desc\":[{}{{}}]}}]}}", "{},".repeat(100_000))
+        )
+        .contains("transfers")
+    );
+    let sources = format!(
+        "{{\"dma\":[{{\"desc\":[{{\"from_arr\":[{}{{}}]}}]}}]}}",
+        "{},".repeat(100_000)
+    );
     assert!(swap("sg00/SP.json", sources).contains("at most 4096"));
     let variables: Vec<String> = (0..20_000).map(|n| format!("\"v{n}\":{{}}")).collect();
-    assert!(swap("sg00/def.json", format!("{{\"var\":{{{}}}}}", variables.join(","))).contains("declarations"));
+    assert!(
+        swap(
+            "sg00/def.json",
+            format!("{{\"var\":{{{}}}}}", variables.join(","))
+        )
+        .contains("declarations")
+    );
     let graphs = "{\"definition\":\"sg00/def.json\"},".repeat(60);
-    assert!(swap("kelf-0.json", format!("{{\"graphs\":[{graphs}{{\"definition\":\"x\"}}]}}")).contains("a second time"));
-    assert!(swap("kelf-0.json", format!("{{\"graphs\":[{}{{\"definition\":\"x\"}}]}}", graphs.repeat(2))).contains("at most 64"));
+    assert!(
+        swap(
+            "kelf-0.json",
+            format!("{{\"graphs\":[{graphs}{{\"definition\":\"x\"}}]}}")
+        )
+        .contains("a second time")
+    );
+    assert!(
+        swap(
+            "kelf-0.json",
+            format!(
+                "{{\"graphs\":[{}{{\"definition\":\"x\"}}]}}",
+                graphs.repeat(2)
+            )
+        )
+        .contains("at most 64")
+    );
 }
 
 #[test]
 fn findings_are_bounded_and_counted() {
-    let limits = Limits { findings: 7, ..Limits::default() };
+    let limits = Limits {
+        findings: 7,
+        ..Limits::default()
+    };
     let good = fixture("compute_min_max");
-    let file = with_member(&good, "sg00/SP.json", |_| format!("{{\"dma\":[{}{{}}]}}", "{},".repeat(500)).into_bytes());
+    let file = with_member(&good, "sg00/SP.json", |_| {
+        format!("{{\"dma\":[{}{{}}]}}", "{},".repeat(500)).into_bytes()
+    });
     let container = Container::open(&file, &limits).expect("sound");
     let findings = lint(&Neff::read(&container, &limits).expect("readable"), &limits);
     let codes: Vec<&str> = findings.iter().map(|f| f.rule.code).collect();
     assert_eq!(codes.len(), 8);
     assert_eq!(codes[7], "neff-more-findings");
-    assert!(findings[7].message.starts_with("1496 more"), "{}", findings[7].message);
+    assert!(
+        findings[7].message.starts_with("1496 more"),
+        "{}",
+        findings[7].message
+    );
 }
 
 #[test]
 fn any_text_assembles_or_says_where_not() {
     let mut dice = Dice(0xfeed_5eed_1234_5678);
     for name in FIXTURES {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/neuron").join(name).join("program.asm");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../../fixtures/neuron")
+            .join(name)
+            .join("program.asm");
         let good = std::fs::read_to_string(&path).expect("readable");
         for _ in 0..200 {
             let mut bytes = good.clone().into_bytes();

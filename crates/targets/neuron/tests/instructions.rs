@@ -43,10 +43,18 @@ struct Tensor {
 impl Tensor {
     fn text(&self) -> String {
         let list = |numbers: Vec<String>| format!("[{}]", numbers.join(","));
-        let (steps, counts) = (self.steps.iter().map(ToString::to_string).collect(), self.counts.iter().map(ToString::to_string).collect());
+        let (steps, counts) = (
+            self.steps.iter().map(ToString::to_string).collect(),
+            self.counts.iter().map(ToString::to_string).collect(),
+        );
         let code = ElementCode::for_element(self.element).expect("code").name;
         let space = if self.psum { "psum+" } else { "" };
-        format!("{code}@{space}{:#x}{}{}", self.offset, list(steps), list(counts))
+        format!(
+            "{code}@{space}{:#x}{}{}",
+            self.offset,
+            list(steps),
+            list(counts)
+        )
     }
 
     /// Where each element is, partition by partition, in the order of the instruction.
@@ -55,38 +63,72 @@ impl Tensor {
         let mut offsets = vec![i64::from(self.offset)];
         for (step, count) in self.steps.iter().zip(&self.counts) {
             offsets = (0..i64::from(*count))
-                .flat_map(|i| offsets.iter().map(move |o| o + i * i64::from(*step) * size).collect::<Vec<_>>())
+                .flat_map(|i| {
+                    offsets
+                        .iter()
+                        .map(move |o| o + i * i64::from(*step) * size)
+                        .collect::<Vec<_>>()
+                })
                 .collect();
         }
-        (0..partitions).flat_map(|p| offsets.iter().map(move |o| p * PARTITION + *o as usize)).collect()
+        (0..partitions)
+            .flat_map(|p| offsets.iter().map(move |o| p * PARTITION + *o as usize))
+            .collect()
     }
 
     fn read(&self, bytes: &[u8], place: usize) -> f32 {
         let mut value = [0.0];
-        decode_f32(self.element, &bytes[place..place + self.element.bits() as usize / 8], &mut value).expect("element");
+        decode_f32(
+            self.element,
+            &bytes[place..place + self.element.bits() as usize / 8],
+            &mut value,
+        )
+        .expect("element");
         value[0]
     }
 
     fn write(&self, bytes: &mut [u8], place: usize, value: f32) {
         let size = self.element.bits() as usize / 8;
-        encode_f32(self.element, &[value], Rounding::NearestEven, &mut bytes[place..place + size]).expect("element");
+        encode_f32(
+            self.element,
+            &[value],
+            Rounding::NearestEven,
+            &mut bytes[place..place + size],
+        )
+        .expect("element");
     }
 }
 
 /// A tensor whose elements lie in the first 16 KiB after 0x4000 (or in PSUM), for any steps.
-fn tensor(elements: &'static [ElementType], dimensions: usize, counts: Vec<u16>) -> impl Strategy<Value = Tensor> {
+fn tensor(
+    elements: &'static [ElementType],
+    dimensions: usize,
+    counts: Vec<u16>,
+) -> impl Strategy<Value = Tensor> {
     let steps = prop::collection::vec(-40i16..40, dimensions);
-    (prop::sample::select(elements), any::<bool>(), 0u32..64, steps).prop_map(move |(element, psum, shift, steps)| Tensor {
-        element,
-        psum,
-        offset: if psum { 0x2000 } else { 0x6000 } + shift * 8,
+    (
+        prop::sample::select(elements),
+        any::<bool>(),
+        0u32..64,
         steps,
-        counts: counts.clone(),
-    })
+    )
+        .prop_map(move |(element, psum, shift, steps)| Tensor {
+            element,
+            psum,
+            offset: if psum { 0x2000 } else { 0x6000 } + shift * 8,
+            steps,
+            counts: counts.clone(),
+        })
 }
 
-const MOVED: &[ElementType] =
-    &[ElementType::Float16, ElementType::BFloat16, ElementType::Float32, ElementType::Int32, ElementType::UInt8, ElementType::Int8];
+const MOVED: &[ElementType] = &[
+    ElementType::Float16,
+    ElementType::BFloat16,
+    ElementType::Float32,
+    ElementType::Int32,
+    ElementType::UInt8,
+    ElementType::Int8,
+];
 
 /// Small whole numbers of any type, everywhere: every cast and every sum is exact.
 fn pattern(size: usize) -> Vec<u8> {
@@ -100,7 +142,11 @@ fn numbers(tensor: &Tensor, places: &[usize], bytes: &mut [u8]) {
 }
 
 /// Runs an instruction of two operands and compares both memories with what `expect` makes of copies of them.
-fn check(lines: &[String], prepare: impl Fn(&mut [u8], &mut [u8]), expect: impl Fn(&mut [u8], &mut [u8])) {
+fn check(
+    lines: &[String],
+    prepare: impl Fn(&mut [u8], &mut [u8]),
+    expect: impl Fn(&mut [u8], &mut [u8]),
+) {
     let (mut sbuf, mut psum) = (pattern(0xa000), pattern(0x4000));
     // Three partitions are enough to see that all are walked alike.
     let spread = |bytes: &[u8], size: usize| {
@@ -135,17 +181,34 @@ fn memory<'m>(tensor: &Tensor, sbuf: &'m mut [u8], psum: &'m mut [u8]) -> &'m mu
 #[test]
 fn copy_and_cast() {
     let counts = prop::collection::vec(1u16..4, 4);
-    let case = counts.prop_flat_map(|counts| (tensor(MOVED, 4, counts.clone()), tensor(MOVED, 4, counts), 1usize..4));
+    let case = counts.prop_flat_map(|counts| {
+        (
+            tensor(MOVED, 4, counts.clone()),
+            tensor(MOVED, 4, counts),
+            1usize..4,
+        )
+    });
     let mut runner = TestRunner::new(ProptestConfig::with_cases(64));
     let result = runner.run(&case, |(from, to, partitions)| {
-        let name = if from.element == to.element { "COPY" } else { "CAST" };
-        let line = format!("{name} dst={} src={} channels={partitions}", to.text(), from.text());
+        let name = if from.element == to.element {
+            "COPY"
+        } else {
+            "CAST"
+        };
+        let line = format!(
+            "{name} dst={} src={} channels={partitions}",
+            to.text(),
+            from.text()
+        );
         let (read, written) = (from.places(partitions), to.places(partitions));
         check(
             &[line],
             |sbuf, psum| numbers(&from, &read, memory(&from, sbuf, psum)),
             |sbuf, psum| {
-                let values: Vec<f32> = read.iter().map(|place| from.read(memory(&from, sbuf, psum), *place)).collect();
+                let values: Vec<f32> = read
+                    .iter()
+                    .map(|place| from.read(memory(&from, sbuf, psum), *place))
+                    .collect();
                 for (place, value) in written.iter().zip(values) {
                     to.write(memory(&to, sbuf, psum), *place, value);
                 }
@@ -162,12 +225,26 @@ fn tensor_tensor_adds() {
     let counts = prop::collection::vec(1u16..4, 3);
     let case = counts.prop_flat_map(|counts| {
         let operand = || tensor(SUMMED, 3, counts.clone());
-        (operand(), operand(), tensor(MOVED, 3, counts.clone()), 1usize..4)
+        (
+            operand(),
+            operand(),
+            tensor(MOVED, 3, counts.clone()),
+            1usize..4,
+        )
     });
     let mut runner = TestRunner::new(ProptestConfig::with_cases(48));
     let result = runner.run(&case, |(first, second, to, partitions)| {
-        let line = format!("TENSOR_TENSOR dst={} src0={} src1={} op=add channels={partitions}", to.text(), first.text(), second.text());
-        let (a, b, written) = (first.places(partitions), second.places(partitions), to.places(partitions));
+        let line = format!(
+            "TENSOR_TENSOR dst={} src0={} src1={} op=add channels={partitions}",
+            to.text(),
+            first.text(),
+            second.text()
+        );
+        let (a, b, written) = (
+            first.places(partitions),
+            second.places(partitions),
+            to.places(partitions),
+        );
         check(
             &[line],
             |sbuf, psum| {
@@ -176,7 +253,10 @@ fn tensor_tensor_adds() {
             },
             |sbuf, psum| {
                 let sums: Vec<f32> = std::iter::zip(&a, &b)
-                    .map(|(a, b)| first.read(memory(&first, sbuf, psum), *a) + second.read(memory(&second, sbuf, psum), *b))
+                    .map(|(a, b)| {
+                        first.read(memory(&first, sbuf, psum), *a)
+                            + second.read(memory(&second, sbuf, psum), *b)
+                    })
                     .collect();
                 for (place, sum) in written.iter().zip(sums) {
                     to.write(memory(&to, sbuf, psum), *place, sum);
@@ -190,10 +270,14 @@ fn tensor_tensor_adds() {
 
 #[test]
 fn memset_writes_the_value_everywhere() {
-    let case = prop::collection::vec(1u16..4, 4).prop_flat_map(|counts| (tensor(MOVED, 4, counts), 1usize..4, any::<u32>()));
+    let case = prop::collection::vec(1u16..4, 4)
+        .prop_flat_map(|counts| (tensor(MOVED, 4, counts), 1usize..4, any::<u32>()));
     let mut runner = TestRunner::new(ProptestConfig::with_cases(32));
     let result = runner.run(&case, |(to, partitions, value)| {
-        let line = format!("MEMSET dst={} value={value:#x} channels={partitions}", to.text());
+        let line = format!(
+            "MEMSET dst={} value={value:#x} channels={partitions}",
+            to.text()
+        );
         let written = to.places(partitions);
         check(
             &[line],
@@ -201,7 +285,8 @@ fn memset_writes_the_value_everywhere() {
             |sbuf, psum| {
                 let size = to.element.bits() as usize / 8;
                 for place in &written {
-                    memory(&to, sbuf, psum)[*place..place + size].copy_from_slice(&value.to_le_bytes()[..size]);
+                    memory(&to, sbuf, psum)[*place..place + size]
+                        .copy_from_slice(&value.to_le_bytes()[..size]);
                 }
             },
         );
@@ -213,76 +298,148 @@ fn memset_writes_the_value_everywhere() {
 /// The array against its definition: three products into one place, of which the first one starts the sum.
 #[test]
 fn matrix_products_add_up_in_psum() {
-    const MULTIPLIED: &[ElementType] = &[ElementType::Float16, ElementType::BFloat16, ElementType::Float32];
+    const MULTIPLIED: &[ElementType] = &[
+        ElementType::Float16,
+        ElementType::BFloat16,
+        ElementType::Float32,
+    ];
     let shapes = (1usize..=128, 1usize..=128, 1usize..40);
-    let case = (shapes, prop::sample::select(MULTIPLIED), prop::sample::select(MULTIPLIED), 1i16..4, 1i16..4, any::<bool>());
+    let case = (
+        shapes,
+        prop::sample::select(MULTIPLIED),
+        prop::sample::select(MULTIPLIED),
+        1i16..4,
+        1i16..4,
+        any::<bool>(),
+    );
     let mut runner = TestRunner::new(ProptestConfig::with_cases(24));
-    let result = runner.run(&case, |((rows, columns, moving), weight, data, step, sum_step, partial)| {
-        let tensor = |element, psum, offset, step, count: usize| Tensor {
-            element,
-            psum,
-            offset,
-            steps: vec![step, 0, 0],
-            counts: vec![count as u16, 1, 1],
-        };
-        // Weights enter last column first: here the last column stands first, so they are walked forwards.
-        let weights = tensor(weight, false, 0x4000, step, columns);
-        let source = tensor(data, false, 0x8000, step, moving);
-        let sums = tensor(ElementType::Float32, true, 0x800, sum_step, moving);
-        let groups = |n: usize| if partial { (1u8 << n.div_ceil(32)) - 1 } else { 0xf };
-        let groups = format!("row_groups={:#x} column_groups={:#x}", groups(rows), groups(columns));
-        let groups = if groups == "row_groups=0xf column_groups=0xf" { String::new() } else { groups };
-        let multiply = |flags: &str| format!("MATMUL dst={} src={} {rows}*{columns} {groups} {flags}", sums.text(), source.text());
-        let lines = [
-            format!("LDWEIGHTS src={} {rows}*{columns} {groups}", weights.text()),
-            multiply("start"),
-            multiply("accumulate"),
-            multiply("accumulate stop"),
-        ];
-        let (w, x, s) = (weights.places(rows), source.places(rows), sums.places(columns));
-        let value = |i: usize| (i * 5 % 13) as f32 - 6.0;
-        let fill = |program: &Program<'_>, storage: &mut Storage<'_>| {
-            let sbuf = storage.bytes_mut(buffer(program, "sg00.sbuf"));
-            for (i, place) in w.iter().enumerate() {
-                weights.write(sbuf, *place, value(i));
-            }
-            for (i, place) in x.iter().enumerate() {
-                source.write(sbuf, *place, value(i * 3 + 1));
-            }
-            storage.bytes_mut(buffer(program, "sg00.psum")).fill(0x11);
-        };
-        execute(&ONE_ENGINE.replace("dve", "pe"), &lines, fill, |program, storage, end| {
-            assert_eq!(end, Ok(()), "{lines:?}");
-            let psum = storage.bytes(buffer(program, "sg00.psum"));
-            for column in 0..columns {
-                for n in 0..moving {
-                    let product = |row: usize| value(row * columns + (columns - 1 - column)) * value((row * moving + n) * 3 + 1);
-                    let sum: f32 = (0..rows).map(product).sum();
-                    assert_eq!(
-                        sums.read(psum, s[column * moving + n]).to_bits(),
-                        (3.0 * sum + 0.0).to_bits(),
-                        "column {column}, element {n}: {lines:?}"
-                    );
+    let result = runner.run(
+        &case,
+        |((rows, columns, moving), weight, data, step, sum_step, partial)| {
+            let tensor = |element, psum, offset, step, count: usize| Tensor {
+                element,
+                psum,
+                offset,
+                steps: vec![step, 0, 0],
+                counts: vec![count as u16, 1, 1],
+            };
+            // Weights enter last column first: here the last column stands first, so they are walked forwards.
+            let weights = tensor(weight, false, 0x4000, step, columns);
+            let source = tensor(data, false, 0x8000, step, moving);
+            let sums = tensor(ElementType::Float32, true, 0x800, sum_step, moving);
+            let groups = |n: usize| {
+                if partial {
+                    (1u8 << n.div_ceil(32)) - 1
+                } else {
+                    0xf
                 }
-            }
-        });
-        Ok(())
-    });
+            };
+            let groups = format!(
+                "row_groups={:#x} column_groups={:#x}",
+                groups(rows),
+                groups(columns)
+            );
+            let groups = if groups == "row_groups=0xf column_groups=0xf" {
+                String::new()
+            } else {
+                groups
+            };
+            let multiply = |flags: &str| {
+                format!(
+                    "MATMUL dst={} src={} {rows}*{columns} {groups} {flags}",
+                    sums.text(),
+                    source.text()
+                )
+            };
+            let lines = [
+                format!("LDWEIGHTS src={} {rows}*{columns} {groups}", weights.text()),
+                multiply("start"),
+                multiply("accumulate"),
+                multiply("accumulate stop"),
+            ];
+            let (w, x, s) = (
+                weights.places(rows),
+                source.places(rows),
+                sums.places(columns),
+            );
+            let value = |i: usize| (i * 5 % 13) as f32 - 6.0;
+            let fill = |program: &Program<'_>, storage: &mut Storage<'_>| {
+                let sbuf = storage.bytes_mut(buffer(program, "sg00.sbuf"));
+                for (i, place) in w.iter().enumerate() {
+                    weights.write(sbuf, *place, value(i));
+                }
+                for (i, place) in x.iter().enumerate() {
+                    source.write(sbuf, *place, value(i * 3 + 1));
+                }
+                storage.bytes_mut(buffer(program, "sg00.psum")).fill(0x11);
+            };
+            execute(
+                &ONE_ENGINE.replace("dve", "pe"),
+                &lines,
+                fill,
+                |program, storage, end| {
+                    assert_eq!(end, Ok(()), "{lines:?}");
+                    let psum = storage.bytes(buffer(program, "sg00.psum"));
+                    for column in 0..columns {
+                        for n in 0..moving {
+                            let product = |row: usize| {
+                                value(row * columns + (columns - 1 - column))
+                                    * value((row * moving + n) * 3 + 1)
+                            };
+                            let sum: f32 = (0..rows).map(product).sum();
+                            assert_eq!(
+                                sums.read(psum, s[column * moving + n]).to_bits(),
+                                (3.0 * sum + 0.0).to_bits(),
+                                "column {column}, element {n}: {lines:?}"
+                            );
+                        }
+                    }
+                },
+            );
+            Ok(())
+        },
+    );
     result.expect("every case");
 }
 
 /// A transposition moves bits: what is no number stays what it is.
 #[test]
 fn a_transposition_selects_weights() {
-    let tensor =
-        |psum, offset, count: u16| Tensor { element: ElementType::Float16, psum, offset, steps: vec![1, 0, 0], counts: vec![count, 1, 1] };
-    let (weights, identity, result) = (tensor(false, 0x4000, 3), tensor(false, 0x5000, 4), tensor(true, 0, 4));
+    let tensor = |psum, offset, count: u16| Tensor {
+        element: ElementType::Float16,
+        psum,
+        offset,
+        steps: vec![1, 0, 0],
+        counts: vec![count, 1, 1],
+    };
+    let (weights, identity, result) = (
+        tensor(false, 0x4000, 3),
+        tensor(false, 0x5000, 4),
+        tensor(true, 0, 4),
+    );
     let backwards = weights.text().replace("0x4000[1,", "0x4004[-1,");
     let lines = [
         format!("LDWEIGHTS src={backwards} 4*3 transpose"),
-        format!("MATMUL dst={} src={} 4*3 transpose start stop", result.text(), identity.text()),
+        format!(
+            "MATMUL dst={} src={} 4*3 transpose start stop",
+            result.text(),
+            identity.text()
+        ),
     ];
-    let values = [1.5, f32::INFINITY, -0.0, 65504.0, f32::NAN, 2.0, -7.0, 6e-8, 0.0, 3.0, f32::NEG_INFINITY, -1.0];
+    let values = [
+        1.5,
+        f32::INFINITY,
+        -0.0,
+        65504.0,
+        f32::NAN,
+        2.0,
+        -7.0,
+        6e-8,
+        0.0,
+        3.0,
+        f32::NEG_INFINITY,
+        -1.0,
+    ];
     let fill = |program: &Program<'_>, storage: &mut Storage<'_>| {
         let sbuf = storage.bytes_mut(buffer(program, "sg00.sbuf"));
         for (place, value) in weights.places(4).iter().zip(values) {
@@ -292,16 +449,31 @@ fn a_transposition_selects_weights() {
             identity.write(sbuf, *place, if i % 5 == 0 { 1.0 } else { 0.0 });
         }
     };
-    execute(&ONE_ENGINE.replace("dve", "pe"), &lines, fill, |program, storage, end| {
-        assert_eq!(end, Ok(()));
-        let (sbuf, psum) = (storage.bytes(buffer(program, "sg00.sbuf")), storage.bytes(buffer(program, "sg00.psum")));
-        for row in 0..4 {
-            for column in 0..3 {
-                let (from, to) = (weights.places(4)[row * 3 + column], result.places(3)[column * 4 + row]);
-                assert_eq!(sbuf[from..from + 2], psum[to..to + 2], "row {row}, column {column}");
+    execute(
+        &ONE_ENGINE.replace("dve", "pe"),
+        &lines,
+        fill,
+        |program, storage, end| {
+            assert_eq!(end, Ok(()));
+            let (sbuf, psum) = (
+                storage.bytes(buffer(program, "sg00.sbuf")),
+                storage.bytes(buffer(program, "sg00.psum")),
+            );
+            for row in 0..4 {
+                for column in 0..3 {
+                    let (from, to) = (
+                        weights.places(4)[row * 3 + column],
+                        result.places(3)[column * 4 + row],
+                    );
+                    assert_eq!(
+                        sbuf[from..from + 2],
+                        psum[to..to + 2],
+                        "row {row}, column {column}"
+                    );
+                }
             }
-        }
-    });
+        },
+    );
 }
 
 /// Transfers between HBM and the state buffer, rows of any step, with and without a cast.
@@ -358,7 +530,9 @@ fn what_is_not_proven_stops_a_run_by_name() {
             &lines,
             |_, _| {},
             |program, _, end| match end {
-                Err(Stop::Fault { task, fault }) => (program.task_name(task), fault.unsupported, fault.message),
+                Err(Stop::Fault { task, fault }) => {
+                    (program.task_name(task), fault.unsupported, fault.message)
+                }
                 other => panic!("{other:?}"),
             },
         )
@@ -366,11 +540,37 @@ fn what_is_not_proven_stops_a_run_by_name() {
     let add = "dst=fp32@0x4000[1,0,0][4,1,1] src0=fp32@0x5000[1,0,0][4,1,1] src1=fp32@0x6000[1,0,0][4,1,1]";
     let (task, unsupported, message) = reach(&["NOP", "ACTIVATE"]);
     assert_eq!((task.as_str(), unsupported), ("sg00.dve[1]", true));
-    assert!(message.starts_with("ACTIVATE: this instruction is not supported"), "{message}");
-    assert!(reach(&["Operation(238)"]).2.contains("opcode 0xee is not supported"));
-    assert!(reach(&[&format!("TENSOR_TENSOR {add} op=0x6 channels=4")]).2.contains("operation 0x06"));
-    assert!(reach(&[&format!("TENSOR_TENSOR {} op=add channels=4", add.replace("src0=fp32", "src0=fp16"))]).2.contains("different types"));
-    let (_, unsupported, message) = reach(&["MEMSET dst=fp32@0x37ffc[1,0,0,0][2,1,1,1] value=0x0 channels=1"]);
-    assert!(!unsupported && message.contains("0x37ffc to 0x38004 of a partition"), "{message}");
-    assert!(reach(&["MEMSET dst=fp32@psum+0x3ffc[1,0,0,0][2,1,1,1] value=0x0 channels=1"]).2.contains("0x4004"));
+    assert!(
+        message.starts_with("ACTIVATE: this instruction is not supported"),
+        "{message}"
+    );
+    assert!(
+        reach(&["Operation(238)"])
+            .2
+            .contains("opcode 0xee is not supported")
+    );
+    assert!(
+        reach(&[&format!("TENSOR_TENSOR {add} op=0x6 channels=4")])
+            .2
+            .contains("operation 0x06")
+    );
+    assert!(
+        reach(&[&format!(
+            "TENSOR_TENSOR {} op=add channels=4",
+            add.replace("src0=fp32", "src0=fp16")
+        )])
+        .2
+        .contains("different types")
+    );
+    let (_, unsupported, message) =
+        reach(&["MEMSET dst=fp32@0x37ffc[1,0,0,0][2,1,1,1] value=0x0 channels=1"]);
+    assert!(
+        !unsupported && message.contains("0x37ffc to 0x38004 of a partition"),
+        "{message}"
+    );
+    assert!(
+        reach(&["MEMSET dst=fp32@psum+0x3ffc[1,0,0,0][2,1,1,1] value=0x0 channels=1"])
+            .2
+            .contains("0x4004")
+    );
 }

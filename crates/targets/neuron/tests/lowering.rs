@@ -10,7 +10,9 @@ const HOST: &str = "input x uint8 [65536]\noutput o uint8 [65536]";
 const VARIABLES: &str = "var SB state-buffer\nvar x input\nvar o output\nvar t tmp-buf size=65536";
 
 fn timed<T>(text: &str, then: impl FnOnce(&Program<'_>, &Outcome) -> T) -> T {
-    with_program(&assembled(text), |program, _| then(program, &run(program, &mut TimingOnly)))
+    with_program(&assembled(text), |program, _| {
+        then(program, &run(program, &mut TimingOnly))
+    })
 }
 
 fn functional(text: &str) -> Result<(), Stop> {
@@ -21,7 +23,9 @@ fn functional(text: &str) -> Result<(), Stop> {
 }
 
 fn task(program: &Program<'_>, name: &str) -> TaskId {
-    program.task_named(name).unwrap_or_else(|| panic!("no task {name}"))
+    program
+        .task_named(name)
+        .unwrap_or_else(|| panic!("no task {name}"))
 }
 
 fn duration(program: &Program<'_>, outcome: &Outcome, name: &str) -> f64 {
@@ -32,7 +36,10 @@ fn duration(program: &Program<'_>, outcome: &Outcome, name: &str) -> f64 {
 #[test]
 fn matrix_products_take_a_cycle_for_each_column_and_hide_the_next_weights() {
     let product = |columns: usize, element: &str, flags: &str| {
-        let (one, other) = (format!("psum+0x0[1,0,0][{columns},1,1]"), format!("0x5000[1,0,0][{columns},1,1]"));
+        let (one, other) = (
+            format!("psum+0x0[1,0,0][{columns},1,1]"),
+            format!("0x5000[1,0,0][{columns},1,1]"),
+        );
         format!("MATMUL dst=fp32@{one} src={element}@{other} 128*128 {flags}")
     };
     let load = "LDWEIGHTS src=fp16@0x40fe[-1,0,0][128,1,1] 128*128";
@@ -45,9 +52,14 @@ fn matrix_products_take_a_cycle_for_each_column_and_hide_the_next_weights() {
         load.into(),
         product(512, "fp32", "start stop"),
     ];
-    let text = format!("neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine pe\n{}\n", lines.join("\n"));
+    let text = format!(
+        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine pe\n{}\n",
+        lines.join("\n")
+    );
     timed(&text, |program, outcome| {
-        let ns: Vec<f64> = (0..7).map(|i| duration(program, outcome, &format!("sg00.pe[{i}]"))).collect();
+        let ns: Vec<f64> = (0..7)
+            .map(|i| duration(program, outcome, &format!("sg00.pe[{i}]")))
+            .collect();
         let cycles: Vec<u64> = ns.iter().map(|ns| (ns * 2.4).round() as u64).collect();
         // Nothing hides the first load; the second one runs behind 512 cycles; the fourth behind nothing, the third took the 64.
         assert_eq!(cycles, [32, 512, 0, 64, 0, 32, 2048]);
@@ -60,11 +72,24 @@ fn element_wise_instructions_follow_the_cost_model() {
         let tensor = format!("[{step},0,0,0][{elements},1,1,1]");
         format!("COPY dst={element}@0x8000{tensor} src={element}@0x4000{tensor} channels=128")
     };
-    let lines = [copy("fp32", 1, 512), copy("fp16", 1, 512), copy("fp16", 2, 512), copy("fp32", 8, 512), copy("fp32", 1, 16)];
-    let text = format!("neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine dve\n{}\nengine act\n{}\n", lines.join("\n"), lines[1]);
+    let lines = [
+        copy("fp32", 1, 512),
+        copy("fp16", 1, 512),
+        copy("fp16", 2, 512),
+        copy("fp32", 8, 512),
+        copy("fp32", 1, 16),
+    ];
+    let text = format!(
+        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine dve\n{}\nengine act\n{}\n",
+        lines.join("\n"),
+        lines[1]
+    );
     timed(&text, |program, outcome| {
-        let cycles = |name: &str, mhz: f64| (duration(program, outcome, name) * mhz / 1e3).round() as u64;
-        let vector: Vec<u64> = (0..5).map(|i| cycles(&format!("sg00.dve[{i}]"), 960.0)).collect();
+        let cycles =
+            |name: &str, mhz: f64| (duration(program, outcome, name) * mhz / 1e3).round() as u64;
+        let vector: Vec<u64> = (0..5)
+            .map(|i| cycles(&format!("sg00.dve[{i}]"), 960.0))
+            .collect();
         assert_eq!(vector, [512, 128, 256, 1024, 116]);
         // The performance mode is the vector engine's.
         assert_eq!(cycles("sg00.act[0]", 1200.0), 512);
@@ -87,14 +112,23 @@ fn transfers_take_as_long_as_on_the_device() {
         transfer(128, 256, 9)
     );
     timed(&text, |program, outcome| {
-        assert!((duration(program, outcome, "sg00.q[0]") - 1416.0).abs() < 15.0, "{}", duration(program, outcome, "sg00.q[0]"));
+        assert!(
+            (duration(program, outcome, "sg00.q[0]") - 1416.0).abs() < 15.0,
+            "{}",
+            duration(program, outcome, "sg00.q[0]")
+        );
         let all = duration(program, outcome, "sg00.q[1]");
         // 32 KiB at 16 times 27.2 GB/s, and 8 descriptors of each engine.
         assert!((all - (75.3 + 8.0 * 55.0)).abs() < 5.0, "{all}");
         // The second one is handed over 600 ns after the first, and both take 1300 ns to start.
-        assert_eq!(outcome.timeline.tasks[task(program, "sg00.q[0]")].start, Time::from_ns(600.0 + 1300.0));
         assert_eq!(
-            outcome.timeline.tasks[task(program, "sg00.q[1]")].ready.max(Time::from_ns(2500.0)),
+            outcome.timeline.tasks[task(program, "sg00.q[0]")].start,
+            Time::from_ns(600.0 + 1300.0)
+        );
+        assert_eq!(
+            outcome.timeline.tasks[task(program, "sg00.q[1]")]
+                .ready
+                .max(Time::from_ns(2500.0)),
             outcome.timeline.tasks[task(program, "sg00.q[1]")].start
         );
         assert_eq!(values(program, &outcome.timeline)["sg00 $S[9]"], 16);
@@ -112,23 +146,41 @@ fn descriptors_are_dealt_out_to_rings() {
     timed(&text, |program, outcome| {
         let rings = |name: &str| {
             let details = program.kernel(task(program, name)).details();
-            details.split(" rings=").nth(1).unwrap_or_default().to_owned()
+            details
+                .split(" rings=")
+                .nth(1)
+                .unwrap_or_default()
+                .to_owned()
         };
-        assert_eq!([rings("sg00.q[0]"), rings("sg00.q[1]"), rings("sg00.q[2]")], ["0+3 of 4", "3+3 of 4", "0+3 of 4"]);
+        assert_eq!(
+            [rings("sg00.q[0]"), rings("sg00.q[1]"), rings("sg00.q[2]")],
+            ["0+3 of 4", "3+3 of 4", "0+3 of 4"]
+        );
         let values = values(program, &outcome.timeline);
         assert_eq!((values["sg00 $S[7]"], values["sg00 $E[2]"]), (8, 1));
-        assert_eq!(program.tasks[task(program, "sg00.q[2]")].label.as_deref(), Some("id 1"));
+        assert_eq!(
+            program.tasks[task(program, "sg00.q[2]")].label.as_deref(),
+            Some("id 1")
+        );
     });
 }
 
 #[test]
 fn an_event_that_is_set_twice_is_a_fault() {
     let entry = "dma id=0 queue=q event=2\ncopy o [1:16] <- x [1:16]\n";
-    let text = format!("neff t trn2\n{HOST}\nsubgraph sg00\nqueue q data owner=sp\n{VARIABLES}\nengine sp\n{entry}{entry}");
+    let text = format!(
+        "neff t trn2\n{HOST}\nsubgraph sg00\nqueue q data owner=sp\n{VARIABLES}\nengine sp\n{entry}{entry}"
+    );
     timed(&text, |program, outcome| {
-        let Err(Stop::Fault { task, fault }) = &outcome.end else { panic!("{:?}", outcome.end) };
+        let Err(Stop::Fault { task, fault }) = &outcome.end else {
+            panic!("{:?}", outcome.end)
+        };
         assert_eq!(program.task_name(*task), "sg00.q[1]");
-        assert!(fault.message.contains("sg00 $E[2] leaves its range"), "{}", fault.message);
+        assert!(
+            fault.message.contains("sg00 $E[2] leaves its range"),
+            "{}",
+            fault.message
+        );
     });
 }
 
@@ -140,41 +192,78 @@ fn streams_that_trigger_descriptors_are_timed_but_not_executed() {
     );
     with_program(&assembled(&text), |program, notes| {
         assert_eq!(run(program, &mut TimingOnly).end, Ok(()));
-        assert!(notes.iter().any(|n| n.contains("trigger DMA descriptors, which is not supported")), "{notes:?}");
+        assert!(
+            notes
+                .iter()
+                .any(|n| n.contains("trigger DMA descriptors, which is not supported")),
+            "{notes:?}"
+        );
         let descriptor = program.kernel(task(program, "sg00.q[0]")).details();
-        assert!(descriptor.contains("PSEUDO_DMA_TRIGGER in slot 1 of the Sync engine decides"), "{descriptor}");
+        assert!(
+            descriptor.contains("PSEUDO_DMA_TRIGGER in slot 1 of the Sync engine decides"),
+            "{descriptor}"
+        );
     });
-    let Err(Stop::Fault { fault, .. }) = functional(&text) else { panic!("no fault") };
-    assert!(fault.unsupported && fault.message.contains("PSEUDO_DMA_TRIGGER: decides which DMA descriptors move"), "{}", fault.message);
+    let Err(Stop::Fault { fault, .. }) = functional(&text) else {
+        panic!("no fault")
+    };
+    assert!(
+        fault.unsupported
+            && fault
+                .message
+                .contains("PSEUDO_DMA_TRIGGER: decides which DMA descriptors move"),
+        "{}",
+        fault.message
+    );
 }
 
 #[test]
 fn transfers_that_cannot_be_made_out_stop_at_their_instruction_and_count_for_the_timing() {
     let transfer = |destination: &str| {
-        format!("PSEUDO_DMA_DIRECT2D dst=fp16@{destination}+0x0[64,1][4,1]*64 src=fp16@var[x]+0x0[64,1][4,1]*64 $S[8]+=16@complete")
+        format!(
+            "PSEUDO_DMA_DIRECT2D dst=fp16@{destination}+0x0[64,1][4,1]*64 src=fp16@var[x]+0x0[64,1][4,1]*64 $S[8]+=16@complete"
+        )
     };
     for (destination, unsupported, why) in [
         ("table[9]", false, "no entry 9 of a dge-table"),
         ("var[77]", false, "no the variable with var_id 77"),
-        ("register[1]", true, "addresses in registers are not supported"),
+        (
+            "register[1]",
+            true,
+            "addresses in registers are not supported",
+        ),
         ("tag0x5000[0]", true, "address tag 0x5000 is not supported"),
     ] {
         let text = format!(
             "neff t trn2\n{HOST}\nsubgraph sg00\nqueue q dynamic owner=sp queues=16\n{VARIABLES}\nengine sp\n{}\nNOP $S[8]>=16\n",
             transfer(destination)
         );
-        timed(&text, |_, outcome| assert_eq!(outcome.end, Ok(()), "{destination}"));
-        let Err(Stop::Fault { fault, .. }) = functional(&text) else { panic!("no fault: {destination}") };
+        timed(&text, |_, outcome| {
+            assert_eq!(outcome.end, Ok(()), "{destination}")
+        });
+        let Err(Stop::Fault { fault, .. }) = functional(&text) else {
+            panic!("no fault: {destination}")
+        };
         assert_eq!(fault.unsupported, unsupported, "{}", fault.message);
-        assert!(fault.message.contains(why.trim_start_matches("no the ")), "{}", fault.message);
+        assert!(
+            fault.message.contains(why.trim_start_matches("no the ")),
+            "{}",
+            fault.message
+        );
     }
     // Rows on top of each other: which value stays is not said anywhere.
     let text = format!(
         "neff t trn2\n{HOST}\nsubgraph sg00\nqueue q dynamic owner=sp queues=16\n{VARIABLES}\nengine sp\n\
          PSEUDO_DMA_DIRECT2D dst=fp16@var[o]+0x0[0,0][65535,65535]*64 src=fp16@var[x]+0x0[0,0][65535,65535]*64 $S[8]+=16@complete\n"
     );
-    let Err(Stop::Fault { fault, .. }) = functional(&text) else { panic!("no fault") };
-    assert!(fault.message.contains("some of them several times"), "{}", fault.message);
+    let Err(Stop::Fault { fault, .. }) = functional(&text) else {
+        panic!("no fault")
+    };
+    assert!(
+        fault.message.contains("some of them several times"),
+        "{}",
+        fault.message
+    );
 }
 
 #[test]
@@ -192,7 +281,12 @@ fn subgraphs_of_inferentia_1_run_one_after_the_other() {
         let outcome = run(program, &mut TimingOnly);
         assert_eq!(outcome.end, Ok(()));
         let record = |name: &str| outcome.timeline.tasks[task(program, name)];
-        let (pinned, first, nop, second) = (record("sg00.p[0]"), record("sg00.q[0]"), record("sg00.sp[0]"), record("sg01.q[0]"));
+        let (pinned, first, nop, second) = (
+            record("sg00.p[0]"),
+            record("sg00.q[0]"),
+            record("sg00.sp[0]"),
+            record("sg01.q[0]"),
+        );
         assert_eq!([first.start, nop.start], [pinned.end; 2]);
         assert_eq!(second.start, first.end);
         assert!(notes.iter().any(|n| n.contains("one after the other")));
@@ -217,23 +311,49 @@ fn pointers_hold_addresses() {
     );
     with_program(&assembled(&text), |program, _| {
         let storage = Storage::new(program, &Limits::default()).expect("memory");
-        let address = |name: &str| u64::from_le_bytes(storage.bytes(buffer(program, name)).try_into().expect("8 bytes"));
+        let address = |name: &str| {
+            u64::from_le_bytes(
+                storage
+                    .bytes(buffer(program, name))
+                    .try_into()
+                    .expect("8 bytes"),
+            )
+        };
         let (a, b, v) = (address("sg00.pa"), address("sg00.pb"), address("sg00.pv"));
         assert_eq!((a % 4096, b % 256), (0, 0));
         assert!(a != 0 && b.abs_diff(a) >= 100);
-        assert_eq!(v, program.buffers[buffer(program, "sg00.scratchpad")].address.expect("placed") + 4096);
-        let mut hbm: Vec<(u64, u64)> =
-            program.buffers.iter().filter(|b| b.memory.index() == 0).filter_map(|b| Some((b.address?, b.size))).collect();
+        assert_eq!(
+            v,
+            program.buffers[buffer(program, "sg00.scratchpad")]
+                .address
+                .expect("placed")
+                + 4096
+        );
+        let mut hbm: Vec<(u64, u64)> = program
+            .buffers
+            .iter()
+            .filter(|b| b.memory.index() == 0)
+            .filter_map(|b| Some((b.address?, b.size)))
+            .collect();
         hbm.sort_unstable();
-        assert!(hbm.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0), "no two overlap: {hbm:?}");
+        assert!(
+            hbm.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0),
+            "no two overlap: {hbm:?}"
+        );
     });
 }
 
 #[test]
 fn more_tasks_than_the_limit_are_an_error() {
-    let text = format!("neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine sp\n{}", "NOP\n".repeat(20));
+    let text = format!(
+        "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine sp\n{}",
+        "NOP\n".repeat(20)
+    );
     let file = assembled(&text);
-    let limits = Limits { tasks: 19, ..Limits::default() };
+    let limits = Limits {
+        tasks: 19,
+        ..Limits::default()
+    };
     let container = chipless_neuron::Container::open(&file, &limits).expect("container");
     let neff = chipless_neuron::Neff::read(&container, &limits).expect("document");
     let machine = neff.architecture.machine().expect("machine");

@@ -53,7 +53,9 @@ fn codes(file: &[u8]) -> Vec<&'static str> {
 
 fn program() -> Vec<u8> {
     let draft = assemble(PROGRAM).unwrap_or_else(|e| panic!("{e}"));
-    draft.write(&Limits::default()).unwrap_or_else(|e| panic!("{e}"))
+    draft
+        .write(&Limits::default())
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// The program with texts of its members replaced; an empty text stands for the whole member, and nothing for it takes it away.
@@ -61,9 +63,15 @@ fn edited(edits: &[Edit<'_>]) -> Vec<u8> {
     let limits = Limits::default();
     let file = program();
     let container = Container::open(&file, &limits).expect("sound");
-    let mut members: Vec<(String, Vec<u8>)> = container.members().map(|m| (m.path.to_owned(), m.bytes.to_vec())).collect();
+    let mut members: Vec<(String, Vec<u8>)> = container
+        .members()
+        .map(|m| (m.path.to_owned(), m.bytes.to_vec()))
+        .collect();
     for (path, from, to) in edits {
-        let at = members.iter().position(|(p, _)| p == path).unwrap_or_else(|| panic!("no member {path}"));
+        let at = members
+            .iter()
+            .position(|(p, _)| p == path)
+            .unwrap_or_else(|| panic!("no member {path}"));
         if from.is_empty() && to.is_empty() {
             members.remove(at);
         } else if from.is_empty() {
@@ -75,7 +83,12 @@ fn edited(edits: &[Edit<'_>]) -> Vec<u8> {
         }
     }
     let header = header_json(&container);
-    pack(members.iter().map(|(p, b)| (p.as_str(), b.as_slice())), Some(&header), &limits).expect("packed")
+    pack(
+        members.iter().map(|(p, b)| (p.as_str(), b.as_slice())),
+        Some(&header),
+        &limits,
+    )
+    .expect("packed")
 }
 
 #[test]
@@ -91,36 +104,116 @@ fn every_rule_finds_its_fault() {
     let entry = |field: &'static str| (SP, r#""id":1,"#, field);
     let cases: &[(&str, &[Edit<'_>])] = &[
         ("neff-json-syntax", &[(SP, "}],\"instr\"", "")]),
-        ("neff-json-type", &[(DEF, r#""num_queues": 4"#, r#""num_queues": "4""#)]),
+        (
+            "neff-json-type",
+            &[(DEF, r#""num_queues": 4"#, r#""num_queues": "4""#)],
+        ),
         ("neff-json-duplicate-key", &[entry(r#""id":1,"id":2,"#)]),
         ("neff-missing-member", &[("sg00/PE.bin", "", "")]),
-        ("neff-missing-debug", &[(DEF, r#""pe": "#, r#""pe_dbg": ["none.dbg"], "pe": "#)]),
-        ("neff-named-twice", &[(DEF, r#""pe": "PE.json""#, r#""pe": "SP.json""#)]),
-        ("neff-function-set", &[(ACT, r#""dma""#, r#""act_info":"DVE.json","activation_function_sets":["gelu"],"dma""#)]),
+        (
+            "neff-missing-debug",
+            &[(DEF, r#""pe": "#, r#""pe_dbg": ["none.dbg"], "pe": "#)],
+        ),
+        (
+            "neff-named-twice",
+            &[(DEF, r#""pe": "PE.json""#, r#""pe": "SP.json""#)],
+        ),
+        (
+            "neff-function-set",
+            &[(
+                ACT,
+                r#""dma""#,
+                r#""act_info":"DVE.json","activation_function_sets":["gelu"],"dma""#,
+            )],
+        ),
         ("neff-npy", &[("sg00/c.npy", "", "no array")]),
-        ("neff-graph", &[(NEFF, "\"heads\": [\n    [", "\"heads\": [\n [9, 0, 0], [")]),
-        ("neff-graph-index", &[(NEFF, "\"arg_nodes\": [\n    0", "\"arg_nodes\": [\n    1")]),
-        ("neff-graph-index", &[(NEFF, "\"node_row_ptr\": [\n    0", "\"node_row_ptr\": [\n    0,\n    0")]),
+        (
+            "neff-graph",
+            &[(NEFF, "\"heads\": [\n    [", "\"heads\": [\n [9, 0, 0], [")],
+        ),
+        (
+            "neff-graph-index",
+            &[(NEFF, "\"arg_nodes\": [\n    0", "\"arg_nodes\": [\n    1")],
+        ),
+        (
+            "neff-graph-index",
+            &[(
+                NEFF,
+                "\"node_row_ptr\": [\n    0",
+                "\"node_row_ptr\": [\n    0,\n    0",
+            )],
+        ),
         ("neff-graph-node", &[(NEFF, "tvm_op", "tvm")]),
-        ("neff-engine-missing", &[(DEF, "\"pe_instr\"", "\"#pe_instr\"")]),
-        ("neff-no-program", &[(NEFF, r#""kelf": "kelf-0.json","#, "")]),
+        (
+            "neff-engine-missing",
+            &[(DEF, "\"pe_instr\"", "\"#pe_instr\"")],
+        ),
+        (
+            "neff-no-program",
+            &[(NEFF, r#""kelf": "kelf-0.json","#, "")],
+        ),
         ("neff-target", &[(KELF, "cayman", "mercury")]),
         ("neff-target-missing", &[(KELF, r#""target""#, r#""aim""#)]),
-        ("neff-device-memory", &[(DEF, "\"size\": 256,\n      \"type\": \"tmp-buf\"", r#""size": 103079215104, "type": "tmp-buf""#)]),
-        ("neff-function-set-index", &[(ACT, r#""dma""#, r#""activation_function_sets":["gelu"],"dma""#)]),
+        (
+            "neff-device-memory",
+            &[(
+                DEF,
+                "\"size\": 256,\n      \"type\": \"tmp-buf\"",
+                r#""size": 103079215104, "type": "tmp-buf""#,
+            )],
+        ),
+        (
+            "neff-function-set-index",
+            &[(
+                ACT,
+                r#""dma""#,
+                r#""activation_function_sets":["gelu"],"dma""#,
+            )],
+        ),
         ("neff-graph-node", &[(NEFF, "__kelf", "__other")]),
-        ("neff-logical-core", &[(KELF, "", r#"{"graphs": [], "target": "cayman"}"#)]),
-        ("neff-io-missing", &[(NEFF, r#""name": "x""#, r#""name": "y""#)]),
-        ("neff-io-type", &[(DEF, r#""type": "input""#, r#""type": "tmp-buf""#)]),
+        (
+            "neff-logical-core",
+            &[(KELF, "", r#"{"graphs": [], "target": "cayman"}"#)],
+        ),
+        (
+            "neff-io-missing",
+            &[(NEFF, r#""name": "x""#, r#""name": "y""#)],
+        ),
+        (
+            "neff-io-type",
+            &[(DEF, r#""type": "input""#, r#""type": "tmp-buf""#)],
+        ),
         ("neff-io-size", &[(NEFF, "16\n", "17\n")]),
         ("neff-io-padding", &[(NEFF, "16\n", "15\n")]),
-        ("neff-io-element-type", &[(NEFF, "\"float32\"", "\"float12\"")]),
-        ("neff-output-twice", &[(NEFF, "\"heads\": [\n    [", "\"heads\": [\n [1, 0, 0], [")]),
-        ("neff-io-unlisted", &[(NEFF, r#""heads": ["#, r#""unknown": ["#)]),
-        ("neff-instruction-name", &[(SP, r#""instr":"SP.bin""#, r#""instr":"PE.bin""#)]),
+        (
+            "neff-io-element-type",
+            &[(NEFF, "\"float32\"", "\"float12\"")],
+        ),
+        (
+            "neff-output-twice",
+            &[(NEFF, "\"heads\": [\n    [", "\"heads\": [\n [1, 0, 0], [")],
+        ),
+        (
+            "neff-io-unlisted",
+            &[(NEFF, r#""heads": ["#, r#""unknown": ["#)],
+        ),
+        (
+            "neff-instruction-name",
+            &[(SP, r#""instr":"SP.bin""#, r#""instr":"PE.bin""#)],
+        ),
         ("neff-stream-length", &[("sg00/PE.bin", "", "not 64 bytes")]),
-        ("neff-feature-missing", &[entry(r#""id":1,"function_start":"f","#)]),
-        ("neff-reservation", &[(DEF, r#""dma_queue""#, r#""runtime_semaphore_count": 257, "dma_queue""#)]),
+        (
+            "neff-feature-missing",
+            &[entry(r#""id":1,"function_start":"f","#)],
+        ),
+        (
+            "neff-reservation",
+            &[(
+                DEF,
+                r#""dma_queue""#,
+                r#""runtime_semaphore_count": 257, "dma_queue""#,
+            )],
+        ),
         (
             "neff-reservation",
             &[(
@@ -129,30 +222,63 @@ fn every_rule_finds_its_fault() {
                 r#""runtime_statebuffer_reservation": [{"type": "evtaccel", "base_partition": 0, "partitions": 128, "offset": 229376, "size": 8}], "dma_queue""#,
             )],
         ),
-        ("neff-queue-type", &[(DEF, r#""type": "data""#, r#""type": "inout""#)]),
+        (
+            "neff-queue-type",
+            &[(DEF, r#""type": "data""#, r#""type": "inout""#)],
+        ),
         ("neff-queue-count", &[queue(r#""num_queues": 17"#)]),
         ("neff-queue-count", &[queue(r#""num_queues": 0"#)]),
         ("neff-queue-count", &[inf1]),
-        ("neff-queue-owner", &[(DEF, r#""owner": "sp""#, r#""owner": "host""#)]),
-        ("neff-queue-fabric-path", &[queue(r#""fabric_path": "side""#)]),
-        ("neff-queue-semaphore", &[queue(r#""semaphore_set": [8, 256]"#)]),
+        (
+            "neff-queue-owner",
+            &[(DEF, r#""owner": "sp""#, r#""owner": "host""#)],
+        ),
+        (
+            "neff-queue-fabric-path",
+            &[queue(r#""fabric_path": "side""#)],
+        ),
+        (
+            "neff-queue-semaphore",
+            &[queue(r#""semaphore_set": [8, 256]"#)],
+        ),
         ("neff-queue-semaphore", &[queue(r#""semaphore": 256"#)]),
         (
             "neff-queue-semaphore-reserved",
-            &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 9, "pe": "#), queue(r#""semaphore_set": [8]"#)],
+            &[
+                (DEF, r#""pe": "#, r#""runtime_semaphore_count": 9, "pe": "#),
+                queue(r#""semaphore_set": [8]"#),
+            ],
         ),
-        ("neff-queue-semaphore-shared", &[queue(r#""semaphore_set": [8, 9, 8]"#)]),
         (
             "neff-queue-semaphore-shared",
-            &[queue(r#""semaphore_set": [8]"#), (DEF, r#""dma_queue": {"#, r#""dma_queue": {"r": {"type": "data", "semaphore": 8},"#)],
+            &[queue(r#""semaphore_set": [8, 9, 8]"#)],
+        ),
+        (
+            "neff-queue-semaphore-shared",
+            &[
+                queue(r#""semaphore_set": [8]"#),
+                (
+                    DEF,
+                    r#""dma_queue": {"#,
+                    r#""dma_queue": {"r": {"type": "data", "semaphore": 8},"#,
+                ),
+            ],
         ),
         ("neff-pinned-architecture", &[queue(r#""pinned": true"#)]),
-        ("neff-queue-instances-architecture", &[inf1, queue(r#""queue_instances": ["a"]"#)]),
-        ("neff-queue-instance-twice", &[queue(r#""queue_instances": ["q"]"#)]),
+        (
+            "neff-queue-instances-architecture",
+            &[inf1, queue(r#""queue_instances": ["a"]"#)],
+        ),
+        (
+            "neff-queue-instance-twice",
+            &[queue(r#""queue_instances": ["q"]"#)],
+        ),
         (
             "neff-kept-bytes",
             &[
-                queue(r#""dynamic_dma": {"SB_scratch_partition_offset": 100, "SB_scratch_partition_size": 8}"#),
+                queue(
+                    r#""dynamic_dma": {"SB_scratch_partition_offset": 100, "SB_scratch_partition_size": 8}"#,
+                ),
                 (SP, r#""to":"t","to_off":0"#, r#""to":"SB","to_off":0"#),
             ],
         ),
@@ -164,39 +290,167 @@ fn every_rule_finds_its_fault() {
                     r#""dma_queue""#,
                     r#""runtime_statebuffer_reservation": [{"type": "evtaccel", "base_partition": 3, "partitions": 1, "offset": 4, "size": 8}], "dma_queue""#,
                 ),
-                (SP, TO, r#""to":"SB","to_off":0,"to_sizes":[4,64],"to_steps":[2,262144]"#),
+                (
+                    SP,
+                    TO,
+                    r#""to":"SB","to_off":0,"to_sizes":[4,64],"to_steps":[2,262144]"#,
+                ),
             ],
         ),
-        ("neff-dynamic-scratch", &[queue(r#""dynamic_dma": {"SB_scratch_partition_offset": 229376, "SB_scratch_partition_size": 1}"#)]),
+        (
+            "neff-dynamic-scratch",
+            &[queue(
+                r#""dynamic_dma": {"SB_scratch_partition_offset": 229376, "SB_scratch_partition_size": 1}"#,
+            )],
+        ),
         ("neff-variable-type", &[(DEF, r#""type": "tmp-buf","#, "")]),
-        ("neff-variable-type", &[(DEF, r#""tmp-buf""#, r#""temporary""#)]),
-        ("neff-variable-id", &[(DEF, r#""var_id": 4"#, r#""var_id": 1"#)]),
-        ("neff-variable-id-gap", &[(DEF, r#""var_id": 0"#, r#""var_id": 99"#)]),
-        ("neff-variable-size", &[(DEF, "\"size\": 256,\n      \"type\": \"tmp-buf\"", r#""type": "tmp-buf""#)]),
-        ("neff-variable-empty", &[(DEF, "\"size\": 256,\n      \"type\": \"virtual\"", r#""size": 0, "type": "virtual""#)]),
+        (
+            "neff-variable-type",
+            &[(DEF, r#""tmp-buf""#, r#""temporary""#)],
+        ),
+        (
+            "neff-variable-id",
+            &[(DEF, r#""var_id": 4"#, r#""var_id": 1"#)],
+        ),
+        (
+            "neff-variable-id-gap",
+            &[(DEF, r#""var_id": 0"#, r#""var_id": 99"#)],
+        ),
+        (
+            "neff-variable-size",
+            &[(
+                DEF,
+                "\"size\": 256,\n      \"type\": \"tmp-buf\"",
+                r#""type": "tmp-buf""#,
+            )],
+        ),
+        (
+            "neff-variable-empty",
+            &[(
+                DEF,
+                "\"size\": 256,\n      \"type\": \"virtual\"",
+                r#""size": 0, "type": "virtual""#,
+            )],
+        ),
         (
             "neff-variable-large",
-            &[(DEF, "\"size\": 256,\n      \"type\": \"tmp-buf\"", r#""size": 9223372036854775808, "type": "tmp-buf""#)],
+            &[(
+                DEF,
+                "\"size\": 256,\n      \"type\": \"tmp-buf\"",
+                r#""size": 9223372036854775808, "type": "tmp-buf""#,
+            )],
         ),
-        ("neff-alignment", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "alignment": 96"#)]),
-        ("neff-variable-fabric-path", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "fabric_path": "side""#)]),
+        (
+            "neff-alignment",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "alignment": 96"#,
+            )],
+        ),
+        (
+            "neff-variable-fabric-path",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "fabric_path": "side""#,
+            )],
+        ),
         ("neff-file-name", &[(DEF, r#""file_name": "c.npy","#, "")]),
-        ("neff-file-name-unused", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "file_name": "c.npy""#)]),
-        ("neff-constant-large", &[(DEF, r#""size": 4,"#, r#""size": 3,"#)]),
-        ("neff-constant-small", &[(DEF, r#""size": 4,"#, r#""size": 5,"#)]),
-        ("neff-backing-offset-unused", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "backing_variable_off": 0"#)]),
-        ("neff-scratchpad", &[(DEF, r#""backing_variable_off": 0"#, r#""backing_variable_off": 18446744073709551615"#)]),
-        ("neff-pointer", &[(DEF, r#""referenced_var_id": 4"#, r#""referenced_var_id": 44"#)]),
+        (
+            "neff-file-name-unused",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "file_name": "c.npy""#,
+            )],
+        ),
+        (
+            "neff-constant-large",
+            &[(DEF, r#""size": 4,"#, r#""size": 3,"#)],
+        ),
+        (
+            "neff-constant-small",
+            &[(DEF, r#""size": 4,"#, r#""size": 5,"#)],
+        ),
+        (
+            "neff-backing-offset-unused",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "backing_variable_off": 0"#,
+            )],
+        ),
+        (
+            "neff-scratchpad",
+            &[(
+                DEF,
+                r#""backing_variable_off": 0"#,
+                r#""backing_variable_off": 18446744073709551615"#,
+            )],
+        ),
+        (
+            "neff-pointer",
+            &[(
+                DEF,
+                r#""referenced_var_id": 4"#,
+                r#""referenced_var_id": 44"#,
+            )],
+        ),
         ("neff-pointer", &[(DEF, r#""referenced_var_id": 4,"#, "")]),
-        ("neff-pointer-target", &[(DEF, r#""referenced_var_id": 4"#, r#""referenced_var_id": 5"#)]),
-        ("neff-pointer-target", &[(DEF, r#""referenced_var_id": 4"#, r#""referenced_var_id": 7"#)]),
-        ("neff-scratchpad-alignment", &[(DEF, r#""backing_variable_off": 0"#, r#""alignment": 64, "backing_variable_off": 96"#)]),
+        (
+            "neff-pointer-target",
+            &[(
+                DEF,
+                r#""referenced_var_id": 4"#,
+                r#""referenced_var_id": 5"#,
+            )],
+        ),
+        (
+            "neff-pointer-target",
+            &[(
+                DEF,
+                r#""referenced_var_id": 4"#,
+                r#""referenced_var_id": 7"#,
+            )],
+        ),
+        (
+            "neff-scratchpad-alignment",
+            &[(
+                DEF,
+                r#""backing_variable_off": 0"#,
+                r#""alignment": 64, "backing_variable_off": 96"#,
+            )],
+        ),
         ("neff-dge-table-list", &[(DEF, r#""list""#, r#""none""#)]),
-        ("neff-dge-table-list", &[(DEF, "\"list\": [\n", "\"list\": [7,\n")]),
-        ("neff-pointer-size", &[(DEF, r#""size": 8,"#, r#""size": 4,"#)]),
-        ("neff-reference-unused", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "referenced_var_id": 1"#)]),
-        ("neff-dge-table", &[(DEF, "\"list\": [\n", "\"list\": [77,\n")]),
-        ("neff-dge-list-unused", &[(DEF, r#""type": "tmp-buf""#, r#""type": "tmp-buf", "list": [1]"#)]),
+        (
+            "neff-dge-table-list",
+            &[(DEF, "\"list\": [\n", "\"list\": [7,\n")],
+        ),
+        (
+            "neff-pointer-size",
+            &[(DEF, r#""size": 8,"#, r#""size": 4,"#)],
+        ),
+        (
+            "neff-reference-unused",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "referenced_var_id": 1"#,
+            )],
+        ),
+        (
+            "neff-dge-table",
+            &[(DEF, "\"list\": [\n", "\"list\": [77,\n")],
+        ),
+        (
+            "neff-dge-list-unused",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "list": [1]"#,
+            )],
+        ),
         ("neff-descriptor-id", &[entry("")]),
         (
             "neff-descriptor-trigger-amount",
@@ -206,45 +460,155 @@ fn every_rule_finds_its_fault() {
                 (SP, r#""to_steps":[1]"#, r#""to_steps":[1,128]"#),
             ],
         ),
-        ("neff-descriptor-queue", &[(SP, r#""queue":"q""#, r#""queue":"""#)]),
-        ("neff-descriptor-queue-unknown", &[(SP, r#""queue":"q""#, r#""queue":"none""#)]),
-        ("neff-descriptor-instance-unknown", &[entry(r#""id":1,"instance_name":"q","#)]),
-        ("neff-descriptor-instance-architecture", &[inf1, entry(r#""id":1,"instance_name":"q","#)]),
-        ("neff-descriptor-owner", &[(DEF, r#""owner": "sp""#, r#""owner": "act""#)]),
-        ("neff-descriptor-function", &[entry(r#""id":1,"function_start":"f","#)]),
-        ("neff-descriptor-function-architecture", &[inf1, entry(r#""id":1,"function_start":"f","#)]),
-        ("neff-descriptor-section-architecture", &[inf1, entry(r#""id":1,"section_start_desc":true,"#)]),
+        (
+            "neff-descriptor-queue",
+            &[(SP, r#""queue":"q""#, r#""queue":"""#)],
+        ),
+        (
+            "neff-descriptor-queue-unknown",
+            &[(SP, r#""queue":"q""#, r#""queue":"none""#)],
+        ),
+        (
+            "neff-descriptor-instance-unknown",
+            &[entry(r#""id":1,"instance_name":"q","#)],
+        ),
+        (
+            "neff-descriptor-instance-architecture",
+            &[inf1, entry(r#""id":1,"instance_name":"q","#)],
+        ),
+        (
+            "neff-descriptor-owner",
+            &[(DEF, r#""owner": "sp""#, r#""owner": "act""#)],
+        ),
+        (
+            "neff-descriptor-function",
+            &[entry(r#""id":1,"function_start":"f","#)],
+        ),
+        (
+            "neff-descriptor-function-architecture",
+            &[inf1, entry(r#""id":1,"function_start":"f","#)],
+        ),
+        (
+            "neff-descriptor-section-architecture",
+            &[inf1, entry(r#""id":1,"section_start_desc":true,"#)],
+        ),
         ("neff-descriptor-event", &[entry(r#""id":1,"event":256,"#)]),
-        ("neff-descriptor-semaphore", &[entry(r#""id":1,"semaphore":256,"#)]),
-        ("neff-descriptor-reserved", &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 10, "pe": "#)]),
-        ("neff-descriptor-reserved", &[(DEF, r#""pe": "#, r#""runtime_event_count": 10, "pe": "#), entry(r#""id":1,"event":9,"#)]),
-        ("neff-descriptor-semaphore-set", &[queue(r#""semaphore_set": [8, 10]"#)]),
-        ("neff-descriptor-queue-type", &[(DEF, r#""type": "data""#, r#""type": "dynamic""#)]),
-        ("neff-descriptor-queue-type", &[inf1, queue(r#""pinned": true"#)]),
-        ("neff-descriptor-remote-semaphore", &[entry(r#""id":1,"remote_semaphores":[256],"#)]),
-        ("neff-descriptor-remote-architecture", &[(KELF, "cayman", "sunda"), entry(r#""id":1,"remote_semaphores":[25],"#)]),
-        ("neff-descriptor-remote-alone", &[entry(r#""id":1,"remote_semaphores":[25],"#)]),
-        ("neff-descriptor-empty", &[(SP, "", r#"{"dma":[{"id":0,"queue":"q"}]}"#)]),
-        ("neff-descriptor-operation", &[(SP, r#""op":"add""#, r#""op":"mul""#)]),
+        (
+            "neff-descriptor-semaphore",
+            &[entry(r#""id":1,"semaphore":256,"#)],
+        ),
+        (
+            "neff-descriptor-reserved",
+            &[(DEF, r#""pe": "#, r#""runtime_semaphore_count": 10, "pe": "#)],
+        ),
+        (
+            "neff-descriptor-reserved",
+            &[
+                (DEF, r#""pe": "#, r#""runtime_event_count": 10, "pe": "#),
+                entry(r#""id":1,"event":9,"#),
+            ],
+        ),
+        (
+            "neff-descriptor-semaphore-set",
+            &[queue(r#""semaphore_set": [8, 10]"#)],
+        ),
+        (
+            "neff-descriptor-queue-type",
+            &[(DEF, r#""type": "data""#, r#""type": "dynamic""#)],
+        ),
+        (
+            "neff-descriptor-queue-type",
+            &[inf1, queue(r#""pinned": true"#)],
+        ),
+        (
+            "neff-descriptor-remote-semaphore",
+            &[entry(r#""id":1,"remote_semaphores":[256],"#)],
+        ),
+        (
+            "neff-descriptor-remote-architecture",
+            &[
+                (KELF, "cayman", "sunda"),
+                entry(r#""id":1,"remote_semaphores":[25],"#),
+            ],
+        ),
+        (
+            "neff-descriptor-remote-alone",
+            &[entry(r#""id":1,"remote_semaphores":[25],"#)],
+        ),
+        (
+            "neff-descriptor-empty",
+            &[(SP, "", r#"{"dma":[{"id":0,"queue":"q"}]}"#)],
+        ),
+        (
+            "neff-descriptor-operation",
+            &[(SP, r#""op":"add""#, r#""op":"mul""#)],
+        ),
         ("neff-descriptor-operation-architecture", &[inf1]),
         ("neff-descriptor-from", &[(SP, FROM, "")]),
         ("neff-descriptor-to", &[(SP, TO, r#""to_off":0"#)]),
-        ("neff-descriptor-from-arr", &[(SP, r#""from_arr""#, r#""sources""#)]),
+        (
+            "neff-descriptor-from-arr",
+            &[(SP, r#""from_arr""#, r#""sources""#)],
+        ),
         ("neff-descriptor-from", &[(SP, r#""op":"add","#, "")]),
-        ("neff-descriptor-from-arr-unused", &[(SP, r#""op":"add","#, "")]),
+        (
+            "neff-descriptor-from-arr-unused",
+            &[(SP, r#""op":"add","#, "")],
+        ),
         ("neff-descriptor-from-arr-architecture", &[inf1]),
-        ("neff-descriptor-variable", &[(SP, r#""to":"t""#, r#""to":"none""#)]),
-        ("neff-descriptor-dge-table", &[(SP, r#""to":"t""#, r#""to":"T""#)]),
+        (
+            "neff-descriptor-variable",
+            &[(SP, r#""to":"t""#, r#""to":"none""#)],
+        ),
+        (
+            "neff-descriptor-dge-table",
+            &[(SP, r#""to":"t""#, r#""to":"T""#)],
+        ),
         ("neff-descriptor-field", &[(SP, r#""to_off":0,"#, "")]),
-        ("neff-descriptor-dimensions", &[(SP, r#""to_steps":[1]"#, r#""to_steps":[1,2]"#)]),
-        ("neff-descriptor-dimensions", &[(SP, TO, r#""to":"t","to_off":0,"to_sizes":[256,1,1,1,1],"to_steps":[1,1,1,1,1]"#)]),
-        ("neff-descriptor-zero-size", &[(SP, r#""to_sizes":[256]"#, r#""to_sizes":[0]"#)]),
-        ("neff-descriptor-bounds", &[(SP, r#""to_off":0"#, r#""to_off":1"#)]),
-        ("neff-descriptor-bounds", &[(SP, r#""to_off":0"#, r#""to_off":18446744073709551615"#)]),
-        ("neff-descriptor-bounds", &[(SP, r#""to_steps":[1]"#, r#""to_steps":[-9223372036854775808]"#)]),
-        ("neff-descriptor-state-buffer", &[(SP, r#""to":"t","to_off":0"#, r#""to":"SB","to_off":229121"#)]),
-        ("neff-descriptor-bytes", &[(SP, r#""to_sizes":[256]"#, r#""to_sizes":[255]"#)]),
-        ("neff-descriptor-elements", &[(SP, r#""to_dtype":"float32""#, r#""to_dtype":"float16""#)]),
+        (
+            "neff-descriptor-dimensions",
+            &[(SP, r#""to_steps":[1]"#, r#""to_steps":[1,2]"#)],
+        ),
+        (
+            "neff-descriptor-dimensions",
+            &[(
+                SP,
+                TO,
+                r#""to":"t","to_off":0,"to_sizes":[256,1,1,1,1],"to_steps":[1,1,1,1,1]"#,
+            )],
+        ),
+        (
+            "neff-descriptor-zero-size",
+            &[(SP, r#""to_sizes":[256]"#, r#""to_sizes":[0]"#)],
+        ),
+        (
+            "neff-descriptor-bounds",
+            &[(SP, r#""to_off":0"#, r#""to_off":1"#)],
+        ),
+        (
+            "neff-descriptor-bounds",
+            &[(SP, r#""to_off":0"#, r#""to_off":18446744073709551615"#)],
+        ),
+        (
+            "neff-descriptor-bounds",
+            &[(
+                SP,
+                r#""to_steps":[1]"#,
+                r#""to_steps":[-9223372036854775808]"#,
+            )],
+        ),
+        (
+            "neff-descriptor-state-buffer",
+            &[(SP, r#""to":"t","to_off":0"#, r#""to":"SB","to_off":229121"#)],
+        ),
+        (
+            "neff-descriptor-bytes",
+            &[(SP, r#""to_sizes":[256]"#, r#""to_sizes":[255]"#)],
+        ),
+        (
+            "neff-descriptor-elements",
+            &[(SP, r#""to_dtype":"float32""#, r#""to_dtype":"float16""#)],
+        ),
         (
             "neff-descriptor-partial-element",
             &[(
@@ -253,26 +617,90 @@ fn every_rule_finds_its_fault() {
                 r#""from_dtype":"float32","from_off":0,"from_sizes":[255]"#,
             )],
         ),
-        ("neff-descriptor-dtype", &[(SP, r#""to_dtype":"float32""#, r#""to_dtype":"float12""#)]),
+        (
+            "neff-descriptor-dtype",
+            &[(SP, r#""to_dtype":"float32""#, r#""to_dtype":"float12""#)],
+        ),
         ("neff-descriptor-dtype-architecture", &[inf1]),
         (
             "neff-descriptor-copy-types",
-            &[(SP, TO, r#""from_dtype":"int8","to_dtype":"uint8","to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
+            &[(
+                SP,
+                TO,
+                r#""from_dtype":"int8","to_dtype":"uint8","to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
         ),
-        ("neff-descriptor-scale", &[(SP, r#""op":"add""#, r#""op":"add","scale":2"#)]),
-        ("neff-descriptor-scale", &[(SP, r#""op":"add""#, r#""op":"add","scale_dtype":"float32""#)]),
-        ("neff-descriptor-scale-architecture", &[inf1, (SP, r#""op":"add""#, r#""op":"fma","scale":2"#)]),
-        ("neff-descriptor-scale-dtype", &[(SP, r#""op":"add""#, r#""op":"fma","scale_dtype":"float16""#)]),
-        ("neff-descriptor-constant", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"float32""#)]),
-        ("neff-descriptor-constant", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"uint32","constant":-1"#)]),
-        ("neff-descriptor-constant", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"float32","constant":1e300"#)]),
-        ("neff-descriptor-constant-dtype", &[(SP, r#""op":"add""#, r#""op":"min","constant_dtype":"int8","constant":1"#)]),
-        ("neff-descriptor-constant-unused", &[(SP, r#""op":"add""#, r#""op":"min","constant":1"#)]),
-        ("neff-descriptor-constant-unused", &[(SP, r#""op":"add""#, r#""op":"add","constant":1,"constant_dtype":"int32""#)]),
-        ("neff-descriptor-constant-architecture", &[inf1, (SP, r#""op":"add""#, r#""op":"min","constant":1"#)]),
+        (
+            "neff-descriptor-scale",
+            &[(SP, r#""op":"add""#, r#""op":"add","scale":2"#)],
+        ),
+        (
+            "neff-descriptor-scale",
+            &[(SP, r#""op":"add""#, r#""op":"add","scale_dtype":"float32""#)],
+        ),
+        (
+            "neff-descriptor-scale-architecture",
+            &[inf1, (SP, r#""op":"add""#, r#""op":"fma","scale":2"#)],
+        ),
+        (
+            "neff-descriptor-scale-dtype",
+            &[(SP, r#""op":"add""#, r#""op":"fma","scale_dtype":"float16""#)],
+        ),
+        (
+            "neff-descriptor-constant",
+            &[(
+                SP,
+                r#""op":"add""#,
+                r#""op":"min","constant_dtype":"float32""#,
+            )],
+        ),
+        (
+            "neff-descriptor-constant",
+            &[(
+                SP,
+                r#""op":"add""#,
+                r#""op":"min","constant_dtype":"uint32","constant":-1"#,
+            )],
+        ),
+        (
+            "neff-descriptor-constant",
+            &[(
+                SP,
+                r#""op":"add""#,
+                r#""op":"min","constant_dtype":"float32","constant":1e300"#,
+            )],
+        ),
+        (
+            "neff-descriptor-constant-dtype",
+            &[(
+                SP,
+                r#""op":"add""#,
+                r#""op":"min","constant_dtype":"int8","constant":1"#,
+            )],
+        ),
+        (
+            "neff-descriptor-constant-unused",
+            &[(SP, r#""op":"add""#, r#""op":"min","constant":1"#)],
+        ),
+        (
+            "neff-descriptor-constant-unused",
+            &[(
+                SP,
+                r#""op":"add""#,
+                r#""op":"add","constant":1,"constant_dtype":"int32""#,
+            )],
+        ),
+        (
+            "neff-descriptor-constant-architecture",
+            &[inf1, (SP, r#""op":"add""#, r#""op":"min","constant":1"#)],
+        ),
         (
             "neff-descriptor-transpose-shape",
-            &[(SP, TO, r#""op":"transpose","transpose_shape":[16,8,1],"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
+            &[(
+                SP,
+                TO,
+                r#""op":"transpose","transpose_shape":[16,8,1],"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
         ),
         (
             "neff-descriptor-transpose-shape",
@@ -284,7 +712,11 @@ fn every_rule_finds_its_fault() {
         ),
         (
             "neff-descriptor-transpose-element",
-            &[(SP, TO, r#""op":"transpose","transpose_element_size":8,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
+            &[(
+                SP,
+                TO,
+                r#""op":"transpose","transpose_element_size":8,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
         ),
         (
             "neff-descriptor-transpose-element",
@@ -294,21 +726,60 @@ fn every_rule_finds_its_fault() {
                 r#""op":"transpose","to_dtype":"float32","transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
             )],
         ),
-        ("neff-not-executed", &[(SP, TO, r#""op":"transpose","to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)]),
+        (
+            "neff-not-executed",
+            &[(
+                SP,
+                TO,
+                r#""op":"transpose","to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
+        ),
         (
             "neff-descriptor-transpose-unused",
-            &[(SP, TO, r#""transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
+            &[(
+                SP,
+                TO,
+                r#""transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
         ),
         (
             "neff-descriptor-transpose-architecture",
-            &[inf1, (SP, TO, r#""transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)],
+            &[
+                inf1,
+                (
+                    SP,
+                    TO,
+                    r#""transpose_element_size":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+                ),
+            ],
         ),
-        ("neff-descriptor-tiling", &[(SP, TO, r#""num_tiling_dimensions":0,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)]),
-        ("neff-descriptor-tiling", &[(SP, TO, r#""num_tiling_dimensions":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#)]),
-        ("neff-descriptor-write-constant", &[(SP, r#""to":"t""#, r#""to":"x""#)]),
+        (
+            "neff-descriptor-tiling",
+            &[(
+                SP,
+                TO,
+                r#""num_tiling_dimensions":0,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
+        ),
+        (
+            "neff-descriptor-tiling",
+            &[(
+                SP,
+                TO,
+                r#""num_tiling_dimensions":2,"to":"t","to_off":0,"to_sizes":[256],"to_steps":[1]"#,
+            )],
+        ),
+        (
+            "neff-descriptor-write-constant",
+            &[(SP, r#""to":"t""#, r#""to":"x""#)],
+        ),
         (
             "neff-ring-length",
-            &[(SP, r#""from_sizes":[256],"from_steps":[1],"to""#, r#""from_sizes":[1,1000000000],"from_steps":[1,0],"to""#)],
+            &[(
+                SP,
+                r#""from_sizes":[256],"from_steps":[1],"to""#,
+                r#""from_sizes":[1,1000000000],"from_steps":[1,0],"to""#,
+            )],
         ),
     ];
     let mut hit: BTreeSet<&str> = BTreeSet::new();
@@ -324,9 +795,20 @@ fn every_rule_finds_its_fault() {
     assert!(missed.is_empty(), "{missed:#?}");
     hit.extend(by_bytes());
     hit.extend(by_programs());
-    for rule in [rules::container::ALL, rules::definition::ALL, rules::dma::ALL].into_iter().flatten() {
+    for rule in [
+        rules::container::ALL,
+        rules::definition::ALL,
+        rules::dma::ALL,
+    ]
+    .into_iter()
+    .flatten()
+    {
         // Bounds have tests of their own.
-        assert!(hit.contains(rule.code) || matches!(rule.code, "neff-limit" | "neff-more-findings"), "{} is not tested", rule.code);
+        assert!(
+            hit.contains(rule.code) || matches!(rule.code, "neff-limit" | "neff-more-findings"),
+            "{} is not tested",
+            rule.code
+        );
     }
 }
 
@@ -344,7 +826,12 @@ fn by_bytes() -> Vec<&'static str> {
     let mut longer = program();
     longer.push(0);
     let file = program();
-    let Packing::Gzip { compressed } = Container::open(&file, &Limits::default()).expect("sound").packing else { panic!("compressed") };
+    let Packing::Gzip { compressed } = Container::open(&file, &Limits::default())
+        .expect("sound")
+        .packing
+    else {
+        panic!("compressed")
+    };
     let crc = 1024 + compressed as usize - 8;
     let plain = plain();
     vec![
@@ -362,10 +849,30 @@ fn by_bytes() -> Vec<&'static str> {
         one("neff-header-pad", patched(1023, &[1])),
         one("neff-core-count", patched(480, &[2])),
         one("neff-padding", patched(crc + 8, &[1])),
-        one("neff-tar", codes(&with_entry(&plain, |header| header[148] ^= 1, false))),
-        one("neff-tar-entry-type", codes(&with_entry(&plain, |header| header[156] = b'2', true))),
-        one("neff-tar-path", codes(&with_entry(&plain, |header| header[..3].copy_from_slice(b"../"), true))),
-        one("neff-tar-path", codes(&with_entry(&plain, |header| header[..12].copy_from_slice(b"kelf-0.json\0"), true))),
+        one(
+            "neff-tar",
+            codes(&with_entry(&plain, |header| header[148] ^= 1, false)),
+        ),
+        one(
+            "neff-tar-entry-type",
+            codes(&with_entry(&plain, |header| header[156] = b'2', true)),
+        ),
+        one(
+            "neff-tar-path",
+            codes(&with_entry(
+                &plain,
+                |header| header[..3].copy_from_slice(b"../"),
+                true,
+            )),
+        ),
+        one(
+            "neff-tar-path",
+            codes(&with_entry(
+                &plain,
+                |header| header[..12].copy_from_slice(b"kelf-0.json\0"),
+                true,
+            )),
+        ),
     ]
 }
 
@@ -395,7 +902,9 @@ fn with_entry(plain: &[u8], change: impl FnOnce(&mut [u8]), sum: bool) -> Vec<u8
 fn by_programs() -> Vec<&'static str> {
     let assembled = |text: &str| {
         let draft = assemble(text).unwrap_or_else(|e| panic!("{e}"));
-        draft.write(&Limits::default()).unwrap_or_else(|e| panic!("{e}"))
+        draft
+            .write(&Limits::default())
+            .unwrap_or_else(|e| panic!("{e}"))
     };
     let one = |code: &'static str, found: &[&'static str]| {
         assert!(found.contains(&code), "should be {code}, found {found:?}");
@@ -416,24 +925,41 @@ fn by_programs() -> Vec<&'static str> {
             .members()
             .map(|m| {
                 let text = String::from_utf8_lossy(m.bytes);
-                let bytes = if m.path == "sg00/c.npy" { m.bytes.to_vec() } else { text.into_owned().into_bytes() };
+                let bytes = if m.path == "sg00/c.npy" {
+                    m.bytes.to_vec()
+                } else {
+                    text.into_owned().into_bytes()
+                };
                 let at = bytes.windows(6).position(|w| w == b"False,");
                 (
                     m.path,
                     match at {
-                        Some(at) if m.path == "sg00/c.npy" => [&bytes[..at], b"True ,", &bytes[at + 6..]].concat(),
+                        Some(at) if m.path == "sg00/c.npy" => {
+                            [&bytes[..at], b"True ,", &bytes[at + 6..]].concat()
+                        }
                         _ => bytes,
                     },
                 )
             })
             .collect();
-        pack(members.iter().map(|(p, b)| (*p, b.as_slice())), Some(&header_json(&container)), &limits).expect("packed")
+        pack(
+            members.iter().map(|(p, b)| (*p, b.as_slice())),
+            Some(&header_json(&container)),
+            &limits,
+        )
+        .expect("packed")
     };
     let mut header = chipless_neuron::Header::read(program().first_chunk().expect("a header"));
     header.feature_bits = chipless_neuron::features::Features(0x100);
     header.neff_version_major = 2;
-    let refused =
-        |name: &str| -> Vec<&'static str> { Runtime::named(name).expect("known").check(&header).iter().map(|f| f.rule.code).collect() };
+    let refused = |name: &str| -> Vec<&'static str> {
+        Runtime::named(name)
+            .expect("known")
+            .check(&header)
+            .iter()
+            .map(|f| f.rule.code)
+            .collect()
+    };
     vec![
         one("neff-descriptor-sources", &codes(&assembled(&many))),
         one("neff-io-differs", &codes(&assembled(two))),
@@ -474,27 +1000,50 @@ fn kelf_files_may_use_the_same_names() {
 /// What a field says that holds without it too asks for nothing.
 #[test]
 fn defaults_are_no_features() {
-    let copies = PROGRAM.replace("add out [1:256] float32 <- t [1:256] float32, x [1:256] float32", "copy out [1:256] <- t [1:256]");
-    let copies = copies.replace("trn2", "inf1").replace("queues=4", "queues=1");
+    let copies = PROGRAM.replace(
+        "add out [1:256] float32 <- t [1:256] float32, x [1:256] float32",
+        "copy out [1:256] <- t [1:256]",
+    );
+    let copies = copies
+        .replace("trn2", "inf1")
+        .replace("queues=4", "queues=1");
     let draft = assemble(&copies).unwrap_or_else(|e| panic!("{e}"));
-    let file = draft.write(&Limits::default()).unwrap_or_else(|e| panic!("{e}"));
+    let file = draft
+        .write(&Limits::default())
+        .unwrap_or_else(|e| panic!("{e}"));
     let before = codes(&file);
     let limits = Limits::default();
     let container = Container::open(&file, &limits).expect("sound");
     let edit = |m: chipless_neuron::Member<'_>| {
         let said = r#""id":0,"function_start":"","instance_name":"","section_start_desc":false,"#;
-        let text = |from: &str, to: &str| String::from_utf8(m.bytes.to_vec()).expect("text").replace(from, to).into_bytes();
+        let text = |from: &str, to: &str| {
+            String::from_utf8(m.bytes.to_vec())
+                .expect("text")
+                .replace(from, to)
+                .into_bytes()
+        };
         let bytes = match m.path {
             SP => text(r#""id":0,"#, said),
-            DEF => text(r#""num_queues": 1"#, r#""num_queues": 1, "pinned": false, "queue_instances": []"#),
+            DEF => text(
+                r#""num_queues": 1"#,
+                r#""num_queues": 1, "pinned": false, "queue_instances": []"#,
+            ),
             _ => m.bytes.to_vec(),
         };
         (m.path.to_owned(), bytes)
     };
     let members: Vec<(String, Vec<u8>)> = container.members().map(edit).collect();
-    let sp = members.iter().find(|(path, _)| path == SP).expect("a member");
+    let sp = members
+        .iter()
+        .find(|(path, _)| path == SP)
+        .expect("a member");
     assert!(String::from_utf8_lossy(&sp.1).contains("section_start_desc"));
-    let file = pack(members.iter().map(|(p, b)| (p.as_str(), b.as_slice())), Some(&header_json(&container)), &limits).expect("packed");
+    let file = pack(
+        members.iter().map(|(p, b)| (p.as_str(), b.as_slice())),
+        Some(&header_json(&container)),
+        &limits,
+    )
+    .expect("packed");
     assert_eq!(codes(&file), before);
 }
 
@@ -503,10 +1052,15 @@ fn types_are_named_as_the_format_has_them() {
     let said = |edit: Edit<'_>| {
         let (file, limits) = (edited(&[edit]), Limits::default());
         let container = Container::open(&file, &limits).expect("sound");
-        Neff::read(&container, &limits).expect_err("refused").message
+        Neff::read(&container, &limits)
+            .expect_err("refused")
+            .message
     };
     let message = said((DEF, r#""num_queues": 4"#, r#""num_queues": 1.5"#));
-    assert_eq!(message, "invalid type: floating point `1.5`, expected a whole number from 0 to 2^64 - 1");
+    assert_eq!(
+        message,
+        "invalid type: floating point `1.5`, expected a whole number from 0 to 2^64 - 1"
+    );
     let message = said((SP, r#""op":"add""#, r#""op":"add","scale":"x""#));
     assert_eq!(message, "invalid type: string \"x\", expected a number");
 }
@@ -517,8 +1071,14 @@ fn two_kelfs() -> Vec<u8> {
     let graph = r#"{"nodes": [{"op": "tvm_op", "attrs": {"kelf": "a.json"}}, {"op": "tvm_op", "attrs": {"kelf": "b.json"}}]}"#;
     let members: [(&str, &[u8]); 5] = [
         ("neff.json", graph.as_bytes()),
-        ("a.json", br#"{"graphs": [{"definition": "a/def.json", "name": "s"}], "target": "sunda"}"#),
-        ("b.json", br#"{"graphs": [{"definition": "b/def.json", "name": "s"}], "target": "cayman"}"#),
+        (
+            "a.json",
+            br#"{"graphs": [{"definition": "a/def.json", "name": "s"}], "target": "sunda"}"#,
+        ),
+        (
+            "b.json",
+            br#"{"graphs": [{"definition": "b/def.json", "name": "s"}], "target": "cayman"}"#,
+        ),
         ("a/def.json", b"{}"),
         ("b/def.json", b"{}"),
     ];

@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 fn fixtures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/neuron");
     let entries = std::fs::read_dir(folder).expect("fixtures");
-    let mut fixtures: Vec<PathBuf> = entries.map(|e| e.expect("entry").path()).filter(|p| p.join("program.neff").exists()).collect();
+    let mut fixtures: Vec<PathBuf> = entries
+        .map(|e| e.expect("entry").path())
+        .filter(|p| p.join("program.neff").exists())
+        .collect();
     fixtures.sort();
     fixtures
 }
@@ -23,10 +26,22 @@ fn arrays(folder: &Path, prefix: &str) -> BTreeMap<String, Vec<u8>> {
     let mut arrays = BTreeMap::new();
     for entry in std::fs::read_dir(folder).expect("folder") {
         let path = entry.expect("entry").path();
-        let name = path.file_name().expect("name").to_str().expect("name").to_owned();
-        if let Some(name) = name.strip_prefix(prefix).and_then(|n| n.strip_suffix(".npy")) {
+        let name = path
+            .file_name()
+            .expect("name")
+            .to_str()
+            .expect("name")
+            .to_owned();
+        if let Some(name) = name
+            .strip_prefix(prefix)
+            .and_then(|n| n.strip_suffix(".npy"))
+        {
             let bytes = std::fs::read(&path).expect("array");
-            let array = Constant::read(Member { path: "array.npy", bytes: &bytes }).expect("npy");
+            let array = Constant::read(Member {
+                path: "array.npy",
+                bytes: &bytes,
+            })
+            .expect("npy");
             arrays.insert(name.to_owned(), array.bytes.into_owned());
         }
     }
@@ -50,17 +65,29 @@ fn outputs_are_what_an_array_library_computes() {
         let (inputs, outputs) = (arrays(&folder, "input_"), arrays(&folder, "output_"));
         with_program(&file, |program, _| {
             let mut storage = Storage::new(program, &Limits::default()).expect("memory");
-            assert_eq!(program.interface.inputs.len(), inputs.len(), "{}", folder.display());
+            assert_eq!(
+                program.interface.inputs.len(),
+                inputs.len(),
+                "{}",
+                folder.display()
+            );
             for port in &program.interface.inputs {
                 storage.set(port.buffer, Cow::Owned(inputs[&port.name].clone()));
             }
             let outcome = run(program, &mut Functional::new(&mut storage));
             assert_eq!(outcome.end, Ok(()), "{}", folder.display());
             for (name, expected) in &outputs {
-                let port = program.interface.outputs.iter().find(|p| p.name == *name).expect("output");
+                let port = program
+                    .interface
+                    .outputs
+                    .iter()
+                    .find(|p| p.name == *name)
+                    .expect("output");
                 let size = (port.element.bits() / 8) as usize;
                 let found = &storage.bytes(port.buffer)[..expected.len()];
-                for (i, (found, expected)) in found.chunks(size).zip(expected.chunks(size)).enumerate() {
+                for (i, (found, expected)) in
+                    found.chunks(size).zip(expected.chunks(size)).enumerate()
+                {
                     assert!(
                         same(port.element, found, expected),
                         "{}: {name}[{i}] is {found:02x?}, expected {expected:02x?}",
@@ -77,17 +104,37 @@ fn outputs_are_what_an_array_library_computes() {
 #[test]
 fn semaphores_end_where_descriptors_and_instructions_leave_them() {
     let end = |name: &str| {
-        let file = std::fs::read(fixtures().into_iter().find(|f| f.ends_with(name)).expect("fixture").join("program.neff")).expect("file");
+        let file = std::fs::read(
+            fixtures()
+                .into_iter()
+                .find(|f| f.ends_with(name))
+                .expect("fixture")
+                .join("program.neff"),
+        )
+        .expect("file");
         with_program(&file, |program, notes| {
             let outcome = run(program, &mut TimingOnly);
             assert_eq!(outcome.end, Ok(()));
             let is_semaphore = |(name, _): &(String, i64)| name.contains("$S");
-            let values: Vec<(String, i64)> = values(program, &outcome.timeline).into_iter().filter(is_semaphore).collect();
-            (values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" "), notes.len())
+            let values: Vec<(String, i64)> = values(program, &outcome.timeline)
+                .into_iter()
+                .filter(is_semaphore)
+                .collect();
+            (
+                values
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                notes.len(),
+            )
         })
     };
     let (values, notes) = end("two_subgraphs");
-    assert_eq!(values, "sg00 $S[42]=16 sg00 $S[8]=16 sg01 $S[40]=16 sg01 $S[41]=16 sg01 $S[8]=16");
+    assert_eq!(
+        values,
+        "sg00 $S[42]=16 sg00 $S[8]=16 sg01 $S[40]=16 sg01 $S[41]=16 sg01 $S[8]=16"
+    );
     assert_eq!(notes, 1, "the order of the descriptors is a convention");
     let (values, notes) = end("matmul_five_engines");
     assert_eq!(

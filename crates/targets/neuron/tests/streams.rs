@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 type Change<'c> = (&'c str, usize, usize, &'c [u8]);
 
 fn program() -> Vec<u8> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fixtures/neuron/matmul_five_engines/program.neff");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../fixtures/neuron/matmul_five_engines/program.neff"
+    );
     std::fs::read(path).expect("the fixture is there")
 }
 
@@ -17,13 +20,24 @@ fn codes(change: Option<Change<'_>>) -> Vec<&'static str> {
     let limits = Limits::default();
     let file = program();
     let container = Container::open(&file, &limits).expect("sound");
-    let mut members: Vec<(String, Vec<u8>)> = container.members().map(|m| (m.path.to_owned(), m.bytes.to_vec())).collect();
+    let mut members: Vec<(String, Vec<u8>)> = container
+        .members()
+        .map(|m| (m.path.to_owned(), m.bytes.to_vec()))
+        .collect();
     if let Some((member, slot, offset, bytes)) = change {
-        let (_, stream) = members.iter_mut().find(|(path, _)| path == member).expect("the member is there");
+        let (_, stream) = members
+            .iter_mut()
+            .find(|(path, _)| path == member)
+            .expect("the member is there");
         stream[slot * 64 + offset..][..bytes.len()].copy_from_slice(bytes);
     }
     let header = header_json(&container);
-    let changed = pack(members.iter().map(|(p, b)| (p.as_str(), b.as_slice())), Some(&header), &limits).expect("packed");
+    let changed = pack(
+        members.iter().map(|(p, b)| (p.as_str(), b.as_slice())),
+        Some(&header),
+        &limits,
+    )
+    .expect("packed");
     let container = Container::open(&changed, &limits).expect("sound");
     let neff = Neff::read(&container, &limits).expect("sound");
     lint(&neff, &limits).iter().map(|f| f.rule.code).collect()
@@ -32,7 +46,12 @@ fn codes(change: Option<Change<'_>>) -> Vec<&'static str> {
 #[test]
 fn every_rule_finds_its_fault() {
     assert_eq!(codes(None), [""; 0]);
-    let (pe, dve, pool, sp) = ("sg00/PE.bin", "sg00/DVE.bin", "sg00/Pool.bin", "sg00/SP.bin");
+    let (pe, dve, pool, sp) = (
+        "sg00/PE.bin",
+        "sg00/DVE.bin",
+        "sg00/Pool.bin",
+        "sg00/SP.bin",
+    );
     let cases: &[(&str, Change<'_>)] = &[
         ("neff-slot-length", (pe, 2, 1, &[15])),
         ("neff-opcode", (pe, 2, 0, &[0xee])),
@@ -42,7 +61,10 @@ fn every_rule_finds_its_fault() {
         ("neff-event-mode", (pe, 1, 4, &[0x77])),
         ("neff-element-code", (pe, 2, 0x20, &[0])),
         ("neff-tile-bounds", (pe, 2, 0x10, &[0, 0, 0, 0xf0])),
-        ("neff-start-partition", (pe, 2, 0x10, &[0x3e, 0x40, 0x04, 0])),
+        (
+            "neff-start-partition",
+            (pe, 2, 0x10, &[0x3e, 0x40, 0x04, 0]),
+        ),
         ("neff-tile-size", (pe, 2, 0x26, &[0])),
         ("neff-tile-size", (pe, 3, 0x27, &[0])),
         ("neff-tile-size", (pe, 2, 0x26, &[129])),
@@ -66,10 +88,17 @@ fn every_rule_finds_its_fault() {
     let mut hit: BTreeSet<&str> = BTreeSet::new();
     for (code, change) in cases {
         let found = codes(Some(*change));
-        assert!(found.contains(code), "{change:?} should be {code}, found {found:?}");
+        assert!(
+            found.contains(code),
+            "{change:?} should be {code}, found {found:?}"
+        );
         hit.insert(code);
     }
     for rule in stream::rules::ALL {
-        assert!(hit.contains(rule.code) || rule.code == "neff-stream-length", "{} is not tested", rule.code);
+        assert!(
+            hit.contains(rule.code) || rule.code == "neff-stream-length",
+            "{} is not tested",
+            rule.code
+        );
     }
 }

@@ -38,13 +38,18 @@ pub(crate) fn resolve(image: &Image<'_>, address: u64) -> Target {
     if REGISTERS.contains(&address) {
         return Target::Register(address);
     }
-    image.locate(address).map_or(Target::Unmapped, |(section, offset)| Target::Section(section, offset))
+    image
+        .locate(address)
+        .map_or(Target::Unmapped, |(section, offset)| {
+            Target::Section(section, offset)
+        })
 }
 
 /// Tiles and offset of a CMX address.
 pub(crate) fn cmx(address: u64) -> Option<(u8, u64)> {
     let tiles = address >> TILE_SPACE_BITS & 0x3f;
-    (address >> 27 == CMX_BASE >> 27 && tiles != 0).then_some((tiles as u8, address & ((1 << TILE_SPACE_BITS) - 1)))
+    (address >> 27 == CMX_BASE >> 27 && tiles != 0)
+        .then_some((tiles as u8, address & ((1 << TILE_SPACE_BITS) - 1)))
 }
 
 /// Tiles of a mask.

@@ -6,50 +6,42 @@ use crate::image::Image;
 use crate::inference::Inference;
 use crate::raw::{MappedInference, TILES, TaskKind, TaskStorage};
 use crate::schedule::{Description, Task as Scheduled};
-use chipless_model::{Access, Action, Certainty, Direction, Finding, Pattern, Place, Program, Rule, Severity, Signal, TaskId};
+use chipless_model::{
+    Access, Action, Certainty, Direction, Finding, Pattern, Place, Program, Signal, TaskId,
+};
 use std::collections::VecDeque;
 use std::mem::offset_of;
 
-macro_rules! rules {
-    ($($name:ident $severity:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
-        $(pub(crate) static $name: Rule = Rule {
-            code: $code, severity: Severity::$severity, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source,
-        };)*
-        /// All of them.
-        pub(crate) static RULES: &[&Rule] = &[$(&$name),*];
-    };
-}
-
-rules! {
-    OVERTAKEN Warning "npu-dma-overtakes" "a DMA may overtake one before it that touches the same bytes"
+chipless_model::rules! {
+    OVERTAKEN Departure Warning Writers "npu-dma-overtakes" "a DMA may overtake one before it that touches the same bytes"
         "A descriptor whose bit `ord` is clear may start while the one or two before it on its list are still moving. The compiler clears the bit only where it sees no common bytes; it looks for reads after writes and not for the other two kinds of conflict. Chipless runs transfers of a list one after the other, so it does not show what the hardware would do. A descriptor that waits for a barrier, or comes after one that does, is taken to be ordered."
         "Set bit 28 (ord) of the configuration word of the later descriptor, or let it wait for a barrier that the earlier one posts."
         "NPU4 DMA descriptor, offset 16, bit 28; DMA scheduling in the NPU compiler";
-    SCHEDULE_HINT Warning "npu-schedule-hint" "a scheduling field names a barrier that the program does not have"
+    SCHEDULE_HINT Fault Warning Hardware "npu-schedule-hint" "a scheduling field names a barrier that the program does not have"
         "start_after is one more than the highest virtual barrier that must be loaded before the task may be enqueued, clean_after the barrier after which its descriptor may go. A number beyond the barriers of the program lets firmware that uses these fields wait for ever. Chipless and the firmware of the compiler releases at hand do not need them: both are 0 there."
         "Set both fields to 0, or to barriers of the program."
         "NPU4 DMA descriptor, offset 192; DPU invariant, offset 0x148; SHAVE invocation, offset 0x48";
-    NOT_EXECUTED Note "npu-not-executed" "a DMA that is known by its layout only"
+    NOT_EXECUTED Unsupported Note Chipless "npu-not-executed" "a DMA that is known by its layout only"
         "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it would have written counts as written."
         "None needed for the hardware."
         "NPU4 DMA descriptor, offset 16";
-    SWIZZLE_KEY Warning "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
+    SWIZZLE_KEY Departure Warning Writers "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
         "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key decides. A DPU that reads the tensor with another key takes the bytes in another order: the numbers are those of other elements."
         "Give the output of the one (swizzle_key) and the input of the other (swizzle_key_offset) the same key."
         "NPU4 CMX swizzling; compiled programs";
-    WEIGHT_COUNT Warning "npu-weight-count" "a workload counts weight sets that are no multiple of 16"
+    WEIGHT_COUNT Departure Warning Writers "npu-weight-count" "a workload counts weight sets that are no multiple of 16"
         "weight_num counts the entries of the weight table that the workload uses, and the DPU takes them by 16. Chipless takes the output box instead."
         "Set it to the output channels, rounded up to 16."
         "NPU4 DPU variant, offset 0xb8; NPU compiler, compiled programs";
-    TASK_STORAGE Warning "npu-task-storage" "descriptors have no slots in the tile, or more than there are"
+    TASK_STORAGE Departure Warning Writers "npu-task-storage" "descriptors have no slots in the tile, or more than there are"
         "The mapped inference says how many descriptors of each kind the CMX of a tile holds at a time: for those that the program has at least one, of invariants at most 64, of variants at most 128. Firmware lays out the tile by these numbers; Chipless takes descriptors from where the program's own DMAs put them."
         "Use the numbers of the compiler: 64 invariants, 128 variants."
         "NPU4 mapped inference, offset 24; descriptor buffers in the NPU compiler";
-    FINAL_CONSUMERS Warning "npu-final-consumers" "the barrier that ends the inference expects consumers that do not exist"
+    FINAL_CONSUMERS Departure Warning Writers "npu-final-consumers" "the barrier that ends the inference expects consumers that do not exist"
         "Counts of consumers are exact in every program seen, and nobody but tasks consumes a barrier: the firmware only looks whether the last one is lit. The inference ends all the same, but a barrier that never retires is left to the next one. In programs that configure their barriers themselves one consumer stands for the firmware."
         "Set the consumer count to the number of tasks that consume it."
         "NPU4 barriers; compiled programs";
-    SEVERAL_WAITS Note "npu-several-waits" "a task waits for several barriers"
+    SEVERAL_WAITS Departure Note Writers "npu-several-waits" "a task waits for several barriers"
         "The compiler tries to let each task wait for one barrier, because each further wait costs time and a physical barrier. Tasks with two occur in sound programs."
         "None needed."
         "NPU compiler, one wait for each task; compiled programs";
@@ -80,22 +72,37 @@ impl Advice {
 
     /// Looks at a task of a queue, the last one that the program has. `record` are the bytes that describe it, `barriers` is the
     /// number of virtual barriers.
-    pub(crate) fn task(&mut self, program: &Program<'_>, task: TaskId, scheduled: &Scheduled, record: &[u8], barriers: usize) {
+    pub(crate) fn task(
+        &mut self,
+        program: &Program<'_>,
+        task: TaskId,
+        scheduled: &Scheduled,
+        record: &[u8],
+        barriers: usize,
+    ) {
         let waits = scheduled.waits.count_ones();
         if waits > 1 {
-            self.findings.push(SEVERAL_WAITS.at(program.place(task), format!("waits for {waits} barriers")));
+            self.findings
+                .push(SEVERAL_WAITS.at(program.place(task), format!("waits for {waits} barriers")));
         }
         match &scheduled.description {
             Description::Dma { descriptor, .. } => {
                 self.hint(record, 0xc0, barriers, || program.place(task));
                 if let Operation::Unsupported { what, .. } = descriptor.operation {
-                    self.findings.push(NOT_EXECUTED.at(program.place(task), format!("{what}: it is listed, not executed")));
+                    self.findings.push(NOT_EXECUTED.at(
+                        program.place(task),
+                        format!("{what}: it is listed, not executed"),
+                    ));
                 }
                 // A barrier that this one or one between waits for mostly comes after the earlier transfers.
                 if scheduled.waits != 0 || descriptor.in_order {
                     self.under_way.clear();
                 }
-                self.findings.extend(self.under_way.iter().filter_map(|earlier| overtakes(program, *earlier, task)));
+                self.findings.extend(
+                    self.under_way
+                        .iter()
+                        .filter_map(|earlier| overtakes(program, *earlier, task)),
+                );
                 if self.under_way.len() == UNDER_WAY {
                     self.under_way.pop_front();
                 }
@@ -110,17 +117,31 @@ impl Advice {
     pub(crate) fn weight_count(&mut self, variant: &[u8], place: &Place) {
         let count = Record(variant).u32(0xb8);
         if !count.is_multiple_of(16) {
-            self.findings.push(WEIGHT_COUNT.at(place.clone(), format!("weight_num: expected a multiple of 16, found {count}")));
+            self.findings.push(WEIGHT_COUNT.at(
+                place.clone(),
+                format!("weight_num: expected a multiple of 16, found {count}"),
+            ));
         }
     }
 
     /// Looks at `start_after` and `clean_after` of a record, which stand at `offset`.
-    pub(crate) fn hint(&mut self, record: &[u8], offset: usize, barriers: usize, place: impl Fn() -> Place) {
-        let fields = [("start_after", offset, barriers), ("clean_after", offset + 4, barriers.saturating_sub(1))];
+    pub(crate) fn hint(
+        &mut self,
+        record: &[u8],
+        offset: usize,
+        barriers: usize,
+        place: impl Fn() -> Place,
+    ) {
+        let fields = [
+            ("start_after", offset, barriers),
+            ("clean_after", offset + 4, barriers.saturating_sub(1)),
+        ];
         for (name, at, most) in fields {
             let found = Record(record).u32(at);
             if found as usize > most {
-                let message = format!("{name}: expected at most {most}, for a program of {barriers} barriers, found {found}");
+                let message = format!(
+                    "{name}: expected at most {most}, for a program of {barriers} barriers, found {found}"
+                );
                 self.findings.push(SCHEDULE_HINT.at(place(), message));
             }
         }
@@ -128,41 +149,71 @@ impl Advice {
 }
 
 /// What is wrong with the slots for descriptors in each tile.
-pub(crate) fn task_storage<'i>(inference: &'i Inference<'_>, image: &'i Image<'_>) -> impl Iterator<Item = Finding> {
+pub(crate) fn task_storage<'i>(
+    inference: &'i Inference<'_>,
+    image: &'i Image<'_>,
+) -> impl Iterator<Item = Finding> {
     let storage = &inference.mapped.task_storage;
     let counts = [
         ("dma_ddr", TaskKind::DmaDdr, storage.dma_ddr, u32::MAX),
         ("dma_cmx", TaskKind::DmaCmx, storage.dma_cmx, u32::MAX),
-        ("invariants", TaskKind::Invariant, storage.invariants, INVARIANTS),
+        (
+            "invariants",
+            TaskKind::Invariant,
+            storage.invariants,
+            INVARIANTS,
+        ),
         ("variants", TaskKind::Variant, storage.variants, VARIANTS),
         ("ranges", TaskKind::Range, storage.ranges, u32::MAX),
-        ("invocations", TaskKind::Invocation, storage.invocations, u32::MAX),
+        (
+            "invocations",
+            TaskKind::Invocation,
+            storage.invocations,
+            u32::MAX,
+        ),
     ];
     let (section, offset) = inference.entry;
-    let start = offset + offset_of!(MappedInference, task_storage) as u64 + offset_of!(TaskStorage, dma_ddr) as u64;
-    counts.into_iter().enumerate().filter_map(move |(index, (name, kind, found, most))| {
-        let found = found.get();
-        let used = (0..TILES).any(|unit| inference.tasks(kind, unit).count() != 0);
-        let message = match found {
-            0 if used => format!("{name}: found 0, the program has such tasks"),
-            _ if found > most => format!("{name}: expected at most {most}, found {found}"),
-            _ => return None,
-        };
-        let place = image.place(section, start + index as u64 * 4, 4).at(format!("task_storage.{name}"));
-        Some(TASK_STORAGE.at(place, message))
-    })
+    let start = offset
+        + offset_of!(MappedInference, task_storage) as u64
+        + offset_of!(TaskStorage, dma_ddr) as u64;
+    counts
+        .into_iter()
+        .enumerate()
+        .filter_map(move |(index, (name, kind, found, most))| {
+            let found = found.get();
+            let used = (0..TILES).any(|unit| inference.tasks(kind, unit).count() != 0);
+            let message = match found {
+                0 if used => format!("{name}: found 0, the program has such tasks"),
+                _ if found > most => format!("{name}: expected at most {most}, found {found}"),
+                _ => return None,
+            };
+            let place = image
+                .place(section, start + index as u64 * 4, 4)
+                .at(format!("task_storage.{name}"));
+            Some(TASK_STORAGE.at(place, message))
+        })
 }
 
 /// Consumers that the last barrier waits for, and that no task is.
 pub(crate) fn final_consumers(program: &Program<'_>, managed_by_program: bool) -> Option<Finding> {
     let last = &program.configurations[program.completion?];
-    let uses = program.configurations.iter().filter(|c| c.barrier == last.barrier);
+    let uses = program
+        .configurations
+        .iter()
+        .filter(|c| c.barrier == last.barrier);
     let expected: u64 = uses.map(|c| u64::from(c.consumers)).sum();
     let consumes = |signal: &&Signal| matches!(signal.action, Action::Consume(barrier) if barrier == last.barrier);
-    let found = program.signals.iter().filter(consumes).count() as u64 + u64::from(managed_by_program);
-    let missing = expected.checked_sub(found).filter(|missing| *missing > 0)?.min(last.consumers.into());
+    let found =
+        program.signals.iter().filter(consumes).count() as u64 + u64::from(managed_by_program);
+    let missing = expected
+        .checked_sub(found)
+        .filter(|missing| *missing > 0)?
+        .min(last.consumers.into());
     let name = &program.syncs[last.barrier].name;
-    let message = format!("{name} (use {}) expects {} consumers, {missing} of them do not exist", last.number, last.consumers);
+    let message = format!(
+        "{name} (use {}) expects {} consumers, {missing} of them do not exist",
+        last.number, last.consumers
+    );
     Some(FINAL_CONSUMERS.at(last.place.clone(), message))
 }
 
@@ -170,16 +221,27 @@ pub(crate) fn final_consumers(program: &Program<'_>, managed_by_program: bool) -
 fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Finding> {
     let accesses = |task| {
         let mut list: Vec<Access> = Vec::new();
-        program.kernel(task).accesses(&mut |access| list.extend(Some(access).filter(|a| a.certainty == Certainty::Exact)));
+        program.kernel(task).accesses(&mut |access| {
+            list.extend(Some(access).filter(|a| a.certainty == Certainty::Exact))
+        });
         list
     };
     let before = accesses(earlier);
     for new in accesses(later) {
-        for old in
-            before.iter().filter(|old| old.buffer == new.buffer && (old.direction, new.direction) != (Direction::Read, Direction::Read))
-        {
-            let Some((low, high)) = common(&old.pattern, &new.pattern) else { continue };
-            let verb = |direction| if direction == Direction::Read { "reads" } else { "writes" };
+        for old in before.iter().filter(|old| {
+            old.buffer == new.buffer
+                && (old.direction, new.direction) != (Direction::Read, Direction::Read)
+        }) {
+            let Some((low, high)) = common(&old.pattern, &new.pattern) else {
+                continue;
+            };
+            let verb = |direction| {
+                if direction == Direction::Read {
+                    "reads"
+                } else {
+                    "writes"
+                }
+            };
             let (one, two) = (program.task_name(earlier), program.task_name(later));
             let message = format!(
                 "{two} {} {} {low:#x}..{high:#x}, which {one} {}, and its bit `ord` lets it start before {one} has ended",
@@ -187,7 +249,11 @@ fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Fi
                 program.buffers[new.buffer].name,
                 verb(old.direction),
             );
-            return Some(OVERTAKEN.at(program.place(later), message).with(program.place(earlier), "the transfer before"));
+            return Some(
+                OVERTAKEN
+                    .at(program.place(later), message)
+                    .with(program.place(earlier), "the transfer before"),
+            );
         }
     }
     None
@@ -201,7 +267,8 @@ fn common(a: &Pattern, b: &Pattern) -> Option<(u64, u64)> {
     }
     let runs = |pattern: &Pattern| {
         let count = pattern.bytes()?.checked_div(pattern.run)?;
-        let mut runs: Vec<(u64, u64)> = (count <= RUNS).then(|| pattern.runs().map(|at| (at, at + pattern.run)).collect())?;
+        let mut runs: Vec<(u64, u64)> =
+            (count <= RUNS).then(|| pattern.runs().map(|at| (at, at + pattern.run)).collect())?;
         runs.sort_unstable();
         Some(runs)
     };
@@ -224,7 +291,16 @@ mod tests {
 
     #[test]
     fn rows_that_interleave_have_no_common_bytes() {
-        let rows = |at| Pattern::new(at, 16, [Loop { count: 8, stride: 64 }]);
+        let rows = |at| {
+            Pattern::new(
+                at,
+                16,
+                [Loop {
+                    count: 8,
+                    stride: 64,
+                }],
+            )
+        };
         assert_eq!(common(&rows(0), &rows(16)), None);
         assert_eq!(common(&rows(0), &rows(136)), Some((136, 144)));
     }
@@ -235,7 +311,17 @@ mod tests {
         (record[0], record[4]) = (7, 7);
         let mut advice = Advice::default();
         advice.hint(&record, 0, 7, Place::file);
-        let found: Vec<_> = advice.findings.iter().map(|f| (f.rule.code, f.message.as_str())).collect();
-        assert_eq!(found, [("npu-schedule-hint", "clean_after: expected at most 6, for a program of 7 barriers, found 7")]);
+        let found: Vec<_> = advice
+            .findings
+            .iter()
+            .map(|f| (f.rule.code, f.message.as_str()))
+            .collect();
+        assert_eq!(
+            found,
+            [(
+                "npu-schedule-hint",
+                "clean_after: expected at most 6, for a program of 7 barriers, found 7"
+            )]
+        );
     }
 }

@@ -90,20 +90,48 @@ impl Descriptor {
         // Sizes hold n − 1; strides are signed.
         let side = |width: usize, sizes: [u64; 5], strides: [usize; 5]| {
             let levels = sizes.into_iter().zip(strides).take(loops.min(5));
-            Pattern::new(0, u64::from(r.u32(width)), levels.map(|(n, at)| Loop { count: n + 1, stride: i64::from(r.u32(at) as i32) }))
+            Pattern::new(
+                0,
+                u64::from(r.u32(width)),
+                levels.map(|(n, at)| Loop {
+                    count: n + 1,
+                    stride: i64::from(r.u32(at) as i32),
+                }),
+            )
         };
         let (word, half) = (|at| u64::from(r.u32(at)), |at| u64::from(r.u16(at)));
-        let from = side(24, [word(96), word(112), half(128), half(130), half(136)], [104, 120, 144, 152, 160]);
-        let to = side(28, [word(100), word(116), half(132), half(134), half(140)], [108, 124, 148, 156, 164]);
+        let from = side(
+            24,
+            [word(96), word(112), half(128), half(130), half(136)],
+            [104, 120, 144, 152, 160],
+        );
+        let to = side(
+            28,
+            [word(100), word(116), half(132), half(134), half(140)],
+            [108, 124, 148, 156, 164],
+        );
         let (source, destination) = (bits(r.u64(40), 0, 48), bits(r.u64(48), 0, 48));
 
-        let (memset, source_list, destination_list) = (bits(cfg, 30, 1), bits(cfg, 35, 2), bits(cfg, 37, 2));
-        let (conversion, acceleration, tile4) = (bits(cfg, 39, 3), bits(cfg, 42, 2), bits(cfg, 44, 2));
-        let unsupported = |what| Operation::Unsupported { what, destination, bytes: to.bytes().unwrap_or(0) };
+        let (memset, source_list, destination_list) =
+            (bits(cfg, 30, 1), bits(cfg, 35, 2), bits(cfg, 37, 2));
+        let (conversion, acceleration, tile4) =
+            (bits(cfg, 39, 3), bits(cfg, 42, 2), bits(cfg, 44, 2));
+        let unsupported = |what| Operation::Unsupported {
+            what,
+            destination,
+            bytes: to.bytes().unwrap_or(0),
+        };
         let operation = if loops > 5 {
             unsupported("a DMA of more than six dimensions")
         } else if acceleration != 0 {
-            unsupported(["", "DMA compression", "DMA decompression", "DMA weight preparation"][acceleration as usize])
+            unsupported(
+                [
+                    "",
+                    "DMA compression",
+                    "DMA decompression",
+                    "DMA weight preparation",
+                ][acceleration as usize],
+            )
         } else if tile4 != 0 {
             unsupported("DMA to or from the tile4 layout")
         } else if destination_list != 0 {
@@ -113,22 +141,59 @@ impl Descriptor {
         } else if source_list == 2 {
             if conversion == 0 {
                 let (row, count, list) = (word(24), word(96), word(112));
-                Operation::Gather { source, row, list, count, destination, to: Pattern::contiguous(0, word(28)) }
+                Operation::Gather {
+                    source,
+                    row,
+                    list,
+                    count,
+                    destination,
+                    to: Pattern::contiguous(0, word(28)),
+                }
             } else {
                 unsupported("DMA gather with a conversion")
             }
         } else if to.run == 0 && (from.run == 0 || memset != 0) {
             Operation::Synchronise
         } else if memset != 0 {
-            Operation::Fill { value: r.u64(32), destination, to }
+            Operation::Fill {
+                value: r.u64(32),
+                destination,
+                to,
+            }
         } else {
             use ElementType::{BFloat16, Float16, Float32, Int4, Int8};
             match conversion {
-                0 => Operation::Move { source, from, destination, to, conversion: None },
-                1 => Operation::Move { source, from, destination, to, conversion: Some((Int8, Int4)) },
-                3 => Operation::Move { source, from, destination, to, conversion: Some((Float32, Float16)) },
-                4 => Operation::Move { source, from, destination, to, conversion: Some((Float32, BFloat16)) },
-                2 => unsupported("DMA conversion fp16 to fp8 (which of the two fp8 formats is not public)"),
+                0 => Operation::Move {
+                    source,
+                    from,
+                    destination,
+                    to,
+                    conversion: None,
+                },
+                1 => Operation::Move {
+                    source,
+                    from,
+                    destination,
+                    to,
+                    conversion: Some((Int8, Int4)),
+                },
+                3 => Operation::Move {
+                    source,
+                    from,
+                    destination,
+                    to,
+                    conversion: Some((Float32, Float16)),
+                },
+                4 => Operation::Move {
+                    source,
+                    from,
+                    destination,
+                    to,
+                    conversion: Some((Float32, BFloat16)),
+                },
+                2 => unsupported(
+                    "DMA conversion fp16 to fp8 (which of the two fp8 formats is not public)",
+                ),
                 _ => unsupported("a DMA conversion that is not public"),
             }
         };
@@ -145,15 +210,24 @@ impl Descriptor {
     /// Bytes read and written, if they can be counted: they must match.
     pub(crate) fn lengths(&self) -> Option<(u64, u64)> {
         match &self.operation {
-            Operation::Move { from, to, conversion, .. } => {
+            Operation::Move {
+                from,
+                to,
+                conversion,
+                ..
+            } => {
                 let read = from.bytes()?;
                 let read = match conversion {
                     None => read,
-                    Some((before, after)) => (read.checked_mul(8)? / before.bits()).checked_mul(after.bits())?.div_ceil(8),
+                    Some((before, after)) => (read.checked_mul(8)? / before.bits())
+                        .checked_mul(after.bits())?
+                        .div_ceil(8),
                 };
                 Some((read, to.bytes()?))
             }
-            Operation::Gather { row, count, to, .. } => Some((row.checked_mul(*count)?, to.bytes()?)),
+            Operation::Gather { row, count, to, .. } => {
+                Some((row.checked_mul(*count)?, to.bytes()?))
+            }
             Operation::Fill { to, .. } => to.bytes().map(|n| (n, n)),
             Operation::Synchronise | Operation::Unsupported { .. } => Some((0, 0)),
         }
@@ -164,7 +238,9 @@ impl Descriptor {
         match &self.operation {
             Operation::Synchronise => 0,
             Operation::Unsupported { bytes, .. } => *bytes,
-            Operation::Move { from, to, .. } => from.bytes().unwrap_or(0).max(to.bytes().unwrap_or(0)),
+            Operation::Move { from, to, .. } => {
+                from.bytes().unwrap_or(0).max(to.bytes().unwrap_or(0))
+            }
             Operation::Gather { to, .. } | Operation::Fill { to, .. } => to.bytes().unwrap_or(0),
         }
     }
@@ -172,9 +248,9 @@ impl Descriptor {
     /// Where the descriptor writes, if it writes.
     pub(crate) fn destination(&self, image: &Image<'_>) -> Option<Target> {
         match &self.operation {
-            Operation::Move { destination, .. } | Operation::Gather { destination, .. } | Operation::Fill { destination, .. } => {
-                Some(address::resolve(image, *destination))
-            }
+            Operation::Move { destination, .. }
+            | Operation::Gather { destination, .. }
+            | Operation::Fill { destination, .. } => Some(address::resolve(image, *destination)),
             Operation::Synchronise | Operation::Unsupported { .. } => None,
         }
     }

@@ -64,7 +64,12 @@ impl<'f> Image<'f> {
         }
         check_symbols(document, &mut findings);
         let mut patched = vec![Vec::new(); image.sections.len()];
-        for (index, section) in document.sections().iter().enumerate().filter(|(_, section)| section.kind == section_type::RELA) {
+        for (index, section) in document
+            .sections()
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| section.kind == section_type::RELA)
+        {
             if let Err(finding) = image.relocate(document, index, section, &mut patched) {
                 findings.push(*finding);
             }
@@ -74,7 +79,11 @@ impl<'f> Image<'f> {
             Ok(entry) => image.entry = entry,
             Err(finding) => findings.push(*finding),
         }
-        if findings.is_empty() { Ok(image) } else { Err(findings) }
+        if findings.is_empty() {
+            Ok(image)
+        } else {
+            Err(findings)
+        }
     }
 
     /// The sections in the order of the file.
@@ -84,18 +93,32 @@ impl<'f> Image<'f> {
 
     /// The first section of this name.
     pub fn section(&self, name: &str) -> Option<usize> {
-        self.sections.iter().position(|section| section.name == name)
+        self.sections
+            .iter()
+            .position(|section| section.name == name)
     }
 
     /// The bytes of a section; none where it has none.
     pub fn bytes(&self, section: usize) -> &[u8] {
-        self.sections.get(section).map_or(&[], |section| &section.bytes)
+        self.sections
+            .get(section)
+            .map_or(&[], |section| &section.bytes)
     }
 
     /// Tiles that the program uses: those with a workspace in on-chip memory.
     pub fn tiles(&self) -> u8 {
-        let tile = |section: &Placed<'_>| section.name.strip_prefix("buffer.CMX_NN.")?.parse::<u8>().ok();
-        self.sections.iter().filter_map(tile).max().map_or(0, |last| last.saturating_add(1))
+        let tile = |section: &Placed<'_>| {
+            section
+                .name
+                .strip_prefix("buffer.CMX_NN.")?
+                .parse::<u8>()
+                .ok()
+        };
+        self.sections
+            .iter()
+            .filter_map(tile)
+            .max()
+            .map_or(0, |last| last.saturating_add(1))
     }
 
     /// Section and offset of the program's root structure.
@@ -105,23 +128,35 @@ impl<'f> Image<'f> {
 
     /// The section at an address, and the offset in it; `None` where no section is.
     pub fn locate(&self, address: u64) -> Option<(usize, u64)> {
-        let behind = self.by_address.partition_point(|index| self.start(*index) <= address);
+        let behind = self
+            .by_address
+            .partition_point(|index| self.start(*index) <= address);
         let index = *self.by_address.get(behind.checked_sub(1)?)?;
         let offset = address - self.start(index);
         (offset < self.sections.get(index)?.size).then_some((index, offset))
     }
 
     fn start(&self, index: usize) -> u64 {
-        self.sections.get(index).and_then(|section| section.address).unwrap_or(u64::MAX)
+        self.sections
+            .get(index)
+            .and_then(|section| section.address)
+            .unwrap_or(u64::MAX)
     }
 
     /// Where bytes of a section lie in the file; only the section's name where they do not.
     pub fn place(&self, section: usize, offset: u64, size: u64) -> Place {
-        let Some(section) = self.sections.get(section) else { return Place::file() };
+        let Some(section) = self.sections.get(section) else {
+            return Place::file();
+        };
         let place = if section.bytes.is_empty() {
             Place::file()
         } else {
-            Place::bytes(section.file_offset.saturating_add(offset.min(section.bytes.len() as u64)), size)
+            Place::bytes(
+                section
+                    .file_offset
+                    .saturating_add(offset.min(section.bytes.len() as u64)),
+                size,
+            )
         };
         place.in_part(section.name.to_owned())
     }
@@ -136,36 +171,68 @@ impl<'f> Image<'f> {
     ) -> Result<(), Box<Finding>> {
         let header = document.elf().header_offset(index);
         let fault = |offset, item: &str, message: String| {
-            let place = Place::bytes(header + offset, 4).in_part(section.name.to_owned()).at(item);
+            let place = Place::bytes(header + offset, 4)
+                .in_part(section.name.to_owned())
+                .at(item);
             Err(Box::new(rules::RELOCATION_SECTION.at(place, message)))
         };
         let (link, target) = (section.link as usize, section.info as usize);
         if section.link == RUNTIME_SYMBOLS {
-            return fault(40, "sh_link", "relocations against the runtime's own symbols (NPU3720) are not supported".to_owned());
+            return fault(
+                40,
+                "sh_link",
+                "relocations against the runtime's own symbols (NPU3720) are not supported"
+                    .to_owned(),
+            );
         }
         let sections = document.sections();
-        if sections.get(link).is_none_or(|table| table.kind != section_type::SYMTAB) {
-            return fault(40, "sh_link", format!("section {link} is not a symbol table; the file has {} sections", sections.len()));
+        if sections
+            .get(link)
+            .is_none_or(|table| table.kind != section_type::SYMTAB)
+        {
+            return fault(
+                40,
+                "sh_link",
+                format!(
+                    "section {link} is not a symbol table; the file has {} sections",
+                    sections.len()
+                ),
+            );
         }
         if section.flags & section_flag::INFO_LINK == 0 {
-            return fault(8, "sh_flags", "the flag INFO_LINK is missing: sh_info is not known to be the target".to_owned());
+            return fault(
+                8,
+                "sh_flags",
+                "the flag INFO_LINK is missing: sh_info is not known to be the target".to_owned(),
+            );
         }
         let has_bytes = |target: &Placed<'_>| target.address.is_some() && !target.bytes.is_empty();
-        let Some((target, marks)) =
-            self.sections.get(target).filter(|target| has_bytes(target)).and(patched.get_mut(target)).map(|marks| (target, marks))
+        let Some((target, marks)) = self
+            .sections
+            .get(target)
+            .filter(|target| has_bytes(target))
+            .and(patched.get_mut(target))
+            .map(|marks| (target, marks))
         else {
             return fault(
                 44,
                 "sh_info",
-                format!("section {target} is not a loaded section with bytes; the file has {} sections", sections.len()),
+                format!(
+                    "section {target} is not a loaded section with bytes; the file has {} sections",
+                    sections.len()
+                ),
             );
         };
         for (number, relocation) in document.elf().relocations(index).enumerate() {
-            self.patch(document, link, target, &relocation, marks).map_err(|(rule, message)| {
-                let place = Place::bytes(section.offset.saturating_add(number as u64 * 24), 24).in_part(section.name.to_owned());
-                let found = rule.at(place.at(format!("relocation {number}")), message);
-                Box::new(found.with(self.place(target, relocation.offset, 0), "what it patches"))
-            })?;
+            self.patch(document, link, target, &relocation, marks)
+                .map_err(|(rule, message)| {
+                    let place = Place::bytes(section.offset.saturating_add(number as u64 * 24), 24)
+                        .in_part(section.name.to_owned());
+                    let found = rule.at(place.at(format!("relocation {number}")), message);
+                    Box::new(
+                        found.with(self.place(target, relocation.offset, 0), "what it patches"),
+                    )
+                })?;
         }
         Ok(())
     }
@@ -179,57 +246,116 @@ impl<'f> Image<'f> {
         marks: &mut Vec<u64>,
     ) -> Result<(), (&'static chipless_model::Rule, String)> {
         let Some(kind) = RelocationKind::of(relocation.kind) else {
-            return Err((&rules::RELOCATION_KIND, format!("relocation kind {} is unknown", relocation.kind)));
+            return Err((
+                &rules::RELOCATION_KIND,
+                format!("relocation kind {} is unknown", relocation.kind),
+            ));
         };
         if let Formula::Foreign(why) = kind.formula {
-            return Err((&rules::RELOCATION_UNSUPPORTED, format!("{} is not supported: {why}", kind.name)));
+            return Err((
+                &rules::RELOCATION_UNSUPPORTED,
+                format!("{} is not supported: {why}", kind.name),
+            ));
         }
         let symbol = self.symbol_value(document, table, relocation.symbol)?;
-        let Some(place) = self.sections.get_mut(target) else { return Ok(()) };
+        let Some(place) = self.sections.get_mut(target) else {
+            return Ok(());
+        };
         let size = place.bytes.len();
         let Some(range) = field(relocation.offset, kind.size, size) else {
-            let message = format!("{} patches {} bytes at {:#x}; {} has {size:#x}", kind.name, kind.size, relocation.offset, place.name);
+            let message = format!(
+                "{} patches {} bytes at {:#x}; {} has {size:#x}",
+                kind.name, kind.size, relocation.offset, place.name
+            );
             return Err((&rules::RELOCATION_OFFSET, message));
         };
         if matches!(kind.formula, Formula::Replace) && !mark(marks, &range, size) {
-            let message = format!("the {} bytes at {:#x} of {} were relocated before", kind.size, relocation.offset, place.name);
+            let message = format!(
+                "the {} bytes at {:#x} of {} were relocated before",
+                kind.size, relocation.offset, place.name
+            );
             return Err((&rules::RELOCATION_TWICE, message));
         }
-        let Some(bytes) = place.bytes.to_mut().get_mut(range) else { return Ok(()) };
+        let Some(bytes) = place.bytes.to_mut().get_mut(range) else {
+            return Ok(());
+        };
         let mut old = [0; 8];
-        old.iter_mut().zip(bytes.iter()).for_each(|(to, from)| *to = *from);
+        old.iter_mut()
+            .zip(bytes.iter())
+            .for_each(|(to, from)| *to = *from);
         let sum = symbol.checked_add_signed(relocation.addend);
         let Some(new) = sum.and_then(|sum| kind.apply(u64::from_le_bytes(old), sum)) else {
-            let message = format!("S {symbol:#x} + A {:#x} does not fit the {} bytes of {}", relocation.addend, kind.size, kind.name);
+            let message = format!(
+                "S {symbol:#x} + A {:#x} does not fit the {} bytes of {}",
+                relocation.addend, kind.size, kind.name
+            );
             return Err((&rules::RELOCATION_OVERFLOW, message));
         };
-        bytes.iter_mut().zip(new.to_le_bytes()).for_each(|(to, from)| *to = from);
+        bytes
+            .iter_mut()
+            .zip(new.to_le_bytes())
+            .for_each(|(to, from)| *to = from);
         Ok(())
     }
 
     /// S: the address of the symbol.
-    fn symbol_value(&self, document: &Document<'f>, table: usize, index: u32) -> Result<u64, (&'static chipless_model::Rule, String)> {
+    fn symbol_value(
+        &self,
+        document: &Document<'f>,
+        table: usize,
+        index: u32,
+    ) -> Result<u64, (&'static chipless_model::Rule, String)> {
         let rule = &rules::RELOCATION_SYMBOL;
         let Some(symbol) = document.elf().symbol(table, index) else {
             let count = document.elf().symbols(table).len();
-            return Err((rule, format!("symbol {index} does not exist; the table has {count}")));
+            return Err((
+                rule,
+                format!("symbol {index} does not exist; the table has {count}"),
+            ));
         };
-        let Some(section) = self.sections.get(usize::from(symbol.section)).filter(|_| symbol.section != 0) else {
+        let Some(section) = self
+            .sections
+            .get(usize::from(symbol.section))
+            .filter(|_| symbol.section != 0)
+        else {
             let count = self.sections.len();
-            return Err((rule, format!("symbol {index} belongs to section {:#x}; the file has {count} sections", symbol.section)));
+            return Err((
+                rule,
+                format!(
+                    "symbol {index} belongs to section {:#x}; the file has {count} sections",
+                    symbol.section
+                ),
+            ));
         };
         if let Some(address) = section.address {
-            return address.checked_add(symbol.value).ok_or_else(|| (rule, format!("the value of symbol {index} is beyond 2^64")));
+            return address
+                .checked_add(symbol.value)
+                .ok_or_else(|| (rule, format!("the value of symbol {index} is beyond 2^64")));
         }
-        let memory = document.sections().get(usize::from(symbol.section)).is_some_and(Section::is_memory_only);
-        if memory { Ok(symbol.value) } else { Err((rule, format!("symbol {index} belongs to {}, which is not loaded", section.name))) }
+        let memory = document
+            .sections()
+            .get(usize::from(symbol.section))
+            .is_some_and(Section::is_memory_only);
+        if memory {
+            Ok(symbol.value)
+        } else {
+            Err((
+                rule,
+                format!(
+                    "symbol {index} belongs to {}, which is not loaded",
+                    section.name
+                ),
+            ))
+        }
     }
 }
 
 /// The bytes of a field that a relocation patches, where they lie inside.
 fn field(offset: u64, size: u8, section: usize) -> Option<Range<usize>> {
     let start = usize::try_from(offset).ok()?;
-    let end = start.checked_add(usize::from(size)).filter(|end| *end <= section)?;
+    let end = start
+        .checked_add(usize::from(size))
+        .filter(|end| *end <= section)?;
     Some(start..end)
 }
 
@@ -240,7 +366,9 @@ fn mark(marks: &mut Vec<u64>, range: &Range<usize>, size: usize) -> bool {
     }
     let mut fresh = true;
     for byte in range.clone() {
-        let Some(word) = marks.get_mut(byte / 64) else { return fresh };
+        let Some(word) = marks.get_mut(byte / 64) else {
+            return fresh;
+        };
         fresh &= *word >> (byte % 64) & 1 == 0;
         *word |= 1 << (byte % 64);
     }
@@ -259,13 +387,19 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
     };
     let mut sections: Vec<Placed<'f>> = elf.sections().iter().enumerate().map(placed).collect();
     let is_placed = |section: &Section<'_>| {
-        matches!(section.kind, section_type::PROGBITS | section_type::NOBITS) && section.flags & section_flag::ALLOC != 0
+        matches!(section.kind, section_type::PROGBITS | section_type::NOBITS)
+            && section.flags & section_flag::ALLOC != 0
     };
     let shave = |section: &Section<'_>| section.name.starts_with("shave.");
     let mut by_address = Vec::with_capacity(sections.len());
     let mut next = BASE;
     for first in [true, false] {
-        for (index, section) in elf.sections().iter().enumerate().filter(|(_, section)| is_placed(section) && shave(section) == first) {
+        for (index, section) in elf
+            .sections()
+            .iter()
+            .enumerate()
+            .filter(|(_, section)| is_placed(section) && shave(section) == first)
+        {
             match next_address(next, section, limits) {
                 Ok((address, end)) => {
                     next = end;
@@ -275,7 +409,8 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
                     }
                 }
                 Err((rule, offset, message)) => {
-                    let place = Place::bytes(elf.header_offset(index) + offset, 8).in_part(section.name.to_owned());
+                    let place = Place::bytes(elf.header_offset(index) + offset, 8)
+                        .in_part(section.name.to_owned());
                     findings.push(rule.at(place, message));
                 }
             }
@@ -285,29 +420,61 @@ fn place<'f>(document: &Document<'f>, limits: &Limits, findings: &mut Vec<Findin
         // As the loader: what it cannot give a meaning it refuses, unless the type is left to users.
         let known = matches!(section.kind, 0..=4 | 7 | 8 | 0x8000_0000..=0xffff_ffff);
         if !known {
-            let place = Place::bytes(elf.header_offset(index) + 4, 4).in_part(section.name.to_owned()).at("sh_type");
-            findings.push(rules::ELF_SECTION_KIND.at(place, format!("the loader refuses sections of type {}", section.kind_name())));
+            let place = Place::bytes(elf.header_offset(index) + 4, 4)
+                .in_part(section.name.to_owned())
+                .at("sh_type");
+            findings.push(rules::ELF_SECTION_KIND.at(
+                place,
+                format!(
+                    "the loader refuses sections of type {}",
+                    section.kind_name()
+                ),
+            ));
         }
     }
     findings.truncate(MOST_FINDINGS);
-    Image { sections, by_address, entry: (0, 0) }
+    Image {
+        sections,
+        by_address,
+        entry: (0, 0),
+    }
 }
 
 /// The address of the next section and the end of the pages that it takes; or the rule it breaks, the offset of the
 /// field in its header and a message.
-fn next_address(next: u64, section: &Section<'_>, limits: &Limits) -> Result<(u64, u64), (&'static chipless_model::Rule, u64, String)> {
+fn next_address(
+    next: u64,
+    section: &Section<'_>,
+    limits: &Limits,
+) -> Result<(u64, u64), (&'static chipless_model::Rule, u64, String)> {
     let alignment = section.alignment.max(1);
     if !alignment.is_power_of_two() {
-        return Err((&rules::ELF_ALIGNMENT, 48, format!("an alignment of {alignment} is not a power of two")));
+        return Err((
+            &rules::ELF_ALIGNMENT,
+            48,
+            format!("an alignment of {alignment} is not a power of two"),
+        ));
     }
     let address = next.checked_next_multiple_of(alignment.max(PAGE));
-    let end = address.and_then(|address| address.checked_add(section.size)?.checked_add(1)?.checked_next_multiple_of(PAGE));
+    let end = address.and_then(|address| {
+        address
+            .checked_add(section.size)?
+            .checked_add(1)?
+            .checked_next_multiple_of(PAGE)
+    });
     let limit = limits.memory_bytes.min(ADDRESS_SPACE - BASE);
     match (address, end) {
-        (Some(address), Some(end)) if address - BASE <= limit && section.size <= limit - (address - BASE) => Ok((address, end)),
+        (Some(address), Some(end))
+            if address - BASE <= limit && section.size <= limit - (address - BASE) =>
+        {
+            Ok((address, end))
+        }
         _ => {
             let before = next - BASE;
-            let message = format!("{} bytes, behind {before} bytes of other sections, exceed memory_bytes = {limit}", section.size);
+            let message = format!(
+                "{} bytes, behind {before} bytes of other sections, exceed memory_bytes = {limit}",
+                section.size
+            );
             Err((&rules::ELF_MEMORY_LIMIT, 32, message))
         }
     }
@@ -318,11 +485,17 @@ fn check_symbols(document: &Document<'_>, findings: &mut Vec<Finding>) {
     let count = document.sections().len();
     for (index, table) in document.sections().iter().enumerate() {
         let mut symbols = document.elf().symbols(index).enumerate();
-        if let Some((number, symbol)) = symbols.find(|(_, symbol)| usize::from(symbol.section) >= count) {
-            let place = Place::bytes(table.offset.saturating_add(number as u64 * 24 + 6), 2).in_part(table.name.to_owned());
-            let message =
-                format!("symbol {number} ({}) belongs to section {:#x}; the file has {count} sections", symbol.name, symbol.section);
-            findings.push(rules::RELOCATION_SYMBOL.at(place.at(format!("symbol {number}")), message));
+        if let Some((number, symbol)) =
+            symbols.find(|(_, symbol)| usize::from(symbol.section) >= count)
+        {
+            let place = Place::bytes(table.offset.saturating_add(number as u64 * 24 + 6), 2)
+                .in_part(table.name.to_owned());
+            let message = format!(
+                "symbol {number} ({}) belongs to section {:#x}; the file has {count} sections",
+                symbol.name, symbol.section
+            );
+            findings
+                .push(rules::RELOCATION_SYMBOL.at(place.at(format!("symbol {number}")), message));
         }
     }
 }
@@ -338,22 +511,43 @@ fn entry(document: &Document<'_>, image: &Image<'_>) -> Result<(usize, u64), Box
             if !is_entry && symbol.name != "entry" {
                 continue;
             }
-            let place = Place::bytes(table.offset.saturating_add(number as u64 * 24), 24).in_part(table.name.to_owned());
+            let place = Place::bytes(table.offset.saturating_add(number as u64 * 24), 24)
+                .in_part(table.name.to_owned());
             let place = place.at(format!("symbol {number}"));
             if !is_entry {
                 named = place;
                 continue;
             }
             if let Some((_, _, first)) = found {
-                return Err(Box::new(fault(place, "a second symbol is an entry".to_owned()).with(first, "the first entry")));
+                return Err(Box::new(
+                    fault(place, "a second symbol is an entry".to_owned())
+                        .with(first, "the first entry"),
+                ));
             }
             let section = usize::from(symbol.section);
-            if image.bytes(section).is_empty() || image.sections().get(section).is_none_or(|section| section.address.is_none()) {
-                return Err(fault(place, format!("the entry is in section {section}, which is not a loaded section with bytes")));
+            if image.bytes(section).is_empty()
+                || image
+                    .sections()
+                    .get(section)
+                    .is_none_or(|section| section.address.is_none())
+            {
+                return Err(fault(
+                    place,
+                    format!(
+                        "the entry is in section {section}, which is not a loaded section with bytes"
+                    ),
+                ));
             }
             found = Some((section, symbol.value, place));
         }
     }
-    let missing = || fault(named, "no symbol has the type 10 of an entry (VPU_STT_ENTRY)".to_owned());
-    found.map(|(section, offset, _)| (section, offset)).ok_or_else(missing)
+    let missing = || {
+        fault(
+            named,
+            "no symbol has the type 10 of an entry (VPU_STT_ENTRY)".to_owned(),
+        )
+    };
+    found
+        .map(|(section, offset, _)| (section, offset))
+        .ok_or_else(missing)
 }

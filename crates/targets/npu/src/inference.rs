@@ -4,7 +4,10 @@
 //! What the descriptors themselves say is decoded elsewhere; here they are records in a section.
 
 use crate::image::Image;
-use crate::raw::{Barrier, ManagedInference, MappedInference, NO_BARRIER, Reference, RuntimeConfiguration, TILES, TaskKind, WorkItem};
+use crate::raw::{
+    Barrier, ManagedInference, MappedInference, NO_BARRIER, Reference, RuntimeConfiguration, TILES,
+    TaskKind, WorkItem,
+};
 use crate::read::Document;
 use crate::rules;
 use crate::trailer::PackedVersion;
@@ -70,48 +73,101 @@ impl<'i> Inference<'i> {
     ///
     /// Checked: sizes of records; counts and addresses of the mapped inference against the sections; versions; indices
     /// of barriers and work items; kinds and targets of work items. Not checked: what descriptors say, barrier counts.
-    pub fn read(document: &Document<'_>, image: &'i Image<'_>) -> Result<Inference<'i>, Vec<Finding>> {
+    pub fn read(
+        document: &Document<'_>,
+        image: &'i Image<'_>,
+    ) -> Result<Inference<'i>, Vec<Finding>> {
         let (section, offset) = image.entry();
         let Some(mapped) = structure::<MappedInference>(image, section, offset) else {
             let place = image.place(section, offset, 0);
-            let message = format!("the mapped inference takes 1728 bytes from {offset:#x}; the section has {}", image.bytes(section).len());
+            let message = format!(
+                "the mapped inference takes 1728 bytes from {offset:#x}; the section has {}",
+                image.bytes(section).len()
+            );
             return Err(vec![rules::PROGRAM_REFERENCE.at(place, message)]);
         };
-        let mut reader = Reader { image, findings: Vec::new(), entry: (section, offset) };
+        let mut reader = Reader {
+            image,
+            findings: Vec::new(),
+            entry: (section, offset),
+        };
         let tasks = reader.tasks(mapped);
         let managed_at = image.locate(mapped.managed.address.get());
-        let managed = managed_at.and_then(|(section, offset)| structure::<ManagedInference>(image, section, offset));
+        let managed = managed_at
+            .and_then(|(section, offset)| structure::<ManagedInference>(image, section, offset));
         let (Some(managed), Some(managed_at)) = (managed, managed_at) else {
             let address = mapped.managed.address.get();
-            let message = format!("{address:#x} is not the address of a managed inference of 704 bytes");
-            reader.fault(&rules::PROGRAM_REFERENCE, offset_of!(MappedInference, managed), "managed_inference", message);
+            let message =
+                format!("{address:#x} is not the address of a managed inference of 704 bytes");
+            reader.fault(
+                &rules::PROGRAM_REFERENCE,
+                offset_of!(MappedInference, managed),
+                "managed_inference",
+                message,
+            );
             return Err(reader.findings);
         };
         reader.interface(document);
         reader.versions(document, mapped, managed, managed_at);
         let field = offset_of!(MappedInference, barriers);
-        reader.array::<Barrier>(&mapped.barriers, "program.managedBarrier", field, "barrier_configs");
+        reader.array::<Barrier>(
+            &mapped.barriers,
+            "program.managedBarrier",
+            field,
+            "barrier_configs",
+        );
         reader.entry = managed_at;
         let field = offset_of!(ManagedInference, barriers);
-        let barriers = reader.array(&managed.barriers, "program.managedBarrier", field, "task_configs");
+        let barriers = reader.array(
+            &managed.barriers,
+            "program.managedBarrier",
+            field,
+            "task_configs",
+        );
         let field = offset_of!(ManagedInference, work_items);
         let work_items = reader.array(&managed.work_items, "program.workItem", field, "work_items");
         let field = offset_of!(ManagedInference, bootstrap);
-        let bootstrap = reader.array(&managed.bootstrap, "program.bootstrap", field, "initial_barriers");
+        let bootstrap = reader.array(
+            &managed.bootstrap,
+            "program.bootstrap",
+            field,
+            "initial_barriers",
+        );
         let field = offset_of!(ManagedInference, runtime);
-        let (at, runtime) = reader.array(&managed.runtime, "program.nnrt_config", field, "nnrt_config");
+        let (at, runtime) = reader.array(
+            &managed.runtime,
+            "program.nnrt_config",
+            field,
+            "nnrt_config",
+        );
         let runtime = runtime.first().map(|runtime| (at, runtime));
-        let inference = Inference { entry: (section, offset), mapped, managed, barriers, work_items, bootstrap, runtime, tasks };
+        let inference = Inference {
+            entry: (section, offset),
+            mapped,
+            managed,
+            barriers,
+            work_items,
+            bootstrap,
+            runtime,
+            tasks,
+        };
         if reader.findings.is_empty() {
             reader.barrier_indices(&inference);
             reader.work_item_targets(&inference);
         }
-        if reader.findings.is_empty() { Ok(inference) } else { Err(reader.findings) }
+        if reader.findings.is_empty() {
+            Ok(inference)
+        } else {
+            Err(reader.findings)
+        }
     }
 
     /// The task list of an engine (DMA) or tile (DPU, SHAVE); empty where the program has none.
     pub fn tasks(&self, kind: TaskKind, unit: usize) -> Records<'i> {
-        let list = self.tasks.get(kind as usize).and_then(|units| units.get(unit));
+        let list = self
+            .tasks
+            .get(kind as usize)
+            .and_then(|units| units.get(unit));
         list.copied().unwrap_or(none(kind))
     }
 
@@ -119,24 +175,47 @@ impl<'i> Inference<'i> {
     pub fn tiles(&self) -> usize {
         let used = self.managed.dpu_used | self.managed.shave_used;
         let kinds = [TaskKind::Variant, TaskKind::Invocation];
-        let busy = |tile: &usize| used >> tile & 1 != 0 || kinds.iter().any(|kind| self.tasks(*kind, *tile).count() != 0);
+        let busy = |tile: &usize| {
+            used >> tile & 1 != 0
+                || kinds
+                    .iter()
+                    .any(|kind| self.tasks(*kind, *tile).count() != 0)
+        };
         (0..TILES).rfind(busy).map_or(0, |tile| tile + 1)
     }
 
     /// Where a record lies in the file, named `descriptor 7`.
-    pub fn record_place(&self, image: &Image<'_>, kind: TaskKind, unit: usize, index: usize) -> Place {
+    pub fn record_place(
+        &self,
+        image: &Image<'_>,
+        kind: TaskKind,
+        unit: usize,
+        index: usize,
+    ) -> Place {
         let size = kind.record_size();
-        let place = image.place(self.tasks(kind, unit).section, index as u64 * size as u64, size as u64);
+        let place = image.place(
+            self.tasks(kind, unit).section,
+            index as u64 * size as u64,
+            size as u64,
+        );
         place.at(format!("{} {index}", kind.record_name()))
     }
 }
 
 fn none<'i>(kind: TaskKind) -> Records<'i> {
-    Records { section: 0, bytes: &[], size: kind.record_size() }
+    Records {
+        section: 0,
+        bytes: &[],
+        size: kind.record_size(),
+    }
 }
 
 /// A structure at an offset of a section.
-fn structure<'i, T: FromBytes + Immutable + KnownLayout + Unaligned>(image: &'i Image<'_>, section: usize, offset: u64) -> Option<&'i T> {
+fn structure<'i, T: FromBytes + Immutable + KnownLayout + Unaligned>(
+    image: &'i Image<'_>,
+    section: usize,
+    offset: u64,
+) -> Option<&'i T> {
     let bytes = image.bytes(section).get(usize::try_from(offset).ok()?..)?;
     T::ref_from_prefix(bytes).ok().map(|(value, _)| value)
 }
@@ -149,9 +228,17 @@ struct Reader<'i, 'f> {
 }
 
 impl<'i> Reader<'i, '_> {
-    fn fault(&mut self, rule: &'static Rule, field: usize, item: impl Into<String>, message: String) {
+    fn fault(
+        &mut self,
+        rule: &'static Rule,
+        field: usize,
+        item: impl Into<String>,
+        message: String,
+    ) {
         let (section, offset) = self.entry;
-        let place = self.image.place(section, offset.saturating_add(field as u64), 8);
+        let place = self
+            .image
+            .place(section, offset.saturating_add(field as u64), 8);
         self.push(rule.at(place.at(item), message));
     }
 
@@ -167,45 +254,94 @@ impl<'i> Reader<'i, '_> {
         if bytes.len().is_multiple_of(size) {
             return Some(bytes);
         }
-        let message = format!("{} bytes are not a whole number of {size}-byte {what}s", bytes.len());
-        self.push(rules::PROGRAM_RECORD_SIZE.at(self.image.place(section, 0, bytes.len() as u64), message));
+        let message = format!(
+            "{} bytes are not a whole number of {size}-byte {what}s",
+            bytes.len()
+        );
+        self.push(
+            rules::PROGRAM_RECORD_SIZE
+                .at(self.image.place(section, 0, bytes.len() as u64), message),
+        );
         None
     }
 
     /// Whether a reference leads to the start of a section and counts its records.
-    fn check(&mut self, reference: &Reference, section: Option<usize>, records: usize, field: usize, item: &str) {
+    fn check(
+        &mut self,
+        reference: &Reference,
+        section: Option<usize>,
+        records: usize,
+        field: usize,
+        item: &str,
+    ) {
         let count = reference.count.get();
         let placed = section.and_then(|index| self.image.sections().get(index));
         let name = placed.map_or("no section", |section| section.name);
         if count != records as u64 {
             let message = format!("{item} counts {count}; {name} holds {records}");
             let count_field = field + offset_of!(Reference, count);
-            self.fault(&rules::PROGRAM_TASK_COUNT, count_field, format!("{item}.count"), message);
-        } else if count != 0 && placed.and_then(|section| section.address) != Some(reference.address.get()) {
+            self.fault(
+                &rules::PROGRAM_TASK_COUNT,
+                count_field,
+                format!("{item}.count"),
+                message,
+            );
+        } else if count != 0
+            && placed.and_then(|section| section.address) != Some(reference.address.get())
+        {
             let address = reference.address.get();
             let found = match self.image.locate(address) {
-                Some((other, offset)) => format!("{} + {offset:#x}", self.image.sections().get(other).map_or("", |section| section.name)),
+                Some((other, offset)) => format!(
+                    "{} + {offset:#x}",
+                    self.image
+                        .sections()
+                        .get(other)
+                        .map_or("", |section| section.name)
+                ),
                 None => "in no section".to_owned(),
             };
-            let message = format!("{item} should be the address of {name}; {address:#x} is {found}");
+            let message =
+                format!("{item} should be the address of {name}; {address:#x} is {found}");
             let address_field = field + offset_of!(Reference, address);
-            self.fault(&rules::PROGRAM_REFERENCE, address_field, format!("{item}.address"), message);
+            self.fault(
+                &rules::PROGRAM_REFERENCE,
+                address_field,
+                format!("{item}.address"),
+                message,
+            );
         }
     }
 
     fn tasks(&mut self, mapped: &MappedInference) -> [[Records<'i>; TILES]; TaskKind::ALL.len()] {
         let mut tasks = TaskKind::ALL.map(|kind| [none(kind); TILES]);
         for (index, section) in self.image.sections().iter().enumerate() {
-            let Some((kind, unit)) = TaskKind::of_section(section.name) else { continue };
-            let Some(bytes) = self.records(index, kind.record_size(), kind.record_name()) else { continue };
-            let Some(list) = tasks.get_mut(kind as usize).and_then(|units| units.get_mut(unit)) else { continue };
+            let Some((kind, unit)) = TaskKind::of_section(section.name) else {
+                continue;
+            };
+            let Some(bytes) = self.records(index, kind.record_size(), kind.record_name()) else {
+                continue;
+            };
+            let Some(list) = tasks
+                .get_mut(kind as usize)
+                .and_then(|units| units.get_mut(unit))
+            else {
+                continue;
+            };
             if list.section != 0 {
                 let first = self.image.place(list.section, 0, 0);
                 let message = format!("a second section is called {}", section.name);
-                self.push(rules::PROGRAM_REFERENCE.at(self.image.place(index, 0, 0), message).with(first, "the first one"));
+                self.push(
+                    rules::PROGRAM_REFERENCE
+                        .at(self.image.place(index, 0, 0), message)
+                        .with(first, "the first one"),
+                );
                 continue;
             }
-            *list = Records { section: index, bytes, size: kind.record_size() };
+            *list = Records {
+                section: index,
+                bytes,
+                size: kind.record_size(),
+            };
         }
         if self.findings.is_empty() {
             for (kind, units) in TaskKind::ALL.into_iter().zip(&tasks) {
@@ -214,7 +350,13 @@ impl<'i> Reader<'i, '_> {
                 for (unit, (reference, records)) in references.iter().zip(units).enumerate() {
                     let section = (records.section != 0).then_some(records.section);
                     let field = start + unit * size_of::<Reference>();
-                    self.check(reference, section, records.count(), field, &format!("{name}[{unit}]"));
+                    self.check(
+                        reference,
+                        section,
+                        records.count(),
+                        field,
+                        &format!("{name}[{unit}]"),
+                    );
                 }
             }
         }
@@ -230,21 +372,40 @@ impl<'i> Reader<'i, '_> {
         item: &str,
     ) -> (usize, &'i [T]) {
         let section = self.image.section(name);
-        let Some(bytes) = self.records(section.unwrap_or_default(), size_of::<T>(), "record") else { return (0, &[]) };
+        let Some(bytes) = self.records(section.unwrap_or_default(), size_of::<T>(), "record")
+        else {
+            return (0, &[]);
+        };
         let values = <[T]>::ref_from_bytes(bytes).unwrap_or_default();
         self.check(reference, section, values.len(), field, item);
         (section.unwrap_or_default(), values)
     }
 
-    fn versions(&mut self, document: &Document<'_>, mapped: &MappedInference, managed: &ManagedInference, managed_at: (usize, u64)) {
-        let Some(note) = document.mapped_inference() else { return };
+    fn versions(
+        &mut self,
+        document: &Document<'_>,
+        mapped: &MappedInference,
+        managed: &ManagedInference,
+        managed_at: (usize, u64),
+    ) {
+        let Some(note) = document.mapped_inference() else {
+            return;
+        };
         let root = self.entry;
-        for (what, packed, at) in [("mapped", mapped.api_version.get(), root), ("managed", managed.api_version.get(), managed_at)] {
+        for (what, packed, at) in [
+            ("mapped", mapped.api_version.get(), root),
+            ("managed", managed.api_version.get(), managed_at),
+        ] {
             let version = PackedVersion::from(packed);
             if (u32::from(version.major), u32::from(version.minor)) != (note.major, note.minor) {
                 let place = self.image.place(at.0, at.1, 4).at("vpu_nnrt_api_ver");
-                let message = format!("the {what} inference has API version {version}; the note says {note}");
-                self.push(rules::PROGRAM_VERSION.at(place, message).with(document.mapped_inference_place(), "the note"));
+                let message =
+                    format!("the {what} inference has API version {version}; the note says {note}");
+                self.push(
+                    rules::PROGRAM_VERSION
+                        .at(place, message)
+                        .with(document.mapped_inference_place(), "the note"),
+                );
             }
         }
     }
@@ -259,24 +420,42 @@ impl<'i> Reader<'i, '_> {
         for (prefix, tensors) in sides {
             let mut sizes = vec![0; tensors.len()];
             let mut count = 0;
-            for section in self.image.sections().iter().filter(|section| section.address.is_some()) {
-                let Some(number) = section.name.strip_prefix(prefix) else { continue };
+            for section in self
+                .image
+                .sections()
+                .iter()
+                .filter(|section| section.address.is_some())
+            {
+                let Some(number) = section.name.strip_prefix(prefix) else {
+                    continue;
+                };
                 count += 1;
-                if let Some(size) = number.parse().ok().and_then(|number: usize| sizes.get_mut(number)) {
+                if let Some(size) = number
+                    .parse()
+                    .ok()
+                    .and_then(|number: usize| sizes.get_mut(number))
+                {
                     *size = section.size;
                 }
             }
             if count != tensors.len() {
-                let message = format!("the network's description lists {}; the program has {count} sections {prefix}N", tensors.len());
+                let message = format!(
+                    "the network's description lists {}; the program has {count} sections {prefix}N",
+                    tensors.len()
+                );
                 self.push(rules::PROGRAM_INTERFACE.at(document.metadata_place(), message));
                 continue;
             }
             for (index, (tensor, size)) in tensors.iter().zip(sizes).enumerate() {
                 if tensor.bytes().is_none_or(|bytes| bytes > size) {
-                    let bytes = tensor.bytes().map_or_else(|| "more than 2^61".to_owned(), |bytes| bytes.to_string());
+                    let bytes = tensor
+                        .bytes()
+                        .map_or_else(|| "more than 2^61".to_owned(), |bytes| bytes.to_string());
                     let name = tensor.name.text().unwrap_or_default();
                     let message = format!("{name} takes {bytes} bytes; {prefix}{index} has {size}");
-                    self.push(rules::PROGRAM_INTERFACE.at(document.metadata_place().at(name), message));
+                    self.push(
+                        rules::PROGRAM_INTERFACE.at(document.metadata_place().at(name), message),
+                    );
                 }
             }
         }
@@ -286,35 +465,65 @@ impl<'i> Reader<'i, '_> {
         let (section, barriers) = inference.barriers;
         let count = barriers.len();
         let (bootstrap_section, bootstrap) = inference.bootstrap;
-        for (index, barrier) in bootstrap.iter().enumerate().filter(|(_, barrier)| barrier.get() as usize >= count) {
-            let place = self.image.place(bootstrap_section, index as u64 * 4, 4).at(format!("entry {index}"));
-            let message = format!("barrier {barrier} is to be configured before the start; the program has {count}");
+        for (index, barrier) in bootstrap
+            .iter()
+            .enumerate()
+            .filter(|(_, barrier)| barrier.get() as usize >= count)
+        {
+            let place = self
+                .image
+                .place(bootstrap_section, index as u64 * 4, 4)
+                .at(format!("entry {index}"));
+            let message = format!(
+                "barrier {barrier} is to be configured before the start; the program has {count}"
+            );
             self.push(rules::PROGRAM_BARRIER_INDEX.at(place, message));
         }
         let last = inference.managed.final_barrier.get();
         if last as usize >= count {
             let message = format!("the final barrier is {last}; the program has {count}");
-            self.fault(&rules::PROGRAM_BARRIER_INDEX, offset_of!(ManagedInference, final_barrier), "final_barrier", message);
+            self.fault(
+                &rules::PROGRAM_BARRIER_INDEX,
+                offset_of!(ManagedInference, final_barrier),
+                "final_barrier",
+                message,
+            );
         }
         let items = inference.work_items.1.len() as u64;
         for (index, barrier) in barriers.iter().enumerate() {
             let place = |field: usize, size| {
-                self.image.place(section, (index * size_of::<Barrier>() + field) as u64, size).at(format!("barrier {index}"))
+                self.image
+                    .place(section, (index * size_of::<Barrier>() + field) as u64, size)
+                    .at(format!("barrier {index}"))
             };
             let next = barrier.next_same_id.get();
             if next != NO_BARRIER {
-                let real = barriers.get(next as usize).filter(|_| next as usize > index).map(|later| later.real_id);
+                let real = barriers
+                    .get(next as usize)
+                    .filter(|_| next as usize > index)
+                    .map(|later| later.real_id);
                 if real != Some(barrier.real_id) {
-                    let found = real
-                        .map_or_else(|| format!("not one of the later ones up to {}", count - 1), |id| format!("of physical barrier {id}"));
-                    let message = format!("next_same_id {next} is {found}; this is physical barrier {}", barrier.real_id);
+                    let found = real.map_or_else(
+                        || format!("not one of the later ones up to {}", count - 1),
+                        |id| format!("of physical barrier {id}"),
+                    );
+                    let message = format!(
+                        "next_same_id {next} is {found}; this is physical barrier {}",
+                        barrier.real_id
+                    );
                     self.push(rules::PROGRAM_BARRIER_INDEX.at(place(0, 4), message));
                     continue;
                 }
             }
-            let (first, number) = (u64::from(barrier.work_item.get()), u64::from(barrier.enqueue_count.get()));
+            let (first, number) = (
+                u64::from(barrier.work_item.get()),
+                u64::from(barrier.enqueue_count.get()),
+            );
             if number != 0 && first + number > items {
-                let message = format!("barrier {index} enqueues work items {first}..{}; the program has {items}", first + number);
+                let message = format!(
+                    "barrier {index} enqueues work items {first}..{}; the program has {items}",
+                    first + number
+                );
                 let finding = rules::PROGRAM_WORK_ITEM_RANGE.at(place(12, 8), message);
                 self.push(finding);
             }
@@ -322,8 +531,14 @@ impl<'i> Reader<'i, '_> {
         let started = u64::from(inference.managed.bootstrap_work_items.get());
         if started > items {
             let field = offset_of!(ManagedInference, bootstrap_work_items);
-            let message = format!("the start enqueues {started} work items; the program has {items}");
-            self.fault(&rules::PROGRAM_WORK_ITEM_RANGE, field, "bootstrap_workitems_count", message);
+            let message =
+                format!("the start enqueues {started} work items; the program has {items}");
+            self.fault(
+                &rules::PROGRAM_WORK_ITEM_RANGE,
+                field,
+                "bootstrap_workitems_count",
+                message,
+            );
         }
     }
 
@@ -359,12 +574,27 @@ impl<'i> Reader<'i, '_> {
                 }
             };
             if let Some((rule, message)) = fault {
-                let place = self.image.place(section, (index * size_of::<WorkItem>()) as u64, size_of::<WorkItem>() as u64);
+                let place = self.image.place(
+                    section,
+                    (index * size_of::<WorkItem>()) as u64,
+                    size_of::<WorkItem>() as u64,
+                );
                 self.push(rule.at(place.at(format!("work item {index}")), message));
             } else if item.next.get() as usize >= items.len() {
-                let place = self.image.place(section, (index * size_of::<WorkItem>() + offset_of!(WorkItem, next)) as u64, 4);
-                let message = format!("work item {index} is followed by {}; the program has {}", item.next, items.len());
-                self.push(rules::PROGRAM_WORK_ITEM_RANGE.at(place.at(format!("work item {index}")), message));
+                let place = self.image.place(
+                    section,
+                    (index * size_of::<WorkItem>() + offset_of!(WorkItem, next)) as u64,
+                    4,
+                );
+                let message = format!(
+                    "work item {index} is followed by {}; the program has {}",
+                    item.next,
+                    items.len()
+                );
+                self.push(
+                    rules::PROGRAM_WORK_ITEM_RANGE
+                        .at(place.at(format!("work item {index}")), message),
+                );
             }
         }
     }

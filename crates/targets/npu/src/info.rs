@@ -42,9 +42,27 @@ impl Edge {
     pub fn read(document: &Document<'_>) -> Edge {
         let metadata = document.metadata();
         Edge {
-            inputs: tensors(document, metadata.inputs, metadata.parameters, section_flag::USER_INPUT, "NetworkInput"),
-            outputs: tensors(document, metadata.outputs, metadata.results, section_flag::USER_OUTPUT, "NetworkOutput"),
-            profiling_outputs: tensors(document, metadata.profiling_outputs, &[], section_flag::PROFILING_OUTPUT, "ProfilingOutput"),
+            inputs: tensors(
+                document,
+                metadata.inputs,
+                metadata.parameters,
+                section_flag::USER_INPUT,
+                "NetworkInput",
+            ),
+            outputs: tensors(
+                document,
+                metadata.outputs,
+                metadata.results,
+                section_flag::USER_OUTPUT,
+                "NetworkOutput",
+            ),
+            profiling_outputs: tensors(
+                document,
+                metadata.profiling_outputs,
+                &[],
+                section_flag::PROFILING_OUTPUT,
+                "ProfilingOutput",
+            ),
         }
     }
 }
@@ -57,27 +75,44 @@ pub fn info(document: &Document<'_>) -> Info {
     let mut info = Info {
         target: "npu",
         platform: document.platform().to_string(),
-        format_version: document.loader_abi().map_or_else(String::new, |version| version.to_string()),
-        name: metadata.identification.network.text().unwrap_or_default().to_owned(),
+        format_version: document
+            .loader_abi()
+            .map_or_else(String::new, |version| version.to_string()),
+        name: metadata
+            .identification
+            .network
+            .text()
+            .unwrap_or_default()
+            .to_owned(),
         inputs: edge.inputs.iter().filter_map(Tensor::info).collect(),
         outputs: edge.outputs.iter().filter_map(Tensor::info).collect(),
         counts: Vec::new(),
         facts: Vec::new(),
     };
     if known {
-        info.counts = counts(document).into_iter().map(|(name, count)| (name.to_owned(), count)).collect();
+        info.counts = counts(document)
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect();
     }
     let mut fact = |name: &str, value: Value| info.facts.push((name.to_owned(), value));
     if let Some(version) = document.mapped_inference() {
         fact("mapped_inference", Value::Text(version.to_string()));
     }
     let trailer = document.trailer();
-    let compiler = trailer.and_then(|trailer| trailer.compiler).map(|version| version.to_string());
-    if let Some(compiler) = compiler.or_else(|| requirement(document.compatibility(), "compiler").map(str::to_owned)) {
+    let compiler = trailer
+        .and_then(|trailer| trailer.compiler)
+        .map(|version| version.to_string());
+    if let Some(compiler) =
+        compiler.or_else(|| requirement(document.compatibility(), "compiler").map(str::to_owned))
+    {
         fact("compiler", Value::Text(compiler));
     }
     if !document.compiler_hash().is_empty() {
-        fact("compiler_hash", Value::Text(document.compiler_hash().to_owned()));
+        fact(
+            "compiler_hash",
+            Value::Text(document.compiler_hash().to_owned()),
+        );
     }
     if let Some([major, minor, patch]) = trailer.map(|trailer| trailer.openvino) {
         fact("openvino", Value::Text(format!("{major}.{minor}.{patch}")));
@@ -85,26 +120,58 @@ pub fn info(document: &Document<'_>) -> Info {
     fact("tiles", Value::Integer(metadata.resources.tiles.into()));
     if known {
         let sum = |prefix: &str| {
-            let sections = document.sections().iter().filter(|section| section.name.starts_with(prefix));
+            let sections = document
+                .sections()
+                .iter()
+                .filter(|section| section.name.starts_with(prefix));
             sections.fold(0, |sum: u64, section| sum.saturating_add(section.size))
         };
         let sides = [&edge.inputs, &edge.outputs, &edge.profiling_outputs];
-        let io = sides.into_iter().flatten().fold(0, |sum: u64, tensor| sum.saturating_add(tensor.bytes));
-        fact("constant_bytes", Value::Integer(sum("buffer.Constant.").into()));
-        fact("ddr_scratch_bytes", Value::Integer(sum("buffer.DDR.").into()));
+        let io = sides
+            .into_iter()
+            .flatten()
+            .fold(0, |sum: u64, tensor| sum.saturating_add(tensor.bytes));
+        fact(
+            "constant_bytes",
+            Value::Integer(sum("buffer.Constant.").into()),
+        );
+        fact(
+            "ddr_scratch_bytes",
+            Value::Integer(sum("buffer.DDR.").into()),
+        );
         fact("io_bytes", Value::Integer(io.into()));
-        let cmx = document.sections().iter().filter(|section| section.kind == section_type::CMX_WORKSPACE);
+        let cmx = document
+            .sections()
+            .iter()
+            .filter(|section| section.kind == section_type::CMX_WORKSPACE);
         for (tile, section) in cmx.enumerate() {
-            fact(&format!("cmx{tile}_bytes"), Value::Integer(section.size.into()));
+            fact(
+                &format!("cmx{tile}_bytes"),
+                Value::Integer(section.size.into()),
+            );
         }
     }
-    let shave = document.sections().iter().any(|section| section.flags & section_flag::SHAVE != 0 && section.size != 0);
-    fact("embeds_shave_code", Value::Text(if shave { "yes" } else { "no" }.to_owned()));
+    let shave = document
+        .sections()
+        .iter()
+        .any(|section| section.flags & section_flag::SHAVE != 0 && section.size != 0);
+    fact(
+        "embeds_shave_code",
+        Value::Text(if shave { "yes" } else { "no" }.to_owned()),
+    );
     // Ticks of the metrics are the compiler's simulation of its own schedule on its cost model: an estimate, no measurement.
-    if let (Some(metrics), Some((timer_mhz, frequency_mhz))) = (document.performance(), document.platform().clocks()) {
-        fact("compiler_estimate_us", Value::Number(metrics.cycles(timer_mhz) / frequency_mhz));
+    if let (Some(metrics), Some((timer_mhz, frequency_mhz))) =
+        (document.performance(), document.platform().clocks())
+    {
+        fact(
+            "compiler_estimate_us",
+            Value::Number(metrics.cycles(timer_mhz) / frequency_mhz),
+        );
         fact("compiler_estimate_mhz", Value::Number(frequency_mhz));
-        fact("compiler_activity_factor", Value::Number(metrics.activity_factor.get().into()));
+        fact(
+            "compiler_activity_factor",
+            Value::Number(metrics.activity_factor.get().into()),
+        );
     }
     info
 }
@@ -113,42 +180,83 @@ impl Tensor {
     /// For `info`; `None` where the element type has no name in the model.
     fn info(&self) -> Option<TensorInfo> {
         let element = self.element?;
-        Some(TensorInfo { name: self.name.clone(), element, dtype: element.name().to_owned(), shape: self.shape.clone() })
+        Some(TensorInfo {
+            name: self.name.clone(),
+            element,
+            dtype: element.name().to_owned(),
+            shape: self.shape.clone(),
+        })
     }
 }
 
 /// A value of the compatibility string, `compiler=8.4;npu=4000;…`.
 fn requirement<'a>(compatibility: &'a str, key: &str) -> Option<&'a str> {
-    compatibility.split(';').find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, value)| value)
+    compatibility
+        .split(';')
+        .find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key))
+        .map(|(_, value)| value)
 }
 
 /// The tensors of one side of the network. A tensor has the first name that the model gives it; one without a name, or
 /// with a name that came before, is called after its section.
-fn tensors(document: &Document<'_>, tensors: &[TensorRef], nodes: &[ModelNode], flag: u64, kind: &str) -> Vec<Tensor> {
+fn tensors(
+    document: &Document<'_>,
+    tensors: &[TensorRef],
+    nodes: &[ModelNode],
+    flag: u64,
+    kind: &str,
+) -> Vec<Tensor> {
     let elf = document.elf();
-    let tables =
-        document.sections().iter().enumerate().filter(|(_, section)| section.kind == section_type::SYMTAB && section.flags & flag != 0);
-    let mut sizes = tables.flat_map(|(index, _)| elf.symbols(index).skip(1)).map(|symbol| symbol.size);
+    let tables = document
+        .sections()
+        .iter()
+        .enumerate()
+        .filter(|(_, section)| section.kind == section_type::SYMTAB && section.flags & flag != 0);
+    let mut sizes = tables
+        .flat_map(|(index, _)| elf.symbols(index).skip(1))
+        .map(|symbol| symbol.size);
     let mut names = HashSet::new();
-    let nodes = if nodes.len() == tensors.len() { nodes } else { &[] };
+    let nodes = if nodes.len() == tensors.len() {
+        nodes
+    } else {
+        &[]
+    };
     let tensor = |(index, tensor): (usize, &TensorRef)| {
         let node = nodes.get(index);
-        let model_name = node.filter(|node| node.tensor_name_count.get() != 0).and_then(|node| node.tensor_names[0].text());
-        let name = model_name.filter(|name| !name.is_empty()).or_else(|| tensor.name.text()).unwrap_or_default();
-        let name = if name.is_empty() { format!("{kind}.{index}") } else { name.to_owned() };
-        let name = if names.contains(&name) { format!("{kind}.{index}") } else { name };
+        let model_name = node
+            .filter(|node| node.tensor_name_count.get() != 0)
+            .and_then(|node| node.tensor_names[0].text());
+        let name = model_name
+            .filter(|name| !name.is_empty())
+            .or_else(|| tensor.name.text())
+            .unwrap_or_default();
+        let name = if name.is_empty() {
+            format!("{kind}.{index}")
+        } else {
+            name.to_owned()
+        };
+        let name = if names.contains(&name) {
+            format!("{kind}.{index}")
+        } else {
+            name
+        };
         names.insert(name.clone());
         let code = tensor.data_type.get();
         // A model's booleans are bytes on the device.
         let is_bool = node.is_some_and(|node| node.element.get() == 2) && matches!(code, 8 | 12);
-        let element = if is_bool { Some(ElementType::Bool) } else { element_type(code) };
+        let element = if is_bool {
+            Some(ElementType::Bool)
+        } else {
+            element_type(code)
+        };
         Tensor {
             name,
             element,
             dtype: element.map_or_else(|| data_type_name(code), ElementType::name),
             shape: tensor.shape().collect(),
             bytes: sizes.next().or_else(|| tensor.bytes()).unwrap_or_default(),
-            layout: (!tensor.is_row_major()).then(|| (tensor.strides().collect(), tensor.order.get())),
+            layout: (!tensor.is_row_major())
+                .then(|| (tensor.strides().collect(), tensor.order.get())),
         }
     };
     tensors.iter().enumerate().map(tensor).collect()
@@ -171,8 +279,13 @@ pub fn counts(document: &Document<'_>) -> Vec<(&'static str, u64)> {
     let mut tasks = [0; TaskKind::ALL.len()];
     let (mut nonempty, mut gather, mut converting) = (0, 0, 0);
     for (index, section) in document.sections().iter().enumerate() {
-        let Some((kind, _)) = TaskKind::of_section(section.name) else { continue };
-        let records = document.elf().section_bytes(index).chunks_exact(kind.record_size());
+        let Some((kind, _)) = TaskKind::of_section(section.name) else {
+            continue;
+        };
+        let records = document
+            .elf()
+            .section_bytes(index)
+            .chunks_exact(kind.record_size());
         if let Some(count) = tasks.get_mut(kind as usize) {
             *count += records.len() as u64;
         }
@@ -196,7 +309,10 @@ pub fn counts(document: &Document<'_>) -> Vec<(&'static str, u64)> {
     let [dma_ddr, dma_cmx, invariants, variants, ranges, invocations] = tasks;
     vec![
         ("barriers", barriers.len() as u64),
-        ("physical_barriers", physical.iter().filter(|used| **used).count() as u64),
+        (
+            "physical_barriers",
+            physical.iter().filter(|used| **used).count() as u64,
+        ),
         ("dma", dma_ddr + dma_cmx),
         ("dma_nonempty", nonempty),
         ("dma_gather", gather),
@@ -205,16 +321,25 @@ pub fn counts(document: &Document<'_>) -> Vec<(&'static str, u64)> {
         ("dpu_variants", variants),
         ("shave_ranges", ranges),
         ("shave_invocations", invocations),
-        ("work_items", section_records::<WorkItem>(document, "program.workItem").len() as u64),
+        (
+            "work_items",
+            section_records::<WorkItem>(document, "program.workItem").len() as u64,
+        ),
     ]
 }
 
 fn word(bytes: &[u8], offset: usize) -> u64 {
-    bytes.get(offset..offset + 4).and_then(|word| word.try_into().ok()).map_or(0, |word| u64::from(u32::from_le_bytes(word)))
+    bytes
+        .get(offset..offset + 4)
+        .and_then(|word| word.try_into().ok())
+        .map_or(0, |word| u64::from(u32::from_le_bytes(word)))
 }
 
 /// The whole records at the start of a section.
-pub(crate) fn section_records<'f, T: FromBytes + zerocopy::Immutable + zerocopy::KnownLayout + zerocopy::Unaligned>(
+pub(crate) fn section_records<
+    'f,
+    T: FromBytes + zerocopy::Immutable + zerocopy::KnownLayout + zerocopy::Unaligned,
+>(
     document: &Document<'f>,
     name: &str,
 ) -> &'f [T] {

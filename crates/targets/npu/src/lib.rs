@@ -60,5 +60,11 @@ impl Document<'_> {
 
 /// Every rule of this target.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    rules::RULES.iter().chain(schedule::rules::ALL).chain(limits::RULES).chain(advice::RULES).chain(lower::RULES).copied()
+    rules::ALL
+        .iter()
+        .chain(schedule::rules::ALL)
+        .chain(limits::ALL)
+        .chain(advice::ALL)
+        .chain(lower::ALL)
+        .copied()
 }

@@ -5,58 +5,48 @@ use crate::dma::{Descriptor, Operation};
 use crate::dpu::{OutputBox, Workload};
 use crate::image::Image;
 use crate::schedule::Slice;
-use chipless_model::{Finding, Place, Rule, Severity};
+use chipless_model::{Finding, Place};
 use std::collections::HashMap;
 use std::ops::Range;
 
-macro_rules! rules {
-    ($($name:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
-        $(static $name: Rule = Rule {
-            code: $code, severity: Severity::Error, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source,
-        };)*
-        /// All of them.
-        pub(crate) static RULES: &[&Rule] = &[$(&$name),*];
-    };
-}
-
-rules! {
-    DMA_SIZE "npu-dma-size" "a DMA moves more than one descriptor can"
+chipless_model::rules! {
+    DMA_SIZE Fault Error Hardware "npu-dma-size" "a DMA moves more than one descriptor can"
         "The engine counts the bytes of a transfer in 24 bits: 16 MiB less one byte is the most that a descriptor moves."
         "Split the transfer."
         "NPU4 DMA engine: total length of a transfer";
-    GATHER_LIST "npu-dma-gather" "a gather beyond what the DMA engine does"
+    GATHER_LIST Fault Error Hardware "npu-dma-gather" "a gather beyond what the DMA engine does"
         "The list of a gather stands in CMX, has at most 65536 indices, and each picks a row of at most 4096 bytes."
         "Split the gather, or bring the list into CMX first."
         "NPU4 DMA engine: gather mode";
-    BARRIERS_OFF "npu-dma-barriers-off" "a DMA names barriers, and its use of barriers is switched off"
+    BARRIERS_OFF Fault Error Hardware "npu-dma-barriers-off" "a DMA names barriers, and its use of barriers is switched off"
         "Bit 29 of the configuration word (barrier_en) lets the engine wait for and signal the barriers of the descriptor's masks. Without it the masks mean nothing: the transfer does not wait, and barriers that count on it never light."
         "Set the bit, or clear the masks."
         "NPU4 DMA descriptor, offset 16, bit 29; set in every program seen";
-    BARRIER_COUNT "npu-barrier-count" "a barrier counts more than its register holds"
+    BARRIER_COUNT Fault Error Hardware "npu-barrier-count" "a barrier counts more than its register holds"
         "Producer and consumer counts of a physical barrier are 8-bit registers. A count of 256 or more wraps, and the barrier lights or retires too early."
         "Let fewer tasks (DPU variants count one by one) share the barrier, or chain two barriers."
         "NPU4 barrier configuration word: two counts of 8 bits";
-    WORKSPACE "npu-cmx-workspace" "a task touches on-chip memory that the program has not reserved"
+    WORKSPACE Fault Error Hardware "npu-cmx-workspace" "a task touches on-chip memory that the program has not reserved"
         "Section buffer.CMX_NN.T says how many bytes of the on-chip memory of tile T the program uses, from the tile's first byte on; section program.metadata.cmx says how many of these, from 0x3c00 on, hold descriptors. Bytes beyond are somebody else's."
         "Compare the address with the sizes of the two sections; one of them is damaged."
         "NPU4 sections buffer.CMX_NN and program.metadata.cmx; sizes in compiled programs";
-    CHANNELS "npu-dpu-channels" "an input has a number of channels that the DPU cannot walk"
+    CHANNELS Fault Error Hardware "npu-dpu-channels" "an input has a number of channels that the DPU cannot walk"
         "Dense activations are read in units of 16 bytes and at least 16 channels; the channels of an input tensor are a multiple of that. Only a first convolution with compressed channels has fewer."
         "Pad the channels."
         "NPU4 DPU invariant, tensor_size_z; channel alignment of the NPU compiler";
-    DEPTHWISE "npu-dpu-depthwise-channels" "a depthwise or pooling workload of a number of channels that the DPU does not do at once"
+    DEPTHWISE Fault Error Hardware "npu-dpu-depthwise-channels" "a depthwise or pooling workload of a number of channels that the DPU does not do at once"
         "Where each output channel sees only its own input channel, the DPU works on 16, 32 or 64 channels of a workload."
         "Cut the layer into workloads of 64, 32 and 16 channels."
         "NPU4 DPU; workload channels of depthwise convolution and pooling in the NPU compiler";
-    WEIGHT_TABLE "npu-dpu-weight-table" "a weight table does not start at a multiple of 16 bytes"
+    WEIGHT_TABLE Fault Error Hardware "npu-dpu-weight-table" "a weight table does not start at a multiple of 16 bytes"
         "The table has entries of 16 bytes, one for each output channel, which the DPU reads whole."
         "Check weight_start, and the buffer that the table is copied to."
         "NPU4 DPU variant, weight_start; alignment of weight tables in the NPU compiler";
-    SWIZZLE "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where its rotation does"
+    SWIZZLE Fault Error Hardware "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where its rotation does"
         "Swizzling rotates 32-byte units inside rows of 1 KiB by an amount that depends on the row; tensors that are swizzled start at a multiple of 16 KiB, so that producer and consumer rotate alike."
         "Align the buffer to 16 KiB, or do not swizzle it."
         "NPU4 CMX swizzling: alignment of swizzled buffers";
-    OVERLAP "npu-workload-overlap" "two workloads of a layer compute the same outputs"
+    OVERLAP Fault Error Hardware "npu-workload-overlap" "two workloads of a layer compute the same outputs"
         "The variants of an invariant cut its output tensor into boxes, and every element is computed once. Where boxes overlap, one variant overwrites the other's results, and some other part of the tensor is likely to be missing."
         "Compare te_beg and te_end of the two variants."
         "NPU4 DPU variant, te_beg_x to te_end_z";
@@ -78,18 +68,28 @@ const CHANNELWISE: [usize; 3] = [16, 32, 64];
 const COMPARED: usize = 1024;
 
 /// What is wrong with a DMA, if it can be said so.
-pub(crate) fn transfer(descriptor: &Descriptor, image: &Image<'_>, place: &Place) -> Option<Finding> {
+pub(crate) fn transfer(
+    descriptor: &Descriptor,
+    image: &Image<'_>,
+    place: &Place,
+) -> Option<Finding> {
     if !descriptor.uses_barriers && descriptor.waits | descriptor.posts != 0 {
         let message = "names barriers in its masks, but bit 29 (barrier_en) of the configuration word is clear";
         return Some(BARRIERS_OFF.at(place.clone(), message));
     }
     let (read, written) = descriptor.lengths()?;
     let bytes = read.max(written);
-    if let Operation::Gather { row, count, list, .. } = descriptor.operation {
+    if let Operation::Gather {
+        row, count, list, ..
+    } = descriptor.operation
+    {
         let message = if count > GATHER.0 {
             format!("gathers {count} rows; a list holds at most {}", GATHER.0)
         } else if row > GATHER.1 {
-            format!("gathers rows of {row} bytes; a row has at most {}", GATHER.1)
+            format!(
+                "gathers rows of {row} bytes; a row has at most {}",
+                GATHER.1
+            )
         } else if !matches!(address::resolve(image, list), Target::Cmx { .. }) {
             format!("the list of its indices, at {list:#x}, is not in CMX")
         } else {
@@ -98,7 +98,9 @@ pub(crate) fn transfer(descriptor: &Descriptor, image: &Image<'_>, place: &Place
         return Some(GATHER_LIST.at(place.clone(), message));
     }
     (bytes > TRANSFER_BYTES).then(|| {
-        let message = format!("moves {bytes} bytes ({bytes:#x}); a descriptor moves at most {TRANSFER_BYTES:#x}");
+        let message = format!(
+            "moves {bytes} bytes ({bytes:#x}); a descriptor moves at most {TRANSFER_BYTES:#x}"
+        );
         DMA_SIZE.at(place.clone(), message)
     })
 }
@@ -112,25 +114,45 @@ pub(crate) struct Workspaces {
 
 impl Workspaces {
     pub(crate) fn new(image: &Image<'_>) -> Workspaces {
-        let size = |name: &str| image.section(name).map(|section| image.sections()[section].size);
+        let size = |name: &str| {
+            image
+                .section(name)
+                .map(|section| image.sections()[section].size)
+        };
         let tiles = std::array::from_fn(|tile| size(&format!("buffer.CMX_NN.{tile}")).unwrap_or(0));
-        Workspaces { tiles, descriptors: size("program.metadata.cmx").map_or(CMX_SIZE, |size| DESCRIPTORS.saturating_add(size)) }
+        Workspaces {
+            tiles,
+            descriptors: size("program.metadata.cmx")
+                .map_or(CMX_SIZE, |size| DESCRIPTORS.saturating_add(size)),
+        }
     }
 
     /// What is wrong with the sizes.
     pub(crate) fn check(&self, image: &Image<'_>) -> impl Iterator<Item = Finding> {
-        let sizes = self.tiles.iter().enumerate().map(|(tile, size)| (format!("buffer.CMX_NN.{tile}"), *size));
+        let sizes = self
+            .tiles
+            .iter()
+            .enumerate()
+            .map(|(tile, size)| (format!("buffer.CMX_NN.{tile}"), *size));
         let sizes = sizes.chain([("program.metadata.cmx".to_owned(), self.descriptors)]);
-        sizes.filter(|(name, end)| *end > CMX_SIZE && image.section(name).is_some()).map(|(name, end)| {
-            WORKSPACE.at(Place::file().in_part(name), format!("ends at {end:#x} of a tile, which has {CMX_SIZE:#x} bytes"))
-        })
+        sizes
+            .filter(|(name, end)| *end > CMX_SIZE && image.section(name).is_some())
+            .map(|(name, end)| {
+                WORKSPACE.at(
+                    Place::file().in_part(name),
+                    format!("ends at {end:#x} of a tile, which has {CMX_SIZE:#x} bytes"),
+                )
+            })
     }
 
     /// What is wrong with an access to these bytes of a tile.
     pub(crate) fn access(&self, tile: u8, bytes: &Range<i128>, place: &Place) -> Option<Finding> {
         let size = *self.tiles.get(tile as usize)?;
         (bytes.end > i128::from(size)).then(|| {
-            let message = format!("touches tile {tile} up to {:#x}; the program uses {size:#x} bytes of it", bytes.end);
+            let message = format!(
+                "touches tile {tile} up to {:#x}; the program uses {size:#x} bytes of it",
+                bytes.end
+            );
             WORKSPACE.at(place.clone(), message)
         })
     }
@@ -149,8 +171,13 @@ impl Workspaces {
 
 /// What is wrong with the counts of a barrier.
 pub(crate) fn barrier(producers: u32, consumers: u32, place: &Place) -> Option<Finding> {
-    let (what, count) = [("producers", producers), ("consumers", consumers)].into_iter().find(|(_, count)| *count > COUNT)?;
-    Some(BARRIER_COUNT.at(place.clone(), format!("expects {count} {what}; the register holds at most {COUNT}")))
+    let (what, count) = [("producers", producers), ("consumers", consumers)]
+        .into_iter()
+        .find(|(_, count)| *count > COUNT)?;
+    Some(BARRIER_COUNT.at(
+        place.clone(),
+        format!("expects {count} {what}; the register holds at most {COUNT}"),
+    ))
 }
 
 /// What is wrong with the shapes of a workload, though its registers decode.
@@ -159,14 +186,28 @@ pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
         let message = format!("tensor_size_z: expected a multiple of {multiple}, found {channels}");
         return Some(CHANNELS.at(place.clone(), message));
     }
-    if let Some(channels) = workload.channelwise().filter(|channels| !CHANNELWISE.contains(channels)) {
-        let message = format!("{}: expected an output box of 16, 32 or 64 channels, found {channels}", workload.operation());
+    if let Some(channels) = workload
+        .channelwise()
+        .filter(|channels| !CHANNELWISE.contains(channels))
+    {
+        let message = format!(
+            "{}: expected an output box of 16, 32 or 64 channels, found {channels}",
+            workload.operation()
+        );
         return Some(DEPTHWISE.at(place.clone(), message));
     }
-    if let Some(table) = workload.weight_table().filter(|table| !table.is_multiple_of(16)) {
-        return Some(WEIGHT_TABLE.at(place.clone(), format!("weight_start: expected a multiple of 16, found {table:#x}")));
+    if let Some(table) = workload
+        .weight_table()
+        .filter(|table| !table.is_multiple_of(16))
+    {
+        return Some(WEIGHT_TABLE.at(
+            place.clone(),
+            format!("weight_start: expected a multiple of 16, found {table:#x}"),
+        ));
     }
-    let (what, base) = workload.swizzled_inputs().find(|(_, base)| !base.is_multiple_of(SWIZZLE_BYTES))?;
+    let (what, base) = workload
+        .swizzled_inputs()
+        .find(|(_, base)| !base.is_multiple_of(SWIZZLE_BYTES))?;
     Some(SWIZZLE.at(
         place.clone(),
         format!("the {what} start at {base:#x} of the tile and are swizzled; expected a multiple of {SWIZZLE_BYTES:#x}"),
@@ -179,16 +220,35 @@ pub(crate) struct Layers(HashMap<Slice, Vec<(OutputBox, Place)>>);
 
 impl Layers {
     /// Adds the box of a workload; the finding says which one of its invariant it overlaps.
-    pub(crate) fn add(&mut self, invariant: Slice, workload: &Workload, place: &Place) -> Option<Finding> {
+    pub(crate) fn add(
+        &mut self,
+        invariant: Slice,
+        workload: &Workload,
+        place: &Place,
+    ) -> Option<Finding> {
         let new = workload.output_box()?;
         let boxes = self.0.entry(invariant).or_default();
-        let found = boxes.iter().find(|(other, _)| other.iter().zip(&new).all(|(a, b)| a.start < b.end && b.start < a.end));
+        let found = boxes.iter().find(|(other, _)| {
+            other
+                .iter()
+                .zip(&new)
+                .all(|(a, b)| a.start < b.end && b.start < a.end)
+        });
         let finding = found.map(|(other, first)| {
-            let show =
-                |b: &OutputBox| format!("x {}..{}, y {}..{}, z {}..{}", b[0].start, b[0].end, b[1].start, b[1].end, b[2].start, b[2].end);
-            let message =
-                format!("computes outputs {}, of which another workload of the layer computes a part ({})", show(&new), show(other));
-            OVERLAP.at(place.clone(), message).with(first.clone(), "the other workload")
+            let show = |b: &OutputBox| {
+                format!(
+                    "x {}..{}, y {}..{}, z {}..{}",
+                    b[0].start, b[0].end, b[1].start, b[1].end, b[2].start, b[2].end
+                )
+            };
+            let message = format!(
+                "computes outputs {}, of which another workload of the layer computes a part ({})",
+                show(&new),
+                show(other)
+            );
+            OVERLAP
+                .at(place.clone(), message)
+                .with(first.clone(), "the other workload")
         });
         if boxes.len() < COMPARED {
             boxes.push((new, place.clone()));
@@ -208,7 +268,10 @@ mod tests {
         let finding = barrier(3, 256, &place).expect("a finding");
         assert_eq!(
             (finding.rule.code, finding.message.as_str()),
-            ("npu-barrier-count", "expects 256 consumers; the register holds at most 255")
+            (
+                "npu-barrier-count",
+                "expects 256 consumers; the register holds at most 255"
+            )
         );
     }
 }

@@ -8,7 +8,10 @@ use crate::dpu;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::{Edge, Tensor};
-use crate::kernels::{self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source, Transfer, Work};
+use crate::kernels::{
+    self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source,
+    Transfer, Work,
+};
 use crate::limits::{self, Layers, Workspaces};
 use crate::machine::Machine;
 use crate::read::Document;
@@ -16,9 +19,10 @@ use crate::rotation::Rotations;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use chipless_model::{
-    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand, Direction, Finding, Interface, Kernel, Limits,
-    Location, Memory, MemoryId, MemoryKind, PartId, Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId,
-    Role, Rule, Severity, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand,
+    Direction, Finding, Interface, Kernel, Limits, Location, Memory, MemoryId, MemoryKind, PartId,
+    Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role,
+    Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,56 +39,35 @@ pub struct Options {
     pub limits: Limits,
 }
 
-pub(crate) static UNMAPPED: Rule = Rule {
-    code: "npu-address-unmapped",
-    severity: Severity::Error,
-    summary: "a task names an address where nothing is",
-    explanation: "Addresses of tasks name a byte of a section that the loader places in DDR, of the CMX of a tile that the program uses, or a register of the barrier and work FIFOs. The memory management unit would stop the inference.",
-    remedy: "Check the relocation of the address, and the number of tiles that the program was compiled for.",
-    source: "NPU4 address map",
-};
-
-pub(crate) static ELEMENT: Rule = Rule {
-    code: "npu-unsupported-element",
-    severity: Severity::Error,
-    summary: "an input or output of a type that Chipless does not handle",
-    explanation: "The metadata names an element type for each tensor of the network's interface; files for the host can be made for floating point of 16, 32 and 64 bits, bfloat16 and integers of 8 to 64 bits.",
-    remedy: "Compile the model with another precision of its inputs and outputs.",
-    source: "NPU4 metadata, TensorRef offset 368",
-};
-
-pub(crate) static LAYOUT: Rule = Rule {
-    code: "npu-unsupported-layout",
-    severity: Severity::Error,
-    summary: "an input or output that is not stored row by row",
-    explanation: "Programs of the compiler releases at hand take and give plain row-major tensors. Strides and orders of dimensions of the metadata are shown, not applied.",
-    remedy: "Compile the model with plain layouts of its inputs and outputs.",
-    source: "NPU4 metadata, TensorRef offset 0 and 360",
-};
-
-pub(crate) static DPU_WORKLOAD: Rule = Rule {
-    code: "npu-dpu-workload",
-    severity: Severity::Error,
-    summary: "the registers of a DPU workload contradict each other",
-    explanation: "A workload names a box of the output, a window of the input, a kernel and formats; they must fit each other and the tensors.",
-    remedy: "Compare the fields with those of the neighbouring workloads in `chipless list`.",
-    source: "NPU4 DPU invariant and variant registers",
-};
-
-pub(crate) static SHAVE_ARGUMENTS: Rule = Rule {
-    code: "npu-shave-arguments",
-    severity: Severity::Error,
-    summary: "the arguments of a SHAVE kernel cannot be read",
-    explanation: "The argument block of an invocation holds tensor references of 40 bytes, then scalars, as the operation wants them.",
-    remedy: "If the kernel was named with --kernel, it may be another operation; otherwise the block is damaged.",
-    source: "NPU4 SHAVE invocation, offset 8",
-};
-
-/// Rules of lowering.
-pub(crate) static RULES: &[&Rule] = &[&UNMAPPED, &ELEMENT, &LAYOUT, &DPU_WORKLOAD, &SHAVE_ARGUMENTS];
+chipless_model::rules! {
+    UNMAPPED Fault Error Hardware "npu-address-unmapped" "a task names an address where nothing is"
+        "Addresses of tasks name a byte of a section that the loader places in DDR, of the CMX of a tile that the program uses, or a register of the barrier and work FIFOs. The memory management unit would stop the inference."
+        "Check the relocation of the address, and the number of tiles that the program was compiled for."
+        "NPU4 address map";
+    ELEMENT Unsupported Error Chipless "npu-unsupported-element" "an input or output of a type that Chipless does not handle"
+        "The metadata names an element type for each tensor of the network's interface; files for the host can be made for floating point of 16, 32 and 64 bits, bfloat16 and integers of 8 to 64 bits."
+        "Compile the model with another precision of its inputs and outputs."
+        "NPU4 metadata, TensorRef offset 368";
+    LAYOUT Unsupported Error Chipless "npu-unsupported-layout" "an input or output that is not stored row by row"
+        "Programs of the compiler releases at hand take and give plain row-major tensors. Strides and orders of dimensions of the metadata are shown, not applied."
+        "Compile the model with plain layouts of its inputs and outputs."
+        "NPU4 metadata, TensorRef offset 0 and 360";
+    DPU_WORKLOAD Fault Error Hardware "npu-dpu-workload" "the registers of a DPU workload contradict each other"
+        "A workload names a box of the output, a window of the input, a kernel and formats; they must fit each other and the tensors."
+        "Compare the fields with those of the neighbouring workloads in `chipless list`."
+        "NPU4 DPU invariant and variant registers";
+    SHAVE_ARGUMENTS Fault Error Hardware "npu-shave-arguments" "the arguments of a SHAVE kernel cannot be read"
+        "The argument block of an invocation holds tensor references of 40 bytes, then scalars, as the operation wants them."
+        "If the kernel was named with --kernel, it may be another operation; otherwise the block is damaged."
+        "NPU4 SHAVE invocation, offset 8";
+}
 
 /// Lowers an image. Findings say why that is not possible.
-pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Options) -> Result<Program<'i>, Vec<Finding>> {
+pub fn lower<'i>(
+    document: &Document<'_>,
+    image: &'i Image<'_>,
+    options: &Options,
+) -> Result<Program<'i>, Vec<Finding>> {
     let inference = Inference::read(document, image)?;
     let control = Control::read(image, &inference)?;
     let mut schedule = schedule::walk(image, &control, &options.limits);
@@ -95,7 +78,11 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     let mut lowering = Lowering {
         image,
         options,
-        program: Program { target: "npu", copies_halos: true, ..Program::default() },
+        program: Program {
+            target: "npu",
+            copies_halos: true,
+            ..Program::default()
+        },
         buffers: vec![None; image.sections().len()],
         cmx: Cmx::default(),
         parts: HashMap::new(),
@@ -118,15 +105,25 @@ pub fn lower<'i>(document: &Document<'_>, image: &'i Image<'_>, options: &Option
     lowering.tasks(&schedule);
     let rotations = std::mem::take(&mut lowering.rotations).check(&lowering.program);
     lowering.findings.extend(rotations);
-    lowering.findings.extend(advice::task_storage(&inference, image));
-    lowering.findings.extend(advice::final_consumers(&lowering.program, control.managed_by_program));
+    lowering
+        .findings
+        .extend(advice::task_storage(&inference, image));
+    lowering.findings.extend(advice::final_consumers(
+        &lowering.program,
+        control.managed_by_program,
+    ));
     // Nobody else sets it.
-    _ = lowering.known.set(std::mem::take(&mut lowering.constants).finish());
+    _ = lowering
+        .known
+        .set(std::mem::take(&mut lowering.constants).finish());
     lowering.findings.append(&mut lowering.advice.findings);
     if lowering.findings.iter().any(Finding::is_error) {
         return Err(lowering.findings);
     }
-    Ok(Program { warnings: lowering.findings, ..lowering.program })
+    Ok(Program {
+        warnings: lowering.findings,
+        ..lowering.program
+    })
 }
 
 struct Lowering<'l, 'i> {
@@ -157,9 +154,17 @@ struct Lowering<'l, 'i> {
 impl<'i> Lowering<'_, 'i> {
     /// DDR with a buffer for each section that the loader places there, and CMX with one for each tile.
     fn memories(&mut self, control: &Control) {
-        let ends = self.image.sections().iter().filter_map(|s| s.address?.checked_add(s.size));
+        let ends = self
+            .image
+            .sections()
+            .iter()
+            .filter_map(|s| s.address?.checked_add(s.size));
         let ddr_end = ends.max().unwrap_or(0);
-        let ddr = self.program.memories.push(Memory { name: "ddr".into(), size: ddr_end, kind: MemoryKind::Dram });
+        let ddr = self.program.memories.push(Memory {
+            name: "ddr".into(),
+            size: ddr_end,
+            kind: MemoryKind::Dram,
+        });
         for (index, section) in self.image.sections().iter().enumerate() {
             if section.address.is_none() {
                 continue;
@@ -182,7 +187,11 @@ impl<'i> Lowering<'_, 'i> {
         }
         for tile in 0..control.tiles.min(address::TILES) {
             let name = format!("cmx{tile}");
-            let memory: MemoryId = self.program.memories.push(Memory { name: name.clone(), size: CMX_SIZE, kind: MemoryKind::Scratchpad });
+            let memory: MemoryId = self.program.memories.push(Memory {
+                name: name.clone(),
+                size: CMX_SIZE,
+                kind: MemoryKind::Scratchpad,
+            });
             self.cmx.0[tile as usize] = Some(self.program.buffers.push(Buffer {
                 name,
                 memory,
@@ -208,33 +217,72 @@ impl<'i> Lowering<'_, 'i> {
                 let section = format!("io.{kind}.{index}");
                 let place = Place::file().in_part(section.clone());
                 let Some(element) = tensor.element else {
-                    let message = format!("tensor {} has elements of type {}, which is not supported", tensor.name, tensor.dtype);
+                    let message = format!(
+                        "tensor {} has elements of type {}, which is not supported",
+                        tensor.name, tensor.dtype
+                    );
                     self.findings.push(ELEMENT.at(place, message));
                     return None;
                 };
                 if tensor.layout.is_some() {
-                    self.findings
-                        .push(LAYOUT.at(place, format!("tensor {} is not stored row by row, which is not supported", tensor.name)));
+                    self.findings.push(LAYOUT.at(
+                        place,
+                        format!(
+                            "tensor {} is not stored row by row, which is not supported",
+                            tensor.name
+                        ),
+                    ));
                     return None;
                 }
                 let buffer = self.image.section(&section).and_then(|s| self.buffers[s])?;
-                Some(Port { name: tensor.name, buffer, element, shape: tensor.shape })
+                Some(Port {
+                    name: tensor.name,
+                    buffer,
+                    element,
+                    shape: tensor.shape,
+                })
             };
             tensors.into_iter().enumerate().filter_map(port).collect()
         };
-        let interface = Interface { inputs: ports(edge.inputs, "NetworkInput"), outputs: ports(edge.outputs, "NetworkOutput") };
+        let interface = Interface {
+            inputs: ports(edge.inputs, "NetworkInput"),
+            outputs: ports(edge.outputs, "NetworkOutput"),
+        };
         self.program.interface = interface;
-        document.metadata().identification.network.text().unwrap_or_default().clone_into(&mut self.program.name);
+        document
+            .metadata()
+            .identification
+            .network
+            .text()
+            .unwrap_or_default()
+            .clone_into(&mut self.program.name);
     }
 
     fn syncs(&mut self, schedule: &Schedule) {
-        let depth = schedule.managed_by_program.then_some(schedule::BARRIER_DEPTH);
-        let named = schedule.tasks.iter().fold(0, |mask, task| mask | task.waits | task.posts);
-        let configured = schedule.configurations.iter().fold(0, |mask, c| mask | 1u128 << (c.barrier & 127));
+        let depth = schedule
+            .managed_by_program
+            .then_some(schedule::BARRIER_DEPTH);
+        let named = schedule
+            .tasks
+            .iter()
+            .fold(0, |mask, task| mask | task.waits | task.posts);
+        let configured = schedule
+            .configurations
+            .iter()
+            .fold(0, |mask, c| mask | 1u128 << (c.barrier & 127));
         let count = 128 - (named | configured).leading_zeros();
         for barrier in 0..count as usize {
-            let preloaded = schedule.preloaded.get(barrier).into_iter().flatten().map(|c| ConfigurationId::from_usize(*c)).collect();
-            self.program.syncs.push(Sync { name: format!("barrier {barrier}"), kind: SyncKind::Barrier { preloaded, depth } });
+            let preloaded = schedule
+                .preloaded
+                .get(barrier)
+                .into_iter()
+                .flatten()
+                .map(|c| ConfigurationId::from_usize(*c))
+                .collect();
+            self.program.syncs.push(Sync {
+                name: format!("barrier {barrier}"),
+                kind: SyncKind::Barrier { preloaded, depth },
+            });
         }
         for configuration in &schedule.configurations {
             self.program.configurations.push(Configuration {
@@ -242,7 +290,11 @@ impl<'i> Lowering<'_, 'i> {
                 number: configuration.number,
                 producers: configuration.producers,
                 consumers: configuration.consumers,
-                releases: configuration.releases.clone().map(PieceId::from_usize).collect(),
+                releases: configuration
+                    .releases
+                    .clone()
+                    .map(PieceId::from_usize)
+                    .collect(),
                 place: configuration.place.clone(),
             });
         }
@@ -251,14 +303,35 @@ impl<'i> Lowering<'_, 'i> {
 
     /// Queues in the order of their names, pieces in the order of their release, tasks in the order of their queue.
     fn tasks(&mut self, schedule: &Schedule) {
-        let mut units: Vec<(Unit, usize)> = schedule.queues.iter().copied().enumerate().map(|(i, u)| (u, i)).collect();
+        let mut units: Vec<(Unit, usize)> = schedule
+            .queues
+            .iter()
+            .copied()
+            .enumerate()
+            .map(|(i, u)| (u, i))
+            .collect();
         units.sort_unstable();
-        let nothing = Piece { queue: QueueId::from_raw(0), first: TaskId::from_raw(0), count: 0 };
+        let nothing = Piece {
+            queue: QueueId::from_raw(0),
+            first: TaskId::from_raw(0),
+            count: 0,
+        };
         self.program.pieces = schedule.pieces.iter().map(|_| nothing.clone()).collect();
         for (unit, index) in units {
-            let queue = self.program.queues.push(Queue { name: unit.name(), servers: unit.servers() });
-            let mut pieces: Vec<usize> = (0..schedule.pieces.len()).filter(|p| schedule.pieces[*p].queue == index).collect();
-            pieces.sort_by_key(|p| schedule.pieces[*p].tasks.first().copied().unwrap_or(usize::MAX));
+            let queue = self.program.queues.push(Queue {
+                name: unit.name(),
+                servers: unit.servers(),
+            });
+            let mut pieces: Vec<usize> = (0..schedule.pieces.len())
+                .filter(|p| schedule.pieces[*p].queue == index)
+                .collect();
+            pieces.sort_by_key(|p| {
+                schedule.pieces[*p]
+                    .tasks
+                    .first()
+                    .copied()
+                    .unwrap_or(usize::MAX)
+            });
             let mut position = 0;
             self.advice.next_queue();
             for piece in pieces {
@@ -268,10 +341,18 @@ impl<'i> Lowering<'_, 'i> {
                     position += 1;
                 }
                 let count = schedule.pieces[piece].tasks.len() as u32;
-                self.program.pieces[PieceId::from_usize(piece)] = Piece { queue, first, count };
+                self.program.pieces[PieceId::from_usize(piece)] = Piece {
+                    queue,
+                    first,
+                    count,
+                };
             }
         }
-        self.program.initial = schedule.initial.iter().map(|p| PieceId::from_usize(*p)).collect();
+        self.program.initial = schedule
+            .initial
+            .iter()
+            .map(|p| PieceId::from_usize(*p))
+            .collect();
     }
 
     /// Lowers a task, the `walked`th that the walk ran.
@@ -281,56 +362,125 @@ impl<'i> Lowering<'_, 'i> {
         let place = self.place(bytes).at(name);
         let (kernel, fixed, moved): (Box<dyn Kernel + 'i>, Time, u64) = match &task.description {
             Description::Dma { descriptor, bytes } => self.transfer(descriptor, *bytes, &place),
-            Description::Dpu { tile, variant, invariant } => match self.workload(*tile, variant, invariant, walked, &place) {
+            Description::Dpu {
+                tile,
+                variant,
+                invariant,
+            } => match self.workload(*tile, variant, invariant, walked, &place) {
                 Some(workload) => workload,
                 None => return,
             },
-            Description::Shave { tile, invocation, range } => match self.invocation(*tile, invocation, range, &place) {
+            Description::Shave {
+                tile,
+                invocation,
+                range,
+            } => match self.invocation(*tile, invocation, range, &place) {
                 Some(invocation) => invocation,
                 None => return,
             },
         };
         let sync = |barrier: u8| SyncId::from_raw(u32::from(barrier));
-        let waits = Span::push(&mut self.program.waits, barriers_of(task.waits).map(|b| Wait { sync: sync(b), condition: Condition::Lit }));
-        let configures = task.configures.iter().map(|c| Action::Configure(ConfigurationId::from_usize(*c)));
-        let releases = task.releases.iter().map(|p| Action::Release(PieceId::from_usize(*p)));
+        let waits = Span::push(
+            &mut self.program.waits,
+            barriers_of(task.waits).map(|b| Wait {
+                sync: sync(b),
+                condition: Condition::Lit,
+            }),
+        );
+        let configures = task
+            .configures
+            .iter()
+            .map(|c| Action::Configure(ConfigurationId::from_usize(*c)));
+        let releases = task
+            .releases
+            .iter()
+            .map(|p| Action::Release(PieceId::from_usize(*p)));
         let consumes = barriers_of(task.waits).map(|b| Action::Consume(sync(b)));
         let produces = barriers_of(task.posts).map(|b| Action::Produce(sync(b)));
         let actions = configures.chain(releases).chain(consumes).chain(produces);
-        let signals = Span::push(&mut self.program.signals, actions.map(Signal::on_completion));
-        let demand = Demand { resource: ResourceId::from_raw(0), bytes: moved };
+        let signals = Span::push(
+            &mut self.program.signals,
+            actions.map(Signal::on_completion),
+        );
+        let demand = Demand {
+            resource: ResourceId::from_raw(0),
+            bytes: moved,
+        };
         let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
         self.arrivals(&*kernel, &task.description, walked, &place);
         let kernel = self.program.kernels.push(kernel);
-        let location = Location { part: self.part(bytes.section), offset: place.offset.unwrap_or(0), size: bytes.size as u32 };
-        let id = self.program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label: None });
+        let location = Location {
+            part: self.part(bytes.section),
+            offset: place.offset.unwrap_or(0),
+            size: bytes.size as u32,
+        };
+        let id = self.program.tasks.push(Task {
+            queue,
+            index,
+            kernel,
+            waits,
+            signals,
+            demands,
+            fixed,
+            location,
+            label: None,
+        });
         self.rotations.note_task(walked, id);
-        self.advice.task(&self.program, id, task, self.bytes(bytes), self.barriers);
+        self.advice
+            .task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
     /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones. What it touches
     /// there must be the program's.
-    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize, place: &Place) {
-        let operation = if let Description::Dma { descriptor, .. } = description { Some(&descriptor.operation) } else { None };
+    fn arrivals(
+        &mut self,
+        kernel: &(dyn Kernel + 'i),
+        description: &Description,
+        walked: usize,
+        place: &Place,
+    ) {
+        let operation = if let Description::Dma { descriptor, .. } = description {
+            Some(&descriptor.operation)
+        } else {
+            None
+        };
         let copied = match operation {
-            Some(Operation::Move { source, from, conversion: None, .. }) if from.loops.is_empty() => {
-                match address::resolve(self.image, *source) {
-                    Target::Section(section, offset) => {
-                        let start = offset.saturating_add(from.offset);
-                        self.image.bytes(section).get(start as usize..).and_then(|bytes| bytes.get(..from.run as usize))
-                    }
-                    _ => None,
+            Some(Operation::Move {
+                source,
+                from,
+                conversion: None,
+                ..
+            }) if from.loops.is_empty() => match address::resolve(self.image, *source) {
+                Target::Section(section, offset) => {
+                    let start = offset.saturating_add(from.offset);
+                    self.image
+                        .bytes(section)
+                        .get(start as usize..)
+                        .and_then(|bytes| bytes.get(..from.run as usize))
                 }
-            }
+                _ => None,
+            },
             _ => None,
         };
-        let (cmx, constants, workspaces, rotations) = (&self.cmx, &mut self.constants, &self.workspaces, &mut self.rotations);
+        let (cmx, constants, workspaces, rotations) = (
+            &self.cmx,
+            &mut self.constants,
+            &self.workspaces,
+            &mut self.rotations,
+        );
         let mut outside = None;
         kernel.accesses(&mut |access| {
-            let Some(tile) = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer)) else { return };
+            let Some(tile) =
+                (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer))
+            else {
+                return;
+            };
             rotations.add(walked, tile, &access);
             let extent = access.pattern.extent();
-            if outside.is_none() && access.certainty == Certainty::Exact && access.pattern.fits(CMX_SIZE) {
+            if outside.is_none()
+                && access.certainty == Certainty::Exact
+                && access.pattern.fits(CMX_SIZE)
+            {
                 outside = workspaces.access(tile, &extent, place);
             }
             if access.direction == Direction::Write {
@@ -341,14 +491,25 @@ impl<'i> Lowering<'_, 'i> {
         });
         let executed: &[&Fetched] = match description {
             Description::Dma { .. } => &[],
-            Description::Dpu { variant, invariant, .. } => &[variant, invariant],
-            Description::Shave { invocation, range, .. } => &[invocation, range],
+            Description::Dpu {
+                variant, invariant, ..
+            } => &[variant, invariant],
+            Description::Shave {
+                invocation, range, ..
+            } => &[invocation, range],
         };
-        let fetched = executed.iter().find_map(|f| workspaces.descriptor(f.offset..f.offset + f.from.size, place));
+        let fetched = executed
+            .iter()
+            .find_map(|f| workspaces.descriptor(f.offset..f.offset + f.from.size, place));
         self.findings.extend(fetched.or(outside));
     }
 
-    fn transfer(&mut self, descriptor: &Descriptor, bytes: Slice, place: &Place) -> (Box<dyn Kernel + 'i>, Time, u64) {
+    fn transfer(
+        &mut self,
+        descriptor: &Descriptor,
+        bytes: Slice,
+        place: &Place,
+    ) -> (Box<dyn Kernel + 'i>, Time, u64) {
         let machine = &self.options.machine;
         let mut name = "dma";
         let mut cycles = machine.dma.latency;
@@ -362,56 +523,122 @@ impl<'i> Lowering<'_, 'i> {
                 name = "fill";
                 Source::Fill(*value)
             }
-            Operation::Move { source, from, conversion, .. } => {
+            Operation::Move {
+                source,
+                from,
+                conversion,
+                ..
+            } => {
                 if let Target::Section(section, _) = address::resolve(self.image, *source)
                     && self.image.sections()[section].name.starts_with("task.")
                 {
                     (name, cycles) = ("fetch", machine.dma.fetch);
                 }
                 match self.one(*source, "source", place) {
-                    Some((buffer, offset)) => Source::Walk(buffer, self.shifted(from, offset, place), *conversion),
+                    Some((buffer, offset)) => {
+                        Source::Walk(buffer, self.shifted(from, offset, place), *conversion)
+                    }
                     None => Source::None,
                 }
             }
-            Operation::Gather { source, row, list, count, .. } => {
+            Operation::Gather {
+                source,
+                row,
+                list,
+                count,
+                ..
+            } => {
                 name = "gather";
-                match (self.one(*source, "source", place), self.one(*list, "list of indices", place)) {
+                match (
+                    self.one(*source, "source", place),
+                    self.one(*list, "list of indices", place),
+                ) {
                     (Some((buffer, offset)), Some((list, start))) => {
-                        let rows = kernels::rows_from(offset, *row, self.program.buffers[buffer].size);
-                        Source::Rows { buffer, offset, row: *row, rows, list: (list, kernels::list(start, *count)) }
+                        let rows =
+                            kernels::rows_from(offset, *row, self.program.buffers[buffer].size);
+                        Source::Rows {
+                            buffer,
+                            offset,
+                            row: *row,
+                            rows,
+                            list: (list, kernels::list(start, *count)),
+                        }
                     }
                     _ => Source::None,
                 }
             }
         };
         let destinations = match &descriptor.operation {
-            Operation::Move { destination, to, .. }
-            | Operation::Gather { destination, to, .. }
-            | Operation::Fill { destination, to, .. } => {
+            Operation::Move {
+                destination, to, ..
+            }
+            | Operation::Gather {
+                destination, to, ..
+            }
+            | Operation::Fill {
+                destination, to, ..
+            } => {
                 if let Target::Register(_) = address::resolve(self.image, *destination) {
                     name = "register write";
                     Vec::new()
                 } else {
-                    self.all(*destination, place).into_iter().map(|(buffer, offset)| (buffer, self.shifted(to, offset, place))).collect()
+                    self.all(*destination, place)
+                        .into_iter()
+                        .map(|(buffer, offset)| (buffer, self.shifted(to, offset, place)))
+                        .collect()
                 }
             }
             Operation::Unsupported { destination, .. } => self.around(*destination),
             Operation::Synchronise => Vec::new(),
         };
-        let transfer = Transfer { descriptors: self.in_ddr(bytes), source, destinations, name };
-        (Box::new(transfer), Time::from_cycles(cycles, machine.clock.dpu), descriptor.moved())
+        let transfer = Transfer {
+            descriptors: self.in_ddr(bytes),
+            source,
+            destinations,
+            name,
+        };
+        (
+            Box::new(transfer),
+            Time::from_cycles(cycles, machine.clock.dpu),
+            descriptor.moved(),
+        )
     }
 
     /// Adds where a register field of a workload stands, with its bits and value.
-    fn with_register(&self, finding: Finding, field: &str, variant: &Fetched, invariant: &Fetched) -> Finding {
-        let Some(register) = dpu::register(field) else { return finding };
-        let (name, slice) = if register.in_variant { ("variant", variant.from) } else { ("invariant", invariant.from) };
+    fn with_register(
+        &self,
+        finding: Finding,
+        field: &str,
+        variant: &Fetched,
+        invariant: &Fetched,
+    ) -> Finding {
+        let Some(register) = dpu::register(field) else {
+            return finding;
+        };
+        let (name, slice) = if register.in_variant {
+            ("variant", variant.from)
+        } else {
+            ("invariant", invariant.from)
+        };
         let value = register.value(self.bytes(slice));
         let last = register.bit + register.width - 1;
-        let bits = if register.width == 1 { format!("bit {last}") } else { format!("bits {last}:{}", register.bit) };
-        let place = self.place(Slice { section: slice.section, offset: slice.offset + register.offset as u64, size: 4 });
-        finding
-            .with(place.at(field.to_owned()), format!("{bits} of the word at {:#x} of the {name} = {value} ({value:#x})", register.offset))
+        let bits = if register.width == 1 {
+            format!("bit {last}")
+        } else {
+            format!("bits {last}:{}", register.bit)
+        };
+        let place = self.place(Slice {
+            section: slice.section,
+            offset: slice.offset + register.offset as u64,
+            size: 4,
+        });
+        finding.with(
+            place.at(field.to_owned()),
+            format!(
+                "{bits} of the word at {:#x} of the {name} = {value} ({value:#x})",
+                register.offset
+            ),
+        )
     }
 
     fn workload(
@@ -422,36 +649,70 @@ impl<'i> Lowering<'_, 'i> {
         walked: usize,
         place: &Place,
     ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
-        let (variant_bytes, invariant_bytes) = (self.bytes(variant.from), self.bytes(invariant.from));
-        let workload = match dpu::Workload::decode(invariant_bytes.try_into().ok()?, variant_bytes.try_into().ok()?, tile) {
+        let (variant_bytes, invariant_bytes) =
+            (self.bytes(variant.from), self.bytes(invariant.from));
+        let workload = match dpu::Workload::decode(
+            invariant_bytes.try_into().ok()?,
+            variant_bytes.try_into().ok()?,
+            tile,
+        ) {
             Ok(workload) => workload,
             Err(error) => {
                 let finding = DPU_WORKLOAD.at(place.clone(), error.to_string());
-                self.findings.push(self.with_register(finding, error.field, variant, invariant));
+                self.findings
+                    .push(self.with_register(finding, error.field, variant, invariant));
                 return None;
             }
         };
         self.findings.extend(limits::workload(&workload, place));
-        self.findings.extend(self.layers.add(invariant.from, &workload, place));
+        self.findings
+            .extend(self.layers.add(invariant.from, &workload, place));
         self.rotations.note_workload(walked, &workload);
         self.advice.weight_count(variant_bytes, place);
-        self.advice.hint(invariant_bytes, 0x148, self.barriers, || place.clone());
+        self.advice
+            .hint(invariant_bytes, 0x148, self.barriers, || place.clone());
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);
         let accumulators = self.accumulators.get(tile as usize)?.clone();
-        let knowledge = Knowledge { constants: Arc::clone(&self.known), position: walked };
+        let knowledge = Knowledge {
+            constants: Arc::clone(&self.known),
+            position: walked,
+        };
         // NPU4 DPU invariant, hwp_en; variant, hwp_wload_id: the number of the record in the tile.
-        let profile = (Record(invariant_bytes).u32(0xc0) & 1 != 0).then(|| u64::from(Record(variant_bytes).u16(0x18)) * 32);
-        let task = DpuTask { descriptors, cmx: self.cmx, workload, accumulators, tile, knowledge, profile };
+        let profile = (Record(invariant_bytes).u32(0xc0) & 1 != 0)
+            .then(|| u64::from(Record(variant_bytes).u16(0x18)) * 32);
+        let task = DpuTask {
+            descriptors,
+            cmx: self.cmx,
+            workload,
+            accumulators,
+            tile,
+            knowledge,
+            profile,
+        };
         Some((Box::new(task), fixed, 0))
     }
 
-    fn invocation(&mut self, tile: u8, invocation: &Fetched, range: &Fetched, place: &Place) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+    fn invocation(
+        &mut self,
+        tile: u8,
+        invocation: &Fetched,
+        range: &Fetched,
+        place: &Place,
+    ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
         let descriptors = self.in_cmx(tile, [invocation, range]);
-        let (record, kernel) = (Record(self.bytes(invocation.from)), Record(self.bytes(range.from)));
+        let (record, kernel) = (
+            Record(self.bytes(invocation.from)),
+            Record(self.bytes(range.from)),
+        );
         let work = match kernel.u8(0) {
-            0 => self.kernel(kernel.u64(16), u64::from(kernel.u32(24)), record.u64(8), place)?,
+            0 => self.kernel(
+                kernel.u64(16),
+                u64::from(kernel.u32(24)),
+                record.u64(8),
+                place,
+            )?,
             kind => Work::Maintenance(match kind {
                 4 => "debug",
                 5 => "flush cache",
@@ -459,13 +720,24 @@ impl<'i> Lowering<'_, 'i> {
                 7 => "flush and invalidate cache",
                 8 => "prefetch",
                 _ => {
-                    self.findings.push(SHAVE_ARGUMENTS.at(place.clone(), format!("kernel range of type {kind}; 0 and 4 to 8 are known")));
+                    self.findings.push(SHAVE_ARGUMENTS.at(
+                        place.clone(),
+                        format!("kernel range of type {kind}; 0 and 4 to 8 are known"),
+                    ));
                     return None;
                 }
             }),
         };
         let fixed = self.shave_time(&work);
-        Some((Box::new(Invocation { descriptors, cmx: self.cmx, work }), fixed, 0))
+        Some((
+            Box::new(Invocation {
+                descriptors,
+                cmx: self.cmx,
+                work,
+            }),
+            fixed,
+            0,
+        ))
     }
 
     /// The work of a kernel whose code and arguments are at these addresses.
@@ -474,11 +746,18 @@ impl<'i> Lowering<'_, 'i> {
             *identity
         } else {
             let code = match address::resolve(self.image, text) {
-                Target::Section(section, offset) => self.image.bytes(section).get(offset as usize..).and_then(|b| b.get(..size as usize)),
+                Target::Section(section, offset) => self
+                    .image
+                    .bytes(section)
+                    .get(offset as usize..)
+                    .and_then(|b| b.get(..size as usize)),
                 _ => None,
             };
             let Some(code) = code else {
-                self.findings.push(UNMAPPED.at(place.clone(), format!("kernel code of {size} bytes at {text:#x} is in no section")));
+                self.findings.push(UNMAPPED.at(
+                    place.clone(),
+                    format!("kernel code of {size} bytes at {text:#x} is in no section"),
+                ));
                 return None;
             };
             let identity = self.options.kernels.identify(code);
@@ -486,19 +765,27 @@ impl<'i> Lowering<'_, 'i> {
             identity
         };
         let Target::Section(section, offset) = address::resolve(self.image, arguments) else {
-            self.findings.push(UNMAPPED.at(place.clone(), format!("kernel arguments at {arguments:#x} are in no section")));
+            self.findings.push(UNMAPPED.at(
+                place.clone(),
+                format!("kernel arguments at {arguments:#x} are in no section"),
+            ));
             return None;
         };
         let base = self.image.sections()[section].address.unwrap_or(0);
         let parameters = shave::Section::new(self.image.bytes(section), base);
         let Some((operation, _)) = identity.operation else {
             let tensors = parameters.leading_tensors(offset);
-            return Some(Work::Unknown { hash: identity.hash.to_string(), size: identity.size, tensors });
+            return Some(Work::Unknown {
+                hash: identity.hash.to_string(),
+                size: identity.size,
+                tensors,
+            });
         };
         match parameters.decode(operation, offset) {
             Ok(invocation) => Some(Work::Known(Box::new(invocation))),
             Err(error) => {
-                self.findings.push(SHAVE_ARGUMENTS.at(place.clone(), format!("{operation}: {error}")));
+                self.findings
+                    .push(SHAVE_ARGUMENTS.at(place.clone(), format!("{operation}: {error}")));
                 None
             }
         }
@@ -508,8 +795,19 @@ impl<'i> Lowering<'_, 'i> {
         let machine = &self.options.machine;
         let (cost, bytes) = match work {
             Work::Known(invocation) => {
-                let bytes: u64 = invocation.outputs.iter().filter_map(|t| t.pattern.bytes()).fold(0, u64::saturating_add);
-                (machine.shave.operations.get(invocation.operation.name()).unwrap_or(&machine.shave.default), bytes)
+                let bytes: u64 = invocation
+                    .outputs
+                    .iter()
+                    .filter_map(|t| t.pattern.bytes())
+                    .fold(0, u64::saturating_add);
+                (
+                    machine
+                        .shave
+                        .operations
+                        .get(invocation.operation.name())
+                        .unwrap_or(&machine.shave.default),
+                    bytes,
+                )
             }
             Work::Unknown { tensors, .. } => {
                 let bytes = tensors.last().and_then(|t| t.pattern.bytes()).unwrap_or(0);
@@ -523,13 +821,23 @@ impl<'i> Lowering<'_, 'i> {
 
     /// The descriptor of a DMA, which the engine reads from DDR.
     fn in_ddr(&self, slice: Slice) -> Descriptors<'i> {
-        Descriptors(self.buffers[slice.section].map(|buffer| (buffer, slice.offset, self.bytes(slice))).into_iter().collect())
+        Descriptors(
+            self.buffers[slice.section]
+                .map(|buffer| (buffer, slice.offset, self.bytes(slice)))
+                .into_iter()
+                .collect(),
+        )
     }
 
     /// Descriptors that were fetched into the CMX of a tile.
     fn in_cmx(&self, tile: u8, fetched: [&Fetched; 2]) -> Descriptors<'i> {
         let buffer = self.cmx.buffer(tile);
-        Descriptors(fetched.into_iter().filter_map(|f| Some((buffer?, f.offset, self.bytes(f.from)))).collect())
+        Descriptors(
+            fetched
+                .into_iter()
+                .filter_map(|f| Some((buffer?, f.offset, self.bytes(f.from))))
+                .collect(),
+        )
     }
 
     /// The byte that an address names, if it names exactly one.
@@ -553,9 +861,14 @@ impl<'i> Lowering<'_, 'i> {
     /// Every byte that a destination names: several for a multicast.
     fn all(&mut self, address: u64, place: &Place) -> Vec<(BufferId, u64)> {
         let Some((mask, offset)) = address::cmx(address) else {
-            return self.one(address, "destination", place).into_iter().collect();
+            return self
+                .one(address, "destination", place)
+                .into_iter()
+                .collect();
         };
-        let found: Vec<_> = address::tiles(mask).map(|tile| (tile, self.cmx.buffer(tile))).collect();
+        let found: Vec<_> = address::tiles(mask)
+            .map(|tile| (tile, self.cmx.buffer(tile)))
+            .collect();
         if let Some((tile, _)) = found.iter().find(|(_, buffer)| buffer.is_none()) {
             self.findings.push(
                 UNMAPPED.at(
@@ -564,23 +877,40 @@ impl<'i> Lowering<'_, 'i> {
                 ),
             );
         }
-        found.into_iter().filter_map(|(_, buffer)| Some((buffer?, offset))).collect()
+        found
+            .into_iter()
+            .filter_map(|(_, buffer)| Some((buffer?, offset)))
+            .collect()
     }
 
     /// Every byte of the buffers that a destination names, whether it is legal or not.
     fn around(&self, address: u64) -> Vec<(BufferId, Pattern)> {
-        let buffers: Vec<BufferId> = match (address::cmx(address), address::resolve(self.image, address)) {
-            (Some((mask, _)), _) => address::tiles(mask).filter_map(|tile| self.cmx.buffer(tile)).collect(),
-            (None, Target::Section(section, _)) => self.buffers[section].into_iter().collect(),
-            _ => Vec::new(),
-        };
-        buffers.into_iter().map(|buffer| (buffer, Pattern::contiguous(0, self.program.buffers[buffer].size))).collect()
+        let buffers: Vec<BufferId> =
+            match (address::cmx(address), address::resolve(self.image, address)) {
+                (Some((mask, _)), _) => address::tiles(mask)
+                    .filter_map(|tile| self.cmx.buffer(tile))
+                    .collect(),
+                (None, Target::Section(section, _)) => self.buffers[section].into_iter().collect(),
+                _ => Vec::new(),
+            };
+        buffers
+            .into_iter()
+            .map(|buffer| {
+                (
+                    buffer,
+                    Pattern::contiguous(0, self.program.buffers[buffer].size),
+                )
+            })
+            .collect()
     }
 
     fn shifted(&mut self, pattern: &Pattern, offset: u64, place: &Place) -> Pattern {
         // Offsets are below 2^48, so shifting cannot leave 64 bits.
         pattern.shifted(offset as i64).unwrap_or_else(|| {
-            self.findings.push(UNMAPPED.at(place.clone(), format!("offset {offset:#x} is beyond every memory")));
+            self.findings.push(UNMAPPED.at(
+                place.clone(),
+                format!("offset {offset:#x} is beyond every memory"),
+            ));
             pattern.clone()
         })
     }
@@ -594,6 +924,10 @@ impl<'i> Lowering<'_, 'i> {
     }
 
     fn part(&mut self, section: usize) -> PartId {
-        *self.parts.entry(section).or_insert_with(|| self.program.parts.push(self.image.sections()[section].name.to_owned()))
+        *self.parts.entry(section).or_insert_with(|| {
+            self.program
+                .parts
+                .push(self.image.sections()[section].name.to_owned())
+        })
     }
 }

@@ -84,10 +84,23 @@ impl Machine {
                 return Err(format!("{name} is {value}; a positive number is needed"));
             }
         }
-        let operations = machine.shave.operations.values().chain([&machine.shave.default]).flat_map(|c| [c.fixed, c.per_byte]);
-        let times = [machine.dma.latency, machine.dma.fetch, machine.dma.synchronise].into_iter().chain(operations);
+        let operations = machine
+            .shave
+            .operations
+            .values()
+            .chain([&machine.shave.default])
+            .flat_map(|c| [c.fixed, c.per_byte]);
+        let times = [
+            machine.dma.latency,
+            machine.dma.fetch,
+            machine.dma.synchronise,
+        ]
+        .into_iter()
+        .chain(operations);
         if let Some(value) = times.into_iter().find(|v| !(v.is_finite() && *v >= 0.0)) {
-            return Err(format!("a time is {value}; it cannot be negative or infinite"));
+            return Err(format!(
+                "a time is {value}; it cannot be negative or infinite"
+            ));
         }
         Ok(machine)
     }
@@ -96,7 +109,8 @@ impl Machine {
 impl Default for Machine {
     /// The machine file that Chipless comes with.
     fn default() -> Machine {
-        Machine::from_toml(include_str!("../machine.toml")).expect("the machine file that is compiled in is valid: a test reads it")
+        Machine::from_toml(include_str!("../machine.toml"))
+            .expect("the machine file that is compiled in is valid: a test reads it")
     }
 }
 

@@ -24,7 +24,10 @@ pub struct Name(pub [u8; 256]);
 impl Name {
     /// The text, where it is UTF-8 and has an end.
     pub fn text(&self) -> Option<&str> {
-        std::ffi::CStr::from_bytes_until_nul(&self.0).ok()?.to_str().ok()
+        std::ffi::CStr::from_bytes_until_nul(&self.0)
+            .ok()?
+            .to_str()
+            .ok()
     }
 }
 
@@ -77,19 +80,28 @@ pub struct TensorRef {
 impl TensorRef {
     /// Dimensions, outermost first.
     pub fn shape(&self) -> impl Iterator<Item = u64> {
-        self.dimensions.iter().take(self.rank.get() as usize).map(|size| u64::from(size.get()))
+        self.dimensions
+            .iter()
+            .take(self.rank.get() as usize)
+            .map(|size| u64::from(size.get()))
     }
 
     /// Strides in bits, outermost first.
     pub fn strides(&self) -> impl Iterator<Item = u64> {
-        self.strides.iter().skip(1).take(self.rank.get() as usize).map(|stride| stride.get())
+        self.strides
+            .iter()
+            .skip(1)
+            .take(self.rank.get() as usize)
+            .map(|stride| stride.get())
     }
 
     /// Bytes from the first to the last element; `None` beyond 2^64 bits.
     pub fn bytes(&self) -> Option<u64> {
         let mut bits = self.strides[0].get();
         for (size, stride) in self.shape().zip(self.strides()) {
-            let Some(steps) = size.checked_sub(1) else { return Some(0) };
+            let Some(steps) = size.checked_sub(1) else {
+                return Some(0);
+            };
             bits = bits.checked_add(steps.checked_mul(stride)?)?;
         }
         Some(bits.div_ceil(8))
@@ -102,7 +114,10 @@ impl TensorRef {
         let mut expected = self.strides[0].get();
         self.order.get() == order
             && (0..rank).rev().all(|axis| {
-                let (size, stride) = (u64::from(self.dimensions[axis].get()), self.strides[axis + 1].get());
+                let (size, stride) = (
+                    u64::from(self.dimensions[axis].get()),
+                    self.strides[axis + 1].get(),
+                );
                 let fits = stride == expected || size == 1;
                 expected = expected.saturating_mul(size);
                 fits
@@ -208,7 +223,12 @@ pub struct Metadata<'f> {
 
 impl std::fmt::Debug for Metadata<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = |tensors: &[TensorRef]| tensors.iter().map(|t| t.name.text().unwrap_or_default().to_owned()).collect::<Vec<_>>();
+        let names = |tensors: &[TensorRef]| {
+            tensors
+                .iter()
+                .map(|t| t.name.text().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        };
         f.debug_struct("Metadata")
             .field("network", &self.identification.network.text())
             .field("inputs", &names(self.inputs))
@@ -238,9 +258,18 @@ impl<'f> Metadata<'f> {
     }
 
     fn check(&self, place: &Place) -> Result<(), Box<Finding>> {
-        let fault = |item: String, message: &str| Err(Box::new(rules::METADATA_VALUE.at(place.clone().at(item), message)));
-        if self.identification.network.text().is_none() || self.identification.architecture.text().is_none() {
-            return fault("identification".to_owned(), "a name is not NUL-terminated UTF-8 in 256 bytes");
+        let fault = |item: String, message: &str| {
+            Err(Box::new(
+                rules::METADATA_VALUE.at(place.clone().at(item), message),
+            ))
+        };
+        if self.identification.network.text().is_none()
+            || self.identification.architecture.text().is_none()
+        {
+            return fault(
+                "identification".to_owned(),
+                "a name is not NUL-terminated UTF-8 in 256 bytes",
+            );
         }
         let lists = [
             ("input", self.inputs),
@@ -252,11 +281,17 @@ impl<'f> Metadata<'f> {
         for (kind, list) in lists {
             for (index, tensor) in list.iter().enumerate() {
                 if tensor.name.text().is_none() {
-                    return fault(format!("{kind} {index}"), "the name is not NUL-terminated UTF-8 in 256 bytes");
+                    return fault(
+                        format!("{kind} {index}"),
+                        "the name is not NUL-terminated UTF-8 in 256 bytes",
+                    );
                 }
                 let (rank, strides) = (tensor.rank.get(), tensor.stride_count.get());
                 if rank as usize > RANK || strides as usize > RANK + 1 {
-                    return fault(format!("{kind} {index}"), &format!("{rank} dimensions and {strides} strides; 8 and 9 are the most"));
+                    return fault(
+                        format!("{kind} {index}"),
+                        &format!("{rank} dimensions and {strides} strides; 8 and 9 are the most"),
+                    );
                 }
             }
         }
@@ -264,7 +299,10 @@ impl<'f> Metadata<'f> {
             for (index, node) in list.iter().enumerate() {
                 let (rank, names) = (node.rank.get(), node.tensor_name_count.get());
                 if rank as usize > RANK || names as usize > node.tensor_names.len() {
-                    return fault(format!("{kind} {index}"), &format!("{rank} dimensions and {names} names; 8 and 32 are the most"));
+                    return fault(
+                        format!("{kind} {index}"),
+                        &format!("{rank} dimensions and {names} names; 8 and 32 are the most"),
+                    );
                 }
             }
         }
@@ -278,7 +316,11 @@ pub(crate) fn single<'f, T: FromBytes + Immutable + KnownLayout + Unaligned>(
     place: &Place,
     what: &str,
 ) -> Result<&'f [T], Box<Finding>> {
-    Serialised { rule: &rules::SECTION_SIZE, ..Serialised::new(bytes, place) }.many(what)
+    Serialised {
+        rule: &rules::SECTION_SIZE,
+        ..Serialised::new(bytes, place)
+    }
+    .many(what)
 }
 
 /// Walks the chain of descriptors.
@@ -292,20 +334,35 @@ struct Serialised<'f, 'p> {
 
 impl<'f, 'p> Serialised<'f, 'p> {
     fn new(bytes: &'f [u8], place: &'p Place) -> Serialised<'f, 'p> {
-        Serialised { bytes, place, rule: &rules::METADATA_STRUCTURE, next: Some(0) }
+        Serialised {
+            bytes,
+            place,
+            rule: &rules::METADATA_STRUCTURE,
+            next: Some(0),
+        }
     }
 
-    fn many<T: FromBytes + Immutable + KnownLayout + Unaligned>(&mut self, what: &str) -> Result<&'f [T], Box<Finding>> {
+    fn many<T: FromBytes + Immutable + KnownLayout + Unaligned>(
+        &mut self,
+        what: &str,
+    ) -> Result<&'f [T], Box<Finding>> {
         let Some(at) = self.next else { return Ok(&[]) };
         let fault = |message: String| {
             let start = self.place.offset.unwrap_or_default().saturating_add(at);
-            let place = Place { offset: Some(start), size: DESCRIPTOR, ..self.place.clone() };
+            let place = Place {
+                offset: Some(start),
+                size: DESCRIPTOR,
+                ..self.place.clone()
+            };
             Err(Box::new(self.rule.at(place.at(what), message)))
         };
         let total = self.bytes.len();
-        let descriptor = range(self.bytes, at, DESCRIPTOR).and_then(|bytes| <[U64; 4]>::ref_from_bytes(bytes).ok());
+        let descriptor = range(self.bytes, at, DESCRIPTOR)
+            .and_then(|bytes| <[U64; 4]>::ref_from_bytes(bytes).ok());
         let Some(descriptor) = descriptor else {
-            return fault(format!("a descriptor takes 32 bytes; the section has {total}"));
+            return fault(format!(
+                "a descriptor takes 32 bytes; the section has {total}"
+            ));
         };
         let [data, next, count, size] = descriptor.map(U64::get);
         let last = (total as u64).saturating_sub(DESCRIPTOR);
@@ -316,20 +373,32 @@ impl<'f, 'p> Serialised<'f, 'p> {
         }
         let expected = size_of::<T>() as u64;
         if count != 0 && size != expected {
-            return fault(format!("elements of {what} are {expected} bytes, not {size}"));
+            return fault(format!(
+                "elements of {what} are {expected} bytes, not {size}"
+            ));
         }
-        let values = count.checked_mul(expected).and_then(|bytes| range(self.bytes, data, bytes));
+        let values = count
+            .checked_mul(expected)
+            .and_then(|bytes| range(self.bytes, data, bytes));
         let Some(values) = values.and_then(|values| <[T]>::ref_from_bytes(values).ok()) else {
-            return fault(format!("{count} elements of {expected} bytes from {data:#x} reach beyond the {total} bytes of the section"));
+            return fault(format!(
+                "{count} elements of {expected} bytes from {data:#x} reach beyond the {total} bytes of the section"
+            ));
         };
         self.next = (next != 0).then_some(next);
         Ok(values)
     }
 
-    fn one<T: FromBytes + Immutable + KnownLayout + Unaligned>(&mut self, what: &str) -> Result<&'f T, Box<Finding>> {
+    fn one<T: FromBytes + Immutable + KnownLayout + Unaligned>(
+        &mut self,
+        what: &str,
+    ) -> Result<&'f T, Box<Finding>> {
         match self.many(what)? {
             [value] => Ok(value),
-            values => Err(Box::new(self.rule.at(self.place.clone().at(what), format!("expected one {what}, found {}", values.len())))),
+            values => Err(Box::new(self.rule.at(
+                self.place.clone().at(what),
+                format!("expected one {what}, found {}", values.len()),
+            ))),
         }
     }
 }

@@ -246,8 +246,14 @@ pub enum TaskKind {
 
 impl TaskKind {
     /// Every kind, in the order of the mapped inference.
-    pub const ALL: [TaskKind; 6] =
-        [TaskKind::DmaDdr, TaskKind::DmaCmx, TaskKind::Invariant, TaskKind::Variant, TaskKind::Range, TaskKind::Invocation];
+    pub const ALL: [TaskKind; 6] = [
+        TaskKind::DmaDdr,
+        TaskKind::DmaCmx,
+        TaskKind::Invariant,
+        TaskKind::Variant,
+        TaskKind::Range,
+        TaskKind::Invocation,
+    ];
 
     /// Bytes of one record.
     pub const fn record_size(self) -> usize {

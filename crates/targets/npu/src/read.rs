@@ -112,10 +112,21 @@ impl<'f> Document<'f> {
         let mut findings = Vec::new();
         let container = Container::read(bytes, &mut findings);
         // Without an ELF there is nothing to read; init schedules behind it are no reason to stop.
-        if let Some(trailer) = container.trailer.as_ref().filter(|trailer| trailer.encrypted || trailer.payload_kind != 0) {
-            return Err(trailer.supported().err().into_iter().map(|finding| *finding).collect());
+        if let Some(trailer) = container
+            .trailer
+            .as_ref()
+            .filter(|trailer| trailer.encrypted || trailer.payload_kind != 0)
+        {
+            return Err(trailer
+                .supported()
+                .err()
+                .into_iter()
+                .map(|finding| *finding)
+                .collect());
         }
-        let Some(elf) = Elf::read(container.elf, &mut findings) else { return Err(findings) };
+        let Some(elf) = Elf::read(container.elf, &mut findings) else {
+            return Err(findings);
+        };
         if container.trailer.is_none() {
             findings.extend(stray_bytes(bytes, &elf));
         }
@@ -144,7 +155,9 @@ impl<'f> Document<'f> {
         let performance = performance(&elf, &mut findings);
         let compiler_hash = text(&elf, section_type::COMPILER_HASH, &mut findings);
         let compatibility = text(&elf, section_type::COMPATIBILITY_STRING, &mut findings);
-        let (Some(platform), Some(metadata), false) = (platform, metadata, findings.iter().any(Finding::is_error)) else {
+        let (Some(platform), Some(metadata), false) =
+            (platform, metadata, findings.iter().any(Finding::is_error))
+        else {
             return Err(findings);
         };
         Ok(Document {
@@ -239,114 +252,207 @@ impl<'f> Document<'f> {
         let (platform, place) = &self.platform;
         if *platform != Platform::Npu4000 {
             let message = format!("{platform} is not supported; NPU4000 is");
-            return Err(Box::new(rules::UNSUPPORTED_PLATFORM.at(place.clone().at("ArchKind"), message)));
+            return Err(Box::new(
+                rules::UNSUPPORTED_PLATFORM.at(place.clone().at("ArchKind"), message),
+            ));
         }
         if let Some(trailer) = &self.trailer {
             trailer.supported()?;
         }
-        for (what, note, known) in [("loader ABI", &self.loader_abi, 1), ("mapped inference", &self.mapped_inference, 11)] {
+        for (what, note, known) in [
+            ("loader ABI", &self.loader_abi, 1),
+            ("mapped inference", &self.mapped_inference, 11),
+        ] {
             let (place, message) = match note {
                 Some(note) if note.version.major == known => continue,
-                Some(note) => (self.version_place(note), format!("{what} {} is not supported; {known}.x is", note.version)),
-                None => (Place::file(), format!("a program without a note of its {what} version is not supported")),
+                Some(note) => (
+                    self.version_place(note),
+                    format!("{what} {} is not supported; {known}.x is", note.version),
+                ),
+                None => (
+                    Place::file(),
+                    format!("a program without a note of its {what} version is not supported"),
+                ),
             };
             return Err(Box::new(rules::UNSUPPORTED_VERSION.at(place, message)));
         }
         let tiles = self.metadata.resources.tiles;
         if usize::from(tiles) > TILES {
-            let message = format!("a program for {tiles} tiles is not supported; NPU4000 has {TILES}");
-            return Err(Box::new(rules::UNSUPPORTED_PLATFORM.at(self.metadata_place(), message)));
+            let message =
+                format!("a program for {tiles} tiles is not supported; NPU4000 has {TILES}");
+            return Err(Box::new(
+                rules::UNSUPPORTED_PLATFORM.at(self.metadata_place(), message),
+            ));
         }
         Ok(())
     }
 
     /// The network's description, in the file.
     pub(crate) fn metadata_place(&self) -> Place {
-        let index = self.elf.sections().iter().position(|section| section.kind == section_type::NETDESC);
+        let index = self
+            .elf
+            .sections()
+            .iter()
+            .position(|section| section.kind == section_type::NETDESC);
         index.map_or_else(Place::file, |index| place(&self.elf, index))
     }
 
     /// The note of the mapped inference's version, in the file.
     pub(crate) fn mapped_inference_place(&self) -> Place {
-        self.mapped_inference.as_ref().map_or_else(Place::file, |note| self.version_place(note))
+        self.mapped_inference
+            .as_ref()
+            .map_or_else(Place::file, |note| self.version_place(note))
     }
 
     fn version_place(&self, note: &VersionNote) -> Place {
-        let name = self.elf.sections().get(note.section).map_or("", |section| section.name);
-        Place::bytes(note.offset, 16).in_part(name.to_owned()).at("version")
+        let name = self
+            .elf
+            .sections()
+            .get(note.section)
+            .map_or("", |section| section.name);
+        Place::bytes(note.offset, 16)
+            .in_part(name.to_owned())
+            .at("version")
     }
 }
 
 /// A section in the file.
 pub(crate) fn place(elf: &Elf<'_>, index: usize) -> Place {
-    elf.sections().get(index).map_or_else(Place::file, |section| {
-        let size = if section.is_memory_only() { 0 } else { section.size };
-        Place::bytes(section.offset, size).in_part(section.name.to_owned())
-    })
+    elf.sections()
+        .get(index)
+        .map_or_else(Place::file, |section| {
+            let size = if section.is_memory_only() {
+                0
+            } else {
+                section.size
+            };
+            Place::bytes(section.offset, size).in_part(section.name.to_owned())
+        })
 }
 
 /// The one section of a type that every program has once.
 fn only(elf: &Elf<'_>, kind: u32, findings: &mut Vec<Finding>) -> Option<usize> {
-    let mut found = elf.sections().iter().enumerate().filter(|(_, section)| section.kind == kind).map(|(index, _)| index);
-    let name = section_type::NAMES.iter().find(|(number, _)| *number == kind).map_or("", |(_, name)| name);
+    let mut found = elf
+        .sections()
+        .iter()
+        .enumerate()
+        .filter(|(_, section)| section.kind == kind)
+        .map(|(index, _)| index);
+    let name = section_type::NAMES
+        .iter()
+        .find(|(number, _)| *number == kind)
+        .map_or("", |(_, name)| name);
     match (found.next(), found.next()) {
         (Some(index), None) => Some(index),
         (None, _) => {
-            findings.push(rules::SECTION_COUNT.at(Place::file(), format!("no section has the type {name}")));
+            findings.push(
+                rules::SECTION_COUNT.at(Place::file(), format!("no section has the type {name}")),
+            );
             None
         }
         (Some(first), Some(second)) => {
             let message = format!("a second section has the type {name}");
-            findings.push(rules::SECTION_COUNT.at(place(elf, second), message).with(place(elf, first), "the first one"));
+            findings.push(
+                rules::SECTION_COUNT
+                    .at(place(elf, second), message)
+                    .with(place(elf, first), "the first one"),
+            );
             None
         }
     }
 }
 
 /// The version in the note of this name and type.
-fn version(elf: &Elf<'_>, notes: &[Note<'_>], name: &[u8], kind: u32, findings: &mut Vec<Finding>) -> Option<VersionNote> {
-    let note = notes.iter().find(|note| note.name == name && note.kind == kind)?;
+fn version(
+    elf: &Elf<'_>,
+    notes: &[Note<'_>],
+    name: &[u8],
+    kind: u32,
+    findings: &mut Vec<Finding>,
+) -> Option<VersionNote> {
+    let note = notes
+        .iter()
+        .find(|note| note.name == name && note.kind == kind)?;
     let Ok([_, major, minor, patch]) = <[U32; 4]>::ref_from_bytes(note.description) else {
-        let place =
-            Place::bytes(note.offset + 4, 4).in_part(elf.sections().get(note.section).map_or("", |section| section.name).to_owned());
-        findings.push(rules::ELF_NOTE.at(place.at("n_descsz"), format!("a version takes 16 bytes, not {}", note.description.len())));
+        let place = Place::bytes(note.offset + 4, 4).in_part(
+            elf.sections()
+                .get(note.section)
+                .map_or("", |section| section.name)
+                .to_owned(),
+        );
+        findings.push(rules::ELF_NOTE.at(
+            place.at("n_descsz"),
+            format!("a version takes 16 bytes, not {}", note.description.len()),
+        ));
         return None;
     };
     let offset = note.offset + 12 + note.name.len() as u64 + 1;
-    let version = Version { major: major.get(), minor: minor.get(), patch: patch.get() };
-    Some(VersionNote { version, section: note.section, offset })
+    let version = Version {
+        major: major.get(),
+        minor: minor.get(),
+        patch: patch.get(),
+    };
+    Some(VersionNote {
+        version,
+        section: note.section,
+        offset,
+    })
 }
 
 fn performance<'f>(elf: &Elf<'f>, findings: &mut Vec<Finding>) -> Option<&'f PerformanceMetrics> {
-    let index = elf.sections().iter().position(|section| section.kind == section_type::PERF_METRICS)?;
+    let index = elf
+        .sections()
+        .iter()
+        .position(|section| section.kind == section_type::PERF_METRICS)?;
     let bytes = elf.section_bytes(index);
     let metrics = PerformanceMetrics::ref_from_bytes(bytes).ok();
     if metrics.is_none() {
-        findings.push(rules::SECTION_SIZE.at(place(elf, index), format!("performance metrics take 320 bytes, not {}", bytes.len())));
+        findings.push(rules::SECTION_SIZE.at(
+            place(elf, index),
+            format!("performance metrics take 320 bytes, not {}", bytes.len()),
+        ));
     }
     metrics
 }
 
 /// The text of the compiler hash (serialised) or of the compatibility string (plain); empty where there is none.
 fn text<'f>(elf: &Elf<'f>, kind: u32, findings: &mut Vec<Finding>) -> &'f str {
-    let Some(index) = elf.sections().iter().position(|section| section.kind == kind) else { return "" };
+    let Some(index) = elf
+        .sections()
+        .iter()
+        .position(|section| section.kind == kind)
+    else {
+        return "";
+    };
     let place = place(elf, index);
     let bytes = elf.section_bytes(index);
-    let bytes = if kind == section_type::COMPILER_HASH { single::<u8>(bytes, &place, "compiler hash") } else { Ok(bytes) };
+    let bytes = if kind == section_type::COMPILER_HASH {
+        single::<u8>(bytes, &place, "compiler hash")
+    } else {
+        Ok(bytes)
+    };
     let text = bytes.and_then(|bytes| {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        std::str::from_utf8(text).map_err(|_| Box::new(rules::ELF_STRING.at(place, "the text is not UTF-8")))
+        std::str::from_utf8(text)
+            .map_err(|_| Box::new(rules::ELF_STRING.at(place, "the text is not UTF-8")))
     });
-    text.map_err(|finding| findings.push(*finding)).unwrap_or_default()
+    text.map_err(|finding| findings.push(*finding))
+        .unwrap_or_default()
 }
 
 /// What lies behind an ELF that has no trailer, unless it only pads the file to a page.
 fn stray_bytes(bytes: &[u8], elf: &Elf<'_>) -> Option<Finding> {
     let end = usize::try_from(elf.end()).ok()?;
     let page = end.next_multiple_of(4096);
-    let is_padding = bytes.get(end..page.min(bytes.len()))?.iter().all(|byte| *byte == 0);
+    let is_padding = bytes
+        .get(end..page.min(bytes.len()))?
+        .iter()
+        .all(|byte| *byte == 0);
     let start = if is_padding { page } else { end };
     let size = bytes.len().checked_sub(start).filter(|size| *size != 0)?;
     let place = Place::bytes(start as u64, size as u64).in_part("behind the ELF");
-    Some(rules::TRAILER_FOOTER.at(place, format!("{size} bytes behind the ELF do not end in the footer OVNPU; only the ELF is used")))
+    Some(rules::TRAILER_FOOTER.at(
+        place,
+        format!("{size} bytes behind the ELF do not end in the footer OVNPU; only the ELF is used"),
+    ))
 }

@@ -31,7 +31,12 @@ pub enum Formula {
 }
 
 const fn kind(number: u32, name: &'static str, size: u8, formula: Formula) -> RelocationKind {
-    RelocationKind { number, name, size, formula }
+    RelocationKind {
+        number,
+        name,
+        size,
+        formula,
+    }
 }
 
 /// Offset inside a tile's CMX.
@@ -56,21 +61,91 @@ pub static KINDS: &[RelocationKind] = &[
     kind(7, "R_VPU_32_MULTICAST_BASE", 4, Foreign(MULTICAST)),
     kind(8, "R_VPU_32_MULTICAST_BASE_SUB", 4, Foreign(MULTICAST)),
     kind(9, "R_VPU_DISP28_MULTICAST_OFFSET", 4, Foreign(MULTICAST)),
-    kind(10, "R_VPU_DISP4_MULTICAST_OFFSET_CMP", 4, Foreign(MULTICAST)),
-    kind(11, "R_VPU_LO_21", 4, Merge(|old, sum| old & !LOCAL | sum & LOCAL)),
-    kind(12, "R_VPU_LO_21_SUM", 4, Merge(|old, sum| old + (sum & LOCAL))),
+    kind(
+        10,
+        "R_VPU_DISP4_MULTICAST_OFFSET_CMP",
+        4,
+        Foreign(MULTICAST),
+    ),
+    kind(
+        11,
+        "R_VPU_LO_21",
+        4,
+        Merge(|old, sum| old & !LOCAL | sum & LOCAL),
+    ),
+    kind(
+        12,
+        "R_VPU_LO_21_SUM",
+        4,
+        Merge(|old, sum| old + (sum & LOCAL)),
+    ),
     kind(13, "R_VPU_LO_21_MULTICAST_BASE", 4, Foreign(MULTICAST)),
-    kind(14, "R_VPU_16_LSB_21_RSHIFT_5", 4, Merge(|old, sum| old & !0xffff | (sum & LOCAL) >> 5)),
-    kind(15, "R_VPU_LO_21_RSHIFT_4", 4, Merge(|old, sum| old & !LOCAL | (sum & LOCAL) >> 4)),
-    kind(16, "R_VPU_CMX_LOCAL_RSHIFT_5", 4, Merge(|_, sum| (sum & !TILES & 0xffff_ffff) >> 5)),
-    kind(17, "R_VPU_32_BIT_OR_B21_B26_UNSET", 4, Merge(|old, sum| old | sum & !TILES)),
-    kind(18, "R_VPU_64_BIT_OR_B21_B26_UNSET", 8, Merge(|old, sum| old | sum & !TILES)),
-    kind(19, "R_VPU_16_LSB_21_RSHIFT_5_LSHIFT_16", 4, Merge(|old, sum| old & 0xffff | (sum & LOCAL) >> 5 << 16)),
-    kind(20, "R_VPU_16_LSB_21_RSHIFT_5_LSHIFT_CUSTOM", 4, Merge(preempted)),
-    kind(21, "R_VPU_32_BIT_OR_B21_B26_UNSET_HIGH_16", 2, Merge(|old, sum| old | (sum & !TILES & 0xffff_ffff) >> 16)),
-    kind(22, "R_VPU_32_BIT_OR_B21_B26_UNSET_LOW_16", 2, Merge(|old, sum| old | sum & 0xffff)),
-    kind(23, "R_VPU_HIGH_27_BIT_OR", 8, Foreign("it knows three tile bits (NPU5)")),
-    kind(24, "R_VPU_32_OR_LO_19_LSB_21_RSHIFT_2", 4, Merge(|old, sum| old & !(LOCAL >> 2) | (sum & LOCAL) >> 2)),
+    kind(
+        14,
+        "R_VPU_16_LSB_21_RSHIFT_5",
+        4,
+        Merge(|old, sum| old & !0xffff | (sum & LOCAL) >> 5),
+    ),
+    kind(
+        15,
+        "R_VPU_LO_21_RSHIFT_4",
+        4,
+        Merge(|old, sum| old & !LOCAL | (sum & LOCAL) >> 4),
+    ),
+    kind(
+        16,
+        "R_VPU_CMX_LOCAL_RSHIFT_5",
+        4,
+        Merge(|_, sum| (sum & !TILES & 0xffff_ffff) >> 5),
+    ),
+    kind(
+        17,
+        "R_VPU_32_BIT_OR_B21_B26_UNSET",
+        4,
+        Merge(|old, sum| old | sum & !TILES),
+    ),
+    kind(
+        18,
+        "R_VPU_64_BIT_OR_B21_B26_UNSET",
+        8,
+        Merge(|old, sum| old | sum & !TILES),
+    ),
+    kind(
+        19,
+        "R_VPU_16_LSB_21_RSHIFT_5_LSHIFT_16",
+        4,
+        Merge(|old, sum| old & 0xffff | (sum & LOCAL) >> 5 << 16),
+    ),
+    kind(
+        20,
+        "R_VPU_16_LSB_21_RSHIFT_5_LSHIFT_CUSTOM",
+        4,
+        Merge(preempted),
+    ),
+    kind(
+        21,
+        "R_VPU_32_BIT_OR_B21_B26_UNSET_HIGH_16",
+        2,
+        Merge(|old, sum| old | (sum & !TILES & 0xffff_ffff) >> 16),
+    ),
+    kind(
+        22,
+        "R_VPU_32_BIT_OR_B21_B26_UNSET_LOW_16",
+        2,
+        Merge(|old, sum| old | sum & 0xffff),
+    ),
+    kind(
+        23,
+        "R_VPU_HIGH_27_BIT_OR",
+        8,
+        Foreign("it knows three tile bits (NPU5)"),
+    ),
+    kind(
+        24,
+        "R_VPU_32_OR_LO_19_LSB_21_RSHIFT_2",
+        4,
+        Merge(|old, sum| old & !(LOCAL >> 2) | (sum & LOCAL) >> 2),
+    ),
     kind(25, "R_VPU_DMA_TASK_INPUT", 192, Foreign(STRIDES)),
     kind(26, "R_VPU_DMA_TASK_OUTPUT", 192, Foreign(STRIDES)),
     kind(27, "R_VPU_DMA_TASK_INPUT_BIT", 192, Foreign(STRIDES)),
@@ -147,7 +222,10 @@ mod tests {
     fn kinds_are_in_the_place_of_their_number() {
         for (index, kind) in KINDS.iter().enumerate() {
             assert!(kind.number as usize == index || kind.number > 1000);
-            assert!(std::ptr::eq(RelocationKind::of(kind.number).expect("every number is found"), kind));
+            assert!(std::ptr::eq(
+                RelocationKind::of(kind.number).expect("every number is found"),
+                kind
+            ));
         }
     }
 }

@@ -27,7 +27,11 @@ impl Keys {
     fn of(workload: &Workload) -> Keys {
         let (written, read) = workload.swizzle_keys();
         let (start, elements) = workload.dense_input();
-        Keys { written, read, input: start..start + elements * ELEMENT_BYTES }
+        Keys {
+            written,
+            read,
+            input: start..start + elements * ELEMENT_BYTES,
+        }
     }
 }
 
@@ -66,9 +70,16 @@ impl Rotations {
     /// Notes an access of a task to a tile.
     pub(crate) fn add(&mut self, walked: usize, tile: u8, access: &Access) {
         let extent = access.pattern.extent();
-        let (Ok(start), Ok(end)) = (u64::try_from(extent.start), u64::try_from(extent.end)) else { return };
+        let (Ok(start), Ok(end)) = (u64::try_from(extent.start), u64::try_from(extent.end)) else {
+            return;
+        };
         let write = access.direction == Direction::Write;
-        let keys = match self.workload.as_ref().filter(|(position, _)| *position == walked).map(|(_, keys)| keys) {
+        let keys = match self
+            .workload
+            .as_ref()
+            .filter(|(position, _)| *position == walked)
+            .map(|(_, keys)| keys)
+        {
             Some(keys) if write => Some([keys.written; 2]),
             Some(keys) if keys.input.contains(&start) => Some(keys.read),
             _ if write => None,
@@ -76,11 +87,23 @@ impl Rotations {
         };
         // What continues the access before is one with it.
         if let Some(last) = self.events.last_mut()
-            && (last.walked, last.write, last.tile, last.keys, last.bytes.end) == (walked, write, tile, keys, start)
+            && (
+                last.walked,
+                last.write,
+                last.tile,
+                last.keys,
+                last.bytes.end,
+            ) == (walked, write, tile, keys, start)
         {
             last.bytes.end = end;
         } else {
-            self.events.push(Event { walked, write, tile, bytes: start..end, keys });
+            self.events.push(Event {
+                walked,
+                write,
+                tile,
+                bytes: start..end,
+                keys,
+            });
         }
     }
 
@@ -91,17 +114,30 @@ impl Rotations {
 
     /// The first input of each place that is read with another key than it was written with.
     pub(crate) fn check(mut self, program: &Program<'_>) -> Vec<Finding> {
-        if self.events.iter().all(|event| event.keys.is_none_or(|keys| keys == [0; 2])) {
+        if self
+            .events
+            .iter()
+            .all(|event| event.keys.is_none_or(|keys| keys == [0; 2]))
+        {
             return Vec::new();
         }
-        let place = |walked: usize| self.tasks.get(&walked).map_or_else(Place::file, |task| program.place(*task));
+        let place = |walked: usize| {
+            self.tasks
+                .get(&walked)
+                .map_or_else(Place::file, |task| program.place(*task))
+        };
         self.events.sort_by_key(|event| (event.walked, event.write));
         let mut tiles: BTreeMap<u8, Written> = BTreeMap::new();
         let (mut findings, mut known) = (Vec::new(), HashSet::new());
         for event in self.events {
             let written = tiles.entry(event.tile).or_default();
             if event.write {
-                put(written, event.bytes, event.keys.map(|keys| keys[0]), event.walked);
+                put(
+                    written,
+                    event.bytes,
+                    event.keys.map(|keys| keys[0]),
+                    event.walked,
+                );
                 continue;
             }
             let Some(keys) = event.keys else { continue };
@@ -116,18 +152,30 @@ impl Rotations {
                     "reads bytes {:#x}..{:#x} of tile {} with swizzle key {}, they were written with key {key}",
                     event.bytes.start, event.bytes.end, event.tile, keys[0]
                 );
-                findings.push(SWIZZLE_KEY.at(place(event.walked), message).with(place(writer), "the workload that wrote them"));
+                findings.push(
+                    SWIZZLE_KEY
+                        .at(place(event.walked), message)
+                        .with(place(writer), "the workload that wrote them"),
+                );
             }
         }
         findings
     }
 }
 
-fn overlapping<'w>(written: &'w Written, bytes: &Range<u64>) -> impl Iterator<Item = (u64, u64, Option<u32>, usize)> + use<'w> {
+fn overlapping<'w>(
+    written: &'w Written,
+    bytes: &Range<u64>,
+) -> impl Iterator<Item = (u64, u64, Option<u32>, usize)> + use<'w> {
     let start = bytes.start;
-    let first = written.range(..=start).next_back().map_or(start, |(first, _)| *first);
+    let first = written
+        .range(..=start)
+        .next_back()
+        .map_or(start, |(first, _)| *first);
     let range = written.range(first..bytes.end.max(first));
-    range.map(|(start, (end, key, writer))| (*start, *end, *key, *writer)).filter(move |(_, end, ..)| *end > start)
+    range
+        .map(|(start, (end, key, writer))| (*start, *end, *key, *writer))
+        .filter(move |(_, end, ..)| *end > start)
 }
 
 /// Notes bytes; what stood there before is cut or forgotten.
@@ -135,9 +183,13 @@ fn put(written: &mut Written, bytes: Range<u64>, key: Option<u32>, writer: usize
     if bytes.is_empty() {
         return;
     }
-    let old: Vec<u64> = overlapping(written, &bytes).map(|(start, ..)| start).collect();
+    let old: Vec<u64> = overlapping(written, &bytes)
+        .map(|(start, ..)| start)
+        .collect();
     for start in old {
-        let Some((end, key, writer)) = written.remove(&start) else { continue };
+        let Some((end, key, writer)) = written.remove(&start) else {
+            continue;
+        };
         if end > bytes.end {
             written.insert(bytes.end, (end, key, writer));
         }

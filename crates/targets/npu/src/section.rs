@@ -135,12 +135,18 @@ pub struct Section<'f> {
 impl Section<'_> {
     /// Whether it takes memory but no bytes of the file.
     pub fn is_memory_only(&self) -> bool {
-        matches!(self.kind, section_type::NOBITS | section_type::CMX_METADATA | section_type::CMX_WORKSPACE)
+        matches!(
+            self.kind,
+            section_type::NOBITS | section_type::CMX_METADATA | section_type::CMX_WORKSPACE
+        )
     }
 
     /// The type's name, or its number.
     pub fn kind_name(&self) -> Cow<'static, str> {
-        match section_type::NAMES.iter().find(|(kind, _)| *kind == self.kind) {
+        match section_type::NAMES
+            .iter()
+            .find(|(kind, _)| *kind == self.kind)
+        {
             Some((_, name)) => Cow::Borrowed(name),
             None => Cow::Owned(format!("{:#x}", self.kind)),
         }

@@ -27,7 +27,10 @@ pub struct PackedVersion {
 
 impl From<u32> for PackedVersion {
     fn from(packed: u32) -> PackedVersion {
-        PackedVersion { major: (packed >> 16) as u16, minor: packed as u16 }
+        PackedVersion {
+            major: (packed >> 16) as u16,
+            minor: packed as u16,
+        }
     }
 }
 
@@ -80,22 +83,52 @@ pub struct Container<'f> {
 impl<'f> Container<'f> {
     /// Cuts a file. Faults of the trailer go to `findings`; the ELF is whatever can still be taken for it.
     pub fn read(bytes: &'f [u8], findings: &mut Vec<Finding>) -> Container<'f> {
-        let Some(end) = bytes.len().checked_sub(FOOTER).filter(|_| bytes.ends_with(MAGIC)) else {
-            return Container { elf: bytes, trailer: None };
+        let Some(end) = bytes
+            .len()
+            .checked_sub(FOOTER)
+            .filter(|_| bytes.ends_with(MAGIC))
+        else {
+            return Container {
+                elf: bytes,
+                trailer: None,
+            };
         };
-        let mut cursor = Cursor { bytes, at: end, end: end + 8 };
+        let mut cursor = Cursor {
+            bytes,
+            at: end,
+            end: end + 8,
+        };
         let payload = cursor.u64("payload size").unwrap_or_default();
         let Some(elf) = range(&bytes[..end], 0, payload).filter(|elf| end - elf.len() >= 4) else {
             let place = Place::bytes(end as u64, 8).in_part(PART).at("payload size");
-            let message = format!("a payload of {payload} bytes leaves no room for metadata in a file of {} bytes", bytes.len());
+            let message = format!(
+                "a payload of {payload} bytes leaves no room for metadata in a file of {} bytes",
+                bytes.len()
+            );
             findings.push(rules::TRAILER_SIZE.at(place, message));
-            return Container { elf: bytes, trailer: None };
+            return Container {
+                elf: bytes,
+                trailer: None,
+            };
         };
-        match Trailer::read(Cursor { bytes, at: elf.len(), end }, payload) {
+        match Trailer::read(
+            Cursor {
+                bytes,
+                at: elf.len(),
+                end,
+            },
+            payload,
+        ) {
             Ok(trailer) => {
-                let inits = trailer.init_sizes.iter().fold(0, |sum: u64, size| sum.saturating_add(*size));
+                let inits = trailer
+                    .init_sizes
+                    .iter()
+                    .fold(0, |sum: u64, size| sum.saturating_add(*size));
                 let main = payload.saturating_sub(inits);
-                Container { elf: range(elf, 0, main).unwrap_or(elf), trailer: Some(trailer) }
+                Container {
+                    elf: range(elf, 0, main).unwrap_or(elf),
+                    trailer: Some(trailer),
+                }
             }
             Err(finding) => {
                 findings.push(*finding);
@@ -110,11 +143,20 @@ impl<'f> Trailer<'f> {
         let offset = cursor.at as u64;
         let version = PackedVersion::from(cursor.u32("version")?);
         if version.major != 2 || version.minor > 7 {
-            let message = format!("metadata version {version} is not supported; 2.0 to 2.7 are, or the footer's payload size is wrong");
-            return Err(Box::new(rules::TRAILER_VERSION.at(Place::bytes(offset, 4).in_part(PART).at("version"), message)));
+            let message = format!(
+                "metadata version {version} is not supported; 2.0 to 2.7 are, or the footer's payload size is wrong"
+            );
+            return Err(Box::new(
+                rules::TRAILER_VERSION
+                    .at(Place::bytes(offset, 4).in_part(PART).at("version"), message),
+            ));
         }
         let since = |minor| version.minor >= minor;
-        let openvino = [cursor.u16("OpenVINO major")?, cursor.u16("OpenVINO minor")?, cursor.u16("OpenVINO patch")?];
+        let openvino = [
+            cursor.u16("OpenVINO major")?,
+            cursor.u16("OpenVINO minor")?,
+            cursor.u16("OpenVINO patch")?,
+        ];
         let mut init_sizes = Vec::new();
         if since(1) {
             let count = cursor.count(8, "number of init schedules")?;
@@ -122,13 +164,24 @@ impl<'f> Trailer<'f> {
                 init_sizes.push(cursor.u64("size of an init schedule")?);
             }
         }
-        let sum = init_sizes.iter().try_fold(0, |sum: u64, size| sum.checked_add(*size));
+        let sum = init_sizes
+            .iter()
+            .try_fold(0, |sum: u64, size| sum.checked_add(*size));
         if sum.is_none_or(|sum| sum > payload_size) {
-            let place = Place::bytes(offset + 10, 8).in_part(PART).at("size of an init schedule");
-            let message = format!("{} init schedules are larger than the payload of {payload_size} bytes", init_sizes.len());
+            let place = Place::bytes(offset + 10, 8)
+                .in_part(PART)
+                .at("size of an init schedule");
+            let message = format!(
+                "{} init schedules are larger than the payload of {payload_size} bytes",
+                init_sizes.len()
+            );
             return Err(Box::new(rules::TRAILER_COUNT.at(place, message)));
         }
-        let batch = if since(2) { cursor.u64("batch")? as i64 } else { 0 };
+        let batch = if since(2) {
+            cursor.u64("batch")? as i64
+        } else {
+            0
+        };
         let (mut input_layouts, mut output_layouts) = (Vec::new(), Vec::new());
         if since(3) {
             // Both counts come before the first layout.
@@ -143,14 +196,22 @@ impl<'f> Trailer<'f> {
                 output_layouts.push(cursor.string(size.into(), "output layout")?);
             }
         }
-        let compiler = if since(4) { Some(cursor.u32("compiler version")?).filter(|version| *version != 0) } else { None };
+        let compiler = if since(4) {
+            Some(cursor.u32("compiler version")?).filter(|version| *version != 0)
+        } else {
+            None
+        };
         let encrypted = since(5) && cursor.take(1, "encryption")? != [0];
         let mut compatibility = "";
         if since(6) {
             let size = cursor.u64("compatibility length")?;
             compatibility = cursor.string(size, "compatibility string")?;
         }
-        let payload_kind = if since(7) { cursor.take(1, "blob type")?.iter().sum() } else { 0 };
+        let payload_kind = if since(7) {
+            cursor.take(1, "blob type")?.iter().sum()
+        } else {
+            0
+        };
         let padding = cursor.bytes.get(cursor.at..cursor.end).unwrap_or_default();
         let compiler = compiler.map(PackedVersion::from);
         Ok(Trailer {
@@ -175,15 +236,22 @@ impl<'f> Trailer<'f> {
         let what = if self.encrypted {
             "an encrypted payload".to_owned()
         } else if self.payload_kind != 0 {
-            let name = ["", "LLVM", "bytecode"].get(usize::from(self.payload_kind)).unwrap_or(&"unknown");
+            let name = ["", "LLVM", "bytecode"]
+                .get(usize::from(self.payload_kind))
+                .unwrap_or(&"unknown");
             format!("a payload of type {} ({name})", self.payload_kind)
         } else if !self.init_sizes.is_empty() {
-            format!("a program with {} init schedules (weights separation)", self.init_sizes.len())
+            format!(
+                "a program with {} init schedules (weights separation)",
+                self.init_sizes.len()
+            )
         } else {
             return Ok(());
         };
         let place = Place::bytes(self.offset, 0).in_part(PART);
-        Err(Box::new(rules::TRAILER_UNSUPPORTED.at(place, format!("{what} is not supported"))))
+        Err(Box::new(
+            rules::TRAILER_UNSUPPORTED.at(place, format!("{what} is not supported")),
+        ))
     }
 }
 
@@ -197,7 +265,10 @@ struct Cursor<'f> {
 impl<'f> Cursor<'f> {
     fn fault(&self, rule: &'static Rule, item: &str, message: String) -> Box<Finding> {
         let left = self.end.saturating_sub(self.at) as u64;
-        Box::new(rule.at(Place::bytes(self.at as u64, left).in_part(PART).at(item), message))
+        Box::new(rule.at(
+            Place::bytes(self.at as u64, left).in_part(PART).at(item),
+            message,
+        ))
     }
 
     fn left(&self) -> u64 {
@@ -205,12 +276,18 @@ impl<'f> Cursor<'f> {
     }
 
     fn take(&mut self, size: usize, item: &str) -> Result<&'f [u8], Box<Finding>> {
-        let taken = self.bytes.get(self.at..self.end).and_then(|rest| rest.get(..size));
+        let taken = self
+            .bytes
+            .get(self.at..self.end)
+            .and_then(|rest| rest.get(..size));
         let Some(taken) = taken else {
             return Err(self.fault(
                 &rules::TRAILER_SHORT,
                 item,
-                format!("{item} takes {size} bytes; {} are left before the footer", self.left()),
+                format!(
+                    "{item} takes {size} bytes; {} are left before the footer",
+                    self.left()
+                ),
             ));
         };
         self.at += size;
@@ -239,7 +316,10 @@ impl<'f> Cursor<'f> {
         let start = self.at;
         let count = self.u64(item)?;
         if count > self.left() / size {
-            let message = format!("{item} is {count}; the metadata has {} bytes left, {size} at least for each", self.left());
+            let message = format!(
+                "{item} is {count}; the metadata has {} bytes left, {size} at least for each",
+                self.left()
+            );
             self.at = start;
             return Err(self.fault(&rules::TRAILER_COUNT, item, message));
         }
@@ -251,10 +331,14 @@ impl<'f> Cursor<'f> {
             return Err(self.fault(
                 &rules::TRAILER_STRING,
                 item,
-                format!("{item} is {size} bytes long; {} are left before the footer", self.left()),
+                format!(
+                    "{item} is {size} bytes long; {} are left before the footer",
+                    self.left()
+                ),
             ));
         }
         let taken = self.take(size as usize, item)?;
-        std::str::from_utf8(taken).map_err(|_| self.fault(&rules::TRAILER_STRING, item, format!("{item} is not UTF-8")))
+        std::str::from_utf8(taken)
+            .map_err(|_| self.fault(&rules::TRAILER_STRING, item, format!("{item} is not UTF-8")))
     }
 }

@@ -15,15 +15,24 @@ struct Blob(Vec<u8>);
 
 impl Blob {
     fn open(name: &str) -> Blob {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/npu").join(name).join("program.blob");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../../fixtures/npu")
+            .join(name)
+            .join("program.blob");
         Blob(std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
     }
 
     /// Where the records of the sections begin whose names start so.
     fn records(&self, prefix: &str, size: usize) -> Vec<usize> {
         let document = Document::read(&self.0).expect("a sound file");
-        let sections = document.elf().sections().iter().filter(|s| s.name.starts_with(prefix));
-        sections.flat_map(|s| (0..s.size as usize / size).map(|n| s.offset as usize + n * size)).collect()
+        let sections = document
+            .elf()
+            .sections()
+            .iter()
+            .filter(|s| s.name.starts_with(prefix));
+        sections
+            .flat_map(|s| (0..s.size as usize / size).map(|n| s.offset as usize + n * size))
+            .collect()
     }
 
     fn u32(&self, at: usize) -> u32 {
@@ -43,7 +52,10 @@ impl Blob {
         let register = register(name).expect("a register");
         let mask = (u64::MAX >> (64 - register.width)) as u32;
         let word = self.u32(at + register.offset);
-        self.put(at + register.offset, word & !(mask << register.bit) | (value & mask) << register.bit);
+        self.put(
+            at + register.offset,
+            word & !(mask << register.bit) | (value & mask) << register.bit,
+        );
     }
 
     /// Errors and warnings of the program.
@@ -62,7 +74,13 @@ impl Blob {
 }
 
 /// Each change to each record makes a program of its own; one of them must be found to break the rule.
-fn is_found(code: &str, fixture: &str, section: &str, size: usize, change: impl Fn(&mut Blob, usize) -> bool) {
+fn is_found(
+    code: &str,
+    fixture: &str,
+    section: &str,
+    size: usize,
+    change: impl Fn(&mut Blob, usize) -> bool,
+) {
     let good = Blob::open(fixture);
     assert!(!good.codes().contains(&code), "{code}: {fixture} is good");
     let mut changed = 0;
@@ -99,132 +117,261 @@ fn transfers() {
         blob.put(at + 28, 0);
         width != 0
     });
-    is_found("npu-dma-barriers-off", "conv1x1", "task.dma", DMA, |blob, at| {
-        let word = blob.u32(at + 16);
-        blob.put(at + 16, word & !(1 << 29));
-        true
-    });
-    is_found("npu-not-executed", "conv1x1", "task.dma", DMA, |blob, at| {
-        // Compression.
-        let word = blob.u32(at + 20);
-        blob.put(at + 20, word | 1 << 10);
-        true
-    });
+    is_found(
+        "npu-dma-barriers-off",
+        "conv1x1",
+        "task.dma",
+        DMA,
+        |blob, at| {
+            let word = blob.u32(at + 16);
+            blob.put(at + 16, word & !(1 << 29));
+            true
+        },
+    );
+    is_found(
+        "npu-not-executed",
+        "conv1x1",
+        "task.dma",
+        DMA,
+        |blob, at| {
+            // Compression.
+            let word = blob.u32(at + 20);
+            blob.put(at + 20, word | 1 << 10);
+            true
+        },
+    );
     // The second of two transfers of one list writes where the first does.
-    is_found("npu-dma-overtakes", "conv1x1", "task.dma.0.0", DMA, |blob, at| {
-        let word = blob.u32(at + 16);
-        let is_free = blob.u32(at + 72) == 0 && blob.u32(at + 76) == 0 && word & 1 << 28 == 0;
-        let (before, now) = (blob.u32(at - DMA + 48), blob.u32(at + 48));
-        blob.put(at + 48, before);
-        is_free && before != now && before >> 28 == 4
-    });
+    is_found(
+        "npu-dma-overtakes",
+        "conv1x1",
+        "task.dma.0.0",
+        DMA,
+        |blob, at| {
+            let word = blob.u32(at + 16);
+            let is_free = blob.u32(at + 72) == 0 && blob.u32(at + 76) == 0 && word & 1 << 28 == 0;
+            let (before, now) = (blob.u32(at - DMA + 48), blob.u32(at + 48));
+            blob.put(at + 48, before);
+            is_free && before != now && before >> 28 == 4
+        },
+    );
 }
 
 #[test]
 fn barriers_and_schedules() {
-    is_found("npu-barrier-count", "conv1x1", "program.managedBarrier", BARRIER, |blob, at| {
-        blob.put(at + 4, 256);
-        true
-    });
-    is_found("npu-schedule-hint", "conv1x1", "task.dma", DMA, |blob, at| {
-        blob.put(at + 0xc0, 1000);
-        true
-    });
-    is_found("npu-schedule-hint", "conv1x1", "task.dpu.invariant", INVARIANT, |blob, at| {
-        blob.put(at + 0x14c, 1000);
-        true
-    });
-    is_found("npu-final-consumers", "conv1x1", "program.managedBarrier", BARRIER, |blob, at| {
-        blob.put(at + 6, blob.u32(at + 6) & 0xffff_0000 | 6);
-        true
-    });
-    for (field, count) in [(8, 0), (12, 0), (16, 0), (16, 65), (20, 0), (20, 129)] {
-        is_found("npu-task-storage", "conv1x1", "program.mapped_inference", 1728, |blob, at| {
-            blob.put(at + 24 + field, count);
+    is_found(
+        "npu-barrier-count",
+        "conv1x1",
+        "program.managedBarrier",
+        BARRIER,
+        |blob, at| {
+            blob.put(at + 4, 256);
             true
-        });
+        },
+    );
+    is_found(
+        "npu-schedule-hint",
+        "conv1x1",
+        "task.dma",
+        DMA,
+        |blob, at| {
+            blob.put(at + 0xc0, 1000);
+            true
+        },
+    );
+    is_found(
+        "npu-schedule-hint",
+        "conv1x1",
+        "task.dpu.invariant",
+        INVARIANT,
+        |blob, at| {
+            blob.put(at + 0x14c, 1000);
+            true
+        },
+    );
+    is_found(
+        "npu-final-consumers",
+        "conv1x1",
+        "program.managedBarrier",
+        BARRIER,
+        |blob, at| {
+            blob.put(at + 6, blob.u32(at + 6) & 0xffff_0000 | 6);
+            true
+        },
+    );
+    for (field, count) in [(8, 0), (12, 0), (16, 0), (16, 65), (20, 0), (20, 129)] {
+        is_found(
+            "npu-task-storage",
+            "conv1x1",
+            "program.mapped_inference",
+            1728,
+            |blob, at| {
+                blob.put(at + 24 + field, count);
+                true
+            },
+        );
     }
-    is_found("npu-several-waits", "conv1x1", "task.dma", DMA, |blob, at| {
-        let waits = blob.u32(at + 72);
-        blob.put(at + 72, waits | waits << 1 | waits >> 1);
-        waits != 0
-    });
+    is_found(
+        "npu-several-waits",
+        "conv1x1",
+        "task.dma",
+        DMA,
+        |blob, at| {
+            let waits = blob.u32(at + 72);
+            blob.put(at + 72, waits | waits << 1 | waits >> 1);
+            waits != 0
+        },
+    );
 }
 
 #[test]
 fn memory_of_tiles() {
     let header = |blob: &Blob, name: &str| {
         let document = Document::read(&blob.0).expect("a sound file");
-        document.elf().header_offset(document.elf().section(name).expect("the section")) as usize
+        document
+            .elf()
+            .header_offset(document.elf().section(name).expect("the section")) as usize
     };
-    for (name, size) in [("buffer.CMX_NN.0", 0x1_8010), ("buffer.CMX_NN.0", 0x20_0000), ("program.metadata.cmx", 64)] {
+    for (name, size) in [
+        ("buffer.CMX_NN.0", 0x1_8010),
+        ("buffer.CMX_NN.0", 0x20_0000),
+        ("program.metadata.cmx", 64),
+    ] {
         let mut blob = Blob::open("conv1x1");
         let at = header(&blob, name);
         blob.put(at + 32, size);
-        assert!(blob.codes().contains(&"npu-cmx-workspace"), "{name}: {:?}", blob.codes());
+        assert!(
+            blob.codes().contains(&"npu-cmx-workspace"),
+            "{name}: {:?}",
+            blob.codes()
+        );
     }
 }
 
 #[test]
 fn workloads() {
-    is_found("npu-dpu-channels", "conv1x1", "task.dpu.invariant", INVARIANT, |blob, at| {
-        let channels = blob.field(at, "tensor_size_z");
-        blob.set_field(at, "tensor_size_z", channels + 4);
-        true
-    });
+    is_found(
+        "npu-dpu-channels",
+        "conv1x1",
+        "task.dpu.invariant",
+        INVARIANT,
+        |blob, at| {
+            let channels = blob.field(at, "tensor_size_z");
+            blob.set_field(at, "tensor_size_z", channels + 4);
+            true
+        },
+    );
     for fixture in ["dwconv5x5_s2", "maxpool3x3_s2", "avgpool2x2"] {
-        is_found("npu-dpu-depthwise-channels", fixture, "task.dpu.variant", VARIANT, |blob, at| {
-            let (end, size) = (blob.field(at, "te_end_z"), blob.field(at, "workload_size_z"));
-            if end < 8 || size < 8 {
+        is_found(
+            "npu-dpu-depthwise-channels",
+            fixture,
+            "task.dpu.variant",
+            VARIANT,
+            |blob, at| {
+                let (end, size) = (
+                    blob.field(at, "te_end_z"),
+                    blob.field(at, "workload_size_z"),
+                );
+                if end < 8 || size < 8 {
+                    return false;
+                }
+                blob.set_field(at, "te_end_z", end - 8);
+                blob.set_field(at, "workload_size_z", size - 8);
+                true
+            },
+        );
+    }
+    is_found(
+        "npu-dpu-weight-table",
+        "conv1x1",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            let start = blob.field(at, "weight_start");
+            blob.set_field(at, "weight_start", start + 8);
+            true
+        },
+    );
+    is_found(
+        "npu-dpu-swizzle-alignment",
+        "net_cnn_dpu",
+        "task.dpu.invariant",
+        INVARIANT,
+        |blob, at| {
+            let offset = blob.field(at, "act_offset0");
+            blob.set_field(at, "act_offset0", offset + 1024);
+            true
+        },
+    );
+    is_found(
+        "npu-weight-count",
+        "conv1x1",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            blob.put(at + 0xb8, 33);
+            true
+        },
+    );
+    // A producer that does not rotate any more, and a consumer.
+    is_found(
+        "npu-swizzle-key",
+        "net_cnn_dpu",
+        "task.dpu.invariant",
+        INVARIANT,
+        |blob, at| {
+            let key = blob.field(at, "swizzle_key");
+            blob.set_field(at, "swizzle_key", 0);
+            key != 0
+        },
+    );
+    is_found(
+        "npu-swizzle-key",
+        "net_cnn_dpu",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            let key = blob.field(at, "swizzle_key_offset");
+            blob.set_field(at, "swizzle_key_offset", 5 - key);
+            true
+        },
+    );
+    is_found(
+        "npu-workload-overlap",
+        "spill_ddr_t1",
+        "task.dpu.variant",
+        VARIANT,
+        |blob, at| {
+            // The box of the variant before, where both are of one layer.
+            if at < VARIANT || blob.0[at..at + 2] != blob.0[at - VARIANT..at - VARIANT + 2] {
                 return false;
             }
-            blob.set_field(at, "te_end_z", end - 8);
-            blob.set_field(at, "workload_size_z", size - 8);
+            for name in [
+                "te_beg_x", "te_beg_y", "te_beg_z", "te_end_x", "te_end_y", "te_end_z",
+            ] {
+                let value = blob.field(at - VARIANT, name);
+                blob.set_field(at, name, value);
+            }
+            for name in [
+                "workload_size_x",
+                "workload_size_y",
+                "workload_size_z",
+                "workload_start_x",
+                "workload_start_y",
+                "workload_start_z",
+            ] {
+                let value = blob.field(at - VARIANT, name);
+                blob.set_field(at, name, value);
+            }
+            for name in [
+                "pad_count_up",
+                "pad_count_down",
+                "pad_count_left",
+                "pad_count_right",
+            ] {
+                let value = blob.field(at - VARIANT, name);
+                blob.set_field(at, name, value);
+            }
             true
-        });
-    }
-    is_found("npu-dpu-weight-table", "conv1x1", "task.dpu.variant", VARIANT, |blob, at| {
-        let start = blob.field(at, "weight_start");
-        blob.set_field(at, "weight_start", start + 8);
-        true
-    });
-    is_found("npu-dpu-swizzle-alignment", "net_cnn_dpu", "task.dpu.invariant", INVARIANT, |blob, at| {
-        let offset = blob.field(at, "act_offset0");
-        blob.set_field(at, "act_offset0", offset + 1024);
-        true
-    });
-    is_found("npu-weight-count", "conv1x1", "task.dpu.variant", VARIANT, |blob, at| {
-        blob.put(at + 0xb8, 33);
-        true
-    });
-    // A producer that does not rotate any more, and a consumer.
-    is_found("npu-swizzle-key", "net_cnn_dpu", "task.dpu.invariant", INVARIANT, |blob, at| {
-        let key = blob.field(at, "swizzle_key");
-        blob.set_field(at, "swizzle_key", 0);
-        key != 0
-    });
-    is_found("npu-swizzle-key", "net_cnn_dpu", "task.dpu.variant", VARIANT, |blob, at| {
-        let key = blob.field(at, "swizzle_key_offset");
-        blob.set_field(at, "swizzle_key_offset", 5 - key);
-        true
-    });
-    is_found("npu-workload-overlap", "spill_ddr_t1", "task.dpu.variant", VARIANT, |blob, at| {
-        // The box of the variant before, where both are of one layer.
-        if at < VARIANT || blob.0[at..at + 2] != blob.0[at - VARIANT..at - VARIANT + 2] {
-            return false;
-        }
-        for name in ["te_beg_x", "te_beg_y", "te_beg_z", "te_end_x", "te_end_y", "te_end_z"] {
-            let value = blob.field(at - VARIANT, name);
-            blob.set_field(at, name, value);
-        }
-        for name in ["workload_size_x", "workload_size_y", "workload_size_z", "workload_start_x", "workload_start_y", "workload_start_z"] {
-            let value = blob.field(at - VARIANT, name);
-            blob.set_field(at, name, value);
-        }
-        for name in ["pad_count_up", "pad_count_down", "pad_count_left", "pad_count_right"] {
-            let value = blob.field(at - VARIANT, name);
-            blob.set_field(at, name, value);
-        }
-        true
-    });
+        },
+    );
 }

@@ -86,7 +86,10 @@ use chipless_model::Rule;
 
 /// Every rule of this target.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    iospec::rules::ALL.iter().map(|law| law.under(iospec::RuleSet::Spec)).chain(fqir::rules::ALL.iter().copied())
+    iospec::rules::ALL
+        .iter()
+        .map(|law| law.under(iospec::RuleSet::Spec))
+        .chain(fqir::rules::ALL.iter().copied())
 }
 
 /// Bytes of a text that are looked at to recognise it.
@@ -101,15 +104,30 @@ pub fn recognize(bytes: &[u8]) -> bool {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         // The cut may go through a character.
-        Err(error) if head.len() - error.valid_up_to() < 4 => std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default(),
+        Err(error) if head.len() - error.valid_up_to() < 4 => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
+        }
         Err(_) => return false,
     };
     let section = |line: &str| {
-        let name = line.split(':').next().unwrap_or_default().trim_matches(['"', '\'', '{', ' ', ',']);
-        matches!(name, "inputs" | "outputs" | "simple_sequences" | "complex_sequences") && line.contains(':')
+        let name = line
+            .split(':')
+            .next()
+            .unwrap_or_default()
+            .trim_matches(['"', '\'', '{', ' ', ',']);
+        matches!(
+            name,
+            "inputs" | "outputs" | "simple_sequences" | "complex_sequences"
+        ) && line.contains(':')
     };
-    let block = text.lines().any(|line| section(line) && !line.starts_with([' ', '\t', '-']));
-    let flow = text.trim_start().starts_with('{') && text.contains("_sequences") && text.contains("inputs");
-    let flat = ["type: input", "type: simple_sequence", "type: output"].iter().any(|mark| text.contains(mark));
+    let block = text
+        .lines()
+        .any(|line| section(line) && !line.starts_with([' ', '\t', '-']));
+    let flow = text.trim_start().starts_with('{')
+        && text.contains("_sequences")
+        && text.contains("inputs");
+    let flat = ["type: input", "type: simple_sequence", "type: output"]
+        .iter()
+        .any(|mark| text.contains(mark));
     block && !text.trim_start().starts_with('{') || flow || flat
 }

@@ -21,30 +21,57 @@ fn steps(name: &str) -> Vec<Value> {
 }
 
 fn vectors(object: &Value) -> Vec<(String, Vec<i64>)> {
-    let numbers = |v: &Value| v.as_array().expect("list").iter().map(|n| n.as_i64().expect("integer")).collect();
-    object.as_object().expect("object").iter().map(|(name, v)| (name.clone(), numbers(v))).collect()
+    let numbers = |v: &Value| {
+        v.as_array()
+            .expect("list")
+            .iter()
+            .map(|n| n.as_i64().expect("integer"))
+            .collect()
+    };
+    object
+        .as_object()
+        .expect("object")
+        .iter()
+        .map(|(name, v)| (name.clone(), numbers(v)))
+        .collect()
 }
 
 #[test]
 fn a_session_gives_the_numbers_of_every_step() {
     for name in FIXTURES {
         for rules in RuleSet::ALL {
-            let document = Document::read(&text(name, "iospec.yaml"), rules).unwrap_or_else(|f| panic!("{name}: {f:?}"));
+            let document = Document::read(&text(name, "iospec.yaml"), rules)
+                .unwrap_or_else(|f| panic!("{name}: {f:?}"));
             let findings = lint(&document, rules);
-            assert!(findings.iter().all(|f| f.rule.severity == Severity::Note), "{name}: {findings:?}");
+            assert!(
+                findings.iter().all(|f| f.rule.severity == Severity::Note),
+                "{name}: {findings:?}"
+            );
             with_lowered(name, |lowered| {
                 let runner = Runner::new(lowered, &Limits::default()).expect("fits");
-                let mut session = Session::new(&document, rules).with_program(runner).expect("matches").with_wire();
+                let mut session = Session::new(&document, rules)
+                    .with_program(runner)
+                    .expect("matches")
+                    .with_wire();
                 // Twice: a reset brings the state back.
                 for round in 0..2 {
                     for (number, step) in steps(name).iter().enumerate() {
-                        let act: Vec<_> = vectors(&step["inputs"]).into_iter().map(|(name, values)| (name, Some(values))).collect();
-                        let sent = session.write(&act).unwrap_or_else(|v| panic!("{name}, step {number}: {v}"));
+                        let act: Vec<_> = vectors(&step["inputs"])
+                            .into_iter()
+                            .map(|(name, values)| (name, Some(values)))
+                            .collect();
+                        let sent = session
+                            .write(&act)
+                            .unwrap_or_else(|v| panic!("{name}, step {number}: {v}"));
                         assert_eq!(sent.messages.len(), act.len());
                         let reading = session.read().expect("in order");
                         let mut values = reading.values;
                         values.sort();
-                        assert_eq!(values, vectors(&step["outputs"]), "{name}, round {round}, step {number}");
+                        assert_eq!(
+                            values,
+                            vectors(&step["outputs"]),
+                            "{name}, round {round}, step {number}"
+                        );
                     }
                     session.reset();
                 }
@@ -58,26 +85,50 @@ fn the_engine_gives_the_numbers_of_the_first_step_in_a_verified_program() {
     for name in FIXTURES {
         with_lowered(name, |lowered| {
             let program = &lowered.program;
-            let verified = chipless_verify::verify(program).unwrap_or_else(|f| panic!("{name}: {f:?}"));
-            assert!(verified.warnings().iter().all(|f| f.rule.severity != Severity::Error), "{name}");
+            let verified =
+                chipless_verify::verify(program).unwrap_or_else(|f| panic!("{name}: {f:?}"));
+            assert!(
+                verified
+                    .warnings()
+                    .iter()
+                    .all(|f| f.rule.severity != Severity::Error),
+                "{name}"
+            );
             let step = &steps(name)[0];
             let mut storage = Storage::new(program, &Limits::default()).expect("fits");
             let given = vectors(&step["inputs"]);
             for port in &program.interface.inputs {
                 if let Some((_, values)) = given.iter().find(|(name, _)| *name == port.name) {
-                    let bytes = values.iter().flat_map(|v| (*v as i16).to_le_bytes()).collect::<Vec<u8>>();
+                    let bytes = values
+                        .iter()
+                        .flat_map(|v| (*v as i16).to_le_bytes())
+                        .collect::<Vec<u8>>();
                     storage.set(port.buffer, bytes.into());
                 }
             }
-            let outcome = chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage));
-            outcome.end.unwrap_or_else(|stop| panic!("{name}: {stop:?}"));
+            let outcome =
+                chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage));
+            outcome
+                .end
+                .unwrap_or_else(|stop| panic!("{name}: {stop:?}"));
             for (output, values) in vectors(&step["outputs"]) {
-                let port = program.interface.outputs.iter().find(|p| p.name == output).expect("known");
+                let port = program
+                    .interface
+                    .outputs
+                    .iter()
+                    .find(|p| p.name == output)
+                    .expect("known");
                 let bytes = storage.bytes(port.buffer);
                 let size = (port.element.bits() / 8) as usize;
                 let found: Vec<i64> = bytes
                     .chunks(size)
-                    .map(|b| b.iter().rev().fold(i64::from(b[size - 1] as i8) >> 7, |n, byte| n << 8 | i64::from(*byte)))
+                    .map(|b| {
+                        b.iter()
+                            .rev()
+                            .fold(i64::from(b[size - 1] as i8) >> 7, |n, byte| {
+                                n << 8 | i64::from(*byte)
+                            })
+                    })
                     .collect();
                 assert_eq!(found, values, "{name}: {output}");
             }
@@ -115,7 +166,13 @@ fn a_million_steps_keep_to_their_memory() {
 fn quantising_rounds_down_and_clips() {
     let document = Document::read(&text("dense", "iospec.yaml"), RuleSet::Spec).expect("sound");
     let vector = &document.inputs[0];
-    assert_eq!(quantize(vector, &[1.0, -1.0, 0.000_3, -0.000_1, 100.0, -100.0]).expect("fits"), [4096, -4096, 1, -1, 32767, -32768]);
-    assert_eq!(dequantize(vector, &[4096, -1]).expect("scale"), [1.0, -1.0 / 4096.0]);
+    assert_eq!(
+        quantize(vector, &[1.0, -1.0, 0.000_3, -0.000_1, 100.0, -100.0]).expect("fits"),
+        [4096, -4096, 1, -1, 32767, -32768]
+    );
+    assert_eq!(
+        dequantize(vector, &[4096, -1]).expect("scale"),
+        [1.0, -1.0 / 4096.0]
+    );
     assert!(quantize(vector, &[f64::NAN]).is_err());
 }

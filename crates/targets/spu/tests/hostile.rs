@@ -11,7 +11,11 @@ use proptest::prelude::*;
 
 /// Everything that a damaged file may be put through.
 fn open(bytes: &[u8]) {
-    let limits = Limits { tasks: 20_000, memory_bytes: 64 << 20, ..Limits::default() };
+    let limits = Limits {
+        tasks: 20_000,
+        memory_bytes: 64 << 20,
+        ..Limits::default()
+    };
     let _ = Femto::read(bytes);
     if let Ok(text) = std::str::from_utf8(bytes) {
         for rules in RuleSet::ALL {
@@ -45,7 +49,20 @@ fn truncated_and_mutated_fixtures_are_survived() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let pieces: [&[u8]; 12] = [b"-1", b"0", b"999999999999", b"null", b"[]", b"{}", b"\"\"", b"1e9", b"&a ", b"*a", b"x", b":\n"];
+    let pieces: [&[u8]; 12] = [
+        b"-1",
+        b"0",
+        b"999999999999",
+        b"null",
+        b"[]",
+        b"{}",
+        b"\"\"",
+        b"1e9",
+        b"&a ",
+        b"*a",
+        b"x",
+        b":\n",
+    ];
     for name in FIXTURES.into_iter().filter(|n| *n != "recurrent") {
         for file in ["plan.json", "iospec.yaml"] {
             let good = fixture(name, file);
@@ -59,7 +76,10 @@ fn truncated_and_mutated_fixtures_are_survived() {
                     }
                     _ => {
                         let at = random(good.len());
-                        let end = good[at..].iter().position(|b| b",]}\n".contains(b)).map_or(good.len(), |n| at + n);
+                        let end = good[at..]
+                            .iter()
+                            .position(|b| b",]}\n".contains(b))
+                            .map_or(good.len(), |n| at + n);
                         bytes.splice(at..end, pieces[random(pieces.len())].iter().copied());
                     }
                 }
@@ -80,7 +100,13 @@ fn plan(nodes: &str, parameters: &str) -> String {
 fn wrong_plans_are_refused_with_their_pointer() {
     let machine = Machine::parse(MACHINE).expect("sound");
     for (nodes, parameters, code, pointer, said) in [
-        (r#"{"op_name": "relu", "inputs": {"x": "nope"}, "outputs": ["y"]}"#, "", "fqir-name", "/subgraphs/ARITH/nodes/0/inputs/x", "nope"),
+        (
+            r#"{"op_name": "relu", "inputs": {"x": "nope"}, "outputs": ["y"]}"#,
+            "",
+            "fqir-name",
+            "/subgraphs/ARITH/nodes/0/inputs/x",
+            "nope",
+        ),
         (
             r#"{"op_name": "conditional", "inputs": {"condition": "x"}, "outputs": ["y"]}"#,
             "",
@@ -88,7 +114,13 @@ fn wrong_plans_are_refused_with_their_pointer() {
             "/subgraphs/ARITH/nodes/0",
             "conditional",
         ),
-        (r#"{"op_name": "lstm", "inputs": {"x": "x"}, "outputs": ["y"]}"#, "", "fqir-operation", "/subgraphs/ARITH/nodes/0", "lstm"),
+        (
+            r#"{"op_name": "lstm", "inputs": {"x": "x"}, "outputs": ["y"]}"#,
+            "",
+            "fqir-operation",
+            "/subgraphs/ARITH/nodes/0",
+            "lstm",
+        ),
         (
             r#"{"op_name": "shift", "inputs": {"x": "x"}, "outputs": ["y"], "constants": {"shamt": 1}}"#,
             "",
@@ -124,7 +156,13 @@ fn wrong_plans_are_refused_with_their_pointer() {
             "/subgraphs/ARITH/parameters/0/value",
             "shape",
         ),
-        (r#"{"op_name": 3}"#, "", "fqir-json", "/subgraphs/ARITH/nodes/0/op_name", "string"),
+        (
+            r#"{"op_name": 3}"#,
+            "",
+            "fqir-json",
+            "/subgraphs/ARITH/nodes/0/op_name",
+            "string",
+        ),
         (
             r#"{"op_name": "copy", "inputs": {"x": "x", "x": "x"}, "outputs": ["y"]}"#,
             "",
@@ -135,7 +173,9 @@ fn wrong_plans_are_refused_with_their_pointer() {
     ] {
         let text = plan(nodes, parameters);
         let error = match Plan::read(text.as_bytes(), &Limits::default()) {
-            Ok(plan) => lower(&plan, &machine, &Limits::default()).map(|_| ()).expect_err(nodes),
+            Ok(plan) => lower(&plan, &machine, &Limits::default())
+                .map(|_| ())
+                .expect_err(nodes),
             Err(error) => error,
         };
         assert_eq!(error.rule.code, code, "{error}");
@@ -147,13 +187,22 @@ fn wrong_plans_are_refused_with_their_pointer() {
 #[test]
 fn greedy_plans_are_bounded() {
     let machine = Machine::parse(MACHINE).expect("sound");
-    for (node, shape) in [("zeros", "[4000000000]"), ("constant", "[65536, 65536]"), ("zeros", "[9223372036854775807, 2]")] {
+    for (node, shape) in [
+        ("zeros", "[4000000000]"),
+        ("constant", "[65536, 65536]"),
+        ("zeros", "[9223372036854775807, 2]"),
+    ] {
         let text = plan(
-            &format!(r#"{{"op_name": "{node}", "inputs": {{}}, "outputs": ["y"], "constants": {{"shape": {shape}, "value": 1}}}}"#),
+            &format!(
+                r#"{{"op_name": "{node}", "inputs": {{}}, "outputs": ["y"], "constants": {{"shape": {shape}, "value": 1}}}}"#
+            ),
             "",
         );
         let plan = Plan::read(text.as_bytes(), &Limits::default()).expect("well formed");
-        assert!(lower(&plan, &machine, &Limits::default()).is_err(), "{shape}");
+        assert!(
+            lower(&plan, &machine, &Limits::default()).is_err(),
+            "{shape}"
+        );
     }
 }
 
@@ -163,17 +212,25 @@ fn tree() -> impl Strategy<Value = Node> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
         any::<i64>().prop_map(|n| Value::Integer(n.into())),
-        any::<f64>().prop_filter("comparable", |f| !f.is_nan()).prop_map(Value::Float),
+        any::<f64>()
+            .prop_filter("comparable", |f| !f.is_nan())
+            .prop_map(Value::Float),
         "\\PC{0,12}".prop_map(Value::Text),
         "[a-z0-9_.:#%&*!|>'\" -]{0,12}".prop_map(Value::Text),
     ];
     leaf.prop_map(Node::from).prop_recursive(4, 60, 6, |inner| {
-        let key = prop_oneof!["[a-z_.%0-9 :#-]{0,8}".prop_map(|k| Node::from(&*k)), any::<i32>().prop_map(|n| Node::from(i64::from(n)))];
+        let key = prop_oneof![
+            "[a-z_.%0-9 :#-]{0,8}".prop_map(|k| Node::from(&*k)),
+            any::<i32>().prop_map(|n| Node::from(i64::from(n)))
+        ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Node::list),
             prop::collection::vec((key, inner), 0..6).prop_map(|entries| {
                 let mut seen = std::collections::HashSet::new();
-                let distinct = entries.into_iter().filter(|(k, _)| seen.insert(format!("{:?}", k.value))).collect();
+                let distinct = entries
+                    .into_iter()
+                    .filter(|(k, _)| seen.insert(format!("{:?}", k.value)))
+                    .collect();
                 Value::Map(distinct).into()
             }),
         ]

@@ -14,8 +14,16 @@ fn said(plan: &Value) -> Vec<Finding> {
         Ok(plan) => plan,
         Err(finding) => return vec![*finding],
     };
-    let lowered = lower(&plan, &Machine::parse(MACHINE).expect("sound"), &Limits::default());
-    plan.findings.iter().cloned().chain(lowered.err().map(|finding| *finding)).collect()
+    let lowered = lower(
+        &plan,
+        &Machine::parse(MACHINE).expect("sound"),
+        &Limits::default(),
+    );
+    plan.findings
+        .iter()
+        .cloned()
+        .chain(lowered.err().map(|finding| *finding))
+        .collect()
 }
 
 fn step(plan: &mut Value) -> &mut Value {
@@ -26,16 +34,45 @@ fn step(plan: &mut Value) -> &mut Value {
 type Fault = (&'static str, &'static str, &'static str, fn(&mut Value));
 
 const FAULTS: &[Fault] = &[
-    ("fqir-no-outputs", "/subgraphs/ARITH/outputs", "found none", |p| drop(step(p).as_object_mut().and_then(|o| o.remove("outputs")))),
-    ("fqir-produced-twice", "/subgraphs/ARITH/nodes/", "expected one node that gives", |p| {
-        let nodes = step(p)["nodes"].as_array_mut().expect("a list");
-        nodes.push(nodes[0].clone());
-    }),
-    ("fqir-version-missing", "", "expected the version of the plan", |p| drop(p.as_object_mut().and_then(|o| o.remove("version")))),
-    ("fqir-version", "/version", "expected version 1, found 2", |p| p["version"] = json!(2)),
-    ("fqir-operation", "/subgraphs/ARITH/nodes/0", "(op_name) or a subgraph, found neither", |p| {
-        drop(step(p)["nodes"][0].as_object_mut().and_then(|o| o.remove("op_name")));
-    }),
+    (
+        "fqir-no-outputs",
+        "/subgraphs/ARITH/outputs",
+        "found none",
+        |p| drop(step(p).as_object_mut().and_then(|o| o.remove("outputs"))),
+    ),
+    (
+        "fqir-produced-twice",
+        "/subgraphs/ARITH/nodes/",
+        "expected one node that gives",
+        |p| {
+            let nodes = step(p)["nodes"].as_array_mut().expect("a list");
+            nodes.push(nodes[0].clone());
+        },
+    ),
+    (
+        "fqir-version-missing",
+        "",
+        "expected the version of the plan",
+        |p| drop(p.as_object_mut().and_then(|o| o.remove("version"))),
+    ),
+    (
+        "fqir-version",
+        "/version",
+        "expected version 1, found 2",
+        |p| p["version"] = json!(2),
+    ),
+    (
+        "fqir-operation",
+        "/subgraphs/ARITH/nodes/0",
+        "(op_name) or a subgraph, found neither",
+        |p| {
+            drop(
+                step(p)["nodes"][0]
+                    .as_object_mut()
+                    .and_then(|o| o.remove("op_name")),
+            );
+        },
+    ),
 ];
 
 #[test]
@@ -46,7 +83,9 @@ fn good_plans_are_clean_and_every_fault_is_found() {
         let mut broken = good.clone();
         change(&mut broken);
         let found = said(&broken);
-        let hit = found.iter().any(|f| f.rule.code == *code && f.place.part.starts_with(part) && f.message.contains(words));
+        let hit = found.iter().any(|f| {
+            f.rule.code == *code && f.place.part.starts_with(part) && f.message.contains(words)
+        });
         assert!(hit, "expected {code} at {part}, found {found:?}");
     }
 }
@@ -55,6 +94,10 @@ fn good_plans_are_clean_and_every_fault_is_found() {
 fn info_names_types_as_arrays_have_them() {
     let bytes = fixture("dense", "plan.json");
     let plan = Plan::read(&bytes, &Limits::default()).expect("a plan");
-    let types: Vec<String> = info(&plan).inputs.into_iter().map(|input| input.dtype).collect();
+    let types: Vec<String> = info(&plan)
+        .inputs
+        .into_iter()
+        .map(|input| input.dtype)
+        .collect();
     assert_eq!(types, ["int16"]);
 }

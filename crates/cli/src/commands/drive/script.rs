@@ -38,32 +38,56 @@ pub(super) struct Reader<'d> {
 }
 
 /// Nodes of a script that is read as a whole.
-const SCRIPT_BUDGET: Budget = Budget { nodes: 50_000_000, depth: 16 };
+const SCRIPT_BUDGET: Budget = Budget {
+    nodes: 50_000_000,
+    depth: 16,
+};
 
 impl Reader<'_> {
     fn wrong(&self, node: &Node, expected: &str) -> Failure {
-        let place = if node.span.line > 0 { format!("{}: ", node.span) } else { String::new() };
-        Failure::unusable(&self.name, format_args!("{place}expected {expected}, found {}", node.describe()))
+        let place = if node.span.line > 0 {
+            format!("{}: ", node.span)
+        } else {
+            String::new()
+        };
+        Failure::unusable(
+            &self.name,
+            format_args!("{place}expected {expected}, found {}", node.describe()),
+        )
     }
 
     /// The steps of a script, each given to `then`. A script whose first line is a step by itself is read line by line.
-    pub(super) fn steps(&self, text: &str, then: &mut dyn FnMut(Step) -> Result<(), Failure>) -> Result<(), Failure> {
-        let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    pub(super) fn steps(
+        &self,
+        text: &str,
+        then: &mut dyn FnMut(Step) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let lines = || {
+            text.lines()
+                .enumerate()
+                .filter(|(_, line)| !line.trim().is_empty())
+        };
         let first = lines().next().map(|(_, line)| line).unwrap_or_default();
-        let alone =
-            first.trim_start().starts_with('{') && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
+        let alone = first.trim_start().starts_with('{')
+            && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
         if alone {
             // A mistake in the last step is said before the first is taken.
             lines().try_for_each(|(number, line)| self.line(line, Some(number + 1)).map(drop))?;
             return lines().try_for_each(|(number, line)| then(self.line(line, Some(number + 1))?));
         }
-        let tree =
-            yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| Failure::unusable(&self.name, format_args!("{span}: {message}")))?;
-        let root = tree.root.unwrap_or(Node { value: Value::Null, span: yaml::Span::default() });
+        let tree = yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| {
+            Failure::unusable(&self.name, format_args!("{span}: {message}"))
+        })?;
+        let root = tree.root.unwrap_or(Node {
+            value: Value::Null,
+            span: yaml::Span::default(),
+        });
         let Value::List(steps) = root.get("steps").unwrap_or(&root).value.clone() else {
             return Err(self.wrong(&root, "a list of steps, or {steps: [...]}"));
         };
-        steps.iter().try_for_each(|step| self.step(step).map(drop))?;
+        steps
+            .iter()
+            .try_for_each(|step| self.step(step).map(drop))?;
         steps.iter().try_for_each(|step| then(self.step(step)?))
     }
 
@@ -71,13 +95,27 @@ impl Reader<'_> {
     /// the line where there are several.
     pub(super) fn line(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
         let words = line.trim();
-        match words.strip_prefix("write ").map(str::trim_start).filter(|rest| !rest.starts_with(['{', '['])) {
+        match words
+            .strip_prefix("write ")
+            .map(str::trim_start)
+            .filter(|rest| !rest.starts_with(['{', '[']))
+        {
             Some(vectors) => self.object(&written(vectors), number),
-            None if matches!(words, "read" | "reset") || words.starts_with('{') || words.contains(':') => self.object(line, number),
+            None if matches!(words, "read" | "reset")
+                || words.starts_with('{')
+                || words.contains(':') =>
+            {
+                self.object(line, number)
+            }
             None => {
                 let known = ["write", "read", "reset", "next", "help", "quit"];
-                let (place, hint) = (number.map_or_else(String::new, |n| format!("line {n}: ")), crate::suggest::hint(words, known));
-                let message = format!("{place}expected write, read, reset, next, help or quit, found \"{words}\"{hint}");
+                let (place, hint) = (
+                    number.map_or_else(String::new, |n| format!("line {n}: ")),
+                    crate::suggest::hint(words, known),
+                );
+                let message = format!(
+                    "{place}expected write, read, reset, next, help or quit, found \"{words}\"{hint}"
+                );
                 Err(Failure::unusable(&self.name, message))
             }
         }
@@ -86,10 +124,17 @@ impl Reader<'_> {
     fn object(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
         let number = number.unwrap_or(1);
         let located = |span: yaml::Span, message: String| {
-            Failure::unusable(&self.name, format_args!("line {number}, column {}: {message}", span.column))
+            Failure::unusable(
+                &self.name,
+                format_args!("line {number}, column {}: {message}", span.column),
+            )
         };
-        let tree = yaml::read(line, SCRIPT_BUDGET).map_err(|(span, message)| located(span, message))?;
-        let mut root = tree.root.unwrap_or(Node { value: Value::Null, span: yaml::Span::default() });
+        let tree =
+            yaml::read(line, SCRIPT_BUDGET).map_err(|(span, message)| located(span, message))?;
+        let mut root = tree.root.unwrap_or(Node {
+            value: Value::Null,
+            span: yaml::Span::default(),
+        });
         root.span.line = number as u32;
         self.step(&root)
     }
@@ -102,8 +147,12 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        let Value::Map(entries) = &step.value else { return Err(self.wrong(step, "a step: write, read or reset")) };
-        let [(verb, what)] = &entries[..] else { return Err(self.wrong(step, "a step with one of write, read and reset")) };
+        let Value::Map(entries) = &step.value else {
+            return Err(self.wrong(step, "a step: write, read or reset"));
+        };
+        let [(verb, what)] = &entries[..] else {
+            return Err(self.wrong(step, "a step with one of write, read and reset"));
+        };
         match verb.value.text() {
             Some("write") => self.write(what),
             Some("read") => self.read(what),
@@ -116,18 +165,37 @@ impl Reader<'_> {
         match &what.value {
             Value::Text(name) => Ok(Step::Write(vec![(name.clone(), None)])),
             Value::List(names) => {
-                let name = |node: &Node| Ok((node.value.text().ok_or_else(|| self.wrong(node, "the name of an input"))?.to_owned(), None));
-                Ok(Step::Write(names.iter().map(name).collect::<Result<_, Failure>>()?))
+                let name = |node: &Node| {
+                    Ok((
+                        node.value
+                            .text()
+                            .ok_or_else(|| self.wrong(node, "the name of an input"))?
+                            .to_owned(),
+                        None,
+                    ))
+                };
+                Ok(Step::Write(
+                    names.iter().map(name).collect::<Result<_, Failure>>()?,
+                ))
             }
             Value::Map(entries) => {
                 if let Some(words) = what.get("words64").filter(|_| entries.len() == 1) {
                     return Ok(Step::WriteWords(self.words(words)?));
                 }
-                if let (Some(id), Some(vectors), 2) = (what.get("sequence_id"), what.get("vectors"), entries.len()) {
+                if let (Some(id), Some(vectors), 2) =
+                    (what.get("sequence_id"), what.get("vectors"), entries.len())
+                {
                     return self.write_sequence(id, vectors);
                 }
-                let vector = |(key, values): &(Node, Node)| Ok((key.label(), Some(self.values(values, self.vector(&key.label()))?)));
-                Ok(Step::Write(entries.iter().map(vector).collect::<Result<_, Failure>>()?))
+                let vector = |(key, values): &(Node, Node)| {
+                    Ok((
+                        key.label(),
+                        Some(self.values(values, self.vector(&key.label()))?),
+                    ))
+                };
+                Ok(Step::Write(
+                    entries.iter().map(vector).collect::<Result<_, Failure>>()?,
+                ))
             }
             _ => Err(self.wrong(what, "names of inputs, or names with values")),
         }
@@ -135,10 +203,19 @@ impl Reader<'_> {
 
     fn write_sequence(&self, id: &Node, vectors: &Node) -> Result<Step, Failure> {
         let id = self.number(id, "a sequence id")?;
-        let Value::List(items) = &vectors.value else { return Err(self.wrong(vectors, "a list of vectors")) };
+        let Value::List(items) = &vectors.value else {
+            return Err(self.wrong(vectors, "a list of vectors"));
+        };
         let sequence = self.document.simple_sequences().nth(id);
-        let member = |index: usize| sequence.and_then(|s| s.inputs.get(index)).and_then(|m| self.vector(&m.key));
-        let values = items.iter().enumerate().map(|(index, node)| self.values(node, member(index)));
+        let member = |index: usize| {
+            sequence
+                .and_then(|s| s.inputs.get(index))
+                .and_then(|m| self.vector(&m.key))
+        };
+        let values = items
+            .iter()
+            .enumerate()
+            .map(|(index, node)| self.values(node, member(index)));
         Ok(Step::WriteSequence(id, values.collect::<Result<_, _>>()?))
     }
 
@@ -166,11 +243,16 @@ impl Reader<'_> {
     }
 
     fn vector(&self, name: &str) -> Option<&Vector> {
-        self.document.inputs.iter().find(|v| v.varname == name || v.key == name)
+        self.document
+            .inputs
+            .iter()
+            .find(|v| v.varname == name || v.key == name)
     }
 
     fn words(&self, node: &Node) -> Result<Vec<u64>, Failure> {
-        let Value::List(items) = &node.value else { return Err(self.wrong(node, "a list of words of 64 bits in hexadecimal")) };
+        let Value::List(items) = &node.value else {
+            return Err(self.wrong(node, "a list of words of 64 bits in hexadecimal"));
+        };
         let word = |item: &Node| {
             let digits = item.label();
             let found = u64::from_str_radix(digits.strip_prefix("0x").unwrap_or(&digits), 16);
@@ -199,8 +281,12 @@ impl Reader<'_> {
         let integer = |item: &Node| {
             let whole = match item.value {
                 Value::Integer(value) => i64::try_from(value).ok(),
-                Value::Float(value) => Some(value).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64),
-                _ => json_exponent(item).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64),
+                Value::Float(value) => Some(value)
+                    .filter(|v| v.fract() == 0.0 && v.abs() < 9e15)
+                    .map(|v| v as i64),
+                _ => json_exponent(item)
+                    .filter(|v| v.fract() == 0.0 && v.abs() < 9e15)
+                    .map(|v| v as i64),
             };
             whole.ok_or_else(|| self.wrong(item, "an integer (--quantize takes reals)"))
         };
@@ -214,37 +300,59 @@ impl Reader<'_> {
         let numbers = npy::numbers(&bytes).map_err(said)?;
         let count = numbers.shape.iter().product::<u64>() as usize;
         match vector.filter(|_| self.quantize) {
-            Some(vector) => quantize(vector, &numbers.reals(0, count).collect::<Vec<f64>>()).map_err(|v| said(v.to_string())),
+            Some(vector) => quantize(vector, &numbers.reals(0, count).collect::<Vec<f64>>())
+                .map_err(|v| said(v.to_string())),
             None if numbers.is_integer() => Ok(numbers.integers(0, count).collect()),
-            None => Err(said("expected integers, found reals (--quantize takes them)".to_owned())),
+            None => Err(said(
+                "expected integers, found reals (--quantize takes them)".to_owned(),
+            )),
         }
     }
 }
 
 /// Vectors in words, `B=1,2,3 C`, as a script writes them.
 fn written(words: &str) -> String {
-    let vectors: Vec<(&str, Option<&str>)> =
-        words.split_whitespace().map(|word| word.split_once('=').map_or((word, None), |(name, values)| (name, Some(values)))).collect();
+    let vectors: Vec<(&str, Option<&str>)> = words
+        .split_whitespace()
+        .map(|word| {
+            word.split_once('=')
+                .map_or((word, None), |(name, values)| (name, Some(values)))
+        })
+        .collect();
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     if vectors.iter().all(|(_, values)| values.is_none()) {
         let names: Vec<String> = vectors.iter().map(|(name, _)| quoted(name)).collect();
         return format!("{{\"write\": [{}]}}", names.join(", "));
     }
-    let numeric = |v: &str| v.chars().all(|c| c.is_ascii_digit() || "+-.,eE".contains(c));
+    let numeric = |v: &str| {
+        v.chars()
+            .all(|c| c.is_ascii_digit() || "+-.,eE".contains(c))
+    };
     let one = |(name, values): &(&str, Option<&str>)| {
         let values = values.unwrap_or_default();
-        let values = if numeric(values) { format!("[{values}]") } else { quoted(values) };
+        let values = if numeric(values) {
+            format!("[{values}]")
+        } else {
+            quoted(values)
+        };
         format!("{}: {values}", quoted(name))
     };
-    format!("{{\"write\": {{{}}}}}", vectors.iter().map(one).collect::<Vec<_>>().join(", "))
+    format!(
+        "{{\"write\": {{{}}}}}",
+        vectors.iter().map(one).collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn is_step(node: &Node) -> bool {
-    ["write", "read", "reset"].iter().any(|verb| node.get(verb).is_some())
+    ["write", "read", "reset"]
+        .iter()
+        .any(|verb| node.get(verb).is_some())
 }
 
 /// JSON writes 1e-5, which YAML 1.1 takes for text.
 fn json_exponent(node: &Node) -> Option<f64> {
     let text = node.value.text()?;
-    text.starts_with(|c: char| c.is_ascii_digit() || c == '-').then(|| text.parse().ok()).flatten()
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        .then(|| text.parse().ok())
+        .flatten()
 }

@@ -18,8 +18,12 @@ const HELP: &str = "\
 
 /// Reads lines until the end.
 pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<Exit, Failure> {
-    let reader =
-        Reader { name: "line".to_owned(), directory: PathBuf::new(), document: driver.document, quantize: driver.arguments.quantize };
+    let reader = Reader {
+        name: "line".to_owned(),
+        directory: PathBuf::new(),
+        document: driver.document,
+        quantize: driver.arguments.quantize,
+    };
     next(driver)?;
     terminal::print("> ")?;
     for line in lines.lines() {
@@ -41,7 +45,11 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
         }
         terminal::print("> ")?;
     }
-    Ok(if driver.wrong > 0 { Exit::Wrong } else { Exit::Done })
+    Ok(if driver.wrong > 0 {
+        Exit::Wrong
+    } else {
+        Exit::Done
+    })
 }
 
 fn next(driver: &Driver<'_, '_>) -> Result<(), Failure> {
@@ -58,6 +66,10 @@ pub(super) fn may_come(driver: &Driver<'_, '_>) -> String {
     if !outputs.is_empty() {
         said.push(format!("read {}", names(&outputs)));
     }
-    let said = if said.is_empty() { "reset".to_owned() } else { said.join("; ") };
+    let said = if said.is_empty() {
+        "reset".to_owned()
+    } else {
+        said.join("; ")
+    };
     format!("next: {said}\n")
 }

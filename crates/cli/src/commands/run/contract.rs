@@ -9,7 +9,10 @@ use std::path::Path;
 /// Whether a document has one simple sequence with outputs, besides latched ones: then a run is a firing.
 pub(super) fn is_plain(document: &Document) -> bool {
     let mut with_outputs = document.sequences.iter().filter(|s| !s.is_latched());
-    with_outputs.next().is_some_and(|s| s.kind == SequenceKind::Simple) && with_outputs.next().is_none()
+    with_outputs
+        .next()
+        .is_some_and(|s| s.kind == SequenceKind::Simple)
+        && with_outputs.next().is_none()
 }
 
 /// A contract and the program that it is for.
@@ -20,13 +23,28 @@ pub(super) struct Contract {
 
 impl Contract {
     /// A document as a contract of a program; [`is_plain`] holds of it.
-    pub(super) fn of(path: &Path, document: Document, program: &Program<'_>) -> Result<Contract, Failure> {
-        let contract = Contract { name: path.display().to_string(), document };
+    pub(super) fn of(
+        path: &Path,
+        document: Document,
+        program: &Program<'_>,
+    ) -> Result<Contract, Failure> {
+        let contract = Contract {
+            name: path.display().to_string(),
+            document,
+        };
         let document = &contract.document;
         contract.matches(&document.inputs, &program.interface.inputs, "input")?;
         contract.matches(&document.outputs, &program.interface.outputs, "output")?;
-        if let Some(port) = program.interface.inputs.iter().find(|p| contract.vector(&p.name).is_none()) {
-            return Err(contract.says(format_args!("expected the program's input \"{}\", found none", port.name)));
+        if let Some(port) = program
+            .interface
+            .inputs
+            .iter()
+            .find(|p| contract.vector(&p.name).is_none())
+        {
+            return Err(contract.says(format_args!(
+                "expected the program's input \"{}\", found none",
+                port.name
+            )));
         }
         Ok(contract)
     }
@@ -45,33 +63,50 @@ impl Contract {
             let Some(port) = ports.iter().find(|p| p.name == *name) else {
                 let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
                 let hint = crate::suggest::hint(name, names.iter().copied());
-                return Err(self.says(format_args!("expected an {side} of the program ({}), found \"{name}\"{hint}", names.join(", "))));
+                return Err(self.says(format_args!(
+                    "expected an {side} of the program ({}), found \"{name}\"{hint}",
+                    names.join(", ")
+                )));
             };
             let elements: u128 = port.shape.iter().map(|n| u128::from(*n)).product();
             if vector.length as i128 != elements as i128 {
-                return Err(
-                    self.says(format_args!("expected {elements} elements of \"{name}\" as the program has them, found {}", vector.length))
-                );
+                return Err(self.says(format_args!(
+                    "expected {elements} elements of \"{name}\" as the program has them, found {}",
+                    vector.length
+                )));
             }
             let bits = port.element.bits();
             if vector.precision != bits as i64 && vector.element() != port.element {
-                return Err(
-                    self.says(format_args!("expected {bits} bits of \"{name}\" as the program has them, found {}", vector.precision))
-                );
+                return Err(self.says(format_args!(
+                    "expected {bits} bits of \"{name}\" as the program has them, found {}",
+                    vector.precision
+                )));
             }
         }
         Ok(())
     }
 
     /// Inputs that are zero unless they are given: latched ones. Every other one must be given.
-    pub(super) fn zeros(&self, program: &Program<'_>, given: &[Given]) -> Result<Vec<usize>, Failure> {
-        let lacking = (0..program.interface.inputs.len()).filter(|port| !given.iter().any(|g| g.port == *port));
+    pub(super) fn zeros(
+        &self,
+        program: &Program<'_>,
+        given: &[Given],
+    ) -> Result<Vec<usize>, Failure> {
+        let lacking = (0..program.interface.inputs.len())
+            .filter(|port| !given.iter().any(|g| g.port == *port));
         let mut zeros = Vec::new();
         for port in lacking {
             let name = &program.interface.inputs[port].name;
-            let latched = self.vector(name).is_some_and(|v| self.document.is_latched(&v.key));
+            let latched = self
+                .vector(name)
+                .is_some_and(|v| self.document.is_latched(&v.key));
             if !latched {
-                let sequence = self.document.sequences.iter().find(|s| !s.is_latched()).map_or("", |s| &*s.name);
+                let sequence = self
+                    .document
+                    .sequences
+                    .iter()
+                    .find(|s| !s.is_latched())
+                    .map_or("", |s| &*s.name);
                 let text = format_args!(
                     "kSpuSequenceError: expected \"{name}\", which {sequence} takes before its outputs come (--input {name}=FILE.npy)"
                 );
@@ -84,11 +119,20 @@ impl Contract {
 
     /// Refuses integers beyond the precision of their vector.
     pub(super) fn in_range(&self, port: &Port, bytes: &[u8]) -> Result<(), Failure> {
-        let Some(range) = self.vector(&port.name).and_then(Vector::range) else { return Ok(()) };
-        if port.element.kind() != Kind::Signed || port.element != ElementType::Int32 || *range.end() >= i64::from(i32::MAX) {
+        let Some(range) = self.vector(&port.name).and_then(Vector::range) else {
+            return Ok(());
+        };
+        if port.element.kind() != Kind::Signed
+            || port.element != ElementType::Int32
+            || *range.end() >= i64::from(i32::MAX)
+        {
             return Ok(());
         }
-        let values = bytes.as_chunks::<4>().0.iter().map(|b| i64::from(i32::from_le_bytes(*b)));
+        let values = bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|b| i64::from(i32::from_le_bytes(*b)));
         match values.enumerate().find(|(_, v)| !range.contains(v)) {
             Some((at, value)) => Err(self.says(format_args!(
                 "expected integers of {} to {} for \"{}\", found {value} at element {at}",

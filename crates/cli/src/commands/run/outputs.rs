@@ -55,7 +55,10 @@ pub(super) struct Dumps {
 
 impl Dumps {
     pub(super) fn new(asked: Vec<TaskId>) -> Dumps {
-        Dumps { asked, written: Vec::new() }
+        Dumps {
+            asked,
+            written: Vec::new(),
+        }
     }
 
     /// Keeps what a task wrote, if it is one of those asked for: for each buffer the bytes of all write accesses, one after
@@ -68,18 +71,30 @@ impl Dumps {
             if access.direction == Direction::Read {
                 return;
             }
-            let known = self.written.iter().position(|(t, buffer, _)| (*t, *buffer) == (task, access.buffer));
+            let known = self
+                .written
+                .iter()
+                .position(|(t, buffer, _)| (*t, *buffer) == (task, access.buffer));
             let at = known.unwrap_or_else(|| {
                 self.written.push((task, access.buffer, Vec::new()));
                 self.written.len() - 1
             });
             // A bound that reaches further than the buffer has no bytes to show.
-            let _ = strided::gather(storage.bytes(access.buffer), &access.pattern, &mut self.written[at].2);
+            let _ = strided::gather(
+                storage.bytes(access.buffer),
+                &access.pattern,
+                &mut self.written[at].2,
+            );
         });
     }
 
     /// Writes `TASK.npy`, or `TASK.BUFFER.npy` where a task wrote several buffers. Returns a line about each task.
-    pub(super) fn write(self, program: &Program<'_>, directory: Option<&Path>, names: &mut Names) -> Result<Vec<String>, Failure> {
+    pub(super) fn write(
+        self,
+        program: &Program<'_>,
+        directory: Option<&Path>,
+        names: &mut Names,
+    ) -> Result<Vec<String>, Failure> {
         if let Some(directory) = directory.filter(|_| !self.asked.is_empty()) {
             files::make_directory(directory)?;
         }
@@ -93,11 +108,22 @@ impl Dumps {
             }
             for (_, buffer, bytes) in &written {
                 let buffer = &program.buffers[*buffer].name;
-                let path = names.npy(directory, &if written.len() == 1 { task.clone() } else { format!("{task}.{buffer}") });
+                let path = names.npy(
+                    directory,
+                    &if written.len() == 1 {
+                        task.clone()
+                    } else {
+                        format!("{task}.{buffer}")
+                    },
+                );
                 let (header, data) = npy::write(ElementType::UInt8, &[bytes.len() as u64], bytes)
                     .map_err(|error| Failure::unusable(path.display(), error))?;
                 files::write(&path, &[&header, &data])?;
-                lines.push(format!("{task} wrote {} bytes of {buffer}: {}", bytes.len(), path.display()));
+                lines.push(format!(
+                    "{task} wrote {} bytes of {buffer}: {}",
+                    bytes.len(),
+                    path.display()
+                ));
             }
         }
         Ok(lines)

@@ -18,7 +18,13 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new(total: usize) -> Progress {
-        Progress { total, done: 0, started: Instant::now(), bar: None, shown: io::stderr().is_terminal() }
+        Progress {
+            total,
+            done: 0,
+            started: Instant::now(),
+            bar: None,
+            shown: io::stderr().is_terminal(),
+        }
     }
 
     /// A task is done.
@@ -26,7 +32,9 @@ impl Progress {
         self.done += 1;
         if self.shown && self.bar.is_none() && self.started.elapsed() > PATIENCE {
             let bar = ProgressBar::new(self.total as u64).with_elapsed(self.started.elapsed());
-            if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos} of {len} tasks, {eta} left") {
+            if let Ok(style) =
+                ProgressStyle::with_template("{bar:40} {pos} of {len} tasks, {eta} left")
+            {
                 bar.set_style(style);
             }
             self.bar = Some(bar);

@@ -19,7 +19,10 @@ pub(super) struct Steps<'g> {
 
 impl<'g> Steps<'g> {
     /// The inputs with a dimension of time, if there are any. Those of other targets never have one.
-    pub(super) fn of(program: &Program<'_>, given: &'g [Given]) -> Result<Option<Steps<'g>>, Failure> {
+    pub(super) fn of(
+        program: &Program<'_>,
+        given: &'g [Given],
+    ) -> Result<Option<Steps<'g>>, Failure> {
         if program.target != "spu" {
             return Ok(None);
         }
@@ -29,9 +32,17 @@ impl<'g> Steps<'g> {
             let refused = |error: String| Failure::unusable(path, error);
             let declared = &program.interface.inputs[*port];
             let shape = npy::numbers(bytes).map_err(refused)?.shape;
-            let Some((count, _)) = shape.split_first().filter(|(_, row)| **row == *declared.shape) else { continue };
+            let Some((count, _)) = shape
+                .split_first()
+                .filter(|(_, row)| **row == *declared.shape)
+            else {
+                continue;
+            };
             if let Some((other, first)) = found.filter(|(other, _)| other != count) {
-                return Err(Failure::unusable(path, format_args!("expected {other} steps as in {first}, found {count}")));
+                return Err(Failure::unusable(
+                    path,
+                    format_args!("expected {other} steps as in {first}, found {count}"),
+                ));
             }
             found = Some((*count, path));
             let data = npy::read(bytes, declared.element, &shape).map_err(refused)?;
@@ -59,8 +70,11 @@ impl<'g> Steps<'g> {
         for port in &program.interface.outputs {
             let Some(directory) = directory else { continue };
             let path = names.npy(directory, &port.name);
-            let shape: Vec<u64> = std::iter::once(self.count).chain(port.shape.iter().copied()).collect();
-            let header = npy::write_header(port.element, &shape).map_err(|error| Failure::unusable(path.display(), error))?;
+            let shape: Vec<u64> = std::iter::once(self.count)
+                .chain(port.shape.iter().copied())
+                .collect();
+            let header = npy::write_header(port.element, &shape)
+                .map_err(|error| Failure::unusable(path.display(), error))?;
             let mut file = Growing::create(path)?;
             file.put(&header)?;
             outputs.push(file);
@@ -76,7 +90,10 @@ impl<'g> Steps<'g> {
                 storage.bytes_mut(declared.buffer)[..size].copy_from_slice(row);
             }
             for task in program.tasks.indices() {
-                program.kernel(task).execute(storage).map_err(|fault| faulted(program_path, program, task, step, &fault))?;
+                program
+                    .kernel(task)
+                    .execute(storage)
+                    .map_err(|fault| faulted(program_path, program, task, step, &fault))?;
             }
             for (file, port) in outputs.iter_mut().zip(&program.interface.outputs) {
                 let size = port.bytes().unwrap_or_default() as usize;
@@ -87,6 +104,15 @@ impl<'g> Steps<'g> {
     }
 }
 
-fn faulted(path: &str, program: &Program<'_>, task: chipless_model::TaskId, step: usize, fault: &Fault) -> Failure {
-    Failure::wrong(path, format_args!("step {step}, {}: {fault}", program.task_name(task)))
+fn faulted(
+    path: &str,
+    program: &Program<'_>,
+    task: chipless_model::TaskId,
+    step: usize,
+    fault: &Fault,
+) -> Failure {
+    Failure::wrong(
+        path,
+        format_args!("step {step}, {}: {fault}", program.task_name(task)),
+    )
 }

@@ -22,7 +22,10 @@ enum Step<'a> {
 
 impl<'a> Cursor<'a> {
     pub(crate) fn root(value: &'a Value) -> Cursor<'a> {
-        Cursor { value, parent: None }
+        Cursor {
+            value,
+            parent: None,
+        }
     }
 
     /// The JSON pointer (RFC 6901).
@@ -30,13 +33,21 @@ impl<'a> Cursor<'a> {
         match self.parent {
             None => String::new(),
             Some((parent, Step::Index(index))) => format!("{}/{index}", parent.pointer()),
-            Some((parent, Step::Key(key))) => format!("{}/{}", parent.pointer(), key.replace('~', "~0").replace('/', "~1")),
+            Some((parent, Step::Key(key))) => format!(
+                "{}/{}",
+                parent.pointer(),
+                key.replace('~', "~0").replace('/', "~1")
+            ),
         }
     }
 
     pub(crate) fn place(&self) -> Place {
         let pointer = self.pointer();
-        Place::file().at(if pointer.is_empty() { "/".to_owned() } else { pointer })
+        Place::file().at(if pointer.is_empty() {
+            "/".to_owned()
+        } else {
+            pointer
+        })
     }
 
     pub(crate) fn error(&self, rule: &'static Rule, message: impl Into<String>) -> Error {
@@ -52,13 +63,23 @@ impl<'a> Cursor<'a> {
             Value::Array(items) => format!("an array of {}", items.len()),
             Value::Object(members) => format!("an object of {}", members.len()),
         };
-        self.error(&rules::MISSING, format!("expected {expected}, found {found}"))
+        self.error(
+            &rules::MISSING,
+            format!("expected {expected}, found {found}"),
+        )
     }
 
     /// A member, if it is there and not null.
     pub(crate) fn get(&'a self, key: &'a str) -> Option<Cursor<'a>> {
-        let value = self.value.as_object()?.get(key).filter(|value| !value.is_null())?;
-        Some(Cursor { value, parent: Some((self, Step::Key(key))) })
+        let value = self
+            .value
+            .as_object()?
+            .get(key)
+            .filter(|value| !value.is_null())?;
+        Some(Cursor {
+            value,
+            parent: Some((self, Step::Key(key))),
+        })
     }
 
     /// A member that must be there.
@@ -66,19 +87,41 @@ impl<'a> Cursor<'a> {
         if !self.value.is_object() {
             return Err(self.mismatch("an object"));
         }
-        self.get(key).ok_or_else(|| self.error(&rules::MISSING, format!("expected the field \"{key}\", found none")))
+        self.get(key).ok_or_else(|| {
+            self.error(
+                &rules::MISSING,
+                format!("expected the field \"{key}\", found none"),
+            )
+        })
     }
 
     /// All members.
     pub(crate) fn members(&'a self) -> Result<impl Iterator<Item = (&'a str, Cursor<'a>)>, Error> {
-        let members = self.value.as_object().ok_or_else(|| self.mismatch("an object"))?;
-        Ok(members.iter().map(|(key, value)| (key.as_str(), Cursor { value, parent: Some((self, Step::Key(key))) })))
+        let members = self
+            .value
+            .as_object()
+            .ok_or_else(|| self.mismatch("an object"))?;
+        Ok(members.iter().map(|(key, value)| {
+            (
+                key.as_str(),
+                Cursor {
+                    value,
+                    parent: Some((self, Step::Key(key))),
+                },
+            )
+        }))
     }
 
     /// All items.
     pub(crate) fn items(&'a self) -> Result<impl Iterator<Item = Cursor<'a>>, Error> {
-        let items = self.value.as_array().ok_or_else(|| self.mismatch("an array"))?;
-        Ok(items.iter().enumerate().map(|(index, value)| Cursor { value, parent: Some((self, Step::Index(index))) }))
+        let items = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.mismatch("an array"))?;
+        Ok(items.iter().enumerate().map(|(index, value)| Cursor {
+            value,
+            parent: Some((self, Step::Index(index))),
+        }))
     }
 
     pub(crate) fn text(&self) -> Result<&'a str, Error> {
@@ -86,7 +129,10 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn number(&self) -> Result<u32, Error> {
-        self.value.as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(|| self.mismatch("a whole number below 2^32"))
+        self.value
+            .as_u64()
+            .and_then(|n| u32::try_from(n).ok())
+            .ok_or_else(|| self.mismatch("a whole number below 2^32"))
     }
 
     /// A number member, or what stands for it where it is missing.
@@ -96,13 +142,23 @@ impl<'a> Cursor<'a> {
 
     /// A number member of 64 bits.
     pub(crate) fn large_or(&self, key: &str, missing: u64) -> Result<u64, Error> {
-        let Some(member) = self.get(key) else { return Ok(missing) };
-        member.value.as_u64().ok_or_else(|| member.mismatch("a whole number"))
+        let Some(member) = self.get(key) else {
+            return Ok(missing);
+        };
+        member
+            .value
+            .as_u64()
+            .ok_or_else(|| member.mismatch("a whole number"))
     }
 
     /// A truth member, or what stands for it where it is missing.
     pub(crate) fn flag_or(&self, key: &str, missing: bool) -> Result<bool, Error> {
-        let Some(member) = self.get(key) else { return Ok(missing) };
-        member.value.as_bool().ok_or_else(|| member.mismatch("true or false"))
+        let Some(member) = self.get(key) else {
+            return Ok(missing);
+        };
+        member
+            .value
+            .as_bool()
+            .ok_or_else(|| member.mismatch("true or false"))
     }
 }

@@ -113,7 +113,10 @@ pub enum ElementKind {
 
 /// What a processing element can do.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::struct_excessive_bools, reason = "the fields of the file, each a yes or no")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the fields of the file, each a yes or no"
+)]
 pub struct ProcessingElement {
     /// Operations, in the order of their codes.
     pub operations: Vec<String>,
@@ -208,8 +211,13 @@ pub enum MemoryKind {
 
 impl MemoryKind {
     /// Every kind.
-    pub const ALL: [MemoryKind; 5] =
-        [MemoryKind::DirectMemoryAccess, MemoryKind::Scratchpad, MemoryKind::Recurrence, MemoryKind::Generate, MemoryKind::Register];
+    pub const ALL: [MemoryKind; 5] = [
+        MemoryKind::DirectMemoryAccess,
+        MemoryKind::Scratchpad,
+        MemoryKind::Recurrence,
+        MemoryKind::Generate,
+        MemoryKind::Register,
+    ];
 
     /// As files write it.
     pub const fn name(self) -> &'static str {
@@ -299,7 +307,10 @@ impl fmt::Display for Element {
 impl Adg {
     /// The element of a kind, by its number.
     pub fn find(&self, kind: &str, number: u32) -> Option<ElementId> {
-        self.elements.iter_enumerated().find(|(_, e)| e.number == number && e.kind.name() == kind).map(|(id, _)| id)
+        self.elements
+            .iter_enumerated()
+            .find(|(_, e)| e.number == number && e.kind.name() == kind)
+            .map(|(id, _)| id)
     }
 
     /// The element at an end of a link.
@@ -315,7 +326,11 @@ impl Adg {
     /// The smallest part of a link that is routed on its own, bits: the coarser of its two ends, as far as the link is that wide. Ports
     /// take what the other end has.
     pub fn granularity(&self, link: LinkId) -> u32 {
-        match self.source(link).granularity.max(self.sink(link).granularity) {
+        match self
+            .source(link)
+            .granularity
+            .max(self.sink(link).granularity)
+        {
             0 => WORD,
             bits => bits.min(self.width(link)),
         }
@@ -324,7 +339,11 @@ impl Adg {
     /// Width of a link, bits: the narrower of its two ends.
     pub fn width(&self, link: LinkId) -> u32 {
         let widths = [self.source(link).width, self.sink(link).width];
-        widths.into_iter().filter(|bits| *bits > 0).min().unwrap_or(WORD)
+        widths
+            .into_iter()
+            .filter(|bits| *bits > 0)
+            .min()
+            .unwrap_or(WORD)
     }
 
     /// Parts of a link that are routed on their own.
@@ -354,10 +373,17 @@ impl Adg {
 
     /// The elements and their links as a tree: the answer to `chipless info --raw`.
     pub fn raw(&self) -> Node {
-        let leaf = |name: &str, value: Node| Node { name: name.to_owned(), ..value };
+        let leaf = |name: &str, value: Node| Node {
+            name: name.to_owned(),
+            ..value
+        };
         let ends = |name: &str, ids: &[LinkId], other: &dyn Fn(LinkId) -> String| Node {
             name: name.to_owned(),
-            children: ids.iter().enumerate().map(|(index, id)| leaf(&index.to_string(), other(*id).into())).collect(),
+            children: ids
+                .iter()
+                .enumerate()
+                .map(|(index, id)| leaf(&index.to_string(), other(*id).into()))
+                .collect(),
             ..Node::default()
         };
         let element = |element: &Element| {
@@ -368,23 +394,52 @@ impl Adg {
             }
             if let Some(unit) = element.processing() {
                 children.push(leaf("operations", unit.operations.join(" ").into()));
-                children.push(leaf("instruction_slots", u64::from(unit.instruction_slots).into()));
+                children.push(leaf(
+                    "instruction_slots",
+                    u64::from(unit.instruction_slots).into(),
+                ));
                 children.push(leaf("delay_depth", u64::from(unit.delay_depth).into()));
             }
-            children.push(ends("inputs", &element.inputs, &|id| self.source(id).to_string()));
-            children.push(ends("outputs", &element.outputs, &|id| self.sink(id).to_string()));
-            Node { name: element.to_string(), children, ..Node::default() }
+            children.push(ends("inputs", &element.inputs, &|id| {
+                self.source(id).to_string()
+            }));
+            children.push(ends("outputs", &element.outputs, &|id| {
+                self.sink(id).to_string()
+            }));
+            Node {
+                name: element.to_string(),
+                children,
+                ..Node::default()
+            }
         };
-        Node { name: "adg".to_owned(), children: self.elements.iter().map(element).collect(), ..Node::default() }
+        Node {
+            name: "adg".to_owned(),
+            children: self.elements.iter().map(element).collect(),
+            ..Node::default()
+        }
     }
 
     /// The answer to `chipless info`.
     pub fn info(&self) -> Info {
-        let names = ["processing_elements", "switches", "input_ports", "output_ports", "memories"];
-        let mut counts: Vec<(String, u64)> = names.iter().zip(self.counts()).map(|(name, n)| ((*name).to_owned(), n as u64)).collect();
+        let names = [
+            "processing_elements",
+            "switches",
+            "input_ports",
+            "output_ports",
+            "memories",
+        ];
+        let mut counts: Vec<(String, u64)> = names
+            .iter()
+            .zip(self.counts())
+            .map(|(name, n)| ((*name).to_owned(), n as u64))
+            .collect();
         counts.push(("links".to_owned(), self.links.len() as u64));
-        let mut operations: Vec<&str> =
-            self.elements.iter().filter_map(Element::processing).flat_map(|pe| pe.operations.iter().map(String::as_str)).collect();
+        let mut operations: Vec<&str> = self
+            .elements
+            .iter()
+            .filter_map(Element::processing)
+            .flat_map(|pe| pe.operations.iter().map(String::as_str))
+            .collect();
         operations.sort_unstable();
         operations.dedup();
         counts.push(("operations".to_owned(), operations.len() as u64));

@@ -12,10 +12,16 @@ use std::collections::HashMap;
 
 pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Error> {
     let identifier: Vec<String> = match root.get("identifier") {
-        Some(list) => list.items()?.map(|item| item.text().map(str::to_owned)).collect::<Result<_, _>>()?,
+        Some(list) => list
+            .items()?
+            .map(|item| item.text().map(str::to_owned))
+            .collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
-    let width = root.number_or("default_data_width", root.number_or("datawidth", root.number_or("data_width", 64)?)?)?;
+    let width = root.number_or(
+        "default_data_width",
+        root.number_or("datawidth", root.number_or("data_width", 64)?)?,
+    )?;
     let granularity = root.number_or("default_granularity", width)?;
     let mut builder = Builder::default();
     let mut named: HashMap<(String, u32), usize> = HashMap::new();
@@ -29,19 +35,33 @@ pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg
         if !matches!(kind, ElementKind::InputPort(_) | ElementKind::OutputPort(_)) {
             bits = node.number_or("data_width", width)?;
             let decomposed = node.number_or("decomposer", 0)?;
-            parts = node.number_or("granularity", bits.checked_div(decomposed).unwrap_or(granularity))?;
+            parts = node.number_or(
+                "granularity",
+                bits.checked_div(decomposed).unwrap_or(granularity),
+            )?;
         }
         let place = match (node.get("row_idx"), node.get("col_idx")) {
             (Some(row), Some(column)) => row.number().ok().zip(column.number().ok()),
             _ => None,
         };
         let name = kind.name();
-        let element = Element { number: *number, kind, width: bits, granularity: parts, place, inputs: Vec::new(), outputs: Vec::new() };
+        let element = Element {
+            number: *number,
+            kind,
+            width: bits,
+            granularity: parts,
+            place,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+        };
         // Numbers with leading zeros sort as text like numbers.
         let index = builder.add(format!("{name}.{number:08}"), name, element, &node)?;
         *number += 1;
         if named.insert((written.to_owned(), id), index).is_some() {
-            return Err(node.error(&rules::ELEMENT, format!("the {written} {id} is there twice")));
+            return Err(node.error(
+                &rules::ELEMENT,
+                format!("the {written} {id} is there twice"),
+            ));
         }
     }
     // Links without indices are numbered in the order of the file.
@@ -51,7 +71,10 @@ pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg
             let list = link.need(key)?;
             let (kind, id) = reference(&list, &identifier)?;
             let Some(found) = named.get(&(kind.clone(), id)).copied() else {
-                return Err(list.error(&rules::DANGLING, format!("the link names the {kind} {id}, which is not among the nodes")));
+                return Err(list.error(
+                    &rules::DANGLING,
+                    format!("the link names the {kind} {id}, which is not among the nodes"),
+                ));
             };
             let counted = next.entry((found, outgoing)).or_default();
             let index = link.number_or(index, *counted)?;
@@ -70,7 +93,9 @@ fn reference(list: &Cursor<'_>, identifier: &[String]) -> Result<(String, u32), 
     let (mut kind, mut first, mut marked) = (None, None, None);
     for (position, item) in list.items()?.enumerate() {
         match item.value {
-            serde_json::Value::String(text) if text != "N/A" && kind.is_none() => kind = Some(text.clone()),
+            serde_json::Value::String(text) if text != "N/A" && kind.is_none() => {
+                kind = Some(text.clone())
+            }
             serde_json::Value::Number(_) => {
                 let number = item.number()?;
                 first = first.or(Some(number));
@@ -83,17 +108,26 @@ fn reference(list: &Cursor<'_>, identifier: &[String]) -> Result<(String, u32), 
     }
     match (kind, marked.or(first)) {
         (Some(kind), Some(id)) => Ok((kind, id)),
-        _ => Err(list.error(&rules::MISSING, "expected the kind and the id of a node, found neither or one")),
+        _ => Err(list.error(
+            &rules::MISSING,
+            "expected the kind and the id of a node, found neither or one",
+        )),
     }
 }
 
 fn kind(node: &Cursor<'_>, written: &str, width: u32) -> Result<ElementKind, Error> {
     let dynamic = node.flag_or("flow_control", true)?;
     Ok(match written {
-        "switch" | "sw" => ElementKind::Switch(Switch { output_buffer_depth: 0, static_output_buffer: !dynamic }),
+        "switch" | "sw" => ElementKind::Switch(Switch {
+            output_buffer_depth: 0,
+            static_output_buffer: !dynamic,
+        }),
         "processing element" | "function unit" | "fu" => {
             let operations = match node.get("instructions") {
-                Some(list) => list.items()?.map(|item| item.text().map(str::to_owned)).collect::<Result<_, _>>()?,
+                Some(list) => list
+                    .items()?
+                    .map(|item| item.text().map(str::to_owned))
+                    .collect::<Result<_, _>>()?,
                 None => Vec::new(),
             };
             ElementKind::ProcessingElement(ProcessingElement {
@@ -110,8 +144,15 @@ fn kind(node: &Cursor<'_>, written: &str, width: u32) -> Result<ElementKind, Err
             })
         }
         "vector port" | "vp" => {
-            let port = VectorPort { implementation: 0, stated: false, depth: width / 32 };
-            let (inputs, outputs) = (node.number_or("num_input", 0)?, node.number_or("num_output", 0)?);
+            let port = VectorPort {
+                implementation: 0,
+                stated: false,
+                depth: width / 32,
+            };
+            let (inputs, outputs) = (
+                node.number_or("num_input", 0)?,
+                node.number_or("num_output", 0)?,
+            );
             match (inputs, outputs) {
                 (0, _) => ElementKind::InputPort(port),
                 (_, 0) => ElementKind::OutputPort(port),

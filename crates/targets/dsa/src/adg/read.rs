@@ -2,8 +2,8 @@
 
 use super::json::{Cursor, Error};
 use super::{
-    Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind, ProcessingElement, Switch, System, VectorPort, lint,
-    older, rules,
+    Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind,
+    ProcessingElement, Switch, System, VectorPort, lint, older, rules,
 };
 use chipless_model::{Finding, Limits, Place};
 use index_vec::IndexVec;
@@ -32,7 +32,10 @@ pub fn recognize(bytes: &[u8]) -> bool {
 /// Whether a file is the text form of 2016 to 2020.
 pub fn looks_like_text_model(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(1 << 16)];
-    ["[fu-model]", "[switch-model]", "[sub-model]"].iter().filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some()).count()
+    ["[fu-model]", "[switch-model]", "[sub-model]"]
+        .iter()
+        .filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some())
+        .count()
         >= 2
 }
 
@@ -48,13 +51,19 @@ impl Adg {
         }
         let most = limits.json_bytes.min(MOST_BYTES);
         if bytes.len() as u64 > most {
-            let message = format!("{} bytes of JSON exceed the limit json_bytes = {most}", bytes.len());
+            let message = format!(
+                "{} bytes of JSON exceed the limit json_bytes = {most}",
+                bytes.len()
+            );
             return Err(Box::new(rules::LIMIT.at(Place::file(), message)));
         }
         let value: Value = serde_json::from_slice(bytes).map_err(|error| {
             let text = error.to_string();
-            let message = text.rsplit_once(" at line ").map_or(text.as_str(), |(message, _)| message);
-            let place = Place::file().at(format!("line {}, column {}", error.line(), error.column()));
+            let message = text
+                .rsplit_once(" at line ")
+                .map_or(text.as_str(), |(message, _)| message);
+            let place =
+                Place::file().at(format!("line {}, column {}", error.line(), error.column()));
             Box::new(rules::SYNTAX.at(place, message.to_owned()))
         })?;
         let root = Cursor::root(&value);
@@ -64,7 +73,10 @@ impl Adg {
         } else if root.get("nodes").is_some() && root.get("links").is_some() {
             older::read(&root, &mut findings)?
         } else {
-            return Err(root.error(&rules::UNSUPPORTED, "expected DSAGenNodes and DSAGenEdges, or nodes and links, found neither"));
+            return Err(root.error(
+                &rules::UNSUPPORTED,
+                "expected DSAGenNodes and DSAGenEdges, or nodes and links, found neither",
+            ));
         };
         lint(&adg, &mut findings);
         findings.truncate(usize::try_from(limits.findings).unwrap_or(usize::MAX));
@@ -79,13 +91,19 @@ fn generator(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Erro
     for (key, node) in nodes.members()? {
         let dotted = key.rsplit_once('.');
         let Some((kind, number)) = dotted.or_else(|| key.rsplit_once('_')) else {
-            return Err(node.error(&rules::ELEMENT, format!("expected a name like Switch.3, found \"{key}\"")));
+            return Err(node.error(
+                &rules::ELEMENT,
+                format!("expected a name like Switch.3, found \"{key}\""),
+            ));
         };
         if dotted.is_none() {
             form = Form::GeneratorUnderscore;
         }
         let Ok(number) = number.parse::<u32>() else {
-            return Err(node.error(&rules::ELEMENT, format!("expected a number behind the kind, found \"{key}\"")));
+            return Err(node.error(
+                &rules::ELEMENT,
+                format!("expected a number behind the kind, found \"{key}\""),
+            ));
         };
         let element = read_element(kind, number, &node)?;
         elements.add(key.to_owned(), kind, element, &node)?;
@@ -95,15 +113,29 @@ fn generator(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Erro
         let end = |kind: &'static str, number: &'static str, index: &'static str| {
             let kind = edge.need(kind)?.text()?;
             let number = edge.need(number)?.number()?;
-            Ok::<_, Error>((elements.named(kind, number), format!("{kind}.{number}"), edge.number_or(index, 0)?))
+            Ok::<_, Error>((
+                elements.named(kind, number),
+                format!("{kind}.{number}"),
+                edge.number_or(index, 0)?,
+            ))
         };
-        let (source, source_name, source_index) = end("SourceNodeType", "SourceNodeId", "SourceIndex")?;
+        let (source, source_name, source_index) =
+            end("SourceNodeType", "SourceNodeId", "SourceIndex")?;
         let (sink, sink_name, sink_index) = end("SinkNodeType", "SinkNodeId", "SinkIndex")?;
         match (source, sink) {
-            (Some(source), Some(sink)) => elements.link(source, source_index, sink, sink_index, &edge)?,
+            (Some(source), Some(sink)) => {
+                elements.link(source, source_index, sink, sink_index, &edge)?
+            }
             (source, _) => {
-                let missing = if source.is_none() { source_name } else { sink_name };
-                return Err(edge.error(&rules::DANGLING, format!("the link names {missing}, which is not among the elements")));
+                let missing = if source.is_none() {
+                    source_name
+                } else {
+                    sink_name
+                };
+                return Err(edge.error(
+                    &rules::DANGLING,
+                    format!("the link names {missing}, which is not among the elements"),
+                ));
             }
         }
     }
@@ -120,8 +152,15 @@ fn generator(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Erro
 
 /// The section of a node that the generator names like `dsagen2.comp.config.CompKeys$CompNode$`.
 fn section<'a>(node: &'a Cursor<'a>, name: &str) -> Result<Cursor<'a>, Error> {
-    let found = node.members()?.find(|(key, _)| key.split('$').nth(1).unwrap_or(key) == name);
-    found.map(|(_, section)| section).ok_or_else(|| node.error(&rules::MISSING, format!("expected a section {name}, found none")))
+    let found = node
+        .members()?
+        .find(|(key, _)| key.split('$').nth(1).unwrap_or(key) == name);
+    found.map(|(_, section)| section).ok_or_else(|| {
+        node.error(
+            &rules::MISSING,
+            format!("expected a section {name}, found none"),
+        )
+    })
 }
 
 fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, Error> {
@@ -131,28 +170,50 @@ fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, E
             let body = section(node, "CompNode")?;
             width = body.need("compBits")?.number()?;
             granularity = body.number_or("compUnitBits", width)?;
-            place = body.get("comment").and_then(|comment| row_and_column(comment.value.as_str()?));
+            place = body
+                .get("comment")
+                .and_then(|comment| row_and_column(comment.value.as_str()?));
             let buffer = section(node, "OutputBuffer")?;
             let depth = buffer.number_or("outputBufferDepth", 0)?;
             let fixed = buffer.flag_or("staticOutputBuffer", false)?;
             if kind == "Switch" {
-                ElementKind::Switch(Switch { output_buffer_depth: depth, static_output_buffer: fixed })
+                ElementKind::Switch(Switch {
+                    output_buffer_depth: depth,
+                    static_output_buffer: fixed,
+                })
             } else {
                 ElementKind::ProcessingElement(processing(node, depth, fixed)?)
             }
         }
         "InputVectorPort" | "OutputVectorPort" => {
-            let body = section(node, if kind == "InputVectorPort" { "IVPNode" } else { "OVPNode" })?;
+            let body = section(
+                node,
+                if kind == "InputVectorPort" {
+                    "IVPNode"
+                } else {
+                    "OVPNode"
+                },
+            )?;
             let port = VectorPort {
                 implementation: body.number_or("vpImpl", 0)?,
                 stated: body.flag_or("vpStated", false)?,
                 depth: body.number_or("depthByte", 0)?,
             };
-            if kind == "InputVectorPort" { ElementKind::InputPort(port) } else { ElementKind::OutputPort(port) }
+            if kind == "InputVectorPort" {
+                ElementKind::InputPort(port)
+            } else {
+                ElementKind::OutputPort(port)
+            }
         }
         _ => {
-            let Some(kind) = MemoryKind::ALL.into_iter().find(|known| known.name() == kind) else {
-                return Err(node.error(&rules::ELEMENT, format!("expected a kind of element, found \"{kind}\"")));
+            let Some(kind) = MemoryKind::ALL
+                .into_iter()
+                .find(|known| known.name() == kind)
+            else {
+                return Err(node.error(
+                    &rules::ELEMENT,
+                    format!("expected a kind of element, found \"{kind}\""),
+                ));
             };
             let body = section(node, "MemNode")?;
             ElementKind::Memory(Memory {
@@ -164,24 +225,47 @@ fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, E
             })
         }
     };
-    Ok(Element { number, kind, width, granularity, place, inputs: Vec::new(), outputs: Vec::new() })
+    Ok(Element {
+        number,
+        kind,
+        width,
+        granularity,
+        place,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+    })
 }
 
-fn processing(node: &Cursor<'_>, output_buffer_depth: u32, static_output_buffer: bool) -> Result<ProcessingElement, Error> {
+fn processing(
+    node: &Cursor<'_>,
+    output_buffer_depth: u32,
+    static_output_buffer: bool,
+) -> Result<ProcessingElement, Error> {
     let body = section(node, "DsaOperations")?;
     let control = section(node, "MetaControl").ok();
     let registers = section(node, "RegFile").ok();
-    let of_control = |key: &str, missing: bool| control.as_ref().map_or(Ok(missing), |control| control.flag_or(key, missing));
+    let of_control = |key: &str, missing: bool| {
+        control
+            .as_ref()
+            .map_or(Ok(missing), |control| control.flag_or(key, missing))
+    };
     let operations = body.need("OperationDataTypeSet")?;
     Ok(ProcessingElement {
-        operations: operations.items()?.map(|name| name.text().map(str::to_owned)).collect::<Result<_, _>>()?,
+        operations: operations
+            .items()?
+            .map(|name| name.text().map(str::to_owned))
+            .collect::<Result<_, _>>()?,
         instruction_slots: body.number_or("instSlotSize", 1)?.max(1),
         delay_depth: body.number_or("maxFifoDepth", 0)?,
         dynamic: body.flag_or("isDynamic", true)?,
         static_output_buffer,
         output_buffer_depth,
-        registers: registers.as_ref().map_or(Ok(0), |registers| registers.number_or("numReg", 0))?,
-        control_entries: control.as_ref().map_or(Ok(0), |control| control.number_or("sizeLUT", 0))?,
+        registers: registers
+            .as_ref()
+            .map_or(Ok(0), |registers| registers.number_or("numReg", 0))?,
+        control_entries: control
+            .as_ref()
+            .map_or(Ok(0), |control| control.number_or("sizeLUT", 0))?,
         input_control: of_control("inputLSBCtrl", false)?,
         output_control: of_control("outputLSBCtrl", false)?,
     })
@@ -203,12 +287,22 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn add(&mut self, key: String, kind: &str, element: Element, at: &Cursor<'_>) -> Result<usize, Error> {
+    pub(super) fn add(
+        &mut self,
+        key: String,
+        kind: &str,
+        element: Element,
+        at: &Cursor<'_>,
+    ) -> Result<usize, Error> {
         if self.elements.len() == MOST_ELEMENTS {
             return Err(at.error(&rules::LIMIT, format!("more than {MOST_ELEMENTS} elements")));
         }
         let number = self.elements.len();
-        if self.numbers.insert((kind.to_owned(), element.number), number).is_some() {
+        if self
+            .numbers
+            .insert((kind.to_owned(), element.number), number)
+            .is_some()
+        {
             return Err(at.error(&rules::ELEMENT, format!("{element} is there twice")));
         }
         self.elements.push((key, element));
@@ -219,7 +313,14 @@ impl Builder {
         self.numbers.get(&(kind.to_owned(), number)).copied()
     }
 
-    pub(super) fn link(&mut self, source: usize, source_index: u32, sink: usize, sink_index: u32, at: &Cursor<'_>) -> Result<(), Error> {
+    pub(super) fn link(
+        &mut self,
+        source: usize,
+        source_index: u32,
+        sink: usize,
+        sink_index: u32,
+        at: &Cursor<'_>,
+    ) -> Result<(), Error> {
         if self.links.len() == MOST_LINKS {
             return Err(at.error(&rules::LIMIT, format!("more than {MOST_LINKS} links")));
         }
@@ -227,27 +328,56 @@ impl Builder {
         Ok(())
     }
 
-    pub(super) fn finish(self, form: Form, system: Option<System>, findings: &mut Vec<Finding>) -> Adg {
+    pub(super) fn finish(
+        self,
+        form: Form,
+        system: Option<System>,
+        findings: &mut Vec<Finding>,
+    ) -> Adg {
         let mut order: Vec<usize> = (0..self.elements.len()).collect();
         order.sort_by(|a, b| self.elements[*a].0.cmp(&self.elements[*b].0));
         let mut rank = vec![ElementId::new(0); order.len()];
         for (position, old) in order.iter().enumerate() {
             rank[*old] = ElementId::new(position);
         }
-        let mut sorted: Vec<Option<Element>> = self.elements.into_iter().map(|(_, element)| Some(element)).collect();
-        let mut elements: IndexVec<ElementId, Element> = order.iter().filter_map(|old| sorted[*old].take()).collect();
-        let links: IndexVec<LinkId, Link> =
-            self.links.iter().map(|(source, _, sink, _)| Link { source: rank[*source], sink: rank[*sink] }).collect();
+        let mut sorted: Vec<Option<Element>> = self
+            .elements
+            .into_iter()
+            .map(|(_, element)| Some(element))
+            .collect();
+        let mut elements: IndexVec<ElementId, Element> =
+            order.iter().filter_map(|old| sorted[*old].take()).collect();
+        let links: IndexVec<LinkId, Link> = self
+            .links
+            .iter()
+            .map(|(source, _, sink, _)| Link {
+                source: rank[*source],
+                sink: rank[*sink],
+            })
+            .collect();
         for (id, link) in links.iter_enumerated() {
             elements[link.source].outputs.push(id);
             elements[link.sink].inputs.push(id);
         }
-        let index = |id: LinkId, outgoing: bool| if outgoing { self.links[id.index()].1 } else { self.links[id.index()].3 };
+        let index = |id: LinkId, outgoing: bool| {
+            if outgoing {
+                self.links[id.index()].1
+            } else {
+                self.links[id.index()].3
+            }
+        };
         for element in &mut elements {
             element.outputs.sort_by_key(|id| index(*id, true));
             element.inputs.sort_by_key(|id| index(*id, false));
-            for (side, ids, outgoing) in [("outputs", &element.outputs, true), ("inputs", &element.inputs, false)] {
-                if let Some((position, id)) = ids.iter().enumerate().find(|(position, id)| index(**id, outgoing) as usize != *position) {
+            for (side, ids, outgoing) in [
+                ("outputs", &element.outputs, true),
+                ("inputs", &element.inputs, false),
+            ] {
+                if let Some((position, id)) = ids
+                    .iter()
+                    .enumerate()
+                    .find(|(position, id)| index(**id, outgoing) as usize != *position)
+                {
                     let message = format!(
                         "the {side} of {element} are not numbered from 0 without gaps: {} at position {position}",
                         index(*id, outgoing)
@@ -256,6 +386,11 @@ impl Builder {
                 }
             }
         }
-        Adg { form, elements, links, system }
+        Adg {
+            form,
+            elements,
+            links,
+            system,
+        }
     }
 }

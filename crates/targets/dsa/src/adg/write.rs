@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 impl Adg {
     /// The graph in the generator's form. What this crate does not model (stream limits of memories, parameter class names) is left out.
     pub fn to_json(&self) -> Value {
-        let nodes: serde_json::Map<String, Value> = self.elements.iter().map(|element| (element.to_string(), node(element))).collect();
+        let nodes: serde_json::Map<String, Value> = self
+            .elements
+            .iter()
+            .map(|element| (element.to_string(), node(element)))
+            .collect();
         let edges: Vec<Value> = self
             .links
             .iter_enumerated()
@@ -24,7 +28,10 @@ impl Adg {
 }
 
 fn node(element: &Element) -> Value {
-    let comment = element.place.map(|(row, column)| format!("row{row}_col{column}")).unwrap_or_default();
+    let comment = element
+        .place
+        .map(|(row, column)| format!("row{row}_col{column}"))
+        .unwrap_or_default();
     let body = json!({
         "compBits": element.width, "compUnitBits": element.granularity, "comment": comment,
         "nodeType": element.kind.name(), "nodeId": element.number,
@@ -51,7 +58,11 @@ fn node(element: &Element) -> Value {
             },
         }),
         ElementKind::InputPort(port) | ElementKind::OutputPort(port) => {
-            let key = if matches!(element.kind, ElementKind::InputPort(_)) { "IVPNode" } else { "OVPNode" };
+            let key = if matches!(element.kind, ElementKind::InputPort(_)) {
+                "IVPNode"
+            } else {
+                "OVPNode"
+            };
             json!({ format!("dsagen2.sync.config.SyncKeys${key}$"): {
                 "vpImpl": port.implementation, "vpStated": port.stated, "depthByte": port.depth,
                 "nodeType": element.kind.name(), "nodeId": element.number,

@@ -49,15 +49,29 @@ pub(super) fn run(
         })
         .unwrap_or(0);
     let mut columns = Columns::new(plan, part);
-    let mut steps: Vec<Option<Step<'_, '_>>> = part.units.iter().map(|unit| columns.step(plan, unit)).collect();
+    let mut steps: Vec<Option<Step<'_, '_>>> = part
+        .units
+        .iter()
+        .map(|unit| columns.step(plan, unit))
+        .collect();
     let mut outputs: Vec<Collector> = Vec::new();
     for unit in &part.units {
         evaluation.firings[unit.node] = rows as u64;
         match &unit.kind {
             Kind::Input { index, .. } => evaluation.taken[*index] = rows as u64,
-            Kind::Output { index, width, operands, lanes } => {
-                let may_drop = operands.iter().flat_map(Operand::parts).any(|part| columns.flags[part.value].is_some());
-                outputs.push(Collector::new(*index, *width, *lanes, may_drop, rows, budget)?);
+            Kind::Output {
+                index,
+                width,
+                operands,
+                lanes,
+            } => {
+                let may_drop = operands
+                    .iter()
+                    .flat_map(Operand::parts)
+                    .any(|part| columns.flags[part.value].is_some());
+                outputs.push(Collector::new(
+                    *index, *width, *lanes, may_drop, rows, budget,
+                )?);
             }
             Kind::Instruction(_) => {}
         }
@@ -67,7 +81,16 @@ pub(super) fn run(
         let mut collectors = outputs.iter_mut();
         for (unit, step) in part.units.iter().zip(&mut steps) {
             match (&unit.kind, step) {
-                (Kind::Input { index, width, lanes, stated, .. }, _) => {
+                (
+                    Kind::Input {
+                        index,
+                        width,
+                        lanes,
+                        stated,
+                        ..
+                    },
+                    _,
+                ) => {
                     columns.load(unit, &inputs[*index], *width, *lanes, *stated, start, count);
                 }
                 (Kind::Instruction(_), Some(step)) => columns.execute(unit, step, count),
@@ -101,7 +124,11 @@ impl Columns {
             let uncertain = match &unit.kind {
                 Kind::Instruction(instruction) => {
                     instruction.discards()
-                        || unit.operands().iter().flat_map(Operand::parts).any(|part| columns.flags[part.value].is_some())
+                        || unit
+                            .operands()
+                            .iter()
+                            .flat_map(Operand::parts)
+                            .any(|part| columns.flags[part.value].is_some())
                 }
                 _ => false,
             };
@@ -120,11 +147,17 @@ impl Columns {
 
     /// Prepares an instruction: operands that are not a whole value get columns of their own.
     fn step<'p, 'g>(&mut self, plan: &Plan<'g>, unit: &'p Unit<'g>) -> Option<Step<'p, 'g>> {
-        let Kind::Instruction(instruction) = &unit.kind else { return None };
+        let Kind::Instruction(instruction) = &unit.kind else {
+            return None;
+        };
         let sources = instruction.operands.iter().map(|operand| {
             if let [part] = operand.parts() {
                 let value = &plan.values[part.value];
-                if part.low == 0 && part.width == value.width && part.width <= instruction.width && value.words == instruction.words {
+                if part.low == 0
+                    && part.width == value.width
+                    && part.width <= instruction.width
+                    && value.words == instruction.words
+                {
                     return Source::Value(part.value);
                 }
             }
@@ -132,17 +165,37 @@ impl Columns {
             self.words.resize(own + instruction.words * BLOCK, 0);
             if let Feed::Constant(constant) = operand.feed {
                 // What decides is all of a constant, what is computed with is cut.
-                let cut = if operand.qualified { constant } else { constant & instruction.mask(0) };
+                let cut = if operand.qualified {
+                    constant
+                } else {
+                    constant & instruction.mask(0)
+                };
                 self.words[own..own + BLOCK].fill(cut);
             }
             Source::Own(own)
         });
         let sources = sources.collect();
-        Some(Step { instruction, sources, registers: [0; REGISTERS] })
+        Some(Step {
+            instruction,
+            sources,
+            registers: [0; REGISTERS],
+        })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what a port says of itself, taken apart by its caller")]
-    fn load(&mut self, unit: &Unit<'_>, stream: &Stream<'_>, width: u32, lanes: usize, stated: bool, start: usize, count: usize) {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a port says of itself, taken apart by its caller"
+    )]
+    fn load(
+        &mut self,
+        unit: &Unit<'_>,
+        stream: &Stream<'_>,
+        width: u32,
+        lanes: usize,
+        stated: bool,
+        start: usize,
+        count: usize,
+    ) {
         let mut value = unit.first_value;
         if stated {
             let at = self.at[value];
@@ -159,9 +212,15 @@ impl Columns {
             let elements = rows.chunks_exact(lanes * bytes);
             match bytes {
                 1 => gather(column, elements, |row| row[lane].into()),
-                2 => gather(column, elements, |row| u16::from_le_bytes(element(row, lane)).into()),
-                4 => gather(column, elements, |row| u32::from_le_bytes(element(row, lane)).into()),
-                _ => gather(column, elements, |row| u64::from_le_bytes(element(row, lane))),
+                2 => gather(column, elements, |row| {
+                    u16::from_le_bytes(element(row, lane)).into()
+                }),
+                4 => gather(column, elements, |row| {
+                    u32::from_le_bytes(element(row, lane)).into()
+                }),
+                _ => gather(column, elements, |row| {
+                    u64::from_le_bytes(element(row, lane))
+                }),
             }
         }
     }
@@ -181,7 +240,13 @@ impl Columns {
     }
 
     /// Puts slices of values together. What is cut off is what the operation does not look at; a control is looked at whole.
-    fn assemble(&mut self, operand: &Operand, own: usize, instruction: &Instruction<'_>, count: usize) {
+    fn assemble(
+        &mut self,
+        operand: &Operand,
+        own: usize,
+        instruction: &Instruction<'_>,
+        count: usize,
+    ) {
         let (values, columns) = self.words.split_at_mut(own);
         let columns = &mut columns[..instruction.words * BLOCK];
         columns.fill(0);
@@ -190,7 +255,9 @@ impl Columns {
             let (mut from, end) = (part.low, part.low + part.width);
             while from < end && (low / u64::BITS) < instruction.words as u32 {
                 // As many bits as neither crosses a word of the value nor one of the operand.
-                let bits = (end - from).min(u64::BITS - from % u64::BITS).min(u64::BITS - low % u64::BITS);
+                let bits = (end - from)
+                    .min(u64::BITS - from % u64::BITS)
+                    .min(u64::BITS - low % u64::BITS);
                 let word = (from / u64::BITS) as usize;
                 if word >= self.counts[part.value] {
                     // Bits above the value are zero; they take their place all the same.
@@ -199,7 +266,11 @@ impl Columns {
                 }
                 let source = &values[self.at[part.value] + word * BLOCK..][..count];
                 let column = &mut columns[(low / u64::BITS) as usize * BLOCK..][..count];
-                let (down, up, mask) = (from % u64::BITS, low % u64::BITS, super::plan::low_bits(bits));
+                let (down, up, mask) = (
+                    from % u64::BITS,
+                    low % u64::BITS,
+                    super::plan::low_bits(bits),
+                );
                 for (out, word) in column.iter_mut().zip(source) {
                     *out |= (word >> down & mask) << up;
                 }
@@ -210,7 +281,9 @@ impl Columns {
         if !operand.qualified {
             for word in 0..instruction.words {
                 let mask = instruction.mask(word);
-                columns[word * BLOCK..][..count].iter_mut().for_each(|bits| *bits &= mask);
+                columns[word * BLOCK..][..count]
+                    .iter_mut()
+                    .for_each(|bits| *bits &= mask);
             }
         }
     }
@@ -218,8 +291,14 @@ impl Columns {
     /// A function of the operands: column by column.
     fn apply(&mut self, unit: &Unit<'_>, step: &Step<'_, '_>, count: usize) {
         let instruction = step.instruction;
-        let Some(&result) = self.at.get(unit.first_value) else { return };
-        let columns: Vec<usize> = step.sources.iter().map(|source| self.column(source)).collect();
+        let Some(&result) = self.at.get(unit.first_value) else {
+            return;
+        };
+        let columns: Vec<usize> = step
+            .sources
+            .iter()
+            .map(|source| self.column(source))
+            .collect();
         for word in 0..instruction.words {
             let (before, rest) = self.words.split_at_mut(result + word * BLOCK);
             let (out, after) = rest.split_at_mut(BLOCK);
@@ -227,7 +306,11 @@ impl Columns {
             let first_after = result + (word + 1) * BLOCK;
             let column = |index: usize| {
                 let at = columns[index] + word * BLOCK;
-                if at < first_after { &before[at..at + count] } else { &after[at - first_after..][..count] }
+                if at < first_after {
+                    &before[at..at + count]
+                } else {
+                    &after[at - first_after..][..count]
+                }
             };
             match instruction.meaning {
                 Meaning::Unary(f) => (f.block)(column(0), out),
@@ -248,13 +331,17 @@ impl Columns {
             }
         }
         for value in unit.first_value..unit.first_value + unit.values {
-            let Some(flags) = self.flags[value] else { continue };
+            let Some(flags) = self.flags[value] else {
+                continue;
+            };
             let (before, own) = self.valid.split_at_mut(flags);
             let own = &mut own[..count];
             own.fill(1);
             for part in instruction.operands.iter().flat_map(Operand::parts) {
                 if let Some(flags) = self.flags[part.value] {
-                    own.iter_mut().zip(&before[flags..]).for_each(|(own, other)| *own &= other);
+                    own.iter_mut()
+                        .zip(&before[flags..])
+                        .for_each(|(own, other)| *own &= other);
                 }
             }
         }
@@ -264,7 +351,11 @@ impl Columns {
     fn fire(&mut self, unit: &Unit<'_>, step: &mut Step<'_, '_>, count: usize) {
         let instruction = step.instruction;
         let words = instruction.words;
-        let columns: Vec<usize> = step.sources.iter().map(|source| self.column(source)).collect();
+        let columns: Vec<usize> = step
+            .sources
+            .iter()
+            .map(|source| self.column(source))
+            .collect();
         let mut operands = vec![0; columns.len() * words];
         let mut valid = vec![true; columns.len()];
         let mut results = vec![0; RESULTS * words];
@@ -273,11 +364,15 @@ impl Columns {
                 for word in 0..words {
                     operands[index * words + word] = self.words[at + word * BLOCK + row];
                 }
-                let counts = |part: &super::plan::Part| self.flags[part.value].is_none_or(|flags| self.valid[flags + row] != 0);
+                let counts = |part: &super::plan::Part| {
+                    self.flags[part.value].is_none_or(|flags| self.valid[flags + row] != 0)
+                };
                 valid[index] = instruction.operands[index].parts().iter().all(counts);
             }
             let fired = instruction.fire(&mut operands, &valid, &mut step.registers, &mut results);
-            for (value, result) in (unit.first_value..unit.first_value + unit.values).zip(results.chunks_exact(words)) {
+            for (value, result) in
+                (unit.first_value..unit.first_value + unit.values).zip(results.chunks_exact(words))
+            {
                 for (word, bits) in result.iter().enumerate() {
                     self.words[self.at[value] + word * BLOCK + row] = *bits;
                 }
@@ -305,17 +400,32 @@ impl Columns {
             let elements = rows.chunks_exact_mut(lanes * bytes).zip(&*column);
             match bytes {
                 1 => elements.for_each(|(row, word)| row[lane] = *word as u8),
-                2 => elements.for_each(|(row, word)| row[lane * 2..][..2].copy_from_slice(&(*word as u16).to_le_bytes())),
-                4 => elements.for_each(|(row, word)| row[lane * 4..][..4].copy_from_slice(&(*word as u32).to_le_bytes())),
-                _ => elements.for_each(|(row, word)| row[lane * 8..][..8].copy_from_slice(&word.to_le_bytes())),
+                2 => elements.for_each(|(row, word)| {
+                    row[lane * 2..][..2].copy_from_slice(&(*word as u16).to_le_bytes())
+                }),
+                4 => elements.for_each(|(row, word)| {
+                    row[lane * 4..][..4].copy_from_slice(&(*word as u32).to_le_bytes())
+                }),
+                _ => elements.for_each(|(row, word)| {
+                    row[lane * 8..][..8].copy_from_slice(&word.to_le_bytes())
+                }),
             }
         }
-        let Some(valid) = &mut collector.valid else { return };
+        let Some(valid) = &mut collector.valid else {
+            return;
+        };
         let start = valid.len();
         valid.resize(start + count * lanes, 1);
         for (lane, operand) in operands.iter().take(lanes).enumerate() {
-            for flags in operand.parts().iter().filter_map(|part| self.flags[part.value]) {
-                for (row, flag) in valid[start..].chunks_exact_mut(lanes).zip(&self.valid[flags..]) {
+            for flags in operand
+                .parts()
+                .iter()
+                .filter_map(|part| self.flags[part.value])
+            {
+                for (row, flag) in valid[start..]
+                    .chunks_exact_mut(lanes)
+                    .zip(&self.valid[flags..])
+                {
                     row[lane] &= flag;
                 }
             }
@@ -329,17 +439,30 @@ impl Columns {
         {
             return (&self.words[self.at[part.value]..][..count]).into();
         }
-        let mut column = vec![if let Feed::Constant(constant) = operand.feed { constant } else { 0 }; count];
+        let mut column = vec![
+            if let Feed::Constant(constant) = operand.feed {
+                constant
+            } else {
+                0
+            };
+            count
+        ];
         let mut up = 0;
         for part in operand.parts() {
             for bit in (part.low..part.low + part.width).step_by(u64::BITS as usize) {
                 // A slice of at most 64 bits lies in two words at most.
                 let bits = (part.low + part.width - bit).min(u64::BITS);
                 for (row, out) in column.iter_mut().enumerate() {
-                    let word = |bit: u32| self.words[self.at[part.value] + (bit / u64::BITS) as usize * BLOCK + row];
+                    let word = |bit: u32| {
+                        self.words[self.at[part.value] + (bit / u64::BITS) as usize * BLOCK + row]
+                    };
                     let down = bit % u64::BITS;
                     let low = word(bit) >> down;
-                    let high = if down + bits > u64::BITS { word(bit + bits - 1) << (u64::BITS - down) } else { 0 };
+                    let high = if down + bits > u64::BITS {
+                        word(bit + bits - 1) << (u64::BITS - down)
+                    } else {
+                        0
+                    };
                     if up < u64::BITS {
                         *out |= ((low | high) & super::plan::low_bits(bits)) << up;
                     }
@@ -371,24 +494,53 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    fn new(index: usize, width: u32, lanes: usize, may_drop: bool, rows: usize, budget: &mut u64) -> Result<Collector, Stop> {
+    fn new(
+        index: usize,
+        width: u32,
+        lanes: usize,
+        may_drop: bool,
+        rows: usize,
+        budget: &mut u64,
+    ) -> Result<Collector, Stop> {
         let bytes = width as usize / 8;
         let size = rows as u128 * lanes as u128 * (bytes as u128 + u128::from(may_drop));
-        *budget = u64::try_from(size).ok().and_then(|size| budget.checked_sub(size)).ok_or(Stop::TooLarge { limit: 0 })?;
-        Ok(Collector { index, bytes, lanes, data: Vec::with_capacity(rows * lanes * bytes), valid: may_drop.then(Vec::new) })
+        *budget = u64::try_from(size)
+            .ok()
+            .and_then(|size| budget.checked_sub(size))
+            .ok_or(Stop::TooLarge { limit: 0 })?;
+        Ok(Collector {
+            index,
+            bytes,
+            lanes,
+            data: Vec::with_capacity(rows * lanes * bytes),
+            valid: may_drop.then(Vec::new),
+        })
     }
 
     /// For rows that come one by one.
     pub(super) fn growing(index: usize, width: u32, lanes: usize) -> Collector {
-        Collector { index, bytes: width as usize / 8, lanes, data: Vec::new(), valid: Some(Vec::new()) }
+        Collector {
+            index,
+            bytes: width as usize / 8,
+            lanes,
+            data: Vec::new(),
+            valid: Some(Vec::new()),
+        }
     }
 
     /// Adds a row.
-    pub(super) fn push(&mut self, row: impl Iterator<Item = (u64, bool)>, budget: &mut u64) -> Result<(), Stop> {
+    pub(super) fn push(
+        &mut self,
+        row: impl Iterator<Item = (u64, bool)>,
+        budget: &mut u64,
+    ) -> Result<(), Stop> {
         let size = (self.lanes * (self.bytes + 1)) as u64;
-        *budget = budget.checked_sub(size).ok_or(Stop::TooLarge { limit: 0 })?;
+        *budget = budget
+            .checked_sub(size)
+            .ok_or(Stop::TooLarge { limit: 0 })?;
         for (word, counts) in row {
-            self.data.extend_from_slice(&word.to_le_bytes()[..self.bytes]);
+            self.data
+                .extend_from_slice(&word.to_le_bytes()[..self.bytes]);
             if let Some(valid) = &mut self.valid {
                 valid.push(counts.into());
             }
@@ -398,11 +550,25 @@ impl Collector {
 
     /// Leaves out rows in which nothing counts.
     pub(super) fn finish(self) -> (usize, Rows) {
-        let Collector { index, bytes, lanes, mut data, valid } = self;
+        let Collector {
+            index,
+            bytes,
+            lanes,
+            mut data,
+            valid,
+        } = self;
         let row_bytes = lanes * bytes;
         let rows = data.len() / row_bytes.max(1);
         let Some(mut valid) = valid else {
-            return (index, Rows { count: rows as u64, bytes: data, valid: None, dropped: 0 });
+            return (
+                index,
+                Rows {
+                    count: rows as u64,
+                    bytes: data,
+                    valid: None,
+                    dropped: 0,
+                },
+            );
         };
         let mut kept = 0;
         for row in 0..rows {
@@ -415,6 +581,14 @@ impl Collector {
         data.truncate(kept * row_bytes);
         valid.truncate(kept * lanes);
         let valid = valid.contains(&0).then_some(valid);
-        (index, Rows { count: kept as u64, bytes: data, valid, dropped: (rows - kept) as u64 })
+        (
+            index,
+            Rows {
+                count: kept as u64,
+                bytes: data,
+                valid,
+                dropped: (rows - kept) as u64,
+            },
+        )
     }
 }

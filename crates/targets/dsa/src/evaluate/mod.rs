@@ -66,7 +66,9 @@ pub struct Stream<'a> {
 impl Stream<'_> {
     /// How many rows it has.
     pub fn rows(&self) -> u64 {
-        self.loops.iter().fold(1, |rows, count| rows.saturating_mul(*count))
+        self.loops
+            .iter()
+            .fold(1, |rows, count| rows.saturating_mul(*count))
     }
 }
 
@@ -130,13 +132,28 @@ pub struct Part {
 /// The sub-graphs of a graph as parts, for a graph that cannot be executed: regular where its inputs have equally many rows.
 pub(crate) fn parts(graph: &Graph, rows: &[u64]) -> Vec<Part> {
     let of_group = |group| {
-        let nodes = graph.nodes.iter_enumerated().filter(|(_, node)| node.group == group && !matches!(node.kind, NodeKind::Array(_)));
+        let nodes = graph
+            .nodes
+            .iter_enumerated()
+            .filter(|(_, node)| node.group == group && !matches!(node.kind, NodeKind::Array(_)));
         let nodes: Vec<NodeId> = nodes.map(|(id, _)| id).collect();
-        let mut own = graph.inputs().zip(rows).filter(|((_, node, _), _)| node.group == group).map(|(_, rows)| rows);
+        let mut own = graph
+            .inputs()
+            .zip(rows)
+            .filter(|((_, node, _), _)| node.group == group)
+            .map(|(_, rows)| rows);
         let first = own.next();
-        Part { nodes, regular: own.all(|rows| Some(rows) == first) }
+        Part {
+            nodes,
+            regular: own.all(|rows| Some(rows) == first),
+        }
     };
-    graph.groups.indices().map(of_group).filter(|part| !part.nodes.is_empty()).collect()
+    graph
+        .groups
+        .indices()
+        .map(of_group)
+        .filter(|part| !part.nodes.is_empty())
+        .collect()
 }
 
 /// Why a graph was not evaluated to its end.
@@ -168,19 +185,31 @@ impl Stop {
     /// In words.
     pub fn message(&self, graph: &Graph) -> String {
         match self {
-            Stop::Refused(refusals) => refusals.first().map(|refusal| refusal.message(graph)).unwrap_or_default(),
+            Stop::Refused(refusals) => refusals
+                .first()
+                .map(|refusal| refusal.message(graph))
+                .unwrap_or_default(),
             Stop::Spinning(node) => {
                 let name = stuck::name(graph, *node);
-                format!("{name} has fired {MAX_HELD} times without taking a token: it holds all its operands for ever")
+                format!(
+                    "{name} has fired {MAX_HELD} times without taking a token: it holds all its operands for ever"
+                )
             }
-            Stop::TooLarge { limit } => format!("streams of more than {limit} bytes together come out (--limit memory_bytes)"),
+            Stop::TooLarge { limit } => format!(
+                "streams of more than {limit} bytes together come out (--limit memory_bytes)"
+            ),
             Stop::Streams(text) => text.clone(),
         }
     }
 }
 
 /// Evaluates a graph on a stream for each of its input ports, in the order of [`Graph::inputs`].
-pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], settings: Settings, limits: &Limits) -> Result<Evaluation, Stop> {
+pub fn evaluate(
+    graph: &Graph,
+    inputs: &[Stream<'_>],
+    settings: Settings,
+    limits: &Limits,
+) -> Result<Evaluation, Stop> {
     let plan = Plan::new(graph, settings.slices_as_ranges).map_err(Stop::Refused)?;
     check(graph, inputs)?;
     let mut evaluation = Evaluation {
@@ -193,14 +222,19 @@ pub fn evaluate(graph: &Graph, inputs: &[Stream<'_>], settings: Settings, limits
     let mut budget = limits.memory_bytes;
     for part in plan.parts() {
         let regular = part.is_regular(inputs);
-        evaluation.parts.push(Part { nodes: part.units.iter().map(|unit| unit.node).collect(), regular });
+        evaluation.parts.push(Part {
+            nodes: part.units.iter().map(|unit| unit.node).collect(),
+            regular,
+        });
         if settings.strategy == Strategy::Automatic && regular {
             block::run(&plan, &part, inputs, &mut evaluation, &mut budget)
         } else {
             token::run(&plan, &part, inputs, &mut evaluation, &mut budget, limits)
         }
         .map_err(|stop| match stop {
-            Stop::TooLarge { .. } => Stop::TooLarge { limit: limits.memory_bytes },
+            Stop::TooLarge { .. } => Stop::TooLarge {
+                limit: limits.memory_bytes,
+            },
             other => other,
         })?;
     }
@@ -218,15 +252,24 @@ pub(crate) fn row_bytes(port: &Port) -> usize {
 }
 
 fn check(graph: &Graph, inputs: &[Stream<'_>]) -> Result<(), Stop> {
-    let ports = graph.nodes.iter().filter(|node| matches!(node.kind, NodeKind::Input(_))).count();
+    let ports = graph
+        .nodes
+        .iter()
+        .filter(|node| matches!(node.kind, NodeKind::Input(_)))
+        .count();
     if ports != inputs.len() {
-        return Err(Stop::Streams(format!("expected {ports} streams, found {}", inputs.len())));
+        return Err(Stop::Streams(format!(
+            "expected {ports} streams, found {}",
+            inputs.len()
+        )));
     }
     for ((_, node, port), stream) in graph.inputs().zip(inputs) {
         let expected = u128::from(stream.rows()) * row_bytes(port) as u128;
         if expected != stream.bytes.len() as u128 {
             let (name, found) = (&node.name, stream.bytes.len());
-            return Err(Stop::Streams(format!("expected {expected} bytes for input {name}, found {found}")));
+            return Err(Stop::Streams(format!(
+                "expected {expected} bytes for input {name}, found {found}"
+            )));
         }
     }
     Ok(())

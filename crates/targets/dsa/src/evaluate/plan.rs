@@ -149,7 +149,13 @@ pub(super) struct Fired {
 
 impl<'g> Plan<'g> {
     pub(super) fn new(graph: &'g Graph, slices_as_ranges: bool) -> Result<Plan<'g>, Vec<Refusal>> {
-        let mut plan = Plan { graph, units: Vec::new(), values: Vec::new(), outputs: 0, part_of: Vec::new() };
+        let mut plan = Plan {
+            graph,
+            units: Vec::new(),
+            values: Vec::new(),
+            outputs: 0,
+            part_of: Vec::new(),
+        };
         let mut first_values: Vec<usize> = Vec::with_capacity(graph.nodes.len());
         let mut refusals = Vec::new();
         let mut inputs = 0;
@@ -160,24 +166,40 @@ impl<'g> Plan<'g> {
                 let of = |operand: &crate::graph::Operand| {
                     let feed = match &operand.source {
                         Source::Constant(value) => Feed::Constant(*value),
-                        Source::Register(register) => Feed::Register(usize::from(*register) % REGISTERS),
+                        Source::Register(register) => {
+                            Feed::Register(usize::from(*register) % REGISTERS)
+                        }
                         Source::Edges(edges) => Feed::Parts(
                             edges
                                 .iter()
                                 .map(|id| {
                                     let edge = &graph.edges[*id];
-                                    let value = first_values[edge.source.index()] + edge.value as usize;
-                                    let whole = graph.nodes[edge.source].values.get(edge.value as usize).map_or(0, |value| value.width);
+                                    let value =
+                                        first_values[edge.source.index()] + edge.value as usize;
+                                    let whole = graph.nodes[edge.source]
+                                        .values
+                                        .get(edge.value as usize)
+                                        .map_or(0, |value| value.width);
                                     let (low, width) = match (edge.low, edge.width()) {
-                                        (low, width) if slices_as_ranges && width != whole => as_range(low, width),
+                                        (low, width) if slices_as_ranges && width != whole => {
+                                            as_range(low, width)
+                                        }
                                         bits => bits,
                                     };
-                                    Part { edge: id.index(), value, low, width }
+                                    Part {
+                                        edge: id.index(),
+                                        value,
+                                        low,
+                                        width,
+                                    }
                                 })
                                 .collect(),
                         ),
                     };
-                    Operand { feed, qualified: !matches!(operand.role, Role::Data | Role::State) }
+                    Operand {
+                        feed,
+                        qualified: !matches!(operand.role, Role::Data | Role::State),
+                    }
                 };
                 node.operands.iter().map(of).collect()
             };
@@ -196,17 +218,35 @@ impl<'g> Plan<'g> {
                 }
                 NodeKind::Output(port) => {
                     plan.outputs += 1;
-                    Ok(Kind::Output { index: plan.outputs - 1, width: port.width, operands: operands(), lanes: port.lanes as usize })
+                    Ok(Kind::Output {
+                        index: plan.outputs - 1,
+                        width: port.width,
+                        operands: operands(),
+                        lanes: port.lanes as usize,
+                    })
                 }
-                NodeKind::Instruction(instruction) => ready(instruction, node, operands()).map(Kind::Instruction),
-                NodeKind::Composite(composite) => {
-                    Err(format!("`{}` stands for several units; what they compute is not defined", composite.name))
+                NodeKind::Instruction(instruction) => {
+                    ready(instruction, node, operands()).map(Kind::Instruction)
                 }
+                NodeKind::Composite(composite) => Err(format!(
+                    "`{}` stands for several units; what they compute is not defined",
+                    composite.name
+                )),
             };
             match kind {
                 Ok(kind) => {
-                    let unit = Unit { node: id, kind, first_value, values: node.values.len() };
-                    if !matches!(unit.kind, Kind::Input { .. }) && unit.operands().iter().all(|operand| operand.parts().is_empty()) {
+                    let unit = Unit {
+                        node: id,
+                        kind,
+                        first_value,
+                        values: node.values.len(),
+                    };
+                    if !matches!(unit.kind, Kind::Input { .. })
+                        && unit
+                            .operands()
+                            .iter()
+                            .all(|operand| operand.parts().is_empty())
+                    {
                         refusals.push(Refusal {
                             node: id,
                             reason: "it has no operand from a port or an operation, and would fire for ever".to_owned(),
@@ -216,11 +256,23 @@ impl<'g> Plan<'g> {
                 }
                 Err(reason) => refusals.push(Refusal { node: id, reason }),
             }
-            let runs = |edge: &&crate::graph::EdgeId| !matches!(graph.nodes[graph.edges[**edge].sink].kind, NodeKind::Array(_));
-            plan.values.extend(node.values.iter().map(|value| Value {
-                words: value.width.div_ceil(u64::BITS).max(1) as usize,
-                width: value.width,
-                uses: value.uses.iter().filter(runs).map(|edge| edge.index()).collect(),
+            let runs = |edge: &&crate::graph::EdgeId| {
+                !matches!(
+                    graph.nodes[graph.edges[**edge].sink].kind,
+                    NodeKind::Array(_)
+                )
+            };
+            plan.values.extend(node.values.iter().map(|value| {
+                Value {
+                    words: value.width.div_ceil(u64::BITS).max(1) as usize,
+                    width: value.width,
+                    uses: value
+                        .uses
+                        .iter()
+                        .filter(runs)
+                        .map(|edge| edge.index())
+                        .collect(),
+                }
             }));
         }
         plan.feed_back(&mut refusals);
@@ -235,25 +287,45 @@ impl<'g> Plan<'g> {
     fn feed_back(&mut self, refusals: &mut Vec<Refusal>) {
         let graph = self.graph;
         for (array, node) in graph.nodes.iter_enumerated() {
-            if !matches!(&node.kind, NodeKind::Array(found) if found.kind == ArrayKind::Recurrence) {
+            if !matches!(&node.kind, NodeKind::Array(found) if found.kind == ArrayKind::Recurrence)
+            {
                 continue;
             }
-            let readers: Vec<_> = graph.inputs().enumerate().filter(|(_, (.., port))| port.array == Some(array)).collect();
-            let writers: Vec<_> = graph.outputs().enumerate().filter(|(_, (.., port))| port.array == Some(array)).collect();
+            let readers: Vec<_> = graph
+                .inputs()
+                .enumerate()
+                .filter(|(_, (.., port))| port.array == Some(array))
+                .collect();
+            let writers: Vec<_> = graph
+                .outputs()
+                .enumerate()
+                .filter(|(_, (.., port))| port.array == Some(array))
+                .collect();
             if readers.len() != writers.len() {
-                let reason = format!("it has {} readers and {} writers; which feeds which is not defined", readers.len(), writers.len());
-                refusals.push(Refusal { node: array, reason });
+                let reason = format!(
+                    "it has {} readers and {} writers; which feeds which is not defined",
+                    readers.len(),
+                    writers.len()
+                );
+                refusals.push(Refusal {
+                    node: array,
+                    reason,
+                });
                 continue;
             }
             // Several pairs are in the order of the file.
-            for ((input, (id, _, reader)), (output, (_, _, writer))) in readers.into_iter().zip(writers) {
+            for ((input, (id, _, reader)), (output, (_, _, writer))) in
+                readers.into_iter().zip(writers)
+            {
                 if reader.width != writer.width {
                     let reason = format!("{} bits come back as {}", writer.width, reader.width);
                     refusals.push(Refusal { node: id, reason });
                 }
                 for unit in &mut self.units {
                     match &mut unit.kind {
-                        Kind::Input { index, feedback, .. } if *index == input => *feedback = Some(output),
+                        Kind::Input {
+                            index, feedback, ..
+                        } if *index == input => *feedback = Some(output),
                         _ => {}
                     }
                 }
@@ -263,7 +335,9 @@ impl<'g> Plan<'g> {
 
     /// Finds the connected parts.
     fn connect(&mut self) {
-        let mut parts = Parts { parent: (0..self.units.len()).collect() };
+        let mut parts = Parts {
+            parent: (0..self.units.len()).collect(),
+        };
         let mut maker = vec![usize::MAX; self.values.len()];
         let mut outputs = vec![usize::MAX; self.outputs];
         for (at, unit) in self.units.iter().enumerate() {
@@ -276,7 +350,11 @@ impl<'g> Plan<'g> {
             for part in unit.operands().iter().flat_map(Operand::parts) {
                 parts.join(at, maker[part.value]);
             }
-            if let Kind::Input { feedback: Some(output), .. } = unit.kind {
+            if let Kind::Input {
+                feedback: Some(output),
+                ..
+            } = unit.kind
+            {
                 parts.join(at, outputs[output]);
             }
         }
@@ -338,16 +416,29 @@ fn ready<'g>(
     operands: Vec<Operand>,
 ) -> Result<Instruction<'g>, String> {
     let name = &instruction.operation;
-    let operation = operations::lookup(name).ok_or_else(|| format!("no operation `{name}` is known"))?;
+    let operation =
+        operations::lookup(name).ok_or_else(|| format!("no operation `{name}` is known"))?;
     let meaning = operations::meaning(name, operands.len()).map_err(|reason| match reason {
         NoMeaning::Undefined => format!("`{name}` is placed and timed but not executed: {reason}"),
-        NoMeaning::TooFewOperands { .. } => format!("`{name}` has {} operands: {reason}", operands.len()),
+        NoMeaning::TooFewOperands { .. } => {
+            format!("`{name}` has {} operands: {reason}", operands.len())
+        }
     })?;
     if node.values.len() > operation.results.max(1) as usize {
-        return Err(format!("`{name}` has {} results, {} are named", operation.results, node.values.len()));
+        return Err(format!(
+            "`{name}` has {} results, {} are named",
+            operation.results,
+            node.values.len()
+        ));
     }
     // The pass-through of the older tools is as wide as its operand.
-    let width = if name == "NONE" { node.values.first().map_or(operation.width, |value| value.width) } else { operation.width };
+    let width = if name == "NONE" {
+        node.values
+            .first()
+            .map_or(operation.width, |value| value.width)
+    } else {
+        operation.width
+    };
     Ok(Instruction {
         meaning,
         width,
@@ -363,14 +454,24 @@ impl Instruction<'_> {
     /// Whether it is a function of its operands alone, and fires once for each token of each.
     pub(super) fn is_pure(&self) -> bool {
         let registers = self.registers.iter().any(|registers| !registers.is_empty());
-        let reads = self.operands.iter().any(|operand| matches!(operand.feed, Feed::Register(_)));
-        !registers && !reads && self.control.is_none() && self.self_control.is_none() && !matches!(self.meaning, Meaning::Step(_))
+        let reads = self
+            .operands
+            .iter()
+            .any(|operand| matches!(operand.feed, Feed::Register(_)));
+        !registers
+            && !reads
+            && self.control.is_none()
+            && self.self_control.is_none()
+            && !matches!(self.meaning, Meaning::Step(_))
     }
 
     /// Whether it may hold an operand or abstain.
     pub(super) fn is_irregular(&self) -> bool {
         let holds = matches!(self.meaning, Meaning::Step(step) if step.holds);
-        holds || [Actions::HOLD_FIRST, Actions::HOLD_SECOND, Actions::ABSTAIN].iter().any(|action| self.may(*action))
+        holds
+            || [Actions::HOLD_FIRST, Actions::HOLD_SECOND, Actions::ABSTAIN]
+                .iter()
+                .any(|action| self.may(*action))
     }
 
     /// Whether it may mark results as not counting.
@@ -379,7 +480,10 @@ impl Instruction<'_> {
     }
 
     fn may(&self, action: Actions) -> bool {
-        [self.control, self.self_control].into_iter().flatten().any(|control| control.table.iter().any(|(_, actions)| actions.has(action)))
+        [self.control, self.self_control]
+            .into_iter()
+            .flatten()
+            .any(|control| control.table.iter().any(|(_, actions)| actions.has(action)))
     }
 
     /// Bits of the operands and results in word `word`.
@@ -389,7 +493,13 @@ impl Instruction<'_> {
 
     /// Fires once. `operands` are words, operand after operand, uncut; `valid` says which of them count; results are written word
     /// after word, result after result.
-    pub(super) fn fire(&self, operands: &mut [u64], valid: &[bool], registers: &mut [u64; REGISTERS], results: &mut [u64]) -> Fired {
+    pub(super) fn fire(
+        &self,
+        operands: &mut [u64],
+        valid: &[bool],
+        registers: &mut [u64; REGISTERS],
+        results: &mut [u64],
+    ) -> Fired {
         let (mut discard, mut actions) = (false, Actions::NONE);
         for (index, operand) in self.operands.iter().enumerate() {
             let words = &mut operands[index * self.words..][..self.words];
@@ -405,11 +515,20 @@ impl Instruction<'_> {
             }
         }
         let executed = !actions.has(Actions::ABSTAIN);
-        let mut hold = [actions.has(Actions::HOLD_FIRST), actions.has(Actions::HOLD_SECOND)];
+        let mut hold = [
+            actions.has(Actions::HOLD_FIRST),
+            actions.has(Actions::HOLD_SECOND),
+        ];
         discard |= actions.has(Actions::DISCARD);
         if executed {
             if let Meaning::Step(step) = self.meaning {
-                let mut firing = Firing { operands, registers, results: [0; RESULTS], hold, discard };
+                let mut firing = Firing {
+                    operands,
+                    registers,
+                    results: [0; RESULTS],
+                    hold,
+                    discard,
+                };
                 (step.run)(&mut firing);
                 (hold, discard) = (firing.hold, firing.discard);
                 let made = firing.results;
@@ -431,7 +550,10 @@ impl Instruction<'_> {
             }
             if let Some(control) = self.self_control {
                 let own = control.actions(results[0]);
-                hold = [hold[0] || own.has(Actions::HOLD_FIRST), hold[1] || own.has(Actions::HOLD_SECOND)];
+                hold = [
+                    hold[0] || own.has(Actions::HOLD_FIRST),
+                    hold[1] || own.has(Actions::HOLD_SECOND),
+                ];
                 discard |= own.has(Actions::DISCARD);
                 actions = actions.with(Actions(own.0 & Actions::RESET.0));
             }
@@ -444,7 +566,11 @@ impl Instruction<'_> {
         if actions.has(Actions::RESET) {
             *registers = [0; REGISTERS];
         }
-        Fired { executed, discard, hold }
+        Fired {
+            executed,
+            discard,
+            hold,
+        }
     }
 }
 
@@ -453,7 +579,9 @@ impl Component<'_, '_> {
     pub(super) fn is_regular(&self, inputs: &[Stream<'_>]) -> bool {
         let mut rows = None;
         self.units.iter().all(|unit| match &unit.kind {
-            Kind::Input { index, feedback, .. } => {
+            Kind::Input {
+                index, feedback, ..
+            } => {
                 let these = inputs[*index].rows();
                 feedback.is_none() && *rows.get_or_insert(these) == these
             }
@@ -465,5 +593,9 @@ impl Component<'_, '_> {
 
 /// The lowest so many bits; all of a word for 64 and more.
 pub(super) const fn low_bits(bits: u32) -> u64 {
-    if bits >= u64::BITS { u64::MAX } else { (1 << bits) - 1 }
+    if bits >= u64::BITS {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    }
 }

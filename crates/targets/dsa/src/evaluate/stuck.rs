@@ -27,7 +27,9 @@ pub(super) fn name(graph: &Graph, node: NodeId) -> String {
         NodeKind::Array(_) => format!("array {}", found.name),
         NodeKind::Input(_) => format!("input {}", found.name),
         NodeKind::Output(_) => format!("output {}", found.name),
-        NodeKind::Instruction(instruction) if found.name.is_empty() => format!("a nested {}", instruction.operation),
+        NodeKind::Instruction(instruction) if found.name.is_empty() => {
+            format!("a nested {}", instruction.operation)
+        }
         NodeKind::Instruction(instruction) => format!("{} ({})", found.name, instruction.operation),
         NodeKind::Composite(composite) => format!("{} ({})", found.name, composite.name),
     }

@@ -21,7 +21,10 @@ struct Queue {
 
 impl Queue {
     fn front(&self) -> (&[u64], bool) {
-        (&self.data[self.head * self.words..][..self.words], self.valid[self.head])
+        (
+            &self.data[self.head * self.words..][..self.words],
+            self.valid[self.head],
+        )
     }
 
     fn push(&mut self, words: &[u64], valid: bool) {
@@ -102,7 +105,11 @@ pub(super) fn run(
 }
 
 impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
-    fn new(plan: &'r Plan<'g>, part: &'r Component<'p, 'g>, inputs: &'r [Stream<'r>]) -> Machine<'r, 'p, 'g> {
+    fn new(
+        plan: &'r Plan<'g>,
+        part: &'r Component<'p, 'g>,
+        inputs: &'r [Stream<'r>],
+    ) -> Machine<'r, 'p, 'g> {
         let mut queues: Vec<Option<Queue>> = plan.graph.edges.iter().map(|_| None).collect();
         let mut collectors: Vec<Option<Collector>> = (0..plan.outputs).map(|_| None).collect();
         let mut feedback: Vec<Option<VecDeque<u64>>> = vec![None; plan.outputs];
@@ -110,27 +117,72 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
         for unit in &part.units {
             for part in unit.operands().iter().flat_map(Operand::parts) {
                 let words = plan.values[part.value].words;
-                queues[part.edge] = Some(Queue { words, data: vec![0; QUEUE * words], valid: [false; QUEUE], head: 0, len: 0 });
+                queues[part.edge] = Some(Queue {
+                    words,
+                    data: vec![0; QUEUE * words],
+                    valid: [false; QUEUE],
+                    head: 0,
+                    len: 0,
+                });
             }
             match &unit.kind {
-                Kind::Output { index, width, lanes, .. } => collectors[*index] = Some(Collector::growing(*index, *width, *lanes)),
-                Kind::Input { feedback: Some(output), .. } => feedback[*output] = Some(VecDeque::new()),
+                Kind::Output {
+                    index,
+                    width,
+                    lanes,
+                    ..
+                } => collectors[*index] = Some(Collector::growing(*index, *width, *lanes)),
+                Kind::Input {
+                    feedback: Some(output),
+                    ..
+                } => feedback[*output] = Some(VecDeque::new()),
                 _ => {}
             }
-            let words = values(unit).map(|value| plan.values[value].words).sum::<usize>();
+            let words = values(unit)
+                .map(|value| plan.values[value].words)
+                .sum::<usize>();
             // A step may make more results than have a name.
-            let room = if let Kind::Instruction(instruction) = &unit.kind { words.max(RESULTS * instruction.words) } else { words };
-            let slot = Slot { words: vec![0; room], valid: true, full: false, passed: 0, registers: [0; REGISTERS], count: 0, held: 0 };
+            let room = if let Kind::Instruction(instruction) = &unit.kind {
+                words.max(RESULTS * instruction.words)
+            } else {
+                words
+            };
+            let slot = Slot {
+                words: vec![0; room],
+                valid: true,
+                full: false,
+                passed: 0,
+                registers: [0; REGISTERS],
+                count: 0,
+                held: 0,
+            };
             slots.push(slot);
         }
-        Machine { plan, part, inputs, queues, slots, collectors, feedback, operands: Vec::new(), valid: Vec::new() }
+        Machine {
+            plan,
+            part,
+            inputs,
+            queues,
+            slots,
+            collectors,
+            feedback,
+            operands: Vec::new(),
+            valid: Vec::new(),
+        }
     }
 
     /// Moves one unit one step on; `false` where it cannot move.
     fn step(&mut self, at: usize, budget: &mut u64) -> Result<bool, Stop> {
         let unit = self.part.units[at];
         match &unit.kind {
-            Kind::Input { index, width, lanes, stated, temporal, feedback } => {
+            Kind::Input {
+                index,
+                width,
+                lanes,
+                stated,
+                temporal,
+                feedback,
+            } => {
                 if self.slots[at].full {
                     return Ok(self.pass_on(at, *temporal));
                 }
@@ -141,14 +193,21 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                     let row = words.count;
                     let bytes = *width as usize / 8;
                     let elements = stream.bytes[row as usize * lanes * bytes..].chunks_exact(bytes);
-                    for (out, element) in words.words[first..first + lanes].iter_mut().zip(elements) {
-                        *out = element.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                    for (out, element) in words.words[first..first + lanes].iter_mut().zip(elements)
+                    {
+                        *out = element
+                            .iter()
+                            .rev()
+                            .fold(0, |word, byte| word << 8 | u64::from(*byte));
                     }
                     if *stated {
                         words.words[0] = state_byte(&stream.loops, row).into();
                     }
                 } else {
-                    let Some(back) = feedback.and_then(|output| self.feedback[output].as_mut()) else { return Ok(false) };
+                    let Some(back) = feedback.and_then(|output| self.feedback[output].as_mut())
+                    else {
+                        return Ok(false);
+                    };
                     if back.len() < *lanes {
                         return Ok(false);
                     }
@@ -173,14 +232,28 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                 self.fire(at, unit, instruction)?;
                 Ok(true)
             }
-            Kind::Output { index, operands, lanes, .. } => {
+            Kind::Output {
+                index,
+                operands,
+                lanes,
+                ..
+            } => {
                 if !self.is_ready(operands) {
                     return Ok(false);
                 }
-                let row: Vec<(u64, bool)> = operands[..*lanes].iter().map(|operand| self.lane(operand)).collect();
+                let row: Vec<(u64, bool)> = operands[..*lanes]
+                    .iter()
+                    .map(|operand| self.lane(operand))
+                    .collect();
                 if let Some(back) = &mut self.feedback[*index] {
-                    back.extend(row.iter().filter(|(_, counts)| *counts).map(|(word, _)| *word));
-                    *budget = budget.checked_sub(row.len() as u64 * 8).ok_or(Stop::TooLarge { limit: 0 })?;
+                    back.extend(
+                        row.iter()
+                            .filter(|(_, counts)| *counts)
+                            .map(|(word, _)| *word),
+                    );
+                    *budget = budget
+                        .checked_sub(row.len() as u64 * 8)
+                        .ok_or(Stop::TooLarge { limit: 0 })?;
                 }
                 if let Some(collector) = &mut self.collectors[*index] {
                     collector.push(row.into_iter(), budget)?;
@@ -195,7 +268,11 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
     }
 
     fn is_ready(&self, operands: &[Operand]) -> bool {
-        operands.iter().flat_map(Operand::parts).all(|part| self.queues[part.edge].as_ref().is_some_and(|queue| queue.len > 0))
+        operands.iter().flat_map(Operand::parts).all(|part| {
+            self.queues[part.edge]
+                .as_ref()
+                .is_some_and(|queue| queue.len > 0)
+        })
     }
 
     fn pop(&mut self, part: &Part) {
@@ -204,7 +281,12 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
         }
     }
 
-    fn fire(&mut self, at: usize, unit: &Unit<'_>, instruction: &Instruction<'_>) -> Result<(), Stop> {
+    fn fire(
+        &mut self,
+        at: usize,
+        unit: &Unit<'_>,
+        instruction: &Instruction<'_>,
+    ) -> Result<(), Stop> {
         let words = instruction.words;
         self.operands.clear();
         self.operands.resize(instruction.operands.len() * words, 0);
@@ -215,7 +297,12 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
         }
         let slot = &mut self.slots[at];
         let results = &mut slot.words;
-        let fired = instruction.fire(&mut self.operands, &self.valid, &mut slot.registers, results);
+        let fired = instruction.fire(
+            &mut self.operands,
+            &self.valid,
+            &mut slot.registers,
+            results,
+        );
         slot.count += 1;
         slot.valid = !fired.discard;
         slot.full = fired.executed;
@@ -243,7 +330,11 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
     fn pass_on(&mut self, at: usize, temporal: bool) -> bool {
         let unit = self.part.units[at];
         let room = |machine: &Self, value: usize| {
-            machine.plan.values[value].uses.iter().all(|edge| machine.queues[*edge].as_ref().is_none_or(|queue| queue.len < QUEUE))
+            machine.plan.values[value].uses.iter().all(|edge| {
+                machine.queues[*edge]
+                    .as_ref()
+                    .is_none_or(|queue| queue.len < QUEUE)
+            })
         };
         if !temporal && !values(unit).all(|value| room(self, value)) {
             return false;
@@ -279,35 +370,73 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
     /// What had something to do and could not.
     fn waiting(&self) -> impl Iterator<Item = Waiting> {
         let graph = self.plan.graph;
-        self.part.units.iter().zip(&self.slots).filter_map(move |(unit, slot)| {
-            if slot.full {
-                let full = |edge: &&usize| self.queues[**edge].as_ref().is_some_and(|queue| queue.len == QUEUE);
-                let blocked = values(unit).flat_map(|value| &self.plan.values[value].uses).find(full)?;
-                let consumer = name(graph, graph.edges[*blocked].sink);
-                return Some(Waiting { node: unit.node, reason: format!("has a result that {consumer} has no room for"), ended: false });
-            }
-            if let Kind::Input { index, .. } = unit.kind {
-                let left = self.inputs[index].rows().saturating_sub(slot.count);
-                return (left > 0).then(|| Waiting { node: unit.node, reason: format!("has {left} rows left"), ended: false });
-            }
-            let parts = || unit.operands().iter().flat_map(Operand::parts);
-            let length = |part: &Part| self.queues[part.edge].as_ref().map_or(0, |queue| queue.len);
-            let missing = parts().find(|part| length(part) == 0)?;
-            let held = parts().max_by_key(|part| length(part)).filter(|part| length(part) > 0)?;
-            let of = |part: &Part| name(graph, graph.edges[part.edge].source);
-            let reason = format!("waits for {} with {} tokens of {} at hand", of(missing), length(held), of(held));
-            Some(Waiting { node: unit.node, reason, ended: self.has_ended(graph.edges[missing.edge].source) })
-        })
+        self.part
+            .units
+            .iter()
+            .zip(&self.slots)
+            .filter_map(move |(unit, slot)| {
+                if slot.full {
+                    let full = |edge: &&usize| {
+                        self.queues[**edge]
+                            .as_ref()
+                            .is_some_and(|queue| queue.len == QUEUE)
+                    };
+                    let blocked = values(unit)
+                        .flat_map(|value| &self.plan.values[value].uses)
+                        .find(full)?;
+                    let consumer = name(graph, graph.edges[*blocked].sink);
+                    return Some(Waiting {
+                        node: unit.node,
+                        reason: format!("has a result that {consumer} has no room for"),
+                        ended: false,
+                    });
+                }
+                if let Kind::Input { index, .. } = unit.kind {
+                    let left = self.inputs[index].rows().saturating_sub(slot.count);
+                    return (left > 0).then(|| Waiting {
+                        node: unit.node,
+                        reason: format!("has {left} rows left"),
+                        ended: false,
+                    });
+                }
+                let parts = || unit.operands().iter().flat_map(Operand::parts);
+                let length =
+                    |part: &Part| self.queues[part.edge].as_ref().map_or(0, |queue| queue.len);
+                let missing = parts().find(|part| length(part) == 0)?;
+                let held = parts()
+                    .max_by_key(|part| length(part))
+                    .filter(|part| length(part) > 0)?;
+                let of = |part: &Part| name(graph, graph.edges[part.edge].source);
+                let reason = format!(
+                    "waits for {} with {} tokens of {} at hand",
+                    of(missing),
+                    length(held),
+                    of(held)
+                );
+                Some(Waiting {
+                    node: unit.node,
+                    reason,
+                    ended: self.has_ended(graph.edges[missing.edge].source),
+                })
+            })
     }
 }
 
 impl Machine<'_, '_, '_> {
     /// Whether a node is an input port that has no more rows, and none that could come back to it.
     fn has_ended(&self, node: NodeId) -> bool {
-        self.part.units.iter().zip(&self.slots).any(|(unit, slot)| match unit.kind {
-            Kind::Input { index, feedback: None, .. } => unit.node == node && slot.count >= self.inputs[index].rows() && !slot.full,
-            _ => false,
-        })
+        self.part
+            .units
+            .iter()
+            .zip(&self.slots)
+            .any(|(unit, slot)| match unit.kind {
+                Kind::Input {
+                    index,
+                    feedback: None,
+                    ..
+                } => unit.node == node && slot.count >= self.inputs[index].rows() && !slot.full,
+                _ => false,
+            })
     }
 }
 
@@ -323,14 +452,19 @@ fn take(queues: &[Option<Queue>], operand: &Operand, out: &mut [u64]) -> bool {
     }
     let (mut at, mut counts) = (0, true);
     for part in operand.parts() {
-        let Some(queue) = &queues[part.edge] else { continue };
+        let Some(queue) = &queues[part.edge] else {
+            continue;
+        };
         let (words, valid) = queue.front();
         counts &= valid;
         let (mut from, end) = (part.low, part.low + part.width);
         while from < end && at / u64::BITS < out.len() as u32 {
-            let bits = (end - from).min(u64::BITS - from % u64::BITS).min(u64::BITS - at % u64::BITS);
+            let bits = (end - from)
+                .min(u64::BITS - from % u64::BITS)
+                .min(u64::BITS - at % u64::BITS);
             let word = words.get((from / u64::BITS) as usize).copied().unwrap_or(0);
-            out[(at / u64::BITS) as usize] |= (word >> (from % u64::BITS) & low_bits(bits)) << (at % u64::BITS);
+            out[(at / u64::BITS) as usize] |=
+                (word >> (from % u64::BITS) & low_bits(bits)) << (at % u64::BITS);
             from += bits;
             at += bits;
         }

@@ -58,5 +58,9 @@ pub fn judge(graph: &Graph, adg: &Adg, mapping: &Mapping) -> Verdict {
 /// A node as people call it.
 fn name(graph: &Graph, node: crate::graph::NodeId) -> String {
     let body = &graph.nodes[node];
-    if body.name.is_empty() { format!("node {}", node.index()) } else { body.name.clone() }
+    if body.name.is_empty() {
+        format!("node {}", node.index())
+    } else {
+        body.name.clone()
+    }
 }

@@ -25,9 +25,18 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
     for (id, edge) in graph.edges.iter_enumerated() {
         let hops = &mapping.edges[id].links;
         let in_memory = is_array(graph, edge.source) || is_array(graph, edge.sink);
-        let fault = if in_memory { memory_fault(adg, mapping, edge, hops) } else { way_fault(graph, adg, mapping, id, edge, hops) };
+        let fault = if in_memory {
+            memory_fault(adg, mapping, edge, hops)
+        } else {
+            way_fault(graph, adg, mapping, id, edge, hops)
+        };
         if let Some(fault) = fault {
-            verdict.faults.push(format!("edge {} from {} to {}: {fault}", id.index(), name(graph, edge.source), name(graph, edge.sink)));
+            verdict.faults.push(format!(
+                "edge {} from {} to {}: {fault}",
+                id.index(),
+                name(graph, edge.source),
+                name(graph, edge.sink)
+            ));
         }
         if in_memory {
             continue;
@@ -42,29 +51,53 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
                 // Parts of a value share the wires of the whole: what counts is which of its bits are on the slot, and whence.
                 let cargo = cargo(graph, edge, part * granularity);
                 let within = part * granularity + edge.low;
-                let whence = before.map(|hop: Hop| (hop.link, adg.granularity(hop.link), hop.bit, edge.low));
-                let whence = whence.map(|(link, size, bit, low)| (link, (bit / size + (within - low) / size) % adg.slots(link)));
-                loads.entry((hop.link, slot)).or_default().entry(cargo).or_default().insert(whence);
+                let whence =
+                    before.map(|hop: Hop| (hop.link, adg.granularity(hop.link), hop.bit, edge.low));
+                let whence = whence.map(|(link, size, bit, low)| {
+                    (link, (bit / size + (within - low) / size) % adg.slots(link))
+                });
+                loads
+                    .entry((hop.link, slot))
+                    .or_default()
+                    .entry(cargo)
+                    .or_default()
+                    .insert(whence);
             }
             before = Some(*hop);
         }
-        if let (Some(first), NodeKind::Instruction(_)) = (hops.first(), &graph.nodes[edge.source].kind) {
-            first_links.entry((edge.source, edge.value)).or_default().insert(first.link);
+        if let (Some(first), NodeKind::Instruction(_)) =
+            (hops.first(), &graph.nodes[edge.source].kind)
+        {
+            first_links
+                .entry((edge.source, edge.value))
+                .or_default()
+                .insert(first.link);
         }
     }
     for ((link, slot), cargo) in &loads {
         if cargo.len() > 1 {
             verdict.overprovision = verdict.overprovision.max(cargo.len() as u32 - 1);
-            verdict.faults.push(format!("{}, slot {slot}, carries {} values", adg.describe(*link), cargo.len()));
+            verdict.faults.push(format!(
+                "{}, slot {slot}, carries {} values",
+                adg.describe(*link),
+                cargo.len()
+            ));
         }
         if cargo.values().any(|origins| origins.len() > 1) {
-            verdict.faults.push(format!("{}, slot {slot}, gets one value from two sides", adg.describe(*link)));
+            verdict.faults.push(format!(
+                "{}, slot {slot}, gets one value from two sides",
+                adg.describe(*link)
+            ));
         }
     }
     for ((node, value), links) in first_links {
         if links.len() > 1 {
             verdict.overprovision = verdict.overprovision.max(links.len() as u32 - 1);
-            verdict.faults.push(format!("result {value} of {} leaves its element on {} links", name(graph, node), links.len()));
+            verdict.faults.push(format!(
+                "result {value} of {} leaves its element on {} links",
+                name(graph, node),
+                links.len()
+            ));
         }
     }
 }
@@ -74,7 +107,10 @@ fn is_array(graph: &Graph, node: NodeId) -> bool {
 }
 
 fn is_temporal(graph: &Graph, node: NodeId) -> bool {
-    graph.groups.get(graph.nodes[node].group).is_some_and(|group| group.temporal)
+    graph
+        .groups
+        .get(graph.nodes[node].group)
+        .is_some_and(|group| group.temporal)
 }
 
 /// What an edge has on the slot that begins so many bits behind its first.
@@ -82,7 +118,10 @@ fn cargo(graph: &Graph, edge: &Edge, behind: u32) -> Cargo {
     let (source, sink) = (&graph.nodes[edge.source].kind, &graph.nodes[edge.sink].kind);
     if is_temporal(graph, edge.source) && matches!(source, NodeKind::Input(_)) {
         Cargo::Turns(edge.source)
-    } else if is_temporal(graph, edge.source) && is_temporal(graph, edge.sink) && matches!(sink, NodeKind::Output(_)) {
+    } else if is_temporal(graph, edge.source)
+        && is_temporal(graph, edge.sink)
+        && matches!(sink, NodeKind::Output(_))
+    {
         Cargo::Turns(edge.sink)
     } else {
         Cargo::Value(edge.source, edge.value, edge.low + behind)
@@ -98,28 +137,54 @@ fn slots(adg: &Adg, hop: Hop, width: u32) -> impl Iterator<Item = u32> {
 
 fn memory_fault(adg: &Adg, mapping: &Mapping, edge: &Edge, hops: &[Hop]) -> Option<String> {
     let (from, to) = (mapping.nodes[edge.source]?, mapping.nodes[edge.sink]?);
-    let straight =
-        matches!(hops, [hop] if adg.links.get(hop.link).is_some_and(|link| link.source == from.element && link.sink == to.element));
-    (!straight).then(|| format!("streams go on one link, expected one from {} to {}", adg.elements[from.element], adg.elements[to.element]))
+    let straight = matches!(hops, [hop] if adg.links.get(hop.link).is_some_and(|link| link.source == from.element && link.sink == to.element));
+    (!straight).then(|| {
+        format!(
+            "streams go on one link, expected one from {} to {}",
+            adg.elements[from.element], adg.elements[to.element]
+        )
+    })
 }
 
-fn way_fault(graph: &Graph, adg: &Adg, mapping: &Mapping, id: EdgeId, edge: &Edge, hops: &[Hop]) -> Option<String> {
+fn way_fault(
+    graph: &Graph,
+    adg: &Adg,
+    mapping: &Mapping,
+    id: EdgeId,
+    edge: &Edge,
+    hops: &[Hop],
+) -> Option<String> {
     let (from, to) = (mapping.nodes[edge.source]?, mapping.nodes[edge.sink]?);
-    let (start, end) = (adg.elements.get(from.element)?, adg.elements.get(to.element)?);
+    let (start, end) = (
+        adg.elements.get(from.element)?,
+        adg.elements.get(to.element)?,
+    );
     let inside = is_temporal(graph, edge.source) && is_temporal(graph, edge.sink);
     if hops.is_empty() {
-        return if inside && from.element == to.element { None } else { Some("it has no way".to_owned()) };
+        return if inside && from.element == to.element {
+            None
+        } else {
+            Some("it has no way".to_owned())
+        };
     }
     // Contiguous, and through switches.
     let mut at = from.element;
     for (position, hop) in hops.iter().enumerate() {
-        let Some(link) = adg.links.get(hop.link) else { return Some("it takes a link that is not there".to_owned()) };
+        let Some(link) = adg.links.get(hop.link) else {
+            return Some("it takes a link that is not there".to_owned());
+        };
         if link.source != at {
-            return Some(format!("link {position} begins at {}, expected {}", adg.elements[link.source], adg.elements[at]));
+            return Some(format!(
+                "link {position} begins at {}, expected {}",
+                adg.elements[link.source], adg.elements[at]
+            ));
         }
         at = link.sink;
         if position + 1 < hops.len() && !adg.elements[at].is_switch() {
-            return Some(format!("it goes through {}, which is no switch", adg.elements[at]));
+            return Some(format!(
+                "it goes through {}, which is no switch",
+                adg.elements[at]
+            ));
         }
     }
     if at != to.element {
@@ -134,12 +199,21 @@ fn way_fault(graph: &Graph, adg: &Adg, mapping: &Mapping, id: EdgeId, edge: &Edg
         let (granularity, width) = (adg.granularity(hop.link), adg.width(hop.link));
         let taken = edge.width().div_ceil(granularity).max(1) * granularity;
         if taken > width {
-            return Some(format!("{} bits do not fit the {width} of {}", edge.width(), adg.describe(hop.link)));
+            return Some(format!(
+                "{} bits do not fit the {width} of {}",
+                edge.width(),
+                adg.describe(hop.link)
+            ));
         }
         let wraps = adg.source(hop.link).is_switch() && adg.sink(hop.link).is_switch();
         let even = hop.bit % taken == 0 && hop.bit + taken <= width;
         if hop.bit % granularity != 0 || hop.bit >= width || !wraps && !even {
-            return Some(format!("it begins at bit {} of {}, which is no slot for {} bits", hop.bit, adg.describe(hop.link), edge.width()));
+            return Some(format!(
+                "it begins at bit {} of {}, which is no slot for {} bits",
+                hop.bit,
+                adg.describe(hop.link),
+                edge.width()
+            ));
         }
     }
     let (first, last) = (hops.first()?, hops.last()?);
@@ -151,17 +225,25 @@ fn way_fault(graph: &Graph, adg: &Adg, mapping: &Mapping, id: EdgeId, edge: &Edg
     if let ElementKind::ProcessingElement(_) = start.kind {
         let bit = expected(from.slot, start.granularity, edge.low, first.link);
         if first.bit != bit {
-            return Some(format!("it leaves {start} at bit {}, expected {bit}", first.bit));
+            return Some(format!(
+                "it leaves {start} at bit {}, expected {bit}",
+                first.bit
+            ));
         }
     }
     if let ElementKind::ProcessingElement(_) = end.kind {
         let offset = offset(graph, id, edge);
         if !offset.is_multiple_of(adg.granularity(last.link)) {
-            return Some(format!("its part of the operand begins at bit {offset}, which {end} cannot take alone"));
+            return Some(format!(
+                "its part of the operand begins at bit {offset}, which {end} cannot take alone"
+            ));
         }
         let bit = expected(to.slot, end.granularity, offset, last.link);
         if last.bit != bit {
-            return Some(format!("it enters {end} at bit {}, expected {bit}", last.bit));
+            return Some(format!(
+                "it enters {end} at bit {}, expected {bit}",
+                last.bit
+            ));
         }
     }
     port_rules(graph, adg, edge, *first, *last)
@@ -169,40 +251,96 @@ fn way_fault(graph: &Graph, adg: &Adg, mapping: &Mapping, id: EdgeId, edge: &Edg
 
 /// Bit of the operand at which an edge begins.
 fn offset(graph: &Graph, id: EdgeId, edge: &Edge) -> u32 {
-    let Some(operand) = graph.nodes[edge.sink].operands.get(edge.operand as usize) else { return 0 };
-    let Source::Edges(edges) = &operand.source else { return 0 };
-    edges.iter().take_while(|other| **other != id).map(|other| graph.edges[*other].width()).sum()
+    let Some(operand) = graph.nodes[edge.sink].operands.get(edge.operand as usize) else {
+        return 0;
+    };
+    let Source::Edges(edges) = &operand.source else {
+        return 0;
+    };
+    edges
+        .iter()
+        .take_while(|other| **other != id)
+        .map(|other| graph.edges[*other].width())
+        .sum()
 }
 
 /// State is on the first link of a stated port, data on the others, in order where the port keeps order.
 fn port_rules(graph: &Graph, adg: &Adg, edge: &Edge, first: Hop, last: Hop) -> Option<String> {
     let (source, sink) = (&graph.nodes[edge.source], &graph.nodes[edge.sink]);
-    if let (NodeKind::Input(port), ElementKind::InputPort(hardware)) = (&source.kind, &adg.source(first.link).kind) {
+    if let (NodeKind::Input(port), ElementKind::InputPort(hardware)) =
+        (&source.kind, &adg.source(first.link).kind)
+    {
         let state = port.stated && edge.value == 0;
         // Lanes that come in turn are where the first one is.
-        let lane = if is_temporal(graph, edge.source) { 0 } else { edge.value - u32::from(port.stated && !state) };
-        let position = adg.source(first.link).outputs.iter().position(|link| *link == first.link)?;
-        let fault = lane_fault(position, first.bit, state, lane, hardware.stated, hardware.is_ordered());
+        let lane = if is_temporal(graph, edge.source) {
+            0
+        } else {
+            edge.value - u32::from(port.stated && !state)
+        };
+        let position = adg
+            .source(first.link)
+            .outputs
+            .iter()
+            .position(|link| *link == first.link)?;
+        let fault = lane_fault(
+            position,
+            first.bit,
+            state,
+            lane,
+            hardware.stated,
+            hardware.is_ordered(),
+        );
         if fault.is_some() {
             return fault;
         }
     }
-    if let (NodeKind::Output(_), ElementKind::OutputPort(hardware)) = (&sink.kind, &adg.sink(last.link).kind) {
-        let state = sink.operands.get(edge.operand as usize).is_some_and(|operand| operand.role == Role::State);
-        let position = adg.sink(last.link).inputs.iter().position(|link| *link == last.link)?;
-        let lane = if is_temporal(graph, edge.sink) { 0 } else { edge.operand };
-        return lane_fault(position, last.bit, state, lane, hardware.stated, hardware.is_ordered());
+    if let (NodeKind::Output(_), ElementKind::OutputPort(hardware)) =
+        (&sink.kind, &adg.sink(last.link).kind)
+    {
+        let state = sink
+            .operands
+            .get(edge.operand as usize)
+            .is_some_and(|operand| operand.role == Role::State);
+        let position = adg
+            .sink(last.link)
+            .inputs
+            .iter()
+            .position(|link| *link == last.link)?;
+        let lane = if is_temporal(graph, edge.sink) {
+            0
+        } else {
+            edge.operand
+        };
+        return lane_fault(
+            position,
+            last.bit,
+            state,
+            lane,
+            hardware.stated,
+            hardware.is_ordered(),
+        );
     }
     None
 }
 
-fn lane_fault(position: usize, bit: u32, state: bool, lane: u32, stated: bool, ordered: bool) -> Option<String> {
+fn lane_fault(
+    position: usize,
+    bit: u32,
+    state: bool,
+    lane: u32,
+    stated: bool,
+    ordered: bool,
+) -> Option<String> {
     if state {
-        return (position != 0 || bit != 0).then(|| format!("state is on link {position} of its port, expected bits 0 to 7 of link 0"));
+        return (position != 0 || bit != 0).then(|| {
+            format!("state is on link {position} of its port, expected bits 0 to 7 of link 0")
+        });
     }
     if stated && position == 0 {
         return Some("data is on the link of its port that is kept for state".to_owned());
     }
     let expected = lane as usize + usize::from(stated);
-    (ordered && position != expected).then(|| format!("lane {lane} is on link {position} of a port that keeps order, expected {expected}"))
+    (ordered && position != expected).then(|| {
+        format!("lane {lane} is on link {position} of a port that keeps order, expected {expected}")
+    })
 }

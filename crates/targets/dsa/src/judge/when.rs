@@ -31,32 +31,54 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
     verdict.ready = vec![0; graph.nodes.len()];
     verdict.misses = vec![0; graph.nodes.len()];
     let latency = |node: NodeId| match &graph.nodes[node].kind {
-        NodeKind::Instruction(instruction) => {
-            operations::lookup(&instruction.operation).map_or(1, |operation| i64::from(operation.latency))
-        }
+        NodeKind::Instruction(instruction) => operations::lookup(&instruction.operation)
+            .map_or(1, |operation| i64::from(operation.latency)),
         NodeKind::Composite(composite) => {
-            let known = composite.units.iter().filter_map(|(operation, _)| operations::lookup(operation));
-            known.map(|operation| i64::from(operation.latency)).max().unwrap_or(1)
+            let known = composite
+                .units
+                .iter()
+                .filter_map(|(operation, _)| operations::lookup(operation));
+            known
+                .map(|operation| i64::from(operation.latency))
+                .max()
+                .unwrap_or(1)
         }
         _ => 0,
     };
     let takes_part = |node: NodeId| {
         let body = &graph.nodes[node];
-        !matches!(body.kind, NodeKind::Array(_)) && !graph.groups.get(body.group).is_some_and(|group| group.temporal)
+        !matches!(body.kind, NodeKind::Array(_))
+            && !graph
+                .groups
+                .get(body.group)
+                .is_some_and(|group| group.temporal)
     };
     let mut timed = Vec::new();
     for (edge, body) in graph.edges.iter_enumerated() {
         if takes_part(body.source) && takes_part(body.sink) {
-            let depth = mapping.nodes[body.sink].and_then(|at| adg.elements.get(at.element)).map_or(0, |e| i64::from(e.delay_depth()));
+            let depth = mapping.nodes[body.sink]
+                .and_then(|at| adg.elements.get(at.element))
+                .map_or(0, |e| i64::from(e.delay_depth()));
             let links = mapping.edges[edge].links.len() as i64;
-            timed.push(Timed { edge, source: body.source, sink: body.sink, flight: latency(body.source) + links - 1, depth });
+            timed.push(Timed {
+                edge,
+                source: body.source,
+                sink: body.sink,
+                flight: latency(body.source) + links - 1,
+                depth,
+            });
         }
     }
     let Some(order) = order(graph, &timed) else {
-        verdict.faults.push("the graph has a cycle that no array breaks".to_owned());
+        verdict
+            .faults
+            .push("the graph has a cycle that no array breaks".to_owned());
         return;
     };
-    let stated = !timed.is_empty() && timed.iter().all(|edge| mapping.edges[edge.edge].delay.is_some());
+    let stated = !timed.is_empty()
+        && timed
+            .iter()
+            .all(|edge| mapping.edges[edge.edge].delay.is_some());
     if stated {
         for edge in &timed {
             let delay = mapping.edges[edge.edge].delay.unwrap_or(0);
@@ -78,8 +100,15 @@ pub(super) fn check(graph: &Graph, adg: &Adg, mapping: &Mapping, verdict: &mut V
     if let Some(claim) = mapping.claim.filter(|_| stated)
         && (claim.latency, claim.mismatch) != (verdict.latency, verdict.mismatch)
     {
-        let (a, b, c, d) = (claim.latency, claim.mismatch, verdict.latency, verdict.mismatch);
-        verdict.faults.push(format!("with its delays the mapping claims latency {a} and mismatch {b}, but has {c} and {d}"));
+        let (a, b, c, d) = (
+            claim.latency,
+            claim.mismatch,
+            verdict.latency,
+            verdict.mismatch,
+        );
+        verdict.faults.push(format!(
+            "with its delays the mapping claims latency {a} and mismatch {b}, but has {c} and {d}"
+        ));
     }
 }
 
@@ -91,7 +120,11 @@ fn order(graph: &Graph, timed: &[Timed]) -> Option<Vec<NodeId>> {
         waits[edge.sink.index()] += 1;
         feeds[edge.source.index()].push(edge.sink);
     }
-    let mut order: Vec<NodeId> = graph.nodes.indices().filter(|node| waits[node.index()] == 0).collect();
+    let mut order: Vec<NodeId> = graph
+        .nodes
+        .indices()
+        .filter(|node| waits[node.index()] == 0)
+        .collect();
     let mut done = 0;
     while let Some(&node) = order.get(done) {
         done += 1;
@@ -114,8 +147,16 @@ fn meet(graph: &Graph, timed: &[Timed]) -> Vec<i64> {
     let try_with = |extra: i64| -> Option<Vec<i64>> {
         let mut bounds = Vec::with_capacity(timed.len() * 2);
         for edge in timed {
-            bounds.push(Bound { from: edge.source, to: edge.sink, least: edge.flight });
-            bounds.push(Bound { from: edge.sink, to: edge.source, least: -edge.flight - edge.depth - extra });
+            bounds.push(Bound {
+                from: edge.source,
+                to: edge.sink,
+                least: edge.flight,
+            });
+            bounds.push(Bound {
+                from: edge.sink,
+                to: edge.source,
+                least: -edge.flight - edge.depth - extra,
+            });
         }
         let mut time = vec![0; graph.nodes.len()];
         for _ in 0..=graph.nodes.len() {
@@ -141,7 +182,11 @@ fn meet(graph: &Graph, timed: &[Timed]) -> Vec<i64> {
     }
     while low + 1 < high {
         let middle = low + (high - low) / 2;
-        if try_with(middle).is_some() { high = middle } else { low = middle }
+        if try_with(middle).is_some() {
+            high = middle
+        } else {
+            low = middle
+        }
     }
     try_with(high).unwrap_or_else(|| vec![0; graph.nodes.len()])
 }
@@ -185,7 +230,10 @@ fn arrivals(
             begin[edge.source.index()] + edge.flight + i64::from(verdict.delays[edge.edge.index()])
         });
         let times: Vec<i64> = times.collect();
-        let (first, last) = (times.iter().min().copied().unwrap_or(0), times.iter().max().copied().unwrap_or(0));
+        let (first, last) = (
+            times.iter().min().copied().unwrap_or(0),
+            times.iter().max().copied().unwrap_or(0),
+        );
         verdict.misses[node.index()] = (last - first) as u32;
         verdict.mismatch = verdict.mismatch.max((last - first) as u32);
         begin[node.index()] = last;

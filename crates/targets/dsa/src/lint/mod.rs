@@ -17,7 +17,11 @@ pub fn lint(document: &Document<'_>, limits: &Limits) -> Vec<Finding> {
     if !document.is_complete() {
         return document.findings.clone();
     }
-    let mut lint = Lint { graph: &document.graph, lines: &document.lines, findings: Findings::new(limits) };
+    let mut lint = Lint {
+        graph: &document.graph,
+        lines: &document.lines,
+        findings: Findings::new(limits),
+    };
     ports::check(&mut lint);
     operations::check(&mut lint);
     control::check(&mut lint);
@@ -36,7 +40,8 @@ struct Lint<'d> {
 impl<'d> Lint<'d> {
     fn report(&mut self, rule: &'static Rule, node: &Node, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(node.span), message.as_ref());
+        self.findings
+            .report(rule, || lines.place(node.span), message.as_ref());
     }
 
     fn nodes(&self) -> impl Iterator<Item = (NodeId, &'d Node)> + use<'d> {
@@ -45,29 +50,45 @@ impl<'d> Lint<'d> {
 
     /// Bits of an operand from values.
     fn width(&self, operand: &Operand) -> Option<u32> {
-        let Source::Edges(edges) = &operand.source else { return None };
-        Some(edges.iter().map(|edge| self.graph.edges[*edge].width()).sum())
+        let Source::Edges(edges) = &operand.source else {
+            return None;
+        };
+        Some(
+            edges
+                .iter()
+                .map(|edge| self.graph.edges[*edge].width())
+                .sum(),
+        )
     }
 
     fn edges(&self, node: &'d Node) -> impl Iterator<Item = &'d Edge> + use<'d> {
         let graph = self.graph;
-        let edges = node.operands.iter().filter_map(|operand| match &operand.source {
-            Source::Edges(edges) => Some(edges),
-            _ => None,
-        });
+        let edges = node
+            .operands
+            .iter()
+            .filter_map(|operand| match &operand.source {
+                Source::Edges(edges) => Some(edges),
+                _ => None,
+            });
         edges.flatten().map(move |edge| &graph.edges[*edge])
     }
 }
 
 fn data(node: &Node) -> impl Iterator<Item = &Operand> {
-    node.operands.iter().filter(|operand| operand.role == Role::Data)
+    node.operands
+        .iter()
+        .filter(|operand| operand.role == Role::Data)
 }
 
 /// The name of a node for a message.
 fn named(node: &Node) -> String {
     match &node.kind {
-        crate::graph::NodeKind::Instruction(instruction) if node.name.is_empty() => format!("`{}`", instruction.operation),
-        crate::graph::NodeKind::Instruction(instruction) => format!("`{}` of `{}`", instruction.operation, node.name),
+        crate::graph::NodeKind::Instruction(instruction) if node.name.is_empty() => {
+            format!("`{}`", instruction.operation)
+        }
+        crate::graph::NodeKind::Instruction(instruction) => {
+            format!("`{}` of `{}`", instruction.operation, node.name)
+        }
         _ => format!("`{}`", node.name),
     }
 }

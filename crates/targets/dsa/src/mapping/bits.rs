@@ -63,7 +63,9 @@ struct Payload<'a> {
 
 impl Payload<'_> {
     fn take(&mut self, bits: u32) -> u64 {
-        let value = (0..bits as usize).map(|bit| u64::from(self.bits.get(self.at + bit).copied().unwrap_or(false)) << bit).sum();
+        let value = (0..bits as usize)
+            .map(|bit| u64::from(self.bits.get(self.at + bit).copied().unwrap_or(false)) << bit)
+            .sum();
         self.at += bits as usize;
         value
     }
@@ -85,7 +87,12 @@ struct Unit {
 }
 
 impl Unit {
-    fn walk(&mut self, element: &Element, unit: &ProcessingElement, mut field: impl FnMut(&mut u64, u32)) {
+    fn walk(
+        &mut self,
+        element: &Element,
+        unit: &ProcessingElement,
+        mut field: impl FnMut(&mut u64, u32),
+    ) {
         let (inputs, outputs) = (element.inputs.len(), element.outputs.len());
         let registers = unit.registers as usize;
         for operand in &mut self.operands {
@@ -107,9 +114,16 @@ impl Unit {
         if registers > 0 {
             field(&mut self.register, bits_for(registers + 1));
         }
-        self.table.resize(unit.control_entries.min(64) as usize, [0; 5]);
+        self.table
+            .resize(unit.control_entries.min(64) as usize, [0; 5]);
         for [valid, hold, discard, reset, abstain] in &mut self.table {
-            for (value, bits) in [(valid, 1), (hold, 2), (discard, 1), (reset, 1), (abstain, 1)] {
+            for (value, bits) in [
+                (valid, 1),
+                (hold, 2),
+                (discard, 1),
+                (reset, 1),
+                (abstain, 1),
+            ] {
                 field(value, bits);
             }
         }
@@ -120,69 +134,125 @@ impl Unit {
 /// The bits of `value` under `mask`, next to each other.
 fn extract(value: u64, mask: u64) -> usize {
     let under = (0..64).filter(|bit| mask >> bit & 1 == 1);
-    under.enumerate().map(|(index, bit)| ((value >> bit & 1) as usize) << index).sum()
+    under
+        .enumerate()
+        .map(|(index, bit)| ((value >> bit & 1) as usize) << index)
+        .sum()
 }
 
 /// The configuration of a mapping as a header.
 ///
 /// # Errors
 /// What the words cannot say: parts of links, more than two operands, more control entries than there are.
-pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: Encoding) -> Result<String, String> {
+pub fn write(
+    mapping: &Mapping,
+    graph: &Graph,
+    adg: &Adg,
+    name: &str,
+    encoding: Encoding,
+) -> Result<String, String> {
     let mut switches: BTreeMap<ElementId, BTreeMap<usize, u64>> = BTreeMap::new();
     let mut ports: BTreeMap<ElementId, BTreeMap<usize, u64>> = BTreeMap::new();
     let mut units: BTreeMap<ElementId, Unit> = BTreeMap::new();
-    let position = |links: &[LinkId], link: LinkId| links.iter().position(|other| *other == link).unwrap_or(0);
+    let position =
+        |links: &[LinkId], link: LinkId| links.iter().position(|other| *other == link).unwrap_or(0);
     for (id, edge) in graph.edges.iter_enumerated() {
         let hops = &mapping.edges[id].links;
-        let (Some(first), Some(last)) = (hops.first(), hops.last()) else { continue };
+        let (Some(first), Some(last)) = (hops.first(), hops.last()) else {
+            continue;
+        };
         if adg.source(first.link).memory().is_some() || adg.sink(last.link).memory().is_some() {
             continue;
         }
-        if hops.iter().any(|hop| hop.bit != 0 || adg.slots(hop.link) > 1) {
-            return Err(format!("edge {} takes a part of a link; the scheduler's words route whole links only", id.index()));
+        if hops
+            .iter()
+            .any(|hop| hop.bit != 0 || adg.slots(hop.link) > 1)
+        {
+            return Err(format!(
+                "edge {} takes a part of a link; the scheduler's words route whole links only",
+                id.index()
+            ));
         }
         for pair in hops.windows(2) {
             let [before, after] = pair else { continue };
             let switch = adg.links[before.link].sink;
             let element = &adg.elements[switch];
-            let (input, output) = (position(&element.inputs, before.link), position(&element.outputs, after.link));
-            switches.entry(switch).or_default().insert(output, input as u64 + 1);
+            let (input, output) = (
+                position(&element.inputs, before.link),
+                position(&element.outputs, after.link),
+            );
+            switches
+                .entry(switch)
+                .or_default()
+                .insert(output, input as u64 + 1);
         }
-        if let (ElementKind::InputPort(hardware), NodeKind::Input(port)) = (&adg.source(first.link).kind, &graph.nodes[edge.source].kind) {
+        if let (ElementKind::InputPort(hardware), NodeKind::Input(port)) =
+            (&adg.source(first.link).kind, &graph.nodes[edge.source].kind)
+        {
             let stream = u64::from(edge.value) + u64::from(hardware.stated && !port.stated);
             let element = adg.links[first.link].source;
-            ports.entry(element).or_default().insert(position(&adg.elements[element].outputs, first.link), stream + 1);
+            ports.entry(element).or_default().insert(
+                position(&adg.elements[element].outputs, first.link),
+                stream + 1,
+            );
         }
         if let ElementKind::OutputPort(hardware) = &adg.sink(last.link).kind {
-            let state = graph.nodes[edge.sink].operands.get(edge.operand as usize).is_some_and(|operand| operand.role == Role::State);
-            let stream = if state { 0 } else { edge.operand as usize + usize::from(hardware.stated) };
+            let state = graph.nodes[edge.sink]
+                .operands
+                .get(edge.operand as usize)
+                .is_some_and(|operand| operand.role == Role::State);
+            let stream = if state {
+                0
+            } else {
+                edge.operand as usize + usize::from(hardware.stated)
+            };
             let element = adg.links[last.link].sink;
-            ports.entry(element).or_default().insert(stream, position(&adg.elements[element].inputs, last.link) as u64 + 1);
+            ports.entry(element).or_default().insert(
+                stream,
+                position(&adg.elements[element].inputs, last.link) as u64 + 1,
+            );
         }
     }
     for (node, body) in graph.nodes.iter_enumerated() {
-        let (NodeKind::Instruction(instruction), Some(location)) = (&body.kind, mapping.nodes[node]) else { continue };
+        let (NodeKind::Instruction(instruction), Some(location)) =
+            (&body.kind, mapping.nodes[node])
+        else {
+            continue;
+        };
         let element = &adg.elements[location.element];
-        let Some(unit) = element.processing() else { continue };
+        let Some(unit) = element.processing() else {
+            continue;
+        };
         let say = |what: String| format!("{}: {what}", body.name);
-        let mut told = Unit { operation: unit.code(&instruction.operation).unwrap_or(0) as u64, ..Unit::default() };
+        let mut told = Unit {
+            operation: unit.code(&instruction.operation).unwrap_or(0) as u64,
+            ..Unit::default()
+        };
         let mut data = 0;
         for operand in &body.operands {
             let select = match &operand.source {
                 Source::Edges(edges) => {
                     let [edge] = edges.as_slice() else {
-                        return Err(say("an operand of several parts has no place in the words".to_owned()));
+                        return Err(say(
+                            "an operand of several parts has no place in the words".to_owned()
+                        ));
                     };
                     let route = &mapping.edges[*edge];
-                    let Some(hop) = route.links.last() else { return Err(say("an operand has no way".to_owned())) };
+                    let Some(hop) = route.links.last() else {
+                        return Err(say("an operand has no way".to_owned()));
+                    };
                     let input = position(&element.inputs, hop.link) as u64 + 1;
                     if operand.role == Role::Data && data < 2 {
                         told.delays[data] = u64::from(route.delay.unwrap_or(0));
                     }
                     input
                 }
-                Source::Register(register) => 1 + element.inputs.len() as u64 + u64::from(*register),
-                Source::Constant(_) => return Err(say("constants have no place in the words".to_owned())),
+                Source::Register(register) => {
+                    1 + element.inputs.len() as u64 + u64::from(*register)
+                }
+                Source::Constant(_) => {
+                    return Err(say("constants have no place in the words".to_owned()));
+                }
             };
             match operand.role {
                 Role::Data if data < 2 => {
@@ -194,7 +264,11 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: 
                 Role::State => {}
             }
         }
-        if let Some(edge) = graph.edges.iter_enumerated().find(|(_, edge)| edge.source == node).map(|(id, _)| id)
+        if let Some(edge) = graph
+            .edges
+            .iter_enumerated()
+            .find(|(_, edge)| edge.source == node)
+            .map(|(id, _)| id)
             && let Some(hop) = mapping.edges[edge].links.first()
         {
             let output = position(&element.outputs, hop.link) as u64;
@@ -203,20 +277,38 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: 
         if let Some(register) = body.values.iter().flat_map(|value| &value.registers).next() {
             told.register = u64::from(*register) + 1;
         }
-        told.table.resize(unit.control_entries.min(64) as usize, [0; 5]);
+        told.table
+            .resize(unit.control_entries.min(64) as usize, [0; 5]);
         let tables = [(&instruction.control, 1), (&instruction.self_control, 2)];
-        if let Some((control, mode)) = tables.into_iter().find_map(|(control, mode)| control.as_ref().map(|control| (control, mode))) {
+        if let Some((control, mode)) = tables
+            .into_iter()
+            .find_map(|(control, mode)| control.as_ref().map(|control| (control, mode)))
+        {
             told.mode = mode;
             told.mask = control.mask & 63;
             for (key, actions) in &control.table {
                 let index = extract(*key, control.mask);
                 let Some(entry) = told.table.get_mut(index) else {
-                    return Err(say(format!("its control table needs entry {index}, the element has {}", unit.control_entries)));
+                    return Err(say(format!(
+                        "its control table needs entry {index}, the element has {}",
+                        unit.control_entries
+                    )));
                 };
                 let second = u64::from(actions.has(Actions::HOLD_SECOND));
-                let hold = u64::from(actions.has(Actions::HOLD_FIRST)) | if encoding == Encoding::Hardware { second << 1 } else { second };
+                let hold = u64::from(actions.has(Actions::HOLD_FIRST))
+                    | if encoding == Encoding::Hardware {
+                        second << 1
+                    } else {
+                        second
+                    };
                 let flag = |action| u64::from(actions.has(action));
-                *entry = [1, hold, flag(Actions::DISCARD), flag(Actions::RESET), flag(Actions::ABSTAIN)];
+                *entry = [
+                    1,
+                    hold,
+                    flag(Actions::DISCARD),
+                    flag(Actions::RESET),
+                    flag(Actions::ABSTAIN),
+                ];
             }
         }
         units.insert(location.element, told);
@@ -227,22 +319,35 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: 
         fields.push(1, 1);
         match &element.kind {
             ElementKind::ProcessingElement(unit) => {
-                let Some(mut told) = units.remove(&id) else { continue };
+                let Some(mut told) = units.remove(&id) else {
+                    continue;
+                };
                 fields.push(1, 1);
                 told.walk(element, unit, |value, bits| fields.push(*value, bits));
             }
             ElementKind::Switch(_) => {
-                let Some(outputs) = switches.get(&id) else { continue };
+                let Some(outputs) = switches.get(&id) else {
+                    continue;
+                };
                 let bits = bits_for(element.inputs.len() + 1);
                 for output in 0..element.outputs.len() {
                     fields.push(outputs.get(&output).copied().unwrap_or(0), bits);
                 }
             }
             ElementKind::InputPort(_) | ElementKind::OutputPort(_) => {
-                let Some(lanes) = ports.get(&id) else { continue };
-                let links = if matches!(element.kind, ElementKind::InputPort(_)) { &element.outputs } else { &element.inputs };
+                let Some(lanes) = ports.get(&id) else {
+                    continue;
+                };
+                let links = if matches!(element.kind, ElementKind::InputPort(_)) {
+                    &element.outputs
+                } else {
+                    &element.inputs
+                };
                 for lane in 0..links.len() {
-                    fields.push(lanes.get(&lane).copied().unwrap_or(0), bits_for(links.len() + 1));
+                    fields.push(
+                        lanes.get(&lane).copied().unwrap_or(0),
+                        bits_for(links.len() + 1),
+                    );
                 }
             }
             ElementKind::Memory(_) => continue,
@@ -265,28 +370,58 @@ fn kind_of(element: &Element) -> Option<u64> {
 fn pack(element: &Element, fields: &[bool]) -> Result<Vec<(u64, String)>, String> {
     let kind = kind_of(element).unwrap_or(0);
     if element.number > 255 || fields.len() > 48 * 16 {
-        return Err(format!("{element} has no place in the words: numbers go to 255, fields to 768 bits"));
+        return Err(format!(
+            "{element} has no place in the words: numbers go to 255, fields to 768 bits"
+        ));
     }
-    let payloads = fields.chunks(48).map(|chunk| chunk.iter().enumerate().map(|(bit, set)| u64::from(*set) << bit).sum::<u64>());
-    let words = payloads
-        .enumerate()
-        .map(|(index, payload)| (kind << 62 | u64::from(element.number) << 54 | (index as u64) << 48 | payload, element.to_string()));
+    let payloads = fields.chunks(48).map(|chunk| {
+        chunk
+            .iter()
+            .enumerate()
+            .map(|(bit, set)| u64::from(*set) << bit)
+            .sum::<u64>()
+    });
+    let words = payloads.enumerate().map(|(index, payload)| {
+        (
+            kind << 62 | u64::from(element.number) << 54 | (index as u64) << 48 | payload,
+            element.to_string(),
+        )
+    });
     let mut words: Vec<(u64, String)> = words.collect();
     // The scheduler ends with the last word that is not empty.
-    while words.len() > 1 && words.last().is_some_and(|(word, _)| word & ((1 << 48) - 1) == 0) {
+    while words.len() > 1
+        && words
+            .last()
+            .is_some_and(|(word, _)| word & ((1 << 48) - 1) == 0)
+    {
         words.pop();
     }
     Ok(words)
 }
 
-fn header(mapping: &Mapping, graph: &Graph, adg: &Adg, name: &str, encoding: Encoding, words: &[(u64, String)]) -> String {
+fn header(
+    mapping: &Mapping,
+    graph: &Graph,
+    adg: &Adg,
+    name: &str,
+    encoding: Encoding,
+    words: &[(u64, String)],
+) -> String {
     let mut out = String::from("#pragma once\n#include <stdint.h>\n\n");
     for (what, incoming) in [("Input Vector Ports", true), ("Output Vector Ports", false)] {
         let _ = writeln!(out, "// {what}");
         for (node, body) in graph.nodes.iter_enumerated() {
-            let wanted = if incoming { matches!(body.kind, NodeKind::Input(_)) } else { matches!(body.kind, NodeKind::Output(_)) };
+            let wanted = if incoming {
+                matches!(body.kind, NodeKind::Input(_))
+            } else {
+                matches!(body.kind, NodeKind::Output(_))
+            };
             if let (true, Some(location)) = (wanted, mapping.nodes[node]) {
-                let _ = writeln!(out, "#define P_{name}_{} {}", body.name, adg.elements[location.element].number);
+                let _ = writeln!(
+                    out,
+                    "#define P_{name}_{} {}",
+                    body.name, adg.elements[location.element].number
+                );
             }
         }
     }
@@ -323,10 +458,22 @@ pub fn read(text: &str, graph: &Graph, adg: &Adg) -> Result<Mapping, String> {
         }
     }
     for word in words(text)? {
-        let (kind, number, index) = (word >> 62, (word >> 54 & 255) as u32, (word >> 48 & 15) as usize);
+        let (kind, number, index) = (
+            word >> 62,
+            (word >> 54 & 255) as u32,
+            (word >> 48 & 15) as usize,
+        );
         let Some(id) = numbers.get(&(kind, number)) else {
-            let kinds = ["ProcessingElement", "Switch", "InputVectorPort", "OutputVectorPort"];
-            return Err(format!("a word is for {}.{number}, which the fabric has not", kinds[kind as usize]));
+            let kinds = [
+                "ProcessingElement",
+                "Switch",
+                "InputVectorPort",
+                "OutputVectorPort",
+            ];
+            return Err(format!(
+                "a word is for {}.{number}, which the fabric has not",
+                kinds[kind as usize]
+            ));
         };
         let bits = payloads.entry(*id).or_default();
         bits.resize(bits.len().max((index + 1) * 48), false);
@@ -342,23 +489,38 @@ pub fn read(text: &str, graph: &Graph, adg: &Adg) -> Result<Mapping, String> {
 }
 
 fn words(text: &str) -> Result<Vec<u64>, String> {
-    let body = text.split_once("_config[").and_then(|(_, rest)| rest.split_once('{')).map_or(text, |(_, rest)| rest);
+    let body = text
+        .split_once("_config[")
+        .and_then(|(_, rest)| rest.split_once('{'))
+        .map_or(text, |(_, rest)| rest);
     let mut words = Vec::new();
     for (number, line) in body.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
-        for token in code.split([',', ' ', '\t', '}', ';']).filter(|token| !token.is_empty()) {
+        for token in code
+            .split([',', ' ', '\t', '}', ';'])
+            .filter(|token| !token.is_empty())
+        {
             let word = match (token.strip_prefix("0b"), token.strip_prefix("0x")) {
                 (Some(binary), _) => u64::from_str_radix(binary, 2),
                 (_, Some(hex)) => u64::from_str_radix(hex, 16),
                 _ => token.parse(),
             };
-            words.push(word.map_err(|_| format!("line {} of the words: expected a number of 64 bits, found \"{token}\"", number + 1))?);
+            words.push(word.map_err(|_| {
+                format!(
+                    "line {} of the words: expected a number of 64 bits, found \"{token}\"",
+                    number + 1
+                )
+            })?);
             if words.len() > MOST_WORDS {
                 return Err(format!("more than {MOST_WORDS} words"));
             }
         }
     }
-    if words.is_empty() { Err("expected configuration words, found none".to_owned()) } else { Ok(words) }
+    if words.is_empty() {
+        Err("expected configuration words, found none".to_owned())
+    } else {
+        Ok(words)
+    }
 }
 
 /// What all words together say.
@@ -378,17 +540,30 @@ impl Decoded {
         if payload.take(1) == 0 {
             return;
         }
-        let mut selects = |count: usize, of: usize, keep: &mut BTreeMap<(ElementId, usize), usize>| {
-            for index in 0..count {
-                if let Some(select) = (payload.take(bits_for(of + 1)) as usize).checked_sub(1) {
-                    keep.insert((id, index), select);
+        let mut selects =
+            |count: usize, of: usize, keep: &mut BTreeMap<(ElementId, usize), usize>| {
+                for index in 0..count {
+                    if let Some(select) = (payload.take(bits_for(of + 1)) as usize).checked_sub(1) {
+                        keep.insert((id, index), select);
+                    }
                 }
-            }
-        };
+            };
         match &element.kind {
-            ElementKind::Switch(_) => selects(element.outputs.len(), element.inputs.len(), &mut self.routes),
-            ElementKind::InputPort(_) => selects(element.outputs.len(), element.outputs.len(), &mut self.inputs),
-            ElementKind::OutputPort(_) => selects(element.inputs.len(), element.inputs.len(), &mut self.outputs),
+            ElementKind::Switch(_) => selects(
+                element.outputs.len(),
+                element.inputs.len(),
+                &mut self.routes,
+            ),
+            ElementKind::InputPort(_) => selects(
+                element.outputs.len(),
+                element.outputs.len(),
+                &mut self.inputs,
+            ),
+            ElementKind::OutputPort(_) => selects(
+                element.inputs.len(),
+                element.inputs.len(),
+                &mut self.outputs,
+            ),
             ElementKind::ProcessingElement(unit) => {
                 if payload.take(1) == 1 {
                     let mut told = Unit::default();
@@ -406,9 +581,20 @@ impl Decoded {
         while adg.source(link).is_switch() {
             let switch = adg.links[link].source;
             let element = &adg.elements[switch];
-            let output = element.outputs.iter().position(|other| *other == link).unwrap_or(0);
-            let input = self.routes.get(&(switch, output)).and_then(|input| element.inputs.get(*input));
-            let Some(input) = input else { return Err(format!("output {output} of {element} is connected to nothing")) };
+            let output = element
+                .outputs
+                .iter()
+                .position(|other| *other == link)
+                .unwrap_or(0);
+            let input = self
+                .routes
+                .get(&(switch, output))
+                .and_then(|input| element.inputs.get(*input));
+            let Some(input) = input else {
+                return Err(format!(
+                    "output {output} of {element} is connected to nothing"
+                ));
+            };
             link = *input;
             hops.push(Hop { link, bit: 0 });
             if hops.len() > adg.links.len() {
@@ -425,7 +611,10 @@ impl Decoded {
         let id = adg.links[first].source;
         match adg.elements[id].kind {
             ElementKind::InputPort(_) => {
-                let index = adg.elements[id].outputs.iter().position(|link| *link == first)?;
+                let index = adg.elements[id]
+                    .outputs
+                    .iter()
+                    .position(|link| *link == first)?;
                 Some((id, *self.inputs.get(&(id, index))?))
             }
             _ => Some((id, 0)),
@@ -440,51 +629,105 @@ impl Decoded {
                 NodeKind::Output(_) => "OutputVectorPort",
                 _ => continue,
             };
-            let number =
-                defined(text, &body.name).ok_or_else(|| format!("expected a line #define P_…_{} NUMBER, found none", body.name))?;
-            let element = adg.find(kind, number).ok_or_else(|| format!("the fabric has no {kind}.{number} for {}", body.name))?;
+            let number = defined(text, &body.name).ok_or_else(|| {
+                format!(
+                    "expected a line #define P_…_{} NUMBER, found none",
+                    body.name
+                )
+            })?;
+            let element = adg
+                .find(kind, number)
+                .ok_or_else(|| format!("the fabric has no {kind}.{number} for {}", body.name))?;
             mapping.nodes[node] = Some(Location { element, slot: 0 });
         }
         // Where each value comes out, found from sources to sinks.
         let mut taken: Vec<ElementId> = Vec::new();
         for (node, body) in graph.nodes.iter_enumerated() {
-            let NodeKind::Instruction(instruction) = &body.kind else { continue };
+            let NodeKind::Instruction(instruction) = &body.kind else {
+                continue;
+            };
             let fits = self.units.iter().find(|(id, told)| {
-                let Some(unit) = adg.elements[**id].processing() else { return false };
+                let Some(unit) = adg.elements[**id].processing() else {
+                    return false;
+                };
                 !taken.contains(id)
                     && unit.operations.get(told.operation as usize) == Some(&instruction.operation)
                     && self
                         .ways_into(adg, **id, told, node, graph)
-                        .is_some_and(|ways| ways.iter().all(|(edge, hops)| self.carries(adg, graph, &mapping, *edge, hops)))
+                        .is_some_and(|ways| {
+                            ways.iter()
+                                .all(|(edge, hops)| self.carries(adg, graph, &mapping, *edge, hops))
+                        })
             });
             let Some((id, told)) = fits else {
-                return Err(format!("no element is told to do {} = {} with these operands", body.name, instruction.operation));
+                return Err(format!(
+                    "no element is told to do {} = {} with these operands",
+                    body.name, instruction.operation
+                ));
             };
             taken.push(*id);
-            mapping.nodes[node] = Some(Location { element: *id, slot: 0 });
-            let dynamic = adg.elements[*id].processing().is_some_and(|unit| unit.dynamic);
-            for (index, (edge, links)) in self.ways_into(adg, *id, told, node, graph).unwrap_or_default().into_iter().enumerate() {
+            mapping.nodes[node] = Some(Location {
+                element: *id,
+                slot: 0,
+            });
+            let dynamic = adg.elements[*id]
+                .processing()
+                .is_some_and(|unit| unit.dynamic);
+            for (index, (edge, links)) in self
+                .ways_into(adg, *id, told, node, graph)
+                .unwrap_or_default()
+                .into_iter()
+                .enumerate()
+            {
                 let delay = (!dynamic).then(|| told.delays.get(index).copied().unwrap_or(0) as u32);
                 mapping.edges[edge] = Route { links, delay };
             }
         }
         for (id, edge) in graph.edges.iter_enumerated() {
             let sink = &graph.nodes[edge.sink];
-            let (NodeKind::Output(_), Some(location)) = (&sink.kind, mapping.nodes[edge.sink]) else { continue };
+            let (NodeKind::Output(_), Some(location)) = (&sink.kind, mapping.nodes[edge.sink])
+            else {
+                continue;
+            };
             let element = &adg.elements[location.element];
-            let state = sink.operands.get(edge.operand as usize).is_some_and(|operand| operand.role == Role::State);
+            let state = sink
+                .operands
+                .get(edge.operand as usize)
+                .is_some_and(|operand| operand.role == Role::State);
             let stated = element.port().is_some_and(|port| port.stated);
-            let stream = if state { 0 } else { edge.operand as usize + usize::from(stated) };
-            let link = self.outputs.get(&(location.element, stream)).and_then(|link| element.inputs.get(*link));
-            let Some(link) = link else { return Err(format!("lane {} of {} comes from nothing", edge.operand, sink.name)) };
-            mapping.edges[id] = Route { links: self.trace(adg, *link)?, delay: None };
+            let stream = if state {
+                0
+            } else {
+                edge.operand as usize + usize::from(stated)
+            };
+            let link = self
+                .outputs
+                .get(&(location.element, stream))
+                .and_then(|link| element.inputs.get(*link));
+            let Some(link) = link else {
+                return Err(format!(
+                    "lane {} of {} comes from nothing",
+                    edge.operand, sink.name
+                ));
+            };
+            mapping.edges[id] = Route {
+                links: self.trace(adg, *link)?,
+                delay: None,
+            };
         }
         arrays(&mut mapping, graph, adg);
         Ok(mapping)
     }
 
     /// The ways of the operands of a node that would be on an element.
-    fn ways_into(&self, adg: &Adg, id: ElementId, told: &Unit, node: NodeId, graph: &Graph) -> Option<Vec<(EdgeId, Vec<Hop>)>> {
+    fn ways_into(
+        &self,
+        adg: &Adg,
+        id: ElementId,
+        told: &Unit,
+        node: NodeId,
+        graph: &Graph,
+    ) -> Option<Vec<(EdgeId, Vec<Hop>)>> {
         let element = &adg.elements[id];
         let mut ways = Vec::new();
         let mut data = 0;
@@ -504,9 +747,20 @@ impl Decoded {
     }
 
     /// Whether a way begins where the value of an edge is made.
-    fn carries(&self, adg: &Adg, graph: &Graph, mapping: &Mapping, edge: EdgeId, hops: &[Hop]) -> bool {
+    fn carries(
+        &self,
+        adg: &Adg,
+        graph: &Graph,
+        mapping: &Mapping,
+        edge: EdgeId,
+        hops: &[Hop],
+    ) -> bool {
         let edge = &graph.edges[edge];
-        let (Some((element, stream)), Some(location)) = (self.origin(adg, hops), mapping.nodes[edge.source]) else { return false };
+        let (Some((element, stream)), Some(location)) =
+            (self.origin(adg, hops), mapping.nodes[edge.source])
+        else {
+            return false;
+        };
         if element != location.element {
             return false;
         }
@@ -522,22 +776,46 @@ impl Decoded {
 
 /// Puts the arrays of a mapping on memories, where there are fitting ones.
 fn arrays(mapping: &mut Mapping, graph: &Graph, adg: &Adg) {
-    let (Ok(kernel), Ok(fabric)) = (Kernel::new(graph), Fabric::new(adg)) else { return };
-    let Ok((divisions, _)) = divisions(graph, &kernel, &fabric) else { return };
+    let (Ok(kernel), Ok(fabric)) = (Kernel::new(graph), Fabric::new(adg)) else {
+        return;
+    };
+    let Ok((divisions, _)) = divisions(graph, &kernel, &fabric) else {
+        return;
+    };
     let is_array = |node: NodeId| matches!(graph.nodes[node].kind, NodeKind::Array(_));
-    let streams = || graph.edges.iter_enumerated().filter(|(_, edge)| is_array(edge.source) || is_array(edge.sink));
+    let streams = || {
+        graph
+            .edges
+            .iter_enumerated()
+            .filter(|(_, edge)| is_array(edge.source) || is_array(edge.sink))
+    };
     for memories in divisions {
         for (array, memory) in kernel.arrays.iter().zip(memories) {
-            mapping.nodes[array.node] = Some(Location { element: ElementId::new(memory as usize), slot: 0 });
+            mapping.nodes[array.node] = Some(Location {
+                element: ElementId::new(memory as usize),
+                slot: 0,
+            });
         }
         let link = |edge: &Edge| {
-            let (from, to) = (mapping.nodes[edge.source]?.element, mapping.nodes[edge.sink]?.element);
-            adg.elements[from].outputs.iter().copied().find(|link| adg.links[*link].sink == to)
+            let (from, to) = (
+                mapping.nodes[edge.source]?.element,
+                mapping.nodes[edge.sink]?.element,
+            );
+            adg.elements[from]
+                .outputs
+                .iter()
+                .copied()
+                .find(|link| adg.links[*link].sink == to)
         };
-        let links: Option<Vec<(EdgeId, LinkId)>> = streams().map(|(id, edge)| Some((id, link(edge)?))).collect();
+        let links: Option<Vec<(EdgeId, LinkId)>> = streams()
+            .map(|(id, edge)| Some((id, link(edge)?)))
+            .collect();
         if let Some(links) = links {
             for (edge, link) in links {
-                mapping.edges[edge] = Route { links: vec![Hop { link, bit: 0 }], delay: None };
+                mapping.edges[edge] = Route {
+                    links: vec![Hop { link, bit: 0 }],
+                    delay: None,
+                };
             }
             return;
         }

@@ -69,10 +69,14 @@ struct Exact<'p> {
 /// Searches until there is an answer or the deadline.
 pub(super) fn search(placer: &Placer<'_>, deadline: Instant) -> Answer {
     let (kernel, fabric) = (placer.kernel, placer.fabric);
-    let small = kernel.vertices.len() <= MOST_VERTICES && kernel.wires.len() <= MOST_WIRES && fabric.size() <= MOST_ELEMENTS;
+    let small = kernel.vertices.len() <= MOST_VERTICES
+        && kernel.wires.len() <= MOST_WIRES
+        && fabric.size() <= MOST_ELEMENTS;
     let whole = kernel.nets.iter().all(|net| {
         let bits = |wire: &usize| (kernel.wires[*wire].low, kernel.wires[*wire].width);
-        net.wires.windows(2).all(|pair| bits(&pair[0]) == bits(&pair[1]))
+        net.wires
+            .windows(2)
+            .all(|pair| bits(&pair[0]) == bits(&pair[1]))
     });
     if !small || !whole || kernel.vertices.iter().any(|vertex| vertex.temporal) {
         return Answer::Open;
@@ -86,7 +90,12 @@ pub(super) fn search(placer: &Placer<'_>, deadline: Instant) -> Answer {
         placements: 0,
         order,
         spot: vec![None; kernel.vertices.len()],
-        tenants: fabric.adg.elements.iter().map(|element| vec![0; element.slots() as usize]).collect(),
+        tenants: fabric
+            .adg
+            .elements
+            .iter()
+            .map(|element| vec![0; element.slots() as usize])
+            .collect(),
         jobs: Vec::new(),
         taken: vec![false; fabric.slots],
         came: vec![None; kernel.nets.len() * fabric.size()],
@@ -108,7 +117,9 @@ impl Exact<'_> {
     }
 
     fn at(&self, vertex: usize) -> Option<(u32, u32)> {
-        self.placer.candidates.of[vertex].get(self.spot[vertex]? as usize).copied()
+        self.placer.candidates.of[vertex]
+            .get(self.spot[vertex]? as usize)
+            .copied()
     }
 
     /// Places the vertices from the one with this number in the order on.
@@ -124,18 +135,30 @@ impl Exact<'_> {
                 return End::Spent;
             }
             let own = &placer.fabric.adg.elements[ElementId::new(element as usize)];
-            let parts = if body.place == Place::Unit { body.width.div_ceil(own.granularity.max(1)).max(1) } else { 1 };
-            let room = own.processing().map_or(1, |unit| unit.instruction_slots.max(1));
+            let parts = if body.place == Place::Unit {
+                body.width.div_ceil(own.granularity.max(1)).max(1)
+            } else {
+                1
+            };
+            let room = own
+                .processing()
+                .map_or(1, |unit| unit.instruction_slots.max(1));
             let slots = slot as usize..(slot + parts) as usize;
-            let free = self.tenants[element as usize].get(slots.clone()).is_some_and(|slots| slots.iter().all(|count| *count < room));
+            let free = self.tenants[element as usize]
+                .get(slots.clone())
+                .is_some_and(|slots| slots.iter().all(|count| *count < room));
             self.spot[vertex] = Some(index as u32);
             if free && self.is_reached(vertex) {
-                self.tenants[element as usize][slots.clone()].iter_mut().for_each(|count| *count += 1);
+                self.tenants[element as usize][slots.clone()]
+                    .iter_mut()
+                    .for_each(|count| *count += 1);
                 let end = self.place(number + 1);
                 if end != End::Exhausted {
                     return end;
                 }
-                self.tenants[element as usize][slots].iter_mut().for_each(|count| *count -= 1);
+                self.tenants[element as usize][slots]
+                    .iter_mut()
+                    .for_each(|count| *count -= 1);
             }
         }
         self.spot[vertex] = None;
@@ -149,7 +172,9 @@ impl Exact<'_> {
         body.inputs.iter().chain(&body.outputs).all(|wire| {
             let wire = &kernel.wires[*wire];
             match (self.at(wire.source), self.at(wire.sink)) {
-                (Some((from, _)), Some((to, _))) => from == to || self.placer.fabric.hops_out(from, to) < FAR,
+                (Some((from, _)), Some((to, _))) => {
+                    from == to || self.placer.fabric.hops_out(from, to) < FAR
+                }
                 _ => true,
             }
         })
@@ -164,12 +189,19 @@ impl Exact<'_> {
             let ordered = self.placer.fabric.is_ordered(sink);
             let one_way = |job: &&mut Job| {
                 let other = &kernel.wires[job.wires[0]];
-                let together = kernel.vertices[wire.sink].place == Place::Output && !ordered || other.offset == wire.offset;
-                job.net == wire.net && other.sink == wire.sink && together && (!ordered || other.operand == wire.operand)
+                let together = kernel.vertices[wire.sink].place == Place::Output && !ordered
+                    || other.offset == wire.offset;
+                job.net == wire.net
+                    && other.sink == wire.sink
+                    && together
+                    && (!ordered || other.operand == wire.operand)
             };
             match self.jobs.iter_mut().find(one_way) {
                 Some(job) => job.wires.push(number),
-                None => self.jobs.push(Job { net: wire.net, wires: vec![number] }),
+                None => self.jobs.push(Job {
+                    net: wire.net,
+                    wires: vec![number],
+                }),
             }
         }
         // The ways of one value behind each other: what it has is known before the next value.
@@ -180,14 +212,21 @@ impl Exact<'_> {
 
     /// Finds ways for the jobs from this one on.
     fn begin(&mut self, job: usize) -> End {
-        let Some(Job { net, wires }) = self.jobs.get(job) else { return End::Found };
+        let Some(Job { net, wires }) = self.jobs.get(job) else {
+            return End::Found;
+        };
         let (net, wire) = (*net, wires[0]);
         let fabric = self.placer.fabric;
         let body = &self.placer.kernel.wires[wire];
-        let (Some((source, _)), Some((sink, _))) = (self.at(body.source), self.at(body.sink)) else { return End::Exhausted };
+        let (Some((source, _)), Some((sink, _))) = (self.at(body.source), self.at(body.sink))
+        else {
+            return End::Exhausted;
+        };
         let reach = self.reach(sink, body.width);
         let is_unit = self.placer.kernel.vertices[body.source].place == Place::Unit;
-        let mut starts: Vec<u32> = (0..fabric.size() as u32).filter(|at| self.came[net * fabric.size() + *at as usize].is_some()).collect();
+        let mut starts: Vec<u32> = (0..fabric.size() as u32)
+            .filter(|at| self.came[net * fabric.size() + *at as usize].is_some())
+            .collect();
         if !(is_unit && self.left[net]) {
             starts.push(source);
         }
@@ -208,11 +247,20 @@ impl Exact<'_> {
         let mut next = 0;
         while let Some(&at) = queue.get(next) {
             next += 1;
-            let length = if at == sink { 1 } else { reach[at as usize] + 1 };
+            let length = if at == sink {
+                1
+            } else {
+                reach[at as usize] + 1
+            };
             for &link in &fabric.inputs[at as usize] {
                 let way = fabric.links[link as usize];
-                let free = (0..way.slots).filter(|slot| !self.taken[(way.first + slot) as usize]).count() as u32;
-                if fabric.is_switch[way.source as usize] && reach[way.source as usize] == FAR && free >= fabric.slots_for(link, width) {
+                let free = (0..way.slots)
+                    .filter(|slot| !self.taken[(way.first + slot) as usize])
+                    .count() as u32;
+                if fabric.is_switch[way.source as usize]
+                    && reach[way.source as usize] == FAR
+                    && free >= fabric.slots_for(link, width)
+                {
                     reach[way.source as usize] = length;
                     queue.push(way.source);
                 }
@@ -228,7 +276,9 @@ impl Exact<'_> {
         }
         let (kernel, fabric) = (self.placer.kernel, self.placer.fabric);
         let body = &kernel.wires[wire];
-        let Some((sink, _)) = self.at(body.sink) else { return End::Exhausted };
+        let Some((sink, _)) = self.at(body.sink) else {
+            return End::Exhausted;
+        };
         let from_switch = fabric.is_switch[at as usize];
         let known = |element: u32| body.net * fabric.size() + element as usize;
         let mut links: Vec<u32> = fabric.outputs[at as usize].clone();
@@ -239,7 +289,10 @@ impl Exact<'_> {
         for link in links {
             let way = fabric.links[link as usize];
             let arrives = way.sink == sink;
-            if !arrives && (!fabric.is_switch[way.sink as usize] || reach[way.sink as usize] == FAR || self.came[known(way.sink)].is_some())
+            if !arrives
+                && (!fabric.is_switch[way.sink as usize]
+                    || reach[way.sink as usize] == FAR
+                    || self.came[known(way.sink)].is_some())
             {
                 continue;
             }
@@ -247,7 +300,8 @@ impl Exact<'_> {
             let to_switch = fabric.is_switch[way.sink as usize];
             for slot in 0..if parts > way.slots { 0 } else { way.slots } {
                 let inside = slot.is_multiple_of(parts) && slot + parts <= way.slots;
-                let slots = (slot..slot + parts).map(|part| (way.first + part % way.slots) as usize);
+                let slots =
+                    (slot..slot + parts).map(|part| (way.first + part % way.slots) as usize);
                 let fits = (from_switch && to_switch || inside)
                     && slots.clone().all(|slot| !self.taken[slot])
                     && (from_switch || self.may_leave(wire, link, slot))
@@ -281,39 +335,73 @@ impl Exact<'_> {
     fn may_leave(&self, wire: usize, link: u32, slot: u32) -> bool {
         let (kernel, fabric) = (self.placer.kernel, self.placer.fabric);
         let body = &kernel.wires[wire];
-        let Some((element, own_slot)) = self.at(body.source) else { return false };
+        let Some((element, own_slot)) = self.at(body.source) else {
+            return false;
+        };
         if kernel.vertices[body.source].place == Place::Unit {
             let granularity = fabric.links[link as usize].granularity;
-            let bit = own_slot * fabric.adg.elements[ElementId::new(element as usize)].granularity + body.low;
+            let bit = own_slot * fabric.adg.elements[ElementId::new(element as usize)].granularity
+                + body.low;
             return slot * granularity == bit - bit % granularity;
         }
         let net = &kernel.nets[body.net];
-        let lane = net.value.wrapping_sub(u32::from(kernel.vertices[body.source].stated));
-        self.is_lane(element, &fabric.outputs[element as usize], (link, slot), net.state, lane)
+        let lane = net
+            .value
+            .wrapping_sub(u32::from(kernel.vertices[body.source].stated));
+        self.is_lane(
+            element,
+            &fabric.outputs[element as usize],
+            (link, slot),
+            net.state,
+            lane,
+        )
     }
 
     /// Whether a wire may enter its element, or its port, on a slot of a link.
     fn may_enter(&self, wire: usize, link: u32, slot: u32) -> bool {
         let (kernel, fabric) = (self.placer.kernel, self.placer.fabric);
         let body = &kernel.wires[wire];
-        let Some((element, own_slot)) = self.at(body.sink) else { return false };
+        let Some((element, own_slot)) = self.at(body.sink) else {
+            return false;
+        };
         if kernel.vertices[body.sink].place == Place::Unit {
             let granularity = fabric.links[link as usize].granularity;
-            let bit = own_slot * fabric.adg.elements[ElementId::new(element as usize)].granularity + body.offset;
-            return body.offset.is_multiple_of(granularity) && slot * granularity == bit - bit % granularity;
+            let bit = own_slot * fabric.adg.elements[ElementId::new(element as usize)].granularity
+                + body.offset;
+            return body.offset.is_multiple_of(granularity)
+                && slot * granularity == bit - bit % granularity;
         }
         let state = body.operand >= kernel.vertices[body.sink].lanes;
-        self.is_lane(element, &fabric.inputs[element as usize], (link, slot), state, body.operand)
+        self.is_lane(
+            element,
+            &fabric.inputs[element as usize],
+            (link, slot),
+            state,
+            body.operand,
+        )
     }
 
     /// Whether a lane, or the state, of a port may be on a slot of a link.
-    fn is_lane(&self, port: u32, links: &[u32], (link, slot): (u32, u32), state: bool, lane: u32) -> bool {
-        let Some(position) = links.iter().position(|other| *other == link) else { return false };
+    fn is_lane(
+        &self,
+        port: u32,
+        links: &[u32],
+        (link, slot): (u32, u32),
+        state: bool,
+        lane: u32,
+    ) -> bool {
+        let Some(position) = links.iter().position(|other| *other == link) else {
+            return false;
+        };
         if state {
             return position == 0 && slot == 0;
         }
-        let stated = self.placer.fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
-        !(stated && position == 0) && (!self.placer.fabric.is_ordered(port) || position == lane as usize + usize::from(stated))
+        let stated = self.placer.fabric.adg.elements[ElementId::new(port as usize)]
+            .port()
+            .is_some_and(|port| port.stated);
+        !(stated && position == 0)
+            && (!self.placer.fabric.is_ordered(port)
+                || position == lane as usize + usize::from(stated))
     }
 
     fn answer(&self) -> Answer {
@@ -332,6 +420,12 @@ impl Exact<'_> {
             }
         }
         let spot = self.spot.iter().map(|spot| spot.unwrap_or(0)).collect();
-        Answer::Found(Placement { spot, position: vec![0; self.placer.pins.len()] }, ways)
+        Answer::Found(
+            Placement {
+                spot,
+                position: vec![0; self.placer.pins.len()],
+            },
+            ways,
+        )
     }
 }

@@ -40,7 +40,9 @@ impl<'a> Fabric<'a> {
     pub(super) fn new(adg: &'a Adg) -> Result<Fabric<'a>, String> {
         let size = adg.elements.len();
         if size > MOST_ELEMENTS {
-            return Err(format!("the fabric has {size} elements, more than the {MOST_ELEMENTS} that are mapped onto"));
+            return Err(format!(
+                "the fabric has {size} elements, more than the {MOST_ELEMENTS} that are mapped onto"
+            ));
         }
         let spatial = |id: ElementId| adg.elements[id].memory().is_none();
         let mut first = 0;
@@ -51,24 +53,47 @@ impl<'a> Fabric<'a> {
                 let slots = adg.slots(id);
                 first += slots;
                 let (source, sink) = (link.source.index() as u32, link.sink.index() as u32);
-                Wireway { source, sink, granularity: adg.granularity(id), slots, first: first - slots }
+                Wireway {
+                    source,
+                    sink,
+                    granularity: adg.granularity(id),
+                    slots,
+                    first: first - slots,
+                }
             })
             .collect();
         let side = |ids: &[LinkId]| -> Vec<u32> {
-            let inside = ids.iter().filter(|id| spatial(adg.links[**id].source) && spatial(adg.links[**id].sink));
+            let inside = ids
+                .iter()
+                .filter(|id| spatial(adg.links[**id].source) && spatial(adg.links[**id].sink));
             inside.map(|id| id.index() as u32).collect()
         };
         let of = |wanted: fn(&ElementKind) -> bool| -> Vec<u32> {
-            let found = adg.elements.iter_enumerated().filter(|(_, element)| wanted(&element.kind));
+            let found = adg
+                .elements
+                .iter_enumerated()
+                .filter(|(_, element)| wanted(&element.kind));
             found.map(|(id, _)| id.index() as u32).collect()
         };
         let mut fabric = Fabric {
             adg,
             links,
             slots: first as usize,
-            outputs: adg.elements.iter().map(|element| side(&element.outputs)).collect(),
-            inputs: adg.elements.iter().map(|element| side(&element.inputs)).collect(),
-            is_switch: adg.elements.iter().map(crate::adg::Element::is_switch).collect(),
+            outputs: adg
+                .elements
+                .iter()
+                .map(|element| side(&element.outputs))
+                .collect(),
+            inputs: adg
+                .elements
+                .iter()
+                .map(|element| side(&element.inputs))
+                .collect(),
+            is_switch: adg
+                .elements
+                .iter()
+                .map(crate::adg::Element::is_switch)
+                .collect(),
             size,
             hops: Vec::new(),
             input_ports: of(|kind| matches!(kind, ElementKind::InputPort(_))),
@@ -113,7 +138,10 @@ impl<'a> Fabric<'a> {
         if from == to {
             return 0;
         }
-        let ways = self.outputs[from as usize].iter().map(|link| self.hops(self.links[*link as usize].sink, to).saturating_add(1));
+        let ways = self.outputs[from as usize].iter().map(|link| {
+            self.hops(self.links[*link as usize].sink, to)
+                .saturating_add(1)
+        });
         ways.min().unwrap_or(FAR).min(FAR)
     }
 
@@ -128,18 +156,28 @@ impl<'a> Fabric<'a> {
 
     /// Cycles that an operand can wait at an element.
     pub(super) fn delay_depth(&self, element: u32) -> i32 {
-        self.adg.elements[ElementId::new(element as usize)].delay_depth().min(1 << 20) as i32
+        self.adg.elements[ElementId::new(element as usize)]
+            .delay_depth()
+            .min(1 << 20) as i32
     }
 
     /// Whether a port keeps its lanes in order, one on each link.
     pub(super) fn is_ordered(&self, port: u32) -> bool {
-        self.adg.elements[ElementId::new(port as usize)].port().is_some_and(crate::adg::VectorPort::is_ordered)
+        self.adg.elements[ElementId::new(port as usize)]
+            .port()
+            .is_some_and(crate::adg::VectorPort::is_ordered)
     }
 
     /// The links of a port that carry data, in order: without the one that is kept for state.
     pub(super) fn data_links(&self, port: u32, outgoing: bool) -> &[u32] {
-        let links = if outgoing { &self.outputs[port as usize] } else { &self.inputs[port as usize] };
-        let stated = self.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
+        let links = if outgoing {
+            &self.outputs[port as usize]
+        } else {
+            &self.inputs[port as usize]
+        };
+        let stated = self.adg.elements[ElementId::new(port as usize)]
+            .port()
+            .is_some_and(|port| port.stated);
         links.get(usize::from(stated)..).unwrap_or_default()
     }
 }

@@ -23,7 +23,11 @@ pub fn looks_like_mapping(bytes: &[u8]) -> bool {
 /// Text that is no JSON, a field that is missing or of another type, names of things that are not there.
 pub fn read(bytes: &[u8], graph: &Graph, adg: &Adg, limits: &Limits) -> Result<Mapping, Error> {
     if bytes.len() as u64 > limits.json_bytes.min(MOST_BYTES) {
-        let message = format!("{} bytes of JSON exceed the limit json_bytes = {}", bytes.len(), limits.json_bytes.min(MOST_BYTES));
+        let message = format!(
+            "{} bytes of JSON exceed the limit json_bytes = {}",
+            bytes.len(),
+            limits.json_bytes.min(MOST_BYTES)
+        );
         return Err(Box::new(rules::SYNTAX.at(Place::file(), message)));
     }
     let value: Value = serde_json::from_slice(bytes).map_err(|error| {
@@ -50,23 +54,41 @@ const MOST_BYTES: u64 = 64 << 20;
 
 fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, Error> {
     let mut mapping = Mapping::empty(graph);
-    root.get("Name").and_then(|name| name.value.as_str()).unwrap_or_default().clone_into(&mut mapping.name);
+    root.get("Name")
+        .and_then(|name| name.value.as_str())
+        .unwrap_or_default()
+        .clone_into(&mut mapping.name);
     let edges = root.need("Edges")?;
     let mut seen = vec![false; graph.edges.len()];
     for edge in edges.items()? {
         let number = edge.need("EdgeId")?;
         let id = EdgeId::new(number.number()? as usize);
         let Some(known) = graph.edges.get(id) else {
-            return Err(number.error(&rules::UNKNOWN, format!("the graph has {} edges, found number {}", graph.edges.len(), id.index())));
+            return Err(number.error(
+                &rules::UNKNOWN,
+                format!(
+                    "the graph has {} edges, found number {}",
+                    graph.edges.len(),
+                    id.index()
+                ),
+            ));
         };
         if std::mem::replace(&mut seen[id.index()], true) {
-            return Err(number.error(&rules::TWICE, format!("edge {} is mapped twice", id.index())));
+            return Err(number.error(
+                &rules::TWICE,
+                format!("edge {} is mapped twice", id.index()),
+            ));
         }
         for (key, expected) in [("SourceId", known.source), ("SinkId", known.sink)] {
             if let Some(end) = edge.get(key)
                 && end.number()? as usize != expected.index()
             {
-                let message = format!("edge {} has the {key} {} in the graph, found {}", id.index(), expected.index(), end.number()?);
+                let message = format!(
+                    "edge {} has the {key} {} in the graph, found {}",
+                    id.index(),
+                    expected.index(),
+                    end.number()?
+                );
                 return Err(end.error(&rules::UNKNOWN, message));
             }
         }
@@ -85,10 +107,20 @@ fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, E
         let number = vertex.need("VertexId")?;
         let id = NodeId::new(number.number()? as usize);
         if graph.nodes.get(id).is_none() {
-            return Err(number.error(&rules::UNKNOWN, format!("the graph has {} nodes, found number {}", graph.nodes.len(), id.index())));
+            return Err(number.error(
+                &rules::UNKNOWN,
+                format!(
+                    "the graph has {} nodes, found number {}",
+                    graph.nodes.len(),
+                    id.index()
+                ),
+            ));
         }
         if mapping.nodes[id].is_some() {
-            return Err(number.error(&rules::TWICE, format!("vertex {} is mapped twice", id.index())));
+            return Err(number.error(
+                &rules::TWICE,
+                format!("vertex {} is mapped twice", id.index()),
+            ));
         }
         let slot = vertex.number_or("MappedNodeLane", 0)?;
         let name = vertex.need("MappedNodeId")?;
@@ -96,7 +128,10 @@ fn schedule_of(root: &Cursor<'_>, graph: &Graph, adg: &Adg) -> Result<Mapping, E
         mapping.nodes[id] = Some(Location { element, slot });
     }
     if let (Some(latency), Some(mismatch)) = (root.get("Latency"), root.get("Mismatch")) {
-        mapping.claim = Some(Claim { latency: latency.number()?, mismatch: mismatch.number()? });
+        mapping.claim = Some(Claim {
+            latency: latency.number()?,
+            mismatch: mismatch.number()?,
+        });
     }
     Ok(mapping)
 }
@@ -105,16 +140,33 @@ fn hop(link: &Cursor<'_>, adg: &Adg) -> Result<Hop, Error> {
     let end = |kind: &'static str, number: &'static str| {
         let kind = link.need(kind)?.text()?;
         let number = link.need(number)?.number()?;
-        adg.find(kind, number).ok_or_else(|| link.error(&rules::UNKNOWN, format!("the fabric has no {kind}.{number}")))
+        adg.find(kind, number).ok_or_else(|| {
+            link.error(
+                &rules::UNKNOWN,
+                format!("the fabric has no {kind}.{number}"),
+            )
+        })
     };
-    let (source, sink) = (end("SourceNodeType", "SourceNodeId")?, end("SinkNodeType", "SinkNodeId")?);
+    let (source, sink) = (
+        end("SourceNodeType", "SourceNodeId")?,
+        end("SinkNodeType", "SinkNodeId")?,
+    );
     let bit = link.number_or("StartBit", 0)?;
-    let between: Vec<LinkId> = adg.elements[source].outputs.iter().copied().filter(|id| adg.links[*id].sink == sink).collect();
+    let between: Vec<LinkId> = adg.elements[source]
+        .outputs
+        .iter()
+        .copied()
+        .filter(|id| adg.links[*id].sink == sink)
+        .collect();
     // Where several links lead from one element to another, their index tells which.
     let chosen = match link.get("SourceIndex") {
         Some(index) => {
             let index = index.number()? as usize;
-            adg.elements[source].outputs.get(index).copied().filter(|id| between.contains(id))
+            adg.elements[source]
+                .outputs
+                .get(index)
+                .copied()
+                .filter(|id| between.contains(id))
         }
         None => between.first().copied(),
     };
@@ -122,30 +174,61 @@ fn hop(link: &Cursor<'_>, adg: &Adg) -> Result<Hop, Error> {
         Ok(Hop { link, bit })
     } else {
         let (from, to) = (&adg.elements[source], &adg.elements[sink]);
-        Err(link.error(&rules::UNKNOWN, format!("the fabric has no such link from {from} to {to}")))
+        Err(link.error(
+            &rules::UNKNOWN,
+            format!("the fabric has no such link from {from} to {to}"),
+        ))
     }
 }
 
 /// The element that a vertex is on. The number of a port counts all elements of the graph, or those of its kind.
-fn element(name: &Cursor<'_>, id: NodeId, mapping: &Mapping, graph: &Graph, adg: &Adg) -> Result<ElementId, Error> {
+fn element(
+    name: &Cursor<'_>,
+    id: NodeId,
+    mapping: &Mapping,
+    graph: &Graph,
+    adg: &Adg,
+) -> Result<ElementId, Error> {
     let text = name.text()?;
-    let parts = text.rsplit_once('.').and_then(|(kind, number)| Some((kind, number.parse::<u32>().ok()?)));
+    let parts = text
+        .rsplit_once('.')
+        .and_then(|(kind, number)| Some((kind, number.parse::<u32>().ok()?)));
     let Some((kind, number)) = parts else {
-        return Err(name.error(&rules::UNKNOWN, format!("expected a name like ProcessingElement.3, found \"{text}\"")));
+        return Err(name.error(
+            &rules::UNKNOWN,
+            format!("expected a name like ProcessingElement.3, found \"{text}\""),
+        ));
     };
     let local = adg.find(kind, number);
-    let whole = Some(ElementId::new(number as usize)).filter(|id| adg.elements.get(*id).is_some_and(|element| element.kind.name() == kind));
-    let is_port = matches!(graph.nodes[id].kind, NodeKind::Input(_) | NodeKind::Output(_));
+    let whole = Some(ElementId::new(number as usize)).filter(|id| {
+        adg.elements
+            .get(*id)
+            .is_some_and(|element| element.kind.name() == kind)
+    });
+    let is_port = matches!(
+        graph.nodes[id].kind,
+        NodeKind::Input(_) | NodeKind::Output(_)
+    );
     let chosen = match (local, whole) {
         (Some(local), Some(whole)) if is_port && local != whole => {
             let touches = |element: ElementId| {
                 graph.edges.iter_enumerated().any(|(edge, body)| {
                     let links = &mapping.edges[edge].links;
-                    body.source == id && links.first().is_some_and(|hop| adg.links[hop.link].source == element)
-                        || body.sink == id && links.last().is_some_and(|hop| adg.links[hop.link].sink == element)
+                    body.source == id
+                        && links
+                            .first()
+                            .is_some_and(|hop| adg.links[hop.link].source == element)
+                        || body.sink == id
+                            && links
+                                .last()
+                                .is_some_and(|hop| adg.links[hop.link].sink == element)
                 })
             };
-            Some(if touches(local) && !touches(whole) { local } else { whole })
+            Some(if touches(local) && !touches(whole) {
+                local
+            } else {
+                whole
+            })
         }
         (local, whole) => {
             if is_port {
@@ -166,9 +249,16 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, figures: &[(&str, f64)
         .filter_map(|(id, node)| {
             let location = mapping.nodes[id]?;
             let element = &adg.elements[location.element];
-            let is_port = matches!(element.kind, ElementKind::InputPort(_) | ElementKind::OutputPort(_));
+            let is_port = matches!(
+                element.kind,
+                ElementKind::InputPort(_) | ElementKind::OutputPort(_)
+            );
             // The scheduler's habit: ports by their number in the whole graph.
-            let mapped = if is_port { format!("{}.{}", element.kind.name(), location.element.index()) } else { element.to_string() };
+            let mapped = if is_port {
+                format!("{}.{}", element.kind.name(), location.element.index())
+            } else {
+                element.to_string()
+            };
             let mut vertex = json!({
                 "VertexId": id.index(),
                 "VertexType": vertex_type(&node.kind),
@@ -218,7 +308,11 @@ pub fn write(mapping: &Mapping, graph: &Graph, adg: &Adg, figures: &[(&str, f64)
 
 fn link(hop: Hop, adg: &Adg) -> Value {
     let (source, sink) = (adg.source(hop.link), adg.sink(hop.link));
-    let index = source.outputs.iter().position(|id| *id == hop.link).unwrap_or(0);
+    let index = source
+        .outputs
+        .iter()
+        .position(|id| *id == hop.link)
+        .unwrap_or(0);
     json!({
         "SourceNodeType": source.kind.name(), "SourceNodeId": source.number, "SourceIndex": index,
         "SinkNodeType": sink.kind.name(), "SinkNodeId": sink.number, "StartBit": hop.bit,

@@ -17,7 +17,10 @@ pub(super) enum Place {
 
 /// A node that takes part in the fabric.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "independent properties of a node")]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent properties of a node"
+)]
 pub(super) struct Vertex {
     pub(super) node: NodeId,
     pub(super) place: Place,
@@ -107,7 +110,13 @@ enum NetKey {
 
 impl Kernel {
     pub(super) fn new(graph: &Graph) -> Result<Kernel, String> {
-        let mut kernel = Kernel { vertices: Vec::new(), wires: Vec::new(), nets: Vec::new(), arrays: Vec::new(), order: Vec::new() };
+        let mut kernel = Kernel {
+            vertices: Vec::new(),
+            wires: Vec::new(),
+            nets: Vec::new(),
+            arrays: Vec::new(),
+            order: Vec::new(),
+        };
         let mut vertex_of: HashMap<NodeId, usize> = HashMap::new();
         for (node, body) in graph.nodes.iter_enumerated() {
             let mut vertex = Vertex {
@@ -115,7 +124,10 @@ impl Kernel {
                 place: Place::Unit,
                 width: 64,
                 latency: 0,
-                temporal: graph.groups.get(body.group).is_some_and(|group| group.temporal),
+                temporal: graph
+                    .groups
+                    .get(body.group)
+                    .is_some_and(|group| group.temporal),
                 group: body.group.index(),
                 operations: Vec::new(),
                 registers: 0,
@@ -130,11 +142,19 @@ impl Kernel {
             };
             match &body.kind {
                 NodeKind::Array(array) => {
-                    kernel.arrays.push(ArrayUse { node, kind: array.kind, size: array.size });
+                    kernel.arrays.push(ArrayUse {
+                        node,
+                        kind: array.kind,
+                        size: array.size,
+                    });
                     continue;
                 }
                 NodeKind::Input(port) | NodeKind::Output(port) => {
-                    vertex.place = if matches!(body.kind, NodeKind::Input(_)) { Place::Input } else { Place::Output };
+                    vertex.place = if matches!(body.kind, NodeKind::Input(_)) {
+                        Place::Input
+                    } else {
+                        Place::Output
+                    };
                     vertex.width = port.width;
                     vertex.lanes = port.lanes;
                     vertex.stated = port.stated;
@@ -142,7 +162,11 @@ impl Kernel {
                 }
                 NodeKind::Instruction(instruction) => {
                     let Some(known) = operations::lookup(&instruction.operation) else {
-                        return Err(format!("the operation {} of {} is unknown", instruction.operation, label(graph, node)));
+                        return Err(format!(
+                            "the operation {} of {} is unknown",
+                            instruction.operation,
+                            label(graph, node)
+                        ));
                     };
                     vertex.width = known.width;
                     vertex.latency = known.latency as i32;
@@ -153,18 +177,29 @@ impl Kernel {
                 NodeKind::Composite(composite) => {
                     for (operation, _) in &composite.units {
                         let Some(known) = operations::lookup(operation) else {
-                            return Err(format!("the operation {operation} of {} is unknown", label(graph, node)));
+                            return Err(format!(
+                                "the operation {operation} of {} is unknown",
+                                label(graph, node)
+                            ));
                         };
                         vertex.latency = vertex.latency.max(known.latency as i32);
                         vertex.operations.push(operation.clone());
                     }
                 }
             }
-            let read = body.operands.iter().filter_map(|operand| match operand.source {
-                Source::Register(register) => Some(u32::from(register) + 1),
-                _ => None,
+            let read = body
+                .operands
+                .iter()
+                .filter_map(|operand| match operand.source {
+                    Source::Register(register) => Some(u32::from(register) + 1),
+                    _ => None,
+                });
+            let written = body.values.iter().flat_map(|value| {
+                value
+                    .registers
+                    .iter()
+                    .map(|register| u32::from(*register) + 1)
             });
-            let written = body.values.iter().flat_map(|value| value.registers.iter().map(|register| u32::from(*register) + 1));
             vertex.registers = read.chain(written).max().unwrap_or(0);
             vertex_of.insert(node, kernel.vertices.len());
             kernel.vertices.push(vertex);
@@ -177,7 +212,11 @@ impl Kernel {
     fn connect(&mut self, graph: &Graph, vertex_of: &HashMap<NodeId, usize>) {
         let mut net_of: HashMap<NetKey, usize> = HashMap::new();
         for (edge, body) in graph.edges.iter_enumerated() {
-            let (Some(&source), Some(&sink)) = (vertex_of.get(&body.source), vertex_of.get(&body.sink)) else { continue };
+            let (Some(&source), Some(&sink)) =
+                (vertex_of.get(&body.source), vertex_of.get(&body.sink))
+            else {
+                continue;
+            };
             let (from, to) = (&self.vertices[source], &self.vertices[sink]);
             let operand = graph.nodes[body.sink].operands.get(body.operand as usize);
             let offset = match operand.map(|operand| &operand.source) {
@@ -189,8 +228,8 @@ impl Kernel {
                     .sum(),
                 _ => 0,
             };
-            let state =
-                from.place == Place::Input && from.stated && body.value == 0 || operand.is_some_and(|operand| operand.role == Role::State);
+            let state = from.place == Place::Input && from.stated && body.value == 0
+                || operand.is_some_and(|operand| operand.role == Role::State);
             let key = if state {
                 NetKey::Value(body.source, body.value)
             } else if from.temporal && from.place == Place::Input {
@@ -201,7 +240,13 @@ impl Kernel {
                 NetKey::Value(body.source, body.value)
             };
             let net = *net_of.entry(key).or_insert_with(|| {
-                self.nets.push(Net { source, value: body.value, width: 0, state, wires: Vec::new() });
+                self.nets.push(Net {
+                    source,
+                    value: body.value,
+                    width: 0,
+                    state,
+                    wires: Vec::new(),
+                });
                 self.nets.len() - 1
             });
             self.nets[net].width = self.nets[net].width.max(body.high + 1);
@@ -211,13 +256,29 @@ impl Kernel {
             self.vertices[source].outputs.push(wire);
             self.vertices[sink].inputs.push(wire);
             let width = body.width();
-            self.wires.push(Wire { edge, source, sink, net, width, low: body.low, offset, operand: body.operand, timed });
+            self.wires.push(Wire {
+                edge,
+                source,
+                sink,
+                net,
+                width,
+                low: body.low,
+                offset,
+                operand: body.operand,
+                timed,
+            });
         }
     }
 
     fn sort(&mut self) -> Result<(), String> {
-        let mut waiting: Vec<usize> = self.vertices.iter().map(|vertex| vertex.inputs.len()).collect();
-        let mut ready: Vec<usize> = (0..self.vertices.len()).filter(|v| waiting[*v] == 0).collect();
+        let mut waiting: Vec<usize> = self
+            .vertices
+            .iter()
+            .map(|vertex| vertex.inputs.len())
+            .collect();
+        let mut ready: Vec<usize> = (0..self.vertices.len())
+            .filter(|v| waiting[*v] == 0)
+            .collect();
         let mut next = 0;
         while let Some(&vertex) = ready.get(next) {
             next += 1;
@@ -241,9 +302,13 @@ impl Kernel {
 pub(super) fn label(graph: &Graph, node: NodeId) -> String {
     let body = &graph.nodes[node];
     match &body.kind {
-        NodeKind::Instruction(instruction) if body.name.is_empty() => format!("{} (node {})", instruction.operation, node.index()),
+        NodeKind::Instruction(instruction) if body.name.is_empty() => {
+            format!("{} (node {})", instruction.operation, node.index())
+        }
         NodeKind::Instruction(instruction) => format!("{} = {}", body.name, instruction.operation),
-        NodeKind::Composite(composite) if body.name.is_empty() => format!("{} (node {})", composite.name, node.index()),
+        NodeKind::Composite(composite) if body.name.is_empty() => {
+            format!("{} (node {})", composite.name, node.index())
+        }
         _ => body.name.clone(),
     }
 }

@@ -97,7 +97,11 @@ struct Scratch {
 }
 
 impl<'k> Placer<'k> {
-    pub(super) fn new(kernel: &'k Kernel, fabric: &'k Fabric<'k>, candidates: &'k Candidates) -> Placer<'k> {
+    pub(super) fn new(
+        kernel: &'k Kernel,
+        fabric: &'k Fabric<'k>,
+        candidates: &'k Candidates,
+    ) -> Placer<'k> {
         let mut pins: Vec<Pin> = Vec::new();
         let mut source_pin = vec![NONE; kernel.wires.len()];
         let mut sink_pin = vec![NONE; kernel.wires.len()];
@@ -105,12 +109,24 @@ impl<'k> Placer<'k> {
         for (vertex, body) in kernel.vertices.iter().enumerate() {
             if body.place == Place::Input {
                 for (_, net) in nets_of(kernel, vertex) {
-                    let lane = (!net.state).then(|| if body.temporal { 0 } else { net.value - u32::from(body.stated) });
+                    let lane = (!net.state).then(|| {
+                        if body.temporal {
+                            0
+                        } else {
+                            net.value - u32::from(body.stated)
+                        }
+                    });
                     for wire in &net.wires {
                         source_pin[*wire] = pins.len() as u32;
                     }
                     pins_of[vertex].push(pins.len());
-                    pins.push(Pin { vertex, wires: net.wires.clone(), lane, width: net.width.max(1), class: 0 });
+                    pins.push(Pin {
+                        vertex,
+                        wires: net.wires.clone(),
+                        lane,
+                        width: net.width.max(1),
+                        class: 0,
+                    });
                 }
             } else if body.place == Place::Output {
                 let mut of_net: Vec<(usize, usize)> = Vec::new();
@@ -120,10 +136,19 @@ impl<'k> Placer<'k> {
                     let lane = (!state).then_some(if body.temporal { 0 } else { wire_.operand });
                     // Lanes that come in turn share a link; others have one each, whatever their values.
                     let key = if state { usize::MAX } else { wire_.net };
-                    let known = of_net.iter().find(|(net, _)| *net == key && body.temporal).map(|(_, pin)| *pin);
+                    let known = of_net
+                        .iter()
+                        .find(|(net, _)| *net == key && body.temporal)
+                        .map(|(_, pin)| *pin);
                     let pin = known.unwrap_or_else(|| {
                         pins_of[vertex].push(pins.len());
-                        pins.push(Pin { vertex, wires: Vec::new(), lane, width: wire_.width.max(1), class: 0 });
+                        pins.push(Pin {
+                            vertex,
+                            wires: Vec::new(),
+                            lane,
+                            width: wire_.width.max(1),
+                            class: 0,
+                        });
                         of_net.push((key, pins.len() - 1));
                         pins.len() - 1
                     });
@@ -136,14 +161,19 @@ impl<'k> Placer<'k> {
         let mut around = vec![FAR; size * size];
         for &unit in &fabric.units {
             for to in 0..size as u32 {
-                let ways = fabric.outputs[unit as usize].iter().map(|link| fabric.hops(fabric.links[*link as usize].sink, to) + 1);
+                let ways = fabric.outputs[unit as usize]
+                    .iter()
+                    .map(|link| fabric.hops(fabric.links[*link as usize].sink, to) + 1);
                 around[unit as usize * size + to as usize] = ways.min().unwrap_or(FAR).min(FAR);
             }
         }
         let (mut slot_first, mut slot_room, mut first) = (Vec::new(), Vec::new(), 0);
         for element in &fabric.adg.elements {
             slot_first.push(first);
-            let shared = element.processing().filter(|unit| unit.is_shared()).map(|unit| unit.instruction_slots);
+            let shared = element
+                .processing()
+                .filter(|unit| unit.is_shared())
+                .map(|unit| unit.instruction_slots);
             for _ in 0..element.slots() {
                 slot_room.push(shared.unwrap_or(1).min(u32::from(u16::MAX)) as u16);
                 first += 1;
@@ -173,13 +203,21 @@ impl<'k> Placer<'k> {
                     sink_pin: sink_pin[wire],
                     latency: kernel.vertices[body.source].latency,
                     timed: body.timed,
-                    together: sink_pin[wire] != NONE || cluster_of[body.source] == cluster_of[vertex],
+                    together: sink_pin[wire] != NONE
+                        || cluster_of[body.source] == cluster_of[vertex],
                 });
             }
             into[vertex] = first..timed.len();
         }
-        let depth = (0..size as u32).map(|element| fabric.delay_depth(element)).collect();
-        let granularity = fabric.adg.elements.iter().map(|element| element.granularity.max(1)).collect();
+        let depth = (0..size as u32)
+            .map(|element| fabric.delay_depth(element))
+            .collect();
+        let granularity = fabric
+            .adg
+            .elements
+            .iter()
+            .map(|element| element.granularity.max(1))
+            .collect();
         Placer {
             kernel,
             fabric,
@@ -203,12 +241,19 @@ impl<'k> Placer<'k> {
 
     /// Element and slot of a vertex.
     pub(super) fn at(&self, placement: &Placement, vertex: usize) -> (u32, u32) {
-        self.candidates.of[vertex].get(placement.spot[vertex] as usize).copied().unwrap_or_default()
+        self.candidates.of[vertex]
+            .get(placement.spot[vertex] as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Positions of a pin on a port: how many there are.
     fn positions(&self, pin: &Pin, port: u32) -> u32 {
-        if pin.lane.is_none() { 1 } else { self.spots[pin.class][port as usize].len() as u32 }
+        if pin.lane.is_none() {
+            1
+        } else {
+            self.spots[pin.class][port as usize].len() as u32
+        }
     }
 
     /// Link and slot of a pin.
@@ -217,10 +262,17 @@ impl<'k> Placer<'k> {
         let (port, _) = self.at(placement, body.vertex);
         if body.lane.is_none() {
             let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
-            let links = if outgoing { &self.fabric.outputs[port as usize] } else { &self.fabric.inputs[port as usize] };
+            let links = if outgoing {
+                &self.fabric.outputs[port as usize]
+            } else {
+                &self.fabric.inputs[port as usize]
+            };
             return (links.first().copied().unwrap_or(0), 0);
         }
-        self.spots[body.class][port as usize].get(placement.position[pin] as usize).copied().unwrap_or_default()
+        self.spots[body.class][port as usize]
+            .get(placement.position[pin] as usize)
+            .copied()
+            .unwrap_or_default()
     }
 
     pub(super) fn sink_pin(&self, wire: usize) -> Option<usize> {
@@ -230,12 +282,20 @@ impl<'k> Placer<'k> {
     /// Looks up where everything is.
     fn locate(&self, placement: &Placement, scratch: &mut Scratch) {
         scratch.element.clear();
-        scratch.element.extend((0..self.kernel.vertices.len()).map(|vertex| self.at(placement, vertex).0));
+        scratch
+            .element
+            .extend((0..self.kernel.vertices.len()).map(|vertex| self.at(placement, vertex).0));
         scratch.inner.clear();
-        scratch.inner.extend(self.pins.iter().enumerate().map(|(pin, body)| {
-            let link = self.fabric.links[self.position(placement, pin).0 as usize];
-            if self.kernel.vertices[body.vertex].place == Place::Input { link.sink } else { link.source }
-        }));
+        scratch
+            .inner
+            .extend(self.pins.iter().enumerate().map(|(pin, body)| {
+                let link = self.fabric.links[self.position(placement, pin).0 as usize];
+                if self.kernel.vertices[body.vertex].place == Place::Input {
+                    link.sink
+                } else {
+                    link.source
+                }
+            }));
     }
 
     /// Links of the shortest way of a wire.
@@ -258,8 +318,12 @@ impl<'k> Placer<'k> {
     /// A placement in which every vertex has a place of its own, at random.
     pub(super) fn random(&self, rng: &mut Rng) -> Placement {
         let count = self.kernel.vertices.len();
-        let mut placement = Placement { spot: vec![0; count], position: vec![0; self.pins.len()] };
-        let mut holder: std::collections::HashMap<(u32, u32), Vec<usize>> = std::collections::HashMap::new();
+        let mut placement = Placement {
+            spot: vec![0; count],
+            position: vec![0; self.pins.len()],
+        };
+        let mut holder: std::collections::HashMap<(u32, u32), Vec<usize>> =
+            std::collections::HashMap::new();
         let mut order: Vec<usize> = (0..self.cluster.len()).collect();
         rng.shuffle(&mut order);
         // Those with the fewest places first.
@@ -299,7 +363,8 @@ impl<'k> Placer<'k> {
             if !seen.insert(spot) {
                 continue;
             }
-            let room = usize::from(self.slot_room[(self.slot_first[spot.0 as usize] + spot.1) as usize]);
+            let room =
+                usize::from(self.slot_room[(self.slot_first[spot.0 as usize] + spot.1) as usize]);
             let held = holder.entry(spot).or_default().clone();
             let taken: usize = held.iter().map(|other| self.cluster[*other].len()).sum();
             let free = taken + self.cluster[cluster].len() <= room;
@@ -307,7 +372,10 @@ impl<'k> Placer<'k> {
                 || depth < 64 && held.len() == 1 && {
                     let moved = self.augment(held[0], holder, placement, seen, rng, depth + 1);
                     if moved {
-                        holder.entry(spot).or_default().retain(|other| *other != held[0]);
+                        holder
+                            .entry(spot)
+                            .or_default()
+                            .retain(|other| *other != held[0]);
                     }
                     moved
                 };
@@ -325,7 +393,10 @@ impl<'k> Placer<'k> {
         let members = &self.cluster[self.cluster_of[vertex]];
         let spot = self.at(placement, vertex);
         for member in members {
-            if let Some(number) = self.candidates.of[*member].iter().position(|other| *other == spot) {
+            if let Some(number) = self.candidates.of[*member]
+                .iter()
+                .position(|other| *other == spot)
+            {
                 placement.spot[*member] = number as u32;
             }
         }
@@ -342,14 +413,21 @@ impl<'k> Placer<'k> {
         let port = self.at(placement, vertex).0;
         let outgoing = self.kernel.vertices[vertex].place == Place::Input;
         let links = self.fabric.data_links(port, outgoing);
-        let mut pins: Vec<usize> = self.pins_of[vertex].iter().copied().filter(|pin| self.pins[*pin].lane.is_some()).collect();
+        let mut pins: Vec<usize> = self.pins_of[vertex]
+            .iter()
+            .copied()
+            .filter(|pin| self.pins[*pin].lane.is_some())
+            .collect();
         if self.fabric.is_ordered(port) {
             for pin in pins {
                 let body = &self.pins[pin];
                 let wire = body.wires.first().map(|wire| &self.kernel.wires[*wire]);
                 let within = wire.map_or(0, |wire| if outgoing { wire.low } else { wire.offset });
                 let own = links.get(body.lane.unwrap_or(0) as usize);
-                let fits = |(link, slot): &(u32, u32)| Some(link) == own && *slot == within / self.fabric.links[*link as usize].granularity;
+                let fits = |(link, slot): &(u32, u32)| {
+                    Some(link) == own
+                        && *slot == within / self.fabric.links[*link as usize].granularity
+                };
                 let position = self.spots[body.class][port as usize].iter().position(fits);
                 placement.position[pin] = position.unwrap_or(0) as u32;
             }
@@ -362,10 +440,23 @@ impl<'k> Placer<'k> {
         for pin in pins {
             let spots = &self.spots[self.pins[pin].class][port as usize];
             let offset = rng.usize(..spots.len().max(1));
-            let free = |position: &usize| !self.taken(pin, spots[*position]).any(|slot| taken.contains(&slot));
-            let position = (0..spots.len()).map(|index| (index + offset) % spots.len()).find(free).unwrap_or(0);
+            let free = |position: &usize| {
+                !self
+                    .taken(pin, spots[*position])
+                    .any(|slot| taken.contains(&slot))
+            };
+            let position = (0..spots.len())
+                .map(|index| (index + offset) % spots.len())
+                .find(free)
+                .unwrap_or(0);
             placement.position[pin] = position as u32;
-            taken.extend(spots.get(position).map(|spot| self.taken(pin, *spot)).into_iter().flatten());
+            taken.extend(
+                spots
+                    .get(position)
+                    .map(|spot| self.taken(pin, *spot))
+                    .into_iter()
+                    .flatten(),
+            );
         }
     }
 
@@ -401,7 +492,8 @@ impl<'k> Placer<'k> {
             for number in &self.out_of[vertex] {
                 let wire = &self.timed[*number as usize];
                 if wire.timed {
-                    let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                    let wait = start[wire.sink as usize]
+                        - (start[vertex] + body.latency + length[*number as usize] - 1);
                     let late = wait - depth(wire.sink);
                     slack = slack.min(wait);
                     wanted = wanted.max(late);
@@ -411,18 +503,25 @@ impl<'k> Placer<'k> {
             excess += over;
             if wanted > 0 && body.place == Place::Unit {
                 let own = depth(vertex as u32);
-                let arrivals = self.into[vertex].clone().filter(|number| self.timed[*number].timed).map(|number| {
-                    let wire = &self.timed[number];
-                    start[wire.source as usize] + wire.latency + length[number] - 1
-                });
-                let room = arrivals.map(|arrival| own - (start[vertex] - arrival)).min().unwrap_or(i32::MAX);
+                let arrivals = self.into[vertex]
+                    .clone()
+                    .filter(|number| self.timed[*number].timed)
+                    .map(|number| {
+                        let wire = &self.timed[number];
+                        start[wire.source as usize] + wire.latency + length[number] - 1
+                    });
+                let room = arrivals
+                    .map(|arrival| own - (start[vertex] - arrival))
+                    .min()
+                    .unwrap_or(i32::MAX);
                 let push = wanted.min(slack).min(room.max(0));
                 start[vertex] += push;
                 // What it waits itself, its wires need not.
                 for number in &self.out_of[vertex] {
                     let wire = &self.timed[*number as usize];
                     if wire.timed {
-                        let wait = start[wire.sink as usize] - (start[vertex] + body.latency + length[*number as usize] - 1);
+                        let wait = start[wire.sink as usize]
+                            - (start[vertex] + body.latency + length[*number as usize] - 1);
                         let late = wait - depth(wire.sink);
                         excess -= (late + push).max(0) - late.max(0);
                     }
@@ -442,10 +541,18 @@ impl<'k> Placer<'k> {
         for (vertex, body) in self.kernel.vertices.iter().enumerate() {
             let (element, slot) = self.at(placement, vertex);
             let dedicated = body.place == Place::Unit && !body.temporal;
-            let parts = if dedicated { body.width.div_ceil(self.granularity[element as usize]).max(1) } else { 1 };
+            let parts = if dedicated {
+                body.width
+                    .div_ceil(self.granularity[element as usize])
+                    .max(1)
+            } else {
+                1
+            };
             for part in slot..slot + parts {
                 let index = (self.slot_first[element as usize] + part) as usize;
-                if let (Some(count), Some(room)) = (scratch.count.get_mut(index), self.slot_room.get(index)) {
+                if let (Some(count), Some(room)) =
+                    (scratch.count.get_mut(index), self.slot_room.get(index))
+                {
                     *count += 1;
                     overlap += i32::from(*count > *room);
                 }
@@ -475,9 +582,15 @@ impl<'k> Placer<'k> {
         let mut windows = vec![(0, 0); self.kernel.wires.len()];
         for (wire, length) in self.timed.iter().zip(&scratch.length) {
             windows[wire.wire as usize] = if wire.timed {
-                let most = scratch.start[wire.sink as usize] - scratch.start[wire.source as usize] - wire.latency + 1;
+                let most = scratch.start[wire.sink as usize]
+                    - scratch.start[wire.source as usize]
+                    - wire.latency
+                    + 1;
                 let most = most.max(*length);
-                ((most - self.depth[scratch.element[wire.sink as usize] as usize]).max(*length), most)
+                (
+                    (most - self.depth[scratch.element[wire.sink as usize] as usize]).max(*length),
+                    most,
+                )
             } else {
                 (*length, length + 64)
             };
@@ -492,8 +605,16 @@ fn spots(fabric: &Fabric<'_>, width: u32) -> Vec<Vec<(u32, u32)>> {
     let inputs = fabric.input_ports.iter().map(|port| (*port, true));
     for (port, outgoing) in inputs.chain(fabric.output_ports.iter().map(|port| (*port, false))) {
         for &link in fabric.data_links(port, outgoing) {
-            let (parts, slots) = (fabric.slots_for(link, width), fabric.links[link as usize].slots);
-            of[port as usize].extend((0..slots).step_by(parts as usize).filter(|slot| slot + parts <= slots).map(|slot| (link, slot)));
+            let (parts, slots) = (
+                fabric.slots_for(link, width),
+                fabric.links[link as usize].slots,
+            );
+            of[port as usize].extend(
+                (0..slots)
+                    .step_by(parts as usize)
+                    .filter(|slot| slot + parts <= slots)
+                    .map(|slot| (link, slot)),
+            );
         }
     }
     of
@@ -502,12 +623,16 @@ fn spots(fabric: &Fabric<'_>, width: u32) -> Vec<Vec<(u32, u32)>> {
 /// Connected instructions of a temporal group have one element; everything else is a cluster of its own.
 fn clusters(kernel: &Kernel) -> (Vec<Vec<usize>>, Vec<usize>) {
     let mut of: Vec<usize> = (0..kernel.vertices.len()).collect();
-    let unit = |vertex: usize| kernel.vertices[vertex].temporal && kernel.vertices[vertex].place == Place::Unit;
+    let unit = |vertex: usize| {
+        kernel.vertices[vertex].temporal && kernel.vertices[vertex].place == Place::Unit
+    };
     // The instructions of one temporal group share one element: no link between elements can be shared in time.
     for vertex in 0..kernel.vertices.len() {
         if unit(vertex) {
             let group = kernel.vertices[vertex].group;
-            if let Some(first) = (0..vertex).find(|other| unit(*other) && kernel.vertices[*other].group == group) {
+            if let Some(first) =
+                (0..vertex).find(|other| unit(*other) && kernel.vertices[*other].group == group)
+            {
                 of[vertex] = of[first];
             }
         }

@@ -77,9 +77,14 @@ impl<'p> Router<'p> {
         let mut owner = vec![NONE; fabric.slots];
         // Links of ports belong to the pins on them; the first link of a stated port to nobody else.
         for &port in fabric.input_ports.iter().chain(&fabric.output_ports) {
-            let stated = fabric.adg.elements[ElementId::new(port as usize)].port().is_some_and(|port| port.stated);
-            let links =
-                if fabric.outputs[port as usize].is_empty() { &fabric.inputs[port as usize] } else { &fabric.outputs[port as usize] };
+            let stated = fabric.adg.elements[ElementId::new(port as usize)]
+                .port()
+                .is_some_and(|port| port.stated);
+            let links = if fabric.outputs[port as usize].is_empty() {
+                &fabric.inputs[port as usize]
+            } else {
+                &fabric.outputs[port as usize]
+            };
             let ordered = fabric.is_ordered(port);
             let is_input = !fabric.outputs[port as usize].is_empty();
             for (index, link) in links.iter().enumerate() {
@@ -135,11 +140,22 @@ impl<'p> Router<'p> {
         let kernel = self.kernel();
         let mut order: Vec<usize> = (0..kernel.nets.len()).collect();
         // Nets with little choice first: long ones, and those with many sinks.
-        order.sort_by_key(|net| std::cmp::Reverse(kernel.nets[*net].wires.iter().map(|wire| windows[*wire].0).sum::<i32>()));
+        order.sort_by_key(|net| {
+            std::cmp::Reverse(
+                kernel.nets[*net]
+                    .wires
+                    .iter()
+                    .map(|wire| windows[*wire].0)
+                    .sum::<i32>(),
+            )
+        });
         let mut unreached = vec![0; kernel.nets.len()];
         for _ in 0..rounds.max(1) {
             for &net in &order {
-                let crowded = self.trees[net].branches.iter().any(|branch| self.is_crowded(branch));
+                let crowded = self.trees[net]
+                    .branches
+                    .iter()
+                    .any(|branch| self.is_crowded(branch));
                 let missing = self.trees[net].ends.len() < kernel.nets[net].wires.len();
                 if crowded || missing || unreached[net] > 0 || self.strays(net, windows) {
                     self.remove(net);
@@ -162,14 +178,19 @@ impl<'p> Router<'p> {
                 let mut at = *end;
                 while let Some(branch) = tree.branches.get(at as usize) {
                     // A part of what the branch carries lies behind its beginning.
-                    let behind = kernel.wires[*wire].low.saturating_sub(branch.low) / self.fabric().links[branch.link as usize].granularity;
+                    let behind = kernel.wires[*wire].low.saturating_sub(branch.low)
+                        / self.fabric().links[branch.link as usize].granularity;
                     ways[*wire].push((branch.link, branch.slot + behind));
                     at = branch.before;
                 }
                 ways[*wire].reverse();
             }
         }
-        Routing { ways, collisions: self.collisions(), unreached: unreached.iter().sum() }
+        Routing {
+            ways,
+            collisions: self.collisions(),
+            unreached: unreached.iter().sum(),
+        }
     }
 
     /// Slots of all links that a branch takes.
@@ -179,16 +200,24 @@ impl<'p> Router<'p> {
     }
 
     fn is_crowded(&self, branch: &Branch) -> bool {
-        self.taken(branch).any(|slot| self.used.get(slot as usize).is_some_and(|used| *used > 1))
+        self.taken(branch)
+            .any(|slot| self.used.get(slot as usize).is_some_and(|used| *used > 1))
     }
 
     /// Whether a wire of the net has not the length that it should.
     fn strays(&self, net: usize, windows: &[(i32, i32)]) -> bool {
         let tree = &self.trees[net];
-        self.kernel().nets[net].wires.iter().zip(&tree.ends).any(|(wire, end)| {
-            let length = tree.branches.get(*end as usize).map_or(0, |branch| branch.depth as i32);
-            length < windows[*wire].0 || length > windows[*wire].1
-        })
+        self.kernel().nets[net]
+            .wires
+            .iter()
+            .zip(&tree.ends)
+            .any(|(wire, end)| {
+                let length = tree
+                    .branches
+                    .get(*end as usize)
+                    .map_or(0, |branch| branch.depth as i32);
+                length < windows[*wire].0 || length > windows[*wire].1
+            })
     }
 
     fn collisions(&self) -> Vec<(u32, u32, u16)> {
@@ -207,7 +236,11 @@ impl<'p> Router<'p> {
     fn mark(&mut self, branch: Branch, add: bool) {
         for slot in self.taken(&branch) {
             if let Some(used) = self.used.get_mut(slot as usize) {
-                *used = if add { *used + 1 } else { used.saturating_sub(1) };
+                *used = if add {
+                    *used + 1
+                } else {
+                    used.saturating_sub(1)
+                };
             }
         }
     }
@@ -225,14 +258,23 @@ impl<'p> Router<'p> {
         let wires = &kernel.nets[net].wires;
         let mut order: Vec<usize> = (0..wires.len()).collect();
         // Whole values first, then short ways: parts and longer ways branch off them.
-        order.sort_by_key(|index| (std::cmp::Reverse(kernel.wires[wires[*index]].width), windows[wires[*index]].1));
+        order.sort_by_key(|index| {
+            (
+                std::cmp::Reverse(kernel.wires[wires[*index]].width),
+                windows[wires[*index]].1,
+            )
+        });
         let mut ends = vec![NONE; wires.len()];
         let mut missed = 0;
         for index in order {
             let wire = wires[index];
             let body = &kernel.wires[wire];
-            let (from, to) = (self.placer.at(self.placement, body.source), self.placer.at(self.placement, body.sink));
-            let temporal = kernel.vertices[body.source].temporal && kernel.vertices[body.sink].temporal;
+            let (from, to) = (
+                self.placer.at(self.placement, body.source),
+                self.placer.at(self.placement, body.sink),
+            );
+            let temporal =
+                kernel.vertices[body.source].temporal && kernel.vertices[body.sink].temporal;
             if from.0 == to.0 && temporal {
                 continue;
             }
@@ -267,8 +309,14 @@ impl<'p> Router<'p> {
     fn reach(&mut self, net: usize, wire: usize, window: (i32, i32)) -> Option<u32> {
         let (kernel, fabric) = (self.kernel(), self.fabric());
         let body = &kernel.wires[wire];
-        let (least, most) = (window.0.clamp(0, LONGEST as i32) as usize, window.1.clamp(1, LONGEST as i32) as usize);
-        let last = self.placer.sink_pin(wire).map(|pin| self.placer.position(self.placement, pin));
+        let (least, most) = (
+            window.0.clamp(0, LONGEST as i32) as usize,
+            window.1.clamp(1, LONGEST as i32) as usize,
+        );
+        let last = self
+            .placer
+            .sink_pin(wire)
+            .map(|pin| self.placer.position(self.placement, pin));
         let sink = self.placer.at(self.placement, body.sink);
         // The element from which the last step is made, or the sink itself.
         let target = last.map_or(sink.0, |(link, _)| fabric.links[link as usize].source);
@@ -284,18 +332,26 @@ impl<'p> Router<'p> {
         let leaves_on = if kernel.nets[net].state && !is_unit {
             fabric.outputs[source.0 as usize].first().copied()
         } else {
-            self.trees[net].branches.first().filter(|_| is_unit).map(|branch| branch.link)
+            self.trees[net]
+                .branches
+                .first()
+                .filter(|_| is_unit)
+                .map(|branch| branch.link)
         };
         for (index, branch) in self.trees[net].branches.iter().enumerate() {
             let at = fabric.links[branch.link as usize].sink;
-            let inside = branch.low <= body.low && body.low + body.width <= branch.low + branch.width;
+            let inside =
+                branch.low <= body.low && body.low + body.width <= branch.low + branch.width;
             if !inside || !(body.low - branch.low).is_multiple_of(branch.coarsest) {
                 continue;
             }
             let behind = (body.low - branch.low) / fabric.links[branch.link as usize].granularity;
-            let arrived = last.is_none() && at == target && self.enters(wire, branch.link, branch.slot + behind);
+            let arrived = last.is_none()
+                && at == target
+                && self.enters(wire, branch.link, branch.slot + behind);
             if (branch.depth as usize) < horizon && (fabric.is_switch[at as usize] || arrived) {
-                self.frontier.offer(at, branch.depth as usize, 0.0, (NONE, index as u32, NONE));
+                self.frontier
+                    .offer(at, branch.depth as usize, 0.0, (NONE, index as u32, NONE));
             }
         }
         let mut best: Option<(f32, u32, usize)> = None;
@@ -309,10 +365,18 @@ impl<'p> Router<'p> {
                     continue;
                 }
                 let is_source = depth == 0 && element == source.0;
-                let is_end = if last.is_some() { fabric.is_switch[element as usize] || is_source } else { depth > 0 };
+                let is_end = if last.is_some() {
+                    fabric.is_switch[element as usize] || is_source
+                } else {
+                    depth > 0
+                };
                 if element == target && is_end {
                     let length = depth + extra;
-                    let off = if length < least { (least - length) as f32 * 6.0 } else { length.saturating_sub(most) as f32 * 12.0 };
+                    let off = if length < least {
+                        (least - length) as f32 * 6.0
+                    } else {
+                        length.saturating_sub(most) as f32 * 12.0
+                    };
                     if best.is_none_or(|(known, ..)| cost + off < known) {
                         best = Some((cost + off, element, depth));
                     }
@@ -338,7 +402,10 @@ impl<'p> Router<'p> {
                     let mut cheapest: Option<(f32, u32)> = None;
                     for slot in (0..slots).step_by(parts as usize) {
                         // Elements and ports fix the part of the first and last link; switches do not.
-                        if is_source && is_unit && slot * granularity != self.first_bit(wire, granularity) {
+                        if is_source
+                            && is_unit
+                            && slot * granularity != self.first_bit(wire, granularity)
+                        {
                             continue;
                         }
                         if next == sink.0 && last.is_none() && !self.enters(wire, link, slot) {
@@ -350,9 +417,18 @@ impl<'p> Router<'p> {
                             cheapest = Some((price, slot));
                         }
                     }
-                    let Some((price, slot)) = cheapest else { continue };
-                    if self.frontier.is_new(next, depth + 1, cost + price) && !self.is_on_way(net, link, slot..slot + parts, state) {
-                        self.frontier.offer(next, depth + 1, cost + price, (link, slot, state as u32));
+                    let Some((price, slot)) = cheapest else {
+                        continue;
+                    };
+                    if self.frontier.is_new(next, depth + 1, cost + price)
+                        && !self.is_on_way(net, link, slot..slot + parts, state)
+                    {
+                        self.frontier.offer(
+                            next,
+                            depth + 1,
+                            cost + price,
+                            (link, slot, state as u32),
+                        );
                     }
                 }
             }
@@ -381,7 +457,13 @@ impl<'p> Router<'p> {
     }
 
     /// Whether slots of a link are on the way to a state already, or in the tree of the net.
-    fn is_on_way(&self, net: usize, link: u32, slots: std::ops::Range<u32>, mut state: usize) -> bool {
+    fn is_on_way(
+        &self,
+        net: usize,
+        link: u32,
+        slots: std::ops::Range<u32>,
+        mut state: usize,
+    ) -> bool {
         let first = self.fabric().links[link as usize].first;
         let (start, end) = (first + slots.start, first + slots.end);
         let meets = |branch: &Branch| {
@@ -404,7 +486,14 @@ impl<'p> Router<'p> {
     }
 
     /// Adds the way of a wire to a state to the tree, and the last step behind it; the number of its last branch.
-    fn plant(&mut self, net: usize, wire: usize, mut state: usize, depth: usize, last: Option<(u32, u32)>) -> u32 {
+    fn plant(
+        &mut self,
+        net: usize,
+        wire: usize,
+        mut state: usize,
+        depth: usize,
+        last: Option<(u32, u32)>,
+    ) -> u32 {
         let mut steps = Vec::new();
         // A way begins at the source, or at a branch of the tree, whose number stands where the slot would.
         let mut before;
@@ -417,20 +506,41 @@ impl<'p> Router<'p> {
             steps.push((link, slot));
             state = previous as usize;
         }
-        let (low, width) = (self.kernel().wires[wire].low, self.kernel().wires[wire].width);
+        let (low, width) = (
+            self.kernel().wires[wire].low,
+            self.kernel().wires[wire].width,
+        );
         let mut at = depth - steps.len();
         for (link, slot) in steps.into_iter().rev().chain(last) {
             at += 1;
             // The last step to a port may be there already.
-            let same =
-                |branch: &Branch| (branch.link, branch.slot, branch.before, branch.low, branch.width) == (link, slot, before, low, width);
+            let same = |branch: &Branch| {
+                (
+                    branch.link,
+                    branch.slot,
+                    branch.before,
+                    branch.low,
+                    branch.width,
+                ) == (link, slot, before, low, width)
+            };
             if let Some(known) = self.trees[net].branches.iter().position(same) {
                 before = known as u32;
                 continue;
             }
-            let so_far = self.trees[net].branches.get(before as usize).map_or(1, |branch| branch.coarsest);
+            let so_far = self.trees[net]
+                .branches
+                .get(before as usize)
+                .map_or(1, |branch| branch.coarsest);
             let coarsest = so_far.max(self.fabric().links[link as usize].granularity);
-            let branch = Branch { link, slot, depth: at as u32, before, low, width, coarsest };
+            let branch = Branch {
+                link,
+                slot,
+                depth: at as u32,
+                before,
+                low,
+                width,
+                coarsest,
+            };
             self.mark(branch, true);
             before = self.trees[net].branches.len() as u32;
             self.trees[net].branches.push(branch);

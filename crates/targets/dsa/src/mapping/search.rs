@@ -48,7 +48,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { seed: 0, jobs: 1, time_limit: Duration::from_mins(1), objective: Objective::default(), effort: 1 }
+        Options {
+            seed: 0,
+            jobs: 1,
+            time_limit: Duration::from_mins(1),
+            objective: Objective::default(),
+            effort: 1,
+        }
     }
 }
 
@@ -140,7 +146,12 @@ const PATIENCE: u64 = 400_000;
 const DESPAIR: u32 = 60;
 
 /// Maps a graph onto a fabric. `progress` is told of every round.
-pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut(Progress)) -> Outcome {
+pub fn map(
+    graph: &Graph,
+    adg: &Adg,
+    options: &Options,
+    progress: &mut dyn FnMut(Progress),
+) -> Outcome {
     let started = Instant::now();
     let kernel = match Kernel::new(graph) {
         Ok(kernel) => kernel,
@@ -158,17 +169,23 @@ pub fn map(graph: &Graph, adg: &Adg, options: &Options, progress: &mut dyn FnMut
     let mut best: Option<Outcome> = None;
     let mut impossible = complete;
     for candidates in &candidates {
-        let outcome = search(graph, &kernel, &fabric, candidates, options, started, progress);
-        let done = outcome.mapping.is_some() && outcome.mismatch == 0 || started.elapsed() >= options.time_limit;
+        let outcome = search(
+            graph, &kernel, &fabric, candidates, options, started, progress,
+        );
+        let done = outcome.mapping.is_some() && outcome.mismatch == 0
+            || started.elapsed() >= options.time_limit;
         impossible &= outcome.proved;
-        if best.as_ref().is_none_or(|best| best.mapping.is_none() && outcome.mapping.is_some() || outcome.mismatch < best.mismatch) {
+        if best.as_ref().is_none_or(|best| {
+            best.mapping.is_none() && outcome.mapping.is_some() || outcome.mismatch < best.mismatch
+        }) {
             best = Some(outcome);
         }
         if done {
             break;
         }
     }
-    let mut best = best.unwrap_or_else(|| Outcome::refused("nothing was searched".to_owned(), false));
+    let mut best =
+        best.unwrap_or_else(|| Outcome::refused("nothing was searched".to_owned(), false));
     best.proved = impossible && best.mapping.is_none();
     best
 }
@@ -187,7 +204,9 @@ fn search(
     let placer = Placer::new(kernel, fabric, candidates);
     let mut best: Option<Trial> = None;
     let (mut trials, mut stale, mut hopeless) = (0, 0u64, 0);
-    let work = ROUND * u64::from(moves(&placer)) * (kernel.wires.len() + kernel.vertices.len() + placer.pins.len()) as u64;
+    let work = ROUND
+        * u64::from(moves(&placer))
+        * (kernel.wires.len() + kernel.vertices.len() + placer.pins.len()) as u64;
     let mut expired = false;
     for round in 0u64.. {
         let numbers: Vec<u64> = (0..ROUND).map(|index| round * ROUND + index).collect();
@@ -206,8 +225,14 @@ fn search(
                 group.iter().map(|number| run(*number)).collect()
             } else {
                 std::thread::scope(|scope| {
-                    let running: Vec<_> = group.iter().map(|number| scope.spawn(move || run(*number))).collect();
-                    running.into_iter().filter_map(|thread| thread.join().ok()).collect()
+                    let running: Vec<_> = group
+                        .iter()
+                        .map(|number| scope.spawn(move || run(*number)))
+                        .collect();
+                    running
+                        .into_iter()
+                        .filter_map(|thread| thread.join().ok())
+                        .collect()
                 })
             };
             finished.extend(results);
@@ -217,7 +242,10 @@ fn search(
             }
         }
         // What comes behind the first that is good enough was perhaps not tried.
-        let first = finished.iter().position(done).map_or(finished.len(), |index| index + 1);
+        let first = finished
+            .iter()
+            .position(done)
+            .map_or(finished.len(), |index| index + 1);
         finished.truncate(first);
         let mut better = false;
         let mut optimal = false;
@@ -225,7 +253,10 @@ fn search(
             trials += 1;
             optimal |= done(&trial);
             let score = trial.score(options.objective);
-            if best.as_ref().is_none_or(|best| score < best.score(options.objective)) {
+            if best
+                .as_ref()
+                .is_none_or(|best| score < best.score(options.objective))
+            {
                 better |= best.as_ref().is_none_or(|best| {
                     let old = best.score(options.objective);
                     (score.0, score.1, score.2) < (old.0, old.1, old.2)
@@ -234,23 +265,36 @@ fn search(
             }
         }
         let good = best.as_ref().filter(|best| best.is_good());
-        progress(Progress { trials, latency: good.map(|best| best.latency as u32) });
+        progress(Progress {
+            trials,
+            latency: good.map(|best| best.latency as u32),
+        });
         stale = if better { 0 } else { stale + work };
         hopeless += u32::from(good.is_none());
         let effort = options.effort.max(1);
         let patience = PATIENCE * u64::from(effort);
-        if optimal || expired || good.is_some() && stale >= patience || hopeless >= DESPAIR * effort {
+        if optimal || expired || good.is_some() && stale >= patience || hopeless >= DESPAIR * effort
+        {
             break;
         }
     }
-    let Some(mut best) = best else { return Outcome::refused("the time limit left no time for a trial".to_owned(), false) };
+    let Some(mut best) = best else {
+        return Outcome::refused("the time limit left no time for a trial".to_owned(), false);
+    };
     if best.faults > 0 {
-        let deadline = started.checked_add(options.time_limit).unwrap_or_else(|| started + Duration::from_hours(24));
+        let deadline = started
+            .checked_add(options.time_limit)
+            .unwrap_or_else(|| started + Duration::from_hours(24));
         match exact::search(&placer, deadline) {
             Answer::Found(placement, ways) => best = trial_of(&placer, placement, ways),
             Answer::Impossible(placements) => {
-                let reason = format!("no mapping exists: each of {placements} placements was tried, and none can be routed");
-                return Outcome { trials, ..Outcome::refused(reason, true) };
+                let reason = format!(
+                    "no mapping exists: each of {placements} placements was tried, and none can be routed"
+                );
+                return Outcome {
+                    trials,
+                    ..Outcome::refused(reason, true)
+                };
             }
             Answer::Open => {}
         }
@@ -265,12 +309,19 @@ fn moves(placer: &Placer<'_>) -> u32 {
 
 /// One trial: place, route, mend the timing.
 fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Trial>) -> Trial {
-    let mut rng = Rng::with_seed(options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (number + 1).wrapping_mul(0xD1B5_4A32_D192_ED03));
+    let mut rng = Rng::with_seed(
+        options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            ^ (number + 1).wrapping_mul(0xD1B5_4A32_D192_ED03),
+    );
     let moves = moves(placer);
     let links = options.objective == Objective::Links;
     // Trials differ in what they give for short ways: where links are scarce, shorter ways leave room.
     let length = [0.5, 1.0, 2.0, 0.7][(number % 4) as usize] * if links { 4.0 } else { 1.0 };
-    let weights = Weights { latency: if links { 4.0 } else { 12.0 }, excess: 4.0, length };
+    let weights = Weights {
+        latency: if links { 4.0 } else { 12.0 },
+        excess: 4.0,
+        length,
+    };
     let local = best.filter(|best| best.faults == 0 && number % 2 == 1);
     let (mut placement, moves, heat) = match local {
         Some(best) => (best.placement.clone(), moves / 3, (6.0, 0.3)),
@@ -279,12 +330,22 @@ fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Tr
     placer.anneal(&mut placement, &weights, moves, heat, &mut rng);
     let (windows, _) = placer.windows(&placement);
     let (routing, timing) = settle(placer, &placement, windows);
-    let mut used: Vec<u32> = routing.ways.iter().flatten().map(|(link, _)| *link).collect();
+    let mut used: Vec<u32> = routing
+        .ways
+        .iter()
+        .flatten()
+        .map(|(link, _)| *link)
+        .collect();
     used.sort_unstable();
     used.dedup();
-    let obstacle = routing.collisions.first().map(|(link, _, values)| (*link, *values));
+    let obstacle = routing
+        .collisions
+        .first()
+        .map(|(link, _, values)| (*link, *values));
     Trial {
-        faults: routing.collisions.len() + routing.unreached + usize::from(!placer.is_apart(&placement)),
+        faults: routing.collisions.len()
+            + routing.unreached
+            + usize::from(!placer.is_apart(&placement)),
         mismatch: timing.mismatch,
         slack: timing.slack,
         latency: timing.latency,
@@ -299,17 +360,41 @@ fn attempt(placer: &Placer<'_>, options: &Options, number: u64, best: Option<&Tr
 /// A routed placement as a trial.
 fn trial_of(placer: &Placer<'_>, placement: Placement, ways: Vec<Vec<(u32, u32)>>) -> Trial {
     let vertices = 0..placer.kernel.vertices.len();
-    let depths: Vec<i32> = vertices.map(|vertex| placer.fabric.delay_depth(placer.at(&placement, vertex).0)).collect();
+    let depths: Vec<i32> = vertices
+        .map(|vertex| placer.fabric.delay_depth(placer.at(&placement, vertex).0))
+        .collect();
     let lengths: Vec<i32> = ways.iter().map(|way| way.len() as i32).collect();
-    let Timing { delay, latency, mismatch, slack, .. } = timing::solve(placer.kernel, &lengths, &depths);
+    let Timing {
+        delay,
+        latency,
+        mismatch,
+        slack,
+        ..
+    } = timing::solve(placer.kernel, &lengths, &depths);
     let used: BTreeSet<u32> = ways.iter().flatten().map(|(link, _)| *link).collect();
-    Trial { placement, ways, delay, faults: 0, mismatch, slack, latency, links: used.len(), obstacle: None }
+    Trial {
+        placement,
+        ways,
+        delay,
+        faults: 0,
+        mismatch,
+        slack,
+        latency,
+        links: used.len(),
+        obstacle: None,
+    }
 }
 
 /// Routes, and asks for longer ways where operands come too early.
-fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32)>) -> (Routing, Timing) {
+fn settle(
+    placer: &Placer<'_>,
+    placement: &Placement,
+    mut windows: Vec<(i32, i32)>,
+) -> (Routing, Timing) {
     let kernel = placer.kernel;
-    let depths: Vec<i32> = (0..kernel.vertices.len()).map(|vertex| placer.fabric.delay_depth(placer.at(placement, vertex).0)).collect();
+    let depths: Vec<i32> = (0..kernel.vertices.len())
+        .map(|vertex| placer.fabric.delay_depth(placer.at(placement, vertex).0))
+        .collect();
     let mut router = Router::new(placer, placement);
     let mut best: Option<(Routing, Timing)> = None;
     for pass in 0..6 {
@@ -319,15 +404,31 @@ fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32
         let faults = routing.collisions.len() + routing.unreached;
         let finished = faults > 0 || timing.slack == 0 && timing.mismatch == 0;
         // Late operands: their wires are asked to be as long as their nodes wait beyond the buffers.
-        for (wire, body) in kernel.wires.iter().enumerate().filter(|(_, body)| body.timed) {
-            let most = timing.start[body.sink] - timing.start[body.source] - kernel.vertices[body.source].latency + 1;
+        for (wire, body) in kernel
+            .wires
+            .iter()
+            .enumerate()
+            .filter(|(_, body)| body.timed)
+        {
+            let most = timing.start[body.sink]
+                - timing.start[body.source]
+                - kernel.vertices[body.source].latency
+                + 1;
             let least = most - depths[body.sink];
-            windows[wire] = if lengths[wire] < least { (least, most) } else { (least.max(1).min(lengths[wire]), most.max(lengths[wire])) };
+            windows[wire] = if lengths[wire] < least {
+                (least, most)
+            } else {
+                (least.max(1).min(lengths[wire]), most.max(lengths[wire]))
+            };
         }
         let score = (faults, timing.slack.max(timing.mismatch), timing.latency);
-        let known = best
-            .as_ref()
-            .map(|(routing, timing)| (routing.collisions.len() + routing.unreached, timing.slack.max(timing.mismatch), timing.latency));
+        let known = best.as_ref().map(|(routing, timing)| {
+            (
+                routing.collisions.len() + routing.unreached,
+                timing.slack.max(timing.mismatch),
+                timing.latency,
+            )
+        });
         if known.is_none_or(|known| score < known) {
             best = Some((routing, timing));
         }
@@ -336,16 +437,35 @@ fn settle(placer: &Placer<'_>, placement: &Placement, mut windows: Vec<(i32, i32
         }
     }
     best.unwrap_or_else(|| {
-        let none = Routing { ways: vec![Vec::new(); kernel.wires.len()], collisions: Vec::new(), unreached: kernel.wires.len() };
+        let none = Routing {
+            ways: vec![Vec::new(); kernel.wires.len()],
+            collisions: Vec::new(),
+            unreached: kernel.wires.len(),
+        };
         let timing = timing::solve(kernel, &vec![1; kernel.wires.len()], &depths);
         (none, timing)
     })
 }
 
-#[allow(clippy::too_many_arguments, reason = "the end of one function, cut off for reading")]
-fn finish(graph: &Graph, placer: &Placer<'_>, candidates: &Candidates, best: &Trial, bound: i32, trials: u32, expired: bool) -> Outcome {
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the end of one function, cut off for reading"
+)]
+fn finish(
+    graph: &Graph,
+    placer: &Placer<'_>,
+    candidates: &Candidates,
+    best: &Trial,
+    bound: i32,
+    trials: u32,
+    expired: bool,
+) -> Outcome {
     let adg = placer.fabric.adg;
-    let ended = if expired { "before the time limit" } else { "in the trials that were made" };
+    let ended = if expired {
+        "before the time limit"
+    } else {
+        "in the trials that were made"
+    };
     if best.faults > 0 {
         let nearest = match best.obstacle {
             Some((link, values)) => {
@@ -356,9 +476,15 @@ fn finish(graph: &Graph, placer: &Placer<'_>, candidates: &Candidates, best: &Tr
                     values
                 )
             }
-            None => format!("in the closest, {} edges have no way, or two instructions one place", best.faults),
+            None => format!(
+                "in the closest, {} edges have no way, or two instructions one place",
+                best.faults
+            ),
         };
-        let mut outcome = Outcome::refused(format!("no legal mapping was found {ended} ({trials}); {nearest}"), false);
+        let mut outcome = Outcome::refused(
+            format!("no legal mapping was found {ended} ({trials}); {nearest}"),
+            false,
+        );
         outcome.trials = trials;
         return outcome;
     }
@@ -366,30 +492,73 @@ fn finish(graph: &Graph, placer: &Placer<'_>, candidates: &Candidates, best: &Tr
     let mut mapping = Mapping::empty(graph);
     for (vertex, body) in kernel.vertices.iter().enumerate() {
         let (element, slot) = placer.at(&best.placement, vertex);
-        mapping.nodes[body.node] = Some(Location { element: ElementId::new(element as usize), slot });
+        mapping.nodes[body.node] = Some(Location {
+            element: ElementId::new(element as usize),
+            slot,
+        });
     }
     for (array, memory) in kernel.arrays.iter().zip(&candidates.memories) {
-        mapping.nodes[array.node] = Some(Location { element: ElementId::new(*memory as usize), slot: 0 });
+        mapping.nodes[array.node] = Some(Location {
+            element: ElementId::new(*memory as usize),
+            slot: 0,
+        });
     }
     for (wire, body) in kernel.wires.iter().enumerate() {
         let links = best.ways[wire].iter().map(|(link, slot)| {
             let id = LinkId::new(*link as usize);
-            Hop { link: id, bit: slot * adg.granularity(id) }
+            Hop {
+                link: id,
+                bit: slot * adg.granularity(id),
+            }
         });
-        mapping.edges[body.edge] = Route { links: links.collect(), delay: Some(best.delay[wire].max(0) as u32) };
+        mapping.edges[body.edge] = Route {
+            links: links.collect(),
+            delay: Some(best.delay[wire].max(0) as u32),
+        };
     }
     // Edges between memories and ports go straight.
     for (edge, body) in graph.edges.iter_enumerated() {
-        let (Some(from), Some(to)) = (mapping.nodes[body.source], mapping.nodes[body.sink]) else { continue };
-        if adg.elements[from.element].memory().is_some() || adg.elements[to.element].memory().is_some() {
-            let link = adg.elements[from.element].outputs.iter().find(|link| adg.links[**link].sink == to.element);
-            mapping.edges[edge] = Route { links: link.map(|link| Hop { link: *link, bit: 0 }).into_iter().collect(), delay: None };
+        let (Some(from), Some(to)) = (mapping.nodes[body.source], mapping.nodes[body.sink]) else {
+            continue;
+        };
+        if adg.elements[from.element].memory().is_some()
+            || adg.elements[to.element].memory().is_some()
+        {
+            let link = adg.elements[from.element]
+                .outputs
+                .iter()
+                .find(|link| adg.links[**link].sink == to.element);
+            mapping.edges[edge] = Route {
+                links: link
+                    .map(|link| Hop {
+                        link: *link,
+                        bit: 0,
+                    })
+                    .into_iter()
+                    .collect(),
+                delay: None,
+            };
         }
     }
-    mapping.claim = Some(Claim { latency: best.latency as u32, mismatch: best.mismatch as u32 });
+    mapping.claim = Some(Claim {
+        latency: best.latency as u32,
+        mismatch: best.mismatch as u32,
+    });
     let links = mapping.links_used(adg) as u32;
-    let depth = kernel.vertices.iter().enumerate().filter(|(_, vertex)| vertex.place == Place::Unit);
-    let depth = depth.map(|(vertex, _)| placer.fabric.delay_depth(placer.at(&best.placement, vertex).0)).min().unwrap_or(1).max(1);
+    let depth = kernel
+        .vertices
+        .iter()
+        .enumerate()
+        .filter(|(_, vertex)| vertex.place == Place::Unit);
+    let depth = depth
+        .map(|(vertex, _)| {
+            placer
+                .fabric
+                .delay_depth(placer.at(&best.placement, vertex).0)
+        })
+        .min()
+        .unwrap_or(1)
+        .max(1);
     let throughput = graph
         .instructions()
         .filter_map(|(_, _, instruction)| crate::operations::lookup(&instruction.operation))
@@ -430,23 +599,52 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test")]
     fn the_exhaustive_search_finds_legal_mappings() {
-        let read = |name: &str| std::fs::read(format!("{}/../../../fixtures/dsa/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        for (kernel, fabric) in [("add", "mesh2x2"), ("add", "narrow4x4"), ("divide", "two-outputs3x3"), ("axpy", "ordered4x4")] {
-            let (text, json) = (read(&format!("kernels/{kernel}.dfg")), read(&format!("adg/{fabric}.json")));
+        let read = |name: &str| {
+            std::fs::read(format!(
+                "{}/../../../fixtures/dsa/{name}",
+                env!("CARGO_MANIFEST_DIR")
+            ))
+            .unwrap()
+        };
+        for (kernel, fabric) in [
+            ("add", "mesh2x2"),
+            ("add", "narrow4x4"),
+            ("divide", "two-outputs3x3"),
+            ("axpy", "ordered4x4"),
+        ] {
+            let (text, json) = (
+                read(&format!("kernels/{kernel}.dfg")),
+                read(&format!("adg/{fabric}.json")),
+            );
             let limits = Limits::default();
             let graph = Document::read(&text, &limits).graph;
             let (adg, _) = Adg::read(&json, &limits).unwrap();
             let kernel = Kernel::new(&graph).unwrap();
             let fabric = Fabric::new(&adg).unwrap();
-            let Ok((candidates, _)) = feasible::candidates(&graph, &kernel, &fabric) else { panic!("refused") };
+            let Ok((candidates, _)) = feasible::candidates(&graph, &kernel, &fabric) else {
+                panic!("refused")
+            };
             let placer = Placer::new(&kernel, &fabric, &candidates[0]);
-            let Answer::Found(placement, ways) = exact::search(&placer, Instant::now() + Duration::from_mins(1)) else {
+            let Answer::Found(placement, ways) =
+                exact::search(&placer, Instant::now() + Duration::from_mins(1))
+            else {
                 panic!("no mapping")
             };
-            let outcome = finish(&graph, &placer, &candidates[0], &trial_of(&placer, placement, ways), 0, 0, false);
+            let outcome = finish(
+                &graph,
+                &placer,
+                &candidates[0],
+                &trial_of(&placer, placement, ways),
+                0,
+                0,
+                false,
+            );
             let verdict = judge(&graph, &adg, &outcome.mapping.unwrap());
             assert_eq!(verdict.faults, Vec::<String>::new());
-            assert_eq!((verdict.latency, verdict.mismatch), (outcome.latency, outcome.mismatch));
+            assert_eq!(
+                (verdict.latency, verdict.mismatch),
+                (outcome.latency, outcome.mismatch)
+            );
         }
     }
 }

@@ -25,7 +25,12 @@ pub(super) struct Timing {
 }
 
 /// The least solution of the system with depths larger by `slack`; `None` where there is none.
-pub(super) fn earliest(kernel: &Kernel, lengths: &[i32], depths: &[i32], slack: i32) -> Option<Vec<i32>> {
+pub(super) fn earliest(
+    kernel: &Kernel,
+    lengths: &[i32],
+    depths: &[i32],
+    slack: i32,
+) -> Option<Vec<i32>> {
     let mut start = vec![0; kernel.vertices.len()];
     // Each round fixes at least one vertex for good unless a cycle of constraints is positive.
     for _ in 0..=kernel.vertices.len() + 1 {
@@ -34,7 +39,9 @@ pub(super) fn earliest(kernel: &Kernel, lengths: &[i32], depths: &[i32], slack: 
             for &wire in &kernel.vertices[vertex].inputs {
                 let wire_ = &kernel.wires[wire];
                 if wire_.timed {
-                    let arrival = start[wire_.source] + kernel.vertices[wire_.source].latency + lengths[wire] - 1;
+                    let arrival =
+                        start[wire_.source] + kernel.vertices[wire_.source].latency + lengths[wire]
+                            - 1;
                     if arrival > start[vertex] {
                         start[vertex] = arrival;
                         changed = true;
@@ -99,5 +106,11 @@ pub(super) fn solve(kernel: &Kernel, lengths: &[i32], depths: &[i32]) -> Timing 
             latency = latency.max(ready[vertex]);
         }
     }
-    Timing { start, delay, latency, mismatch, slack }
+    Timing {
+        start,
+        delay,
+        latency,
+        mismatch,
+        slack,
+    }
 }

@@ -16,7 +16,10 @@ impl Complex {
     pub(super) const ONE: Complex = Complex { re: 1.0, im: 0.0 };
 
     pub(super) fn of(word: u64) -> Complex {
-        Complex { re: lane(word, 0), im: lane(word, 1) }
+        Complex {
+            re: lane(word, 0),
+            im: lane(word, 1),
+        }
     }
 
     pub(super) fn real(re: f32) -> Complex {
@@ -28,37 +31,61 @@ impl Complex {
     }
 
     pub(super) fn conj(self) -> Complex {
-        Complex { re: self.re, im: -self.im }
+        Complex {
+            re: self.re,
+            im: -self.im,
+        }
     }
 
     pub(super) fn neg(self) -> Complex {
-        Complex { re: -self.re, im: -self.im }
+        Complex {
+            re: -self.re,
+            im: -self.im,
+        }
     }
 
     pub(super) fn add(self, other: Complex) -> Complex {
-        Complex { re: self.re + other.re, im: self.im + other.im }
+        Complex {
+            re: self.re + other.re,
+            im: self.im + other.im,
+        }
     }
 
     pub(super) fn sub(self, other: Complex) -> Complex {
-        Complex { re: self.re - other.re, im: self.im - other.im }
+        Complex {
+            re: self.re - other.re,
+            im: self.im - other.im,
+        }
     }
 
     pub(super) fn mul(self, other: Complex) -> Complex {
-        Complex { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
+        Complex {
+            re: self.re * other.re - self.im * other.im,
+            im: self.re * other.im + self.im * other.re,
+        }
     }
 
     pub(super) fn scale(self, by: f32) -> Complex {
-        Complex { re: self.re * by, im: self.im * by }
+        Complex {
+            re: self.re * by,
+            im: self.im * by,
+        }
     }
 
     pub(super) fn unscale(self, by: f32) -> Complex {
-        Complex { re: self.re / by, im: self.im / by }
+        Complex {
+            re: self.re / by,
+            im: self.im / by,
+        }
     }
 
     pub(super) fn div(self, other: Complex) -> Complex {
         let [a, b, c, d] = [self.re, self.im, other.re, other.im].map(f64::from);
         let norm = c * c + d * d;
-        Complex { re: ((a * c + b * d) / norm) as f32, im: ((b * c - a * d) / norm) as f32 }
+        Complex {
+            re: ((a * c + b * d) / norm) as f32,
+            im: ((b * c - a * d) / norm) as f32,
+        }
     }
 
     /// The square of the absolute value.
@@ -73,11 +100,28 @@ impl Complex {
             return Complex::sqrt_of_special(re, im);
         }
         if im == 0.0 {
-            return if re < 0.0 { Complex { re: 0.0, im: (-re).sqrt().copysign(im) } } else { Complex { re: re.sqrt().abs(), im } };
+            return if re < 0.0 {
+                Complex {
+                    re: 0.0,
+                    im: (-re).sqrt().copysign(im),
+                }
+            } else {
+                Complex {
+                    re: re.sqrt().abs(),
+                    im,
+                }
+            };
         }
         if re == 0.0 {
-            let root = if im.abs() >= 2.0 * f32::MIN_POSITIVE { (0.5 * im.abs()).sqrt() } else { 0.5 * (2.0 * im.abs()).sqrt() };
-            return Complex { re: root, im: root.copysign(im) };
+            let root = if im.abs() >= 2.0 * f32::MIN_POSITIVE {
+                (0.5 * im.abs()).sqrt()
+            } else {
+                0.5 * (2.0 * im.abs()).sqrt()
+            };
+            return Complex {
+                re: root,
+                im: root.copysign(im),
+            };
         }
         // Beyond the ends of the range of squares, a power of four is taken out and its root put back.
         let (scale, root_of_scale) = if re.abs().max(im.abs()) > f32::MAX / 4.0 {
@@ -88,7 +132,8 @@ impl Complex {
             (1.0, 1.0)
         };
         let (re, im) = (re * scale, im * scale);
-        let absolute = (f64::from(re) * f64::from(re) + f64::from(im) * f64::from(im)).sqrt() as f32;
+        let absolute =
+            (f64::from(re) * f64::from(re) + f64::from(im) * f64::from(im)).sqrt() as f32;
         let (real, imaginary) = if re > 0.0 {
             let real = (0.5 * (absolute + re)).sqrt();
             (real, 0.5 * (im / real))
@@ -96,23 +141,38 @@ impl Complex {
             let imaginary = (0.5 * (absolute - re)).sqrt();
             ((0.5 * (im / imaginary)).abs(), imaginary)
         };
-        Complex { re: real * root_of_scale, im: (imaginary * root_of_scale).copysign(im) }
+        Complex {
+            re: real * root_of_scale,
+            im: (imaginary * root_of_scale).copysign(im),
+        }
     }
 
     /// C99, annex G.
     fn sqrt_of_special(re: f32, im: f32) -> Complex {
         if im.is_infinite() {
-            return Complex { re: f32::INFINITY, im };
+            return Complex {
+                re: f32::INFINITY,
+                im,
+            };
         }
         if re.is_infinite() {
             let other = if im.is_nan() { f32::NAN } else { 0f32 };
             return if re > 0.0 {
-                Complex { re, im: if im.is_nan() { im } else { other.copysign(im) } }
+                Complex {
+                    re,
+                    im: if im.is_nan() { im } else { other.copysign(im) },
+                }
             } else {
-                Complex { re: other, im: f32::INFINITY.copysign(im) }
+                Complex {
+                    re: other,
+                    im: f32::INFINITY.copysign(im),
+                }
             };
         }
-        Complex { re: f32::NAN, im: f32::NAN }
+        Complex {
+            re: f32::NAN,
+            im: f32::NAN,
+        }
     }
 }
 

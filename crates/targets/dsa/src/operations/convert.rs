@@ -54,7 +54,11 @@ impl Conversion {
     /// The conversion of this name, `SI64ToF32`, on lanes of so many bits.
     pub(super) fn parse(name: &str, lane: u32) -> Option<Conversion> {
         let (from, to) = name.split_once("To")?;
-        Some(Conversion { from: Scalar::parse(from)?, to: Scalar::parse(to)?, lane })
+        Some(Conversion {
+            from: Scalar::parse(from)?,
+            to: Scalar::parse(to)?,
+            lane,
+        })
     }
 
     /// Converts all lanes of a word. Integers wrap; floats become integers towards zero and stop at the ends of the range; what is not a
@@ -81,13 +85,19 @@ impl Conversion {
 
     fn put(self, number: Number) -> u64 {
         match (self.to, number) {
-            (Scalar::Signed(bits) | Scalar::Unsigned(bits), Number::Integer(value)) => value as u64 & mask(bits),
+            (Scalar::Signed(bits) | Scalar::Unsigned(bits), Number::Integer(value)) => {
+                value as u64 & mask(bits)
+            }
             (Scalar::Signed(bits), Number::Single(value)) => signed(f64::from(value), bits),
             (Scalar::Signed(bits), Number::Double(value)) => signed(value, bits),
-            (Scalar::Unsigned(bits), Number::Single(value)) => (f64::from(value) as u64).min(mask(bits)),
+            (Scalar::Unsigned(bits), Number::Single(value)) => {
+                (f64::from(value) as u64).min(mask(bits))
+            }
             (Scalar::Unsigned(bits), Number::Double(value)) => (value as u64).min(mask(bits)),
             // Integers that half precision can hold are exact in double precision: one rounding.
-            (Scalar::Float(16), Number::Integer(value)) => f16::from_f64(value as f64).to_bits().into(),
+            (Scalar::Float(16), Number::Integer(value)) => {
+                f16::from_f64(value as f64).to_bits().into()
+            }
             (Scalar::Float(16), Number::Single(value)) => f16::from_f32(value).to_bits().into(),
             (Scalar::Float(16), Number::Double(value)) => f16::from_f64(value).to_bits().into(),
             (Scalar::Float(32), Number::Integer(value)) => (value as f32).to_bits().into(),

@@ -26,7 +26,13 @@ impl Element {
     /// The element type of this name.
     pub fn parse(name: &str) -> Option<Element> {
         let (scalar, lanes) = match name.split_once('x') {
-            Some((scalar, lanes)) => (scalar, lanes.parse().ok().filter(|lanes| matches!(lanes, 2 | 4 | 8))?),
+            Some((scalar, lanes)) => (
+                scalar,
+                lanes
+                    .parse()
+                    .ok()
+                    .filter(|lanes| matches!(lanes, 2 | 4 | 8))?,
+            ),
             None => (name, 1),
         };
         let (kind, bits) = match scalar {

@@ -45,24 +45,41 @@ pub(super) fn mul_32(a: i32, b: i32) -> i32 {
 /// Adds and stops at the ends of the range: at the most positive pattern, and one above the most negative one. A sum that does not
 /// overflow stays, the most negative pattern included.
 pub(super) fn add_32(a: i32, b: i32) -> i32 {
-    a.checked_add(b).unwrap_or(if a < 0 { -i32::MAX } else { i32::MAX })
+    a.checked_add(b)
+        .unwrap_or(if a < 0 { -i32::MAX } else { i32::MAX })
 }
 
 /// The same on 16 bits.
 pub(super) fn add_wide(a: i16, b: i16) -> i16 {
-    a.checked_add(b).unwrap_or(if a < 0 { -i16::MAX } else { i16::MAX })
+    a.checked_add(b)
+        .unwrap_or(if a < 0 { -i16::MAX } else { i16::MAX })
 }
 
 /// The simulator's subtraction: it takes a difference of numbers of equal sign for an overflow when its sign is not theirs, and
 /// saturates then; real overflows wrap. Recorded streams have it so.
 pub(super) fn sub_32(a: i32, b: i32) -> i32 {
     let difference = a.wrapping_sub(b);
-    if (a < 0) == (b < 0) && (difference < 0) != (a < 0) { if a < 0 { -i32::MAX } else { i32::MAX } } else { difference }
+    if (a < 0) == (b < 0) && (difference < 0) != (a < 0) {
+        if a < 0 { -i32::MAX } else { i32::MAX }
+    } else {
+        difference
+    }
 }
 
 /// Lanes of one word with lanes of the next: `f` of lanes 0 and 1, then 2 and 3 of `a` in the even lanes, `g` of those of `b` in the odd ones.
-pub(super) fn butterfly(a: u64, b: u64, f: impl Fn(i16, i16) -> i16, g: impl Fn(i16, i16) -> i16) -> u64 {
-    lanes(|i| if i % 2 == 0 { f(lane(a, i), lane(a, i + 1)) } else { g(lane(b, i - 1), lane(b, i)) })
+pub(super) fn butterfly(
+    a: u64,
+    b: u64,
+    f: impl Fn(i16, i16) -> i16,
+    g: impl Fn(i16, i16) -> i16,
+) -> u64 {
+    lanes(|i| {
+        if i % 2 == 0 {
+            f(lane(a, i), lane(a, i + 1))
+        } else {
+            g(lane(b, i - 1), lane(b, i))
+        }
+    })
 }
 
 /// Crossed product: lane 0 with lane 1 of the other word, 1 with 0, 2 with 3, 3 with 2.
@@ -100,7 +117,10 @@ fn from_real(value: f64) -> i32 {
 
 /// Sum of the four lanes, saturating in pairs.
 pub(super) fn reduce(a: u64) -> i16 {
-    add_wide(add_wide(lane(a, 0), lane(a, 1)), add_wide(lane(a, 2), lane(a, 3)))
+    add_wide(
+        add_wide(lane(a, 0), lane(a, 1)),
+        add_wide(lane(a, 2), lane(a, 3)),
+    )
 }
 
 /// Saturating accumulation, lane by lane.

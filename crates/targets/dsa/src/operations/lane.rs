@@ -28,7 +28,9 @@ macro_rules! integers {
     )*};
 }
 
-integers!(u8 as u8, u16 as u16, u32 as u32, u64 as u64, i8 as u8, i16 as u16, i32 as u32, i64 as u64);
+integers!(
+    u8 as u8, u16 as u16, u32 as u32, u64 as u64, i8 as u8, i16 as u16, i32 as u32, i64 as u64
+);
 
 macro_rules! floats {
     ($($t:ty as $bits:ty),*) => {$(
@@ -57,7 +59,9 @@ pub(super) fn lane<T: Lane>(word: u64, index: u32) -> T {
 /// A word of lanes of type `R`, each made from its index.
 #[inline]
 pub(super) fn lanes<R: Lane>(make: impl Fn(u32) -> R) -> u64 {
-    (0..u64::BITS / R::BITS).fold(0, |word, index| word | make(index).word() << (index * R::BITS))
+    (0..u64::BITS / R::BITS).fold(0, |word, index| {
+        word | make(index).word() << (index * R::BITS)
+    })
 }
 
 /// Lane by lane.
@@ -81,7 +85,9 @@ pub(super) fn zip3<T: Lane>(a: u64, b: u64, c: u64, f: impl Fn(T, T, T) -> T) ->
 /// Lane by lane, 1 where it holds and 0 where it does not.
 #[inline]
 pub(super) fn test<T: Lane>(a: u64, b: u64, f: impl Fn(T, T) -> bool) -> u64 {
-    (0..u64::BITS / T::BITS).fold(0, |word, i| word | u64::from(f(lane(a, i), lane(b, i))) << (i * T::BITS))
+    (0..u64::BITS / T::BITS).fold(0, |word, i| {
+        word | u64::from(f(lane(a, i), lane(b, i))) << (i * T::BITS)
+    })
 }
 
 /// A word of two lanes of 32 bits, low and high.

@@ -26,9 +26,13 @@ fn scalar(name: &str, operands: usize) -> Option<Meaning> {
         "Add" | "Add8" | "Add16" | "Add32" | "Add64" => binary!(|a: u64, b: u64| a.wrapping_add(b)),
         "Sub" | "Sub64" => binary!(|a: u64, b: u64| a.wrapping_sub(b)),
         "Sub16" => binary!(|a: u64, b: u64| a.abs_diff(b)),
-        "Mul" | "Mul16" | "Mul32" | "Mul64" | "SMul64" => binary!(|a: u64, b: u64| a.wrapping_mul(b)),
+        "Mul" | "Mul16" | "Mul32" | "Mul64" | "SMul64" => {
+            binary!(|a: u64, b: u64| a.wrapping_mul(b))
+        }
         "Sqr64" => unary!(|a: u64| a.wrapping_mul(a)),
-        "UDiv" | "Div16" | "Div32" | "Div64" => binary!(|a: u64, b: u64| a.checked_div(b).unwrap_or(0)),
+        "UDiv" | "Div16" | "Div32" | "Div64" => {
+            binary!(|a: u64, b: u64| a.checked_div(b).unwrap_or(0))
+        }
         "URem" | "Mod16" => binary!(|a: u64, b: u64| a.checked_rem(b).unwrap_or(0)),
         "SDiv" => binary!(|a, b| signed(a, b, |a, b| if b == 0 { 0 } else { a.wrapping_div(b) })),
         "SRem" => binary!(|a, b| signed(a, b, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) })),
@@ -48,11 +52,17 @@ fn scalar(name: &str, operands: usize) -> Option<Meaning> {
         "Nor" => binary!(|a: u64, b: u64| !(a | b)),
         "Not" | "Not16" => unary!(|a: u64| u64::from(a == 0)),
         "RShf16" | "RShf64" | "LShr" => binary!(|a: u64, b: u64| shift(b).map_or(0, |b| a >> b)),
-        "LShf64" | "Shl" | "Shl_I16" | "Shl_I64" => binary!(|a: u64, b: u64| shift(b).map_or(0, |b| a << b)),
+        "LShf64" | "Shl" | "Shl_I16" | "Shl_I64" => {
+            binary!(|a: u64, b: u64| shift(b).map_or(0, |b| a << b))
+        }
         "AShr" | "ARShf64" => binary!(|a: u64, b: u64| (a as i64 >> shift(b).unwrap_or(63)) as u64),
         "ICmpEQ" | "ICmpEq16" | "CmpEQ64" => binary!(|a, b| u64::from(a == b)),
         "ICmpNE" | "ICmpNE32" => binary!(|a, b| u64::from(a != b)),
-        "ICmpNE16" => binary!(|a, b| if a == 1 << 15 || b == 1 << 15 { 2 } else { u64::from(a != b) }),
+        "ICmpNE16" => binary!(|a, b| if a == 1 << 15 || b == 1 << 15 {
+            2
+        } else {
+            u64::from(a != b)
+        }),
         "ICmp32" | "ICmp" | "ICmpUGT" | "CmpGT64" => binary!(|a, b| u64::from(a > b)),
         "ICmpUGE" | "CmpGE64" => binary!(|a, b| u64::from(a >= b)),
         "ICmpULT" | "CmpLT64" => binary!(|a, b| u64::from(a < b)),
@@ -62,7 +72,9 @@ fn scalar(name: &str, operands: usize) -> Option<Meaning> {
         "ICmpSLT" | "SCmpLT64" => binary!(|a: u64, b: u64| u64::from((a as i64) < b as i64)),
         "ICmpSLE" | "SCmpLE64" => binary!(|a: u64, b: u64| u64::from(a as i64 <= b as i64)),
         "Compare16" => binary!(|a, b| three_way(a, b, 1 << 15)),
-        "Compare64" | "Compare_I64" if operands > 2 => ternary!(|a, b, c| three_way_masked(a, b, c)),
+        "Compare64" | "Compare_I64" if operands > 2 => {
+            ternary!(|a, b, c| three_way_masked(a, b, c))
+        }
         "Compare64" | "Compare_I64" => binary!(|a, b| three_way(a, b, 1 << 63)),
         "Select" | "Select32" => ternary!(|a, b, c| if c == 0 { a } else { b }),
         "Select64" | "Ternary" => ternary!(|a, b, c| if a == 0 { c } else { b }),
@@ -72,7 +84,9 @@ fn scalar(name: &str, operands: usize) -> Option<Meaning> {
         "DupLow32" => unary!(|a: u64| a & 0xffff_ffff | a << 32),
         "DupHigh32" => unary!(|a: u64| a >> 32 | a & 0xffff_ffff << 32),
         "HLAdd_I64" => unary!(|a: u64| (a & 0xffff_ffff) + (a >> 32)),
-        "HLAdd_I32x2" => unary!(|a: u64| lanes::<u32>(|i| lane::<u16>(a, 2 * i).wrapping_add(lane(a, 2 * i + 1)).into())),
+        "HLAdd_I32x2" => unary!(|a: u64| lanes::<u32>(|i| lane::<u16>(a, 2 * i)
+            .wrapping_add(lane(a, 2 * i + 1))
+            .into())),
         "Sig16" if operands > 1 => binary!(|a, b| if b == 0 { a } else { squash(a) }),
         "Sig16" => unary!(squash),
         "SignExt8to64" => unary!(|a: u64| a as i8 as u64),
@@ -126,7 +140,9 @@ fn lanewise(name: &str, operands: usize) -> Option<Meaning> {
         "SMin8x8" => binary!(|a, b| zip(a, b, i8::min)),
         "SMin16x4" => binary!(|a, b| zip(a, b, i16::min)),
         "SMin32x2" => binary!(|a, b| zip(a, b, i32::min)),
-        "LShf16x4" => binary!(|a, b| zip(a, b, |a: u16, b: u16| a.checked_shl(b.into()).unwrap_or(0))),
+        "LShf16x4" => {
+            binary!(|a, b| zip(a, b, |a: u16, b: u16| a.checked_shl(b.into()).unwrap_or(0)))
+        }
         "LShf32x2" => binary!(|a, b| zip(a, b, |a: u32, b: u32| a.checked_shl(b).unwrap_or(0))),
         "ARShf16x4" => binary!(|a, b| zip(a, b, |a: i16, b: i16| a >> (b as u16).min(15))),
         "ARShf32x2" => binary!(|a, b| zip(a, b, |a: i32, b: i32| a >> (b as u32).min(31))),
@@ -135,7 +151,9 @@ fn lanewise(name: &str, operands: usize) -> Option<Meaning> {
         "RShf2_16x4" | "RShf4_16x4" => binary!(shift_lanes),
         "RShf16x4" if operands == 1 => unary!(|a| shift_halves(a, 2)),
         "RShf16x4" => binary!(shift_halves),
-        "RShf32x2" => binary!(|a, b: u64| lanes::<u32>(|i| shift(b).map_or(0, |b| u64::from(lane::<u32>(a, i)) >> b) as u32)),
+        "RShf32x2" => binary!(|a, b: u64| lanes::<u32>(|i| shift(b)
+            .map_or(0, |b| u64::from(lane::<u32>(a, i)) >> b)
+            as u32)),
         "HAdd16x4" => binary!(neighbours),
         "CmpEQ8x8" => binary!(|a, b| test(a, b, |a: u8, b| a == b)),
         "CmpEQ16x4" => binary!(|a, b| test(a, b, |a: u16, b| a == b)),
@@ -176,8 +194,14 @@ fn reduction(name: &str, operands: usize) -> Option<Meaning> {
     Some(match name {
         "Red16x4" if operands == 1 => unary!(|a| sum(a)),
         "Red16x4" => binary!(|a, b| sum(a) + (b & 0xffff)),
-        "Red32x2" if operands == 1 => unary!(|a| u64::from(lane::<u32>(a, 0).wrapping_add(lane(a, 1)))),
-        "Red32x2" => binary!(|a, b| u64::from(lane::<u32>(a, 0).wrapping_add(lane(a, 1)).wrapping_add(lane(b, 0)))),
+        "Red32x2" if operands == 1 => {
+            unary!(|a| u64::from(lane::<u32>(a, 0).wrapping_add(lane(a, 1))))
+        }
+        "Red32x2" => binary!(|a, b| u64::from(
+            lane::<u32>(a, 0)
+                .wrapping_add(lane(a, 1))
+                .wrapping_add(lane(b, 0))
+        )),
         "RedMax16x4" if operands == 1 => unary!(|a| fold(a, u16::max).into()),
         "RedMax16x4" => binary!(|a, b| fold(a, u16::max).max(b as u16).into()),
         "RedMin16x4" if operands == 1 => unary!(|a| fold(a, u16::min).into()),
@@ -188,8 +212,12 @@ fn reduction(name: &str, operands: usize) -> Option<Meaning> {
         "RedSMin16x4" => binary!(|a, b| (fold(a, i16::min).min(b as i16) as u16).into()),
         "RedMax32x2" => unary!(|a| lane::<u32>(a, 0).max(lane(a, 1)).into()),
         "RedMin32x2" => unary!(|a| lane::<u32>(a, 0).min(lane(a, 1)).into()),
-        "DotProd8x8" => binary!(|a, b| (0..8).map(|i| u64::from(lane::<u8>(a, i)) * u64::from(lane::<u8>(b, i))).sum()),
-        "DotProd16x4" => binary!(|a, b| (0..4).map(|i| u64::from(lane::<u16>(a, i)) * u64::from(lane::<u16>(b, i))).sum()),
+        "DotProd8x8" => binary!(|a, b| (0..8)
+            .map(|i| u64::from(lane::<u8>(a, i)) * u64::from(lane::<u8>(b, i)))
+            .sum()),
+        "DotProd16x4" => binary!(|a, b| (0..4)
+            .map(|i| u64::from(lane::<u16>(a, i)) * u64::from(lane::<u16>(b, i)))
+            .sum()),
         "DotProd32x2" => binary!(|a, b| {
             let product = |i| u64::from(lane::<u32>(a, i)) * u64::from(lane::<u32>(b, i));
             product(0).wrapping_add(product(1))
@@ -209,9 +237,17 @@ fn float(name: &str, operands: usize) -> Option<Meaning> {
         "FMul32x2" => binary!(|a, b| zip::<f32>(a, b, |a, b| a * b)),
         "NegFMul32x2" => binary!(|a, b| zip::<f32>(a, b, |a, b| a * -b)),
         "FMulX32x2" => binary!(|a, b: u64| zip::<f32>(a, b.rotate_right(32), |a, b| a * b)),
-        "FAddSub32x2" => binary!(|a, b| pair(lane::<f32>(a, 0) + lane::<f32>(a, 1), lane::<f32>(b, 0) - lane::<f32>(b, 1))),
-        "FSubAdd32x2" => binary!(|a, b| pair(lane::<f32>(a, 0) - lane::<f32>(a, 1), lane::<f32>(b, 0) + lane::<f32>(b, 1))),
-        "FRed32x2" if operands > 1 => binary!(|a, b| single(a, b, |low, b| low + lane::<f32>(a, 1) + b)),
+        "FAddSub32x2" => binary!(|a, b| pair(
+            lane::<f32>(a, 0) + lane::<f32>(a, 1),
+            lane::<f32>(b, 0) - lane::<f32>(b, 1)
+        )),
+        "FSubAdd32x2" => binary!(|a, b| pair(
+            lane::<f32>(a, 0) - lane::<f32>(a, 1),
+            lane::<f32>(b, 0) + lane::<f32>(b, 1)
+        )),
+        "FRed32x2" if operands > 1 => {
+            binary!(|a, b| single(a, b, |low, b| low + lane::<f32>(a, 1) + b))
+        }
         "FRed32x2" | "FHLAdd_F32x2" => unary!(|a| single(a, a >> 32, |low, high| low + high)),
         "FAdd" | "FAdd64" => binary!(|a, b| double(a, b, |a, b| a + b)),
         "FSub" | "FSub64" => binary!(|a, b| double(a, b, |a, b| a - b)),
@@ -247,12 +283,21 @@ fn float(name: &str, operands: usize) -> Option<Meaning> {
         "CplxDivCons" => binary!(|a, b| Complex::of(a).unscale(lane(b, 0)).word()),
         "NegCplxMulCons" => binary!(|a, b| Complex::of(a).scale(-lane::<f32>(b, 0)).word()),
         "NegCplxDivCons" => binary!(|a, b| Complex::of(a).unscale(-lane::<f32>(b, 0)).word()),
-        "CplxGivensCos" => binary!(|a, b| Complex::of(a).conj().div(complex::givens(Complex::of(a), Complex::of(b))).word()),
-        "CplxGivensSin" => binary!(|a, b| Complex::of(b).conj().div(complex::givens(Complex::of(a), Complex::of(b))).word()),
+        "CplxGivensCos" => binary!(|a, b| Complex::of(a)
+            .conj()
+            .div(complex::givens(Complex::of(a), Complex::of(b)))
+            .word()),
+        "CplxGivensSin" => binary!(|a, b| Complex::of(b)
+            .conj()
+            .div(complex::givens(Complex::of(a), Complex::of(b)))
+            .word()),
         "CplxGivensRes" => binary!(|a, b| complex::givens(Complex::of(a), Complex::of(b)).word()),
         "RealSqrt" => unary!(|a| Complex::real(lane::<f32>(a, 0).sqrt()).word()),
         "RealInv" => unary!(|a| pair(1.0 / lane::<f32>(a, 0), 1.0 / lane::<f32>(a, 0))),
-        "RealSqrtInv" => unary!(|a| pair(1.0 / lane::<f32>(a, 0).sqrt(), 1.0 / lane::<f32>(a, 0).sqrt())),
+        "RealSqrtInv" => unary!(|a| pair(
+            1.0 / lane::<f32>(a, 0).sqrt(),
+            1.0 / lane::<f32>(a, 0).sqrt()
+        )),
         "HouseHolder" => ternary!(complex::householder),
         _ => return None,
     })
@@ -269,19 +314,35 @@ fn fixed_point(name: &str, operands: usize) -> Option<Meaning> {
         "FxSubAdd16x4" => binary!(|a, b| fixed::butterfly(a, b, fixed::sub, fixed::add)),
         "FxRedCom16x4" => binary!(fixed::reduce_complex),
         "FxRed16x4" if operands == 1 => unary!(|a| (fixed::reduce(a) as u16).into()),
-        "FxRed16x4" => binary!(|a, b: u64| (fixed::add_wide(fixed::reduce(a), b as i16) as u16).into()),
+        "FxRed16x4" => {
+            binary!(|a, b: u64| (fixed::add_wide(fixed::reduce(a), b as i16) as u16).into())
+        }
         "FxAdd32x2" => binary!(|a, b| zip(a, b, fixed::add_32)),
         "FxSub32x2" => binary!(|a, b| zip(a, b, fixed::sub_32)),
         "FxMul32x2" => binary!(|a, b| zip(a, b, fixed::mul_32)),
-        "FxRed32x2" if operands == 1 => unary!(|a| (fixed::add_32(lane(a, 0), lane(a, 1)) as u32).into()),
-        "FxRed32x2" => binary!(|a, b| (fixed::add_32(fixed::add_32(lane(a, 0), lane(a, 1)), lane(b, 0)) as u32).into()),
-        "FxRelu16x4" if operands > 1 => binary!(|a, b| if b == 0 { a } else { map(a, |a: i16| a.max(0)) }),
+        "FxRed32x2" if operands == 1 => {
+            unary!(|a| (fixed::add_32(lane(a, 0), lane(a, 1)) as u32).into())
+        }
+        "FxRed32x2" => binary!(|a, b| (fixed::add_32(
+            fixed::add_32(lane(a, 0), lane(a, 1)),
+            lane(b, 0)
+        ) as u32)
+            .into()),
+        "FxRelu16x4" if operands > 1 => {
+            binary!(|a, b| if b == 0 { a } else { map(a, |a: i16| a.max(0)) })
+        }
         "FxRelu16x4" => unary!(|a| map(a, |a: i16| a.max(0))),
-        "FxSig16x4" if operands > 1 => binary!(|a, b| if b == 0 { a } else { fixed::map(a, logistic) }),
+        "FxSig16x4" if operands > 1 => {
+            binary!(|a, b| if b == 0 { a } else { fixed::map(a, logistic) })
+        }
         "FxSig16x4" => unary!(|a| fixed::map(a, logistic)),
-        "FxTanh16x4" if operands > 1 => binary!(|a, b| if b == 0 { a } else { fixed::map(a, f64::tanh) }),
+        "FxTanh16x4" if operands > 1 => {
+            binary!(|a, b| if b == 0 { a } else { fixed::map(a, f64::tanh) })
+        }
         "FxTanh16x4" => unary!(|a| fixed::map(a, f64::tanh)),
-        "FxExp16x4" if operands > 1 => binary!(|a, b| if b == 0 { a } else { fixed::map(a, f64::exp) }),
+        "FxExp16x4" if operands > 1 => {
+            binary!(|a, b| if b == 0 { a } else { fixed::map(a, f64::exp) })
+        }
         "FxExp16x4" => unary!(|a| fixed::map(a, f64::exp)),
         "FxExp64" if operands > 1 => binary!(|a, b| if b == 0 { a } else { fixed::exp(a) }),
         "FxExp64" => unary!(fixed::exp),
@@ -301,9 +362,16 @@ fn state(name: &str) -> Option<Meaning> {
             f.results[0] = f.a();
             f.discard |= f.b() != 0;
         }),
-        "DivRem64" => plain(2, |f| f.results = [f.a().checked_div(f.b()).unwrap_or(0), f.a().checked_rem(f.b()).unwrap_or(0)]),
+        "DivRem64" => plain(2, |f| {
+            f.results = [
+                f.a().checked_div(f.b()).unwrap_or(0),
+                f.a().checked_rem(f.b()).unwrap_or(0),
+            ]
+        }),
         "Acc16" => plain(2, |f| f.accumulate(|sum, a| sum.wrapping_add(a) & 0xffff)),
-        "Acc32" => plain(2, |f| f.accumulate(|sum, a| sum.wrapping_add(a) & 0xffff_ffff)),
+        "Acc32" => plain(2, |f| {
+            f.accumulate(|sum, a| sum.wrapping_add(a) & 0xffff_ffff)
+        }),
         "Acc64" => plain(2, |f| f.accumulate(u64::wrapping_add)),
         "Acc16x4" => plain(2, step::accumulate_16x4),
         "Acc16to32x4" => plain(1, step::accumulate_16_to_32),
@@ -316,7 +384,9 @@ fn state(name: &str) -> Option<Meaning> {
             f.results[0] = f.registers[0];
         }),
         "FAcc32x2" => plain(2, step::accumulate_complex),
-        "FAcc64" => plain(2, |f| f.accumulate_always(|sum, a| double(a, sum, |a, sum| a + sum))),
+        "FAcc64" => plain(2, |f| {
+            f.accumulate_always(|sum, a| double(a, sum, |a, sum| a + sum))
+        }),
         "FxAcc16x4" => plain(2, step::accumulate_fixed),
         "BackNormRed32x2" => plain(2, step::norm_accumulate),
         "MacRed16x2" => plain(1, step::multiply_accumulate),
@@ -362,7 +432,9 @@ fn shift(by: u64) -> Option<u32> {
 
 #[inline]
 fn shift_lanes(a: u64, by: u64) -> u64 {
-    map(a, |a: u16| shift(by).map_or(0, |by| u64::from(a) >> by) as u16)
+    map(a, |a: u16| {
+        shift(by).map_or(0, |by| u64::from(a) >> by) as u16
+    })
 }
 
 /// The simulator's `RShf16x4`: the low 16 bits of each half, shifted; the others are zero. Recorded streams have it so.

@@ -2,8 +2,24 @@
 
 use super::Figures;
 
-const fn row(name: &'static str, width: u16, operands: u8, results: u8, latency: u8, throughput: u8) -> (&'static str, Figures) {
-    (name, Figures { width, operands, results, latency, throughput })
+const fn row(
+    name: &'static str,
+    width: u16,
+    operands: u8,
+    results: u8,
+    latency: u8,
+    throughput: u8,
+) -> (&'static str, Figures) {
+    (
+        name,
+        Figures {
+            width,
+            operands,
+            results,
+            latency,
+            throughput,
+        },
+    )
 }
 
 /// Name, bits, operands, results, latency and throughput in cycles; sorted by name.

@@ -96,7 +96,9 @@ impl fmt::Display for NoMeaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoMeaning::Undefined => f.write_str("no public source defines what it computes"),
-            NoMeaning::TooFewOperands { expected } => write!(f, "it takes at least {expected} operands"),
+            NoMeaning::TooFewOperands { expected } => {
+                write!(f, "it takes at least {expected} operands")
+            }
         }
     }
 }
@@ -119,7 +121,9 @@ pub fn meaning(name: &str, operands: usize) -> Result<Meaning, NoMeaning> {
     let with = |count| legacy::meaning(name, count).or_else(|| newer::meaning(name));
     let meaning = with(operands).ok_or(NoMeaning::Undefined)?;
     if meaning.operands() > operands {
-        return Err(NoMeaning::TooFewOperands { expected: meaning.operands() });
+        return Err(NoMeaning::TooFewOperands {
+            expected: meaning.operands(),
+        });
     }
     Ok(meaning)
 }

@@ -16,7 +16,11 @@
     clippy::type_complexity,
     reason = "one text is read for every element type, and the functions of operations are functions of words"
 )]
-#![allow(clippy::float_cmp, clippy::double_comparisons, reason = "operations compare exactly, NaN included")]
+#![allow(
+    clippy::float_cmp,
+    clippy::double_comparisons,
+    reason = "operations compare exactly, NaN included"
+)]
 
 mod complex;
 mod convert;
@@ -32,7 +36,9 @@ mod step;
 
 pub use convert::{Conversion, Scalar};
 pub use element::{Element, ElementKind};
-pub use meaning::{Binary, Firing, Meaning, NoMeaning, REGISTERS, RESULTS, Step, Ternary, Unary, meaning};
+pub use meaning::{
+    Binary, Firing, Meaning, NoMeaning, REGISTERS, RESULTS, Step, Ternary, Unary, meaning,
+};
 
 use std::ops::RangeInclusive;
 
@@ -103,7 +109,10 @@ impl Operation {
 
 /// The operation of a name, in either generation.
 pub fn lookup(name: &str) -> Option<Operation> {
-    let older = legacy_table::OPERATIONS.binary_search_by_key(&name, |row| row.0).ok().map(|index| legacy_table::OPERATIONS[index].1);
+    let older = legacy_table::OPERATIONS
+        .binary_search_by_key(&name, |row| row.0)
+        .ok()
+        .map(|index| legacy_table::OPERATIONS[index].1);
     let newer = newer::figures(name);
     let (generation, figures) = match (older, newer) {
         (None, None) => return None,
@@ -112,9 +121,16 @@ pub fn lookup(name: &str) -> Option<Operation> {
         (Some(figures), Some(_)) => (Generation::Both, figures),
     };
     // Meanings with fewer operands than the table says are those with operands that may be left out.
-    let known: Vec<usize> = (1..=4).filter(|count| meaning(name, *count).is_ok()).collect();
-    let looks_at = known.last().and_then(|count| meaning(name, *count).ok()).map(|meaning| meaning.operands());
-    let fewest = known.first().map_or(u32::from(figures.operands), |count| *count as u32);
+    let known: Vec<usize> = (1..=4)
+        .filter(|count| meaning(name, *count).is_ok())
+        .collect();
+    let looks_at = known
+        .last()
+        .and_then(|count| meaning(name, *count).ok())
+        .map(|meaning| meaning.operands());
+    let fewest = known
+        .first()
+        .map_or(u32::from(figures.operands), |count| *count as u32);
     Some(Operation {
         generation,
         width: figures.width.into(),
@@ -131,7 +147,14 @@ pub fn lookup(name: &str) -> Option<Operation> {
 
 /// The names of all operations, the older generation first; names of both come once.
 pub fn names() -> impl Iterator<Item = String> {
-    let older = |name: &str| legacy_table::OPERATIONS.binary_search_by_key(&name, |row| row.0).is_ok();
+    let older = |name: &str| {
+        legacy_table::OPERATIONS
+            .binary_search_by_key(&name, |row| row.0)
+            .is_ok()
+    };
     let newer = newer::names().filter(move |name| !older(name));
-    legacy_table::OPERATIONS.iter().map(|(name, _)| (*name).to_owned()).chain(newer)
+    legacy_table::OPERATIONS
+        .iter()
+        .map(|(name, _)| (*name).to_owned())
+        .chain(newer)
 }

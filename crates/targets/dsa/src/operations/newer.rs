@@ -10,34 +10,62 @@ use half::f16;
 /// The figures of an operation, and what it costs.
 pub(super) fn figures(name: &str) -> Option<(Figures, Option<Cost>)> {
     let (family, element) = split(name);
-    let (_, operands, types) = FAMILIES[FAMILIES.binary_search_by_key(&family, |row| row.0).ok()?];
+    let (_, operands, types) =
+        FAMILIES[FAMILIES.binary_search_by_key(&family, |row| row.0).ok()?];
     let cost = entries(types).find_map(|(entry, cost)| (entry == element).then_some(cost))?;
-    let width = if element.is_empty() { u64::BITS } else { Element::parse(element)?.width() };
-    Some((Figures { width: width as u16, operands, results: 1, latency: 1, throughput: 1 }, parse_cost(cost)))
+    let width = if element.is_empty() {
+        u64::BITS
+    } else {
+        Element::parse(element)?.width()
+    };
+    Some((
+        Figures {
+            width: width as u16,
+            operands,
+            results: 1,
+            latency: 1,
+            throughput: 1,
+        },
+        parse_cost(cost),
+    ))
 }
 
 /// All names.
 pub(super) fn names() -> impl Iterator<Item = String> {
     FAMILIES.iter().flat_map(|(family, _, types)| {
-        entries(types).map(move |(element, _)| if element.is_empty() { (*family).to_owned() } else { format!("{family}_{element}") })
+        entries(types).map(move |(element, _)| {
+            if element.is_empty() {
+                (*family).to_owned()
+            } else {
+                format!("{family}_{element}")
+            }
+        })
     })
 }
 
 /// Family and element type of a name.
 fn split(name: &str) -> (&str, &str) {
-    name.rsplit_once('_').filter(|(_, element)| Element::parse(element).is_some()).unwrap_or((name, ""))
+    name.rsplit_once('_')
+        .filter(|(_, element)| Element::parse(element).is_some())
+        .unwrap_or((name, ""))
 }
 
 /// Element types of a row with their costs.
 fn entries(types: &str) -> impl Iterator<Item = (&str, &str)> {
-    types.split(", ").map(|entry| entry.split_once(' ').unwrap_or(("", entry)))
+    types
+        .split(", ")
+        .map(|entry| entry.split_once(' ').unwrap_or(("", entry)))
 }
 
 fn parse_cost(text: &str) -> Option<Cost> {
     let mut parts = text.split('/').map(str::parse);
     let tables = parts.next()?.ok()?;
     let slices = parts.next().and_then(Result::ok).unwrap_or(0);
-    Some(Cost { tables, slices, flip_flops: parts.next().and_then(Result::ok).unwrap_or(0) })
+    Some(Cost {
+        tables,
+        slices,
+        flip_flops: parts.next().and_then(Result::ok).unwrap_or(0),
+    })
 }
 
 /// One meaning for each integer type.
@@ -147,7 +175,9 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "Mod" => integers!(e, zip, |a, b| if b == 0 { 0 } else { a.wrapping_rem(b) }),
         "Max" => integers!(e, zip, |a, b| a.max(b)),
         "Min" => integers!(e, zip, |a, b| a.min(b)),
-        "LShf" => words!(e, binary, |a, b| zip, |a, b| a.checked_shl(u32::try_from(b).unwrap_or(u32::MAX)).unwrap_or(0)),
+        "LShf" => words!(e, binary, |a, b| zip, |a, b| a
+            .checked_shl(u32::try_from(b).unwrap_or(u32::MAX))
+            .unwrap_or(0)),
         "RShf" => right_shift(e),
         "LT" => integers!(e, test, |a, b| a < b),
         "LE" => integers!(e, test, |a, b| a <= b),
@@ -155,11 +185,23 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "GE" => integers!(e, test, |a, b| a >= b),
         "EQ" => integers!(e, test, |a, b| a == b),
         "NE" => integers!(e, test, |a, b| a != b),
-        "Select" => words!(e, ternary, |a, b, c| zip3, |a, b, c| if a == 0 { c } else { b }),
-        "ppMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| a.wrapping_mul(b).wrapping_add(c)),
-        "pnMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| a.wrapping_mul(b).wrapping_sub(c)),
-        "npMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| c.wrapping_sub(a.wrapping_mul(b))),
-        "nnMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| a.wrapping_mul(b).wrapping_add(c).wrapping_neg()),
+        "Select" => words!(e, ternary, |a, b, c| zip3, |a, b, c| if a == 0 {
+            c
+        } else {
+            b
+        }),
+        "ppMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| a
+            .wrapping_mul(b)
+            .wrapping_add(c)),
+        "pnMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| a
+            .wrapping_mul(b)
+            .wrapping_sub(c)),
+        "npMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| c
+            .wrapping_sub(a.wrapping_mul(b))),
+        "nnMulAdd" => words!(e, ternary, |a, b, c| zip3, |a, b, c| a
+            .wrapping_mul(b)
+            .wrapping_add(c)
+            .wrapping_neg()),
         "Concat" | "Cat" => match e.bits {
             8 => binary!(|a, b| zip::<u8>(a, b, |a, b| a & 0xf | b << 4)),
             16 => binary!(|a, b| zip::<u16>(a, b, |a, b| a & 0xff | b << 8)),
@@ -174,18 +216,63 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "FSub" => floats!(e, binary, |a, b| zip, |a, b| a - b, half | a, b | a - b),
         "FMul" => floats!(e, binary, |a, b| zip, |a, b| a * b, half | a, b | a * b),
         "FDiv" => floats!(e, binary, |a, b| zip, |a, b| a / b, half | a, b | a / b),
-        "FMax" => floats!(e, binary, |a, b| zip, |a, b| if b > a { b } else { a }, half | a, b | if b > a { b } else { a }),
-        "FSqrt" => floats!(e, unary, |a| map, |a| a.sqrt(), half | a | f16::from_f32(a.to_f32().sqrt())),
+        "FMax" => floats!(
+            e,
+            binary,
+            |a, b| zip,
+            |a, b| if b > a { b } else { a },
+            half | a,
+            b | if b > a { b } else { a }
+        ),
+        "FSqrt" => floats!(
+            e,
+            unary,
+            |a| map,
+            |a| a.sqrt(),
+            half | a | f16::from_f32(a.to_f32().sqrt())
+        ),
         "FLT" => floats!(e, binary, |a, b| test, |a, b| a < b, half | a, b | a < b),
         "FLE" => floats!(e, binary, |a, b| test, |a, b| a <= b, half | a, b | a <= b),
         "FGT" => floats!(e, binary, |a, b| test, |a, b| a > b, half | a, b | a > b),
         "FGE" => floats!(e, binary, |a, b| test, |a, b| a >= b, half | a, b | a >= b),
         "FEQ" => floats!(e, binary, |a, b| test, |a, b| a == b, half | a, b | a == b),
         "FNE" => floats!(e, binary, |a, b| test, |a, b| a != b, half | a, b | a != b),
-        "FppMulAdd" => floats!(e, ternary, |a, b, c| zip3, |a, b, c| a * b + c, half | a, b, c | a * b + c),
-        "FpnMulAdd" => floats!(e, ternary, |a, b, c| zip3, |a, b, c| a * b - c, half | a, b, c | a * b - c),
-        "FnpMulAdd" => floats!(e, ternary, |a, b, c| zip3, |a, b, c| -(a * b) + c, half | a, b, c | -(a * b) + c),
-        "FnnMulAdd" => floats!(e, ternary, |a, b, c| zip3, |a, b, c| -(a * b) - c, half | a, b, c | -(a * b) - c),
+        "FppMulAdd" => floats!(
+            e,
+            ternary,
+            |a, b, c| zip3,
+            |a, b, c| a * b + c,
+            half | a,
+            b,
+            c | a * b + c
+        ),
+        "FpnMulAdd" => floats!(
+            e,
+            ternary,
+            |a, b, c| zip3,
+            |a, b, c| a * b - c,
+            half | a,
+            b,
+            c | a * b - c
+        ),
+        "FnpMulAdd" => floats!(
+            e,
+            ternary,
+            |a, b, c| zip3,
+            |a, b, c| -(a * b) + c,
+            half | a,
+            b,
+            c | -(a * b) + c
+        ),
+        "FnnMulAdd" => floats!(
+            e,
+            ternary,
+            |a, b, c| zip3,
+            |a, b, c| -(a * b) - c,
+            half | a,
+            b,
+            c | -(a * b) - c
+        ),
         _ => Meaning::Conversion(Conversion::parse(family, e.bits)?),
     })
 }

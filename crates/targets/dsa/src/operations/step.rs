@@ -7,12 +7,22 @@ use super::meaning::{Firing, Step};
 
 /// An operation with registers or results that may not count, but which takes all its operands.
 pub(super) const fn plain(operands: usize, run: fn(&mut Firing<'_>)) -> Step {
-    Step { run, operands, holds: false, discards: true }
+    Step {
+        run,
+        operands,
+        holds: false,
+        discards: true,
+    }
 }
 
 /// An operation that may keep operands for the next firing.
 pub(super) const fn holding(operands: usize, run: fn(&mut Firing<'_>)) -> Step {
-    Step { run, operands, holds: true, discards: true }
+    Step {
+        run,
+        operands,
+        holds: true,
+        discards: true,
+    }
 }
 
 impl Firing<'_> {
@@ -59,7 +69,10 @@ impl Firing<'_> {
 pub(super) fn accumulate_16_to_32(f: &mut Firing<'_>) {
     for half in 0..2 {
         let a = f.a();
-        f.registers[half] = lanes(|i| lane::<u32>(f.registers[half], i).wrapping_add(lane::<u16>(a, half as u32 * 2 + i).into()));
+        f.registers[half] = lanes(|i| {
+            lane::<u32>(f.registers[half], i)
+                .wrapping_add(lane::<u16>(a, half as u32 * 2 + i).into())
+        });
         f.results[half] = f.registers[half];
     }
 }
@@ -192,7 +205,12 @@ const fn control_bits(step: u64) -> u64 {
 /// A join of streams of pairs of 32-bit indices. The bits above 4 pick lanes: which index of `b` the first one of `a` matches.
 pub(super) fn join_pairs(f: &mut Firing<'_>) {
     const END: u32 = 1 << 31;
-    let [a0, a1, b0, b1] = [lane::<u32>(f.a(), 0), lane(f.a(), 1), lane(f.b(), 0), lane(f.b(), 1)];
+    let [a0, a1, b0, b1] = [
+        lane::<u32>(f.a(), 0),
+        lane(f.a(), 1),
+        lane(f.b(), 0),
+        lane(f.b(), 1),
+    ];
     let matched = match a0 {
         _ if a0 == b0 => 1,
         _ if a0 == b1 => 2,
@@ -217,7 +235,9 @@ pub(super) fn subtract_picked(f: &mut Firing<'_>) {
     let difference = |i: u32| {
         let a = lane::<i32>(f.a(), i);
         match (c >> (5 + 2 * i)) & 3 {
-            picked @ (1 | 2) => a.wrapping_sub(lane(f.b(), picked as u32 - 1)).wrapping_abs(),
+            picked @ (1 | 2) => a
+                .wrapping_sub(lane(f.b(), picked as u32 - 1))
+                .wrapping_abs(),
             _ => 0,
         }
     };
@@ -240,7 +260,11 @@ pub(super) fn control_16(f: &mut Firing<'_>) {
     let free = a == 0 || b == 0 || end;
     let (first, second) = (!free && a >= b, !free && a < b);
     f.keep(first, second);
-    f.results[0] = if end { 3 } else { u64::from(first) << 1 | u64::from(second) << 2 | u64::from(a < b) };
+    f.results[0] = if end {
+        3
+    } else {
+        u64::from(first) << 1 | u64::from(second) << 2 | u64::from(a < b)
+    };
 }
 
 /// The second of `a` and `b` where bit 0 of `c` is set; bits 1 and 2 of `c` hold.
@@ -271,7 +295,11 @@ pub(super) fn join_sparse(f: &mut Firing<'_>) {
     } else if last_b == first_a {
         part(a, 1) | part(b, 3) << 16
     } else if first_a == first_b {
-        let next = if last_a == last_b { part(a, 3) << 32 | part(b, 3) << 48 } else { 0 };
+        let next = if last_a == last_b {
+            part(a, 3) << 32 | part(b, 3) << 48
+        } else {
+            0
+        };
         part(a, 1) | part(b, 1) << 16 | next
     } else {
         0

@@ -14,16 +14,33 @@ pub(super) struct Layout {
 
 pub(super) fn layout(adg: &Adg) -> Layout {
     let mut at: IndexVec<ElementId, (f64, f64)> = adg.elements.iter().map(|_| (0.0, 0.0)).collect();
-    let inner = |kind: &ElementKind| matches!(kind, ElementKind::Switch(_) | ElementKind::ProcessingElement(_));
-    let known = adg.elements.iter().filter(|element| inner(&element.kind)).all(|element| element.place.is_some());
+    let inner = |kind: &ElementKind| {
+        matches!(
+            kind,
+            ElementKind::Switch(_) | ElementKind::ProcessingElement(_)
+        )
+    };
+    let known = adg
+        .elements
+        .iter()
+        .filter(|element| inner(&element.kind))
+        .all(|element| element.place.is_some());
     let mut bottom: f64 = 0.0;
-    if known && adg.elements.iter().any(super::super::adg::Element::is_switch) {
+    if known
+        && adg
+            .elements
+            .iter()
+            .any(super::super::adg::Element::is_switch)
+    {
         for (id, element) in adg.elements.iter_enumerated() {
             if let Some((row, column)) = element.place.filter(|_| inner(&element.kind)) {
                 // Rows and columns of real meshes are some dozens; those of others are kept from spoiling the picture.
                 let (row, column) = (row.min(255), column.min(255));
                 let shift = if element.is_switch() { 0.0 } else { 1.0 };
-                at[id] = (2.0 * f64::from(column) + shift, 2.0 * f64::from(row) + shift);
+                at[id] = (
+                    2.0 * f64::from(column) + shift,
+                    2.0 * f64::from(row) + shift,
+                );
                 bottom = bottom.max(at[id].1);
             }
         }
@@ -75,7 +92,10 @@ fn layers(adg: &Adg, at: &mut IndexVec<ElementId, (f64, f64)>) -> f64 {
     let mut columns: BTreeMap<u32, f64> = BTreeMap::new();
     let mut bottom: f64 = 0.0;
     for (id, element) in adg.elements.iter_enumerated() {
-        if matches!(element.kind, ElementKind::Switch(_) | ElementKind::ProcessingElement(_)) {
+        if matches!(
+            element.kind,
+            ElementKind::Switch(_) | ElementKind::ProcessingElement(_)
+        ) {
             let row = layer[id].unwrap_or(1).max(1) - 1;
             let column = columns.entry(row).or_insert(0.0);
             at[id] = (*column, 2.0 * f64::from(row));

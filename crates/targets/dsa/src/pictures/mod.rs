@@ -22,11 +22,17 @@ pub struct Mapped<'a> {
 }
 
 /// What stands on each element: operations and names.
-fn tenants(adg: &Adg, mapped: Option<Mapped<'_>>) -> IndexVec<crate::adg::ElementId, Vec<(String, String)>> {
-    let mut tenants: IndexVec<_, Vec<(String, String)>> = adg.elements.iter().map(|_| Vec::new()).collect();
+fn tenants(
+    adg: &Adg,
+    mapped: Option<Mapped<'_>>,
+) -> IndexVec<crate::adg::ElementId, Vec<(String, String)>> {
+    let mut tenants: IndexVec<_, Vec<(String, String)>> =
+        adg.elements.iter().map(|_| Vec::new()).collect();
     let Some(mapped) = mapped else { return tenants };
     for (node, body) in mapped.graph.nodes.iter_enumerated() {
-        let Some(location) = mapped.mapping.nodes.get(node).copied().flatten() else { continue };
+        let Some(location) = mapped.mapping.nodes.get(node).copied().flatten() else {
+            continue;
+        };
         let what = match &body.kind {
             NodeKind::Instruction(instruction) => instruction.operation.clone(),
             NodeKind::Composite(composite) => composite.name.clone(),

@@ -15,7 +15,10 @@ const MARGIN: f64 = 56.0;
 pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
     let layout = layout(adg);
     let place = |(x, y): (f64, f64)| (MARGIN + x * UNIT, MARGIN + y * UNIT);
-    let (width, height) = (layout.width * UNIT + 2.0 * MARGIN, layout.height * UNIT + 2.0 * MARGIN + 8.0);
+    let (width, height) = (
+        layout.width * UNIT + 2.0 * MARGIN,
+        layout.height * UNIT + 2.0 * MARGIN + 8.0,
+    );
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -45,13 +48,19 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
             let (a, b) = shorten(from, to);
             match values {
                 None => {
-                    let _ = writeln!(out, "<path d=\"M{:.1} {:.1} {:.1} {:.1}\" stroke=\"#ddd\" fill=\"none\"/>", a.0, a.1, b.0, b.1);
+                    let _ = writeln!(
+                        out,
+                        "<path d=\"M{:.1} {:.1} {:.1} {:.1}\" stroke=\"#ddd\" fill=\"none\"/>",
+                        a.0, a.1, b.0, b.1
+                    );
                 }
                 Some(values) => {
                     for (lane, (node, value)) in values.iter().enumerate() {
                         let shift = lane as f64 * 3.0;
                         let colour = colour(node.index() * 7 + *value as usize * 3);
-                        let title = mapped.map(|mapped| value_name(mapped.graph, *node, *value)).unwrap_or_default();
+                        let title = mapped
+                            .map(|mapped| value_name(mapped.graph, *node, *value))
+                            .unwrap_or_default();
                         let _ = writeln!(
                             out,
                             "<path d=\"M{:.1} {:.1} {:.1} {:.1}\" stroke=\"{colour}\" stroke-width=\"2.2\" fill=\"none\" marker-end=\"url(#tip)\"><title>{}: {}</title></path>",
@@ -101,14 +110,23 @@ pub fn svg(adg: &Adg, mapped: Option<Mapped<'_>>) -> String {
                 let lines = match first {
                     None => vec![short],
                     Some((what, name)) => {
-                        let more = if tenants[id].len() > 1 { format!(" +{}", tenants[id].len() - 1) } else { String::new() };
+                        let more = if tenants[id].len() > 1 {
+                            format!(" +{}", tenants[id].len() - 1)
+                        } else {
+                            String::new()
+                        };
                         vec![format!("{short}{more}"), clip(what), clip(name)]
                     }
                 };
-                let lines: Vec<String> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+                let lines: Vec<String> =
+                    lines.into_iter().filter(|line| !line.is_empty()).collect();
                 for (row, line) in lines.iter().enumerate() {
                     let at = y + 3.0 + (row as f64 - (lines.len() as f64 - 1.0) / 2.0) * 10.0;
-                    let weight = if row == 1 { " font-weight=\"bold\"" } else { "" };
+                    let weight = if row == 1 {
+                        " font-weight=\"bold\""
+                    } else {
+                        ""
+                    };
                     let _ = writeln!(
                         out,
                         "<text x=\"{x:.1}\" y=\"{at:.1}\" text-anchor=\"middle\" font-size=\"8.5\"{weight}>{}</text>",
@@ -133,7 +151,10 @@ fn shorten(from: (f64, f64), to: (f64, f64)) -> ((f64, f64), (f64, f64)) {
     let (ux, uy) = (dx / length, dy / length);
     let rim = 11.0_f64.min(length / 3.0);
     let (sx, sy) = (-uy * 3.5, ux * 3.5);
-    ((from.0 + ux * rim + sx, from.1 + uy * rim + sy), (to.0 - ux * rim + sx, to.1 - uy * rim + sy))
+    (
+        (from.0 + ux * rim + sx, from.1 + uy * rim + sy),
+        (to.0 - ux * rim + sx, to.1 - uy * rim + sy),
+    )
 }
 
 /// Colours that differ, by the golden angle.
@@ -144,8 +165,18 @@ fn colour(number: usize) -> String {
 
 fn value_name(graph: &Graph, node: NodeId, value: u32) -> String {
     let body = &graph.nodes[node];
-    let name = body.values.get(value as usize).map(|value| value.name.clone()).filter(|name| !name.is_empty());
-    name.unwrap_or_else(|| if body.name.is_empty() { format!("node {}", node.index()) } else { body.name.clone() })
+    let name = body
+        .values
+        .get(value as usize)
+        .map(|value| value.name.clone())
+        .filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| {
+        if body.name.is_empty() {
+            format!("node {}", node.index())
+        } else {
+            body.name.clone()
+        }
+    })
 }
 
 fn short(kind: &str, number: u32) -> String {
@@ -154,7 +185,11 @@ fn short(kind: &str, number: u32) -> String {
 }
 
 fn clip(text: &str) -> String {
-    if text.chars().count() > 12 { text.chars().take(11).chain(['…']).collect() } else { text.to_owned() }
+    if text.chars().count() > 12 {
+        text.chars().take(11).chain(['…']).collect()
+    } else {
+        text.to_owned()
+    }
 }
 
 fn escape(text: &str) -> String {

@@ -10,10 +10,13 @@ mod symbols;
 
 use crate::graph::Edge;
 use crate::graph::{
-    Array, ArrayKind, EdgeId, Era, Graph, Group, GroupId, Node, NodeId, NodeKind, Operand, Port, Pragmas, Role, Source, Task, Value,
+    Array, ArrayKind, EdgeId, Era, Graph, Group, GroupId, Node, NodeId, NodeKind, Operand, Port,
+    Pragmas, Role, Source, Task, Value,
 };
 use crate::rules::{Findings, closest, syntax};
-use crate::syntax::ast::{self, Direction, Expression, File, Lanes, Name, Pragma, StatementKind, Term};
+use crate::syntax::ast::{
+    self, Direction, Expression, File, Lanes, Name, Pragma, StatementKind, Term,
+};
 use crate::syntax::{Lines, Span};
 use chipless_model::{Finding, Limits, Rule};
 use index_vec::IndexVec;
@@ -50,8 +53,16 @@ impl Spelling<'_> {
 }
 
 /// Makes the graph of a file. It is complete where no finding is an error.
-pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -> (Graph, Spelling<'a>, Vec<Finding>) {
-    let group = Group { frequency: 1, unroll: 1, temporal: false };
+pub(crate) fn resolve<'a>(
+    file: &File<'a>,
+    lines: &Lines<'a>,
+    limits: &Limits,
+) -> (Graph, Spelling<'a>, Vec<Finding>) {
+    let group = Group {
+        frequency: 1,
+        unroll: 1,
+        temporal: false,
+    };
     let graph = Graph {
         era: era(file),
         groups: IndexVec::from_vec(vec![group]),
@@ -59,7 +70,10 @@ pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -
         edges: IndexVec::new(),
         tasks: Vec::new(),
     };
-    let spelling = Spelling { names: HashMap::new(), slices_by_width: slices_by_width(file) };
+    let spelling = Spelling {
+        names: HashMap::new(),
+        slices_by_width: slices_by_width(file),
+    };
     let mut resolver = Resolver {
         file,
         lines,
@@ -79,7 +93,9 @@ pub(crate) fn resolve<'a>(file: &File<'a>, lines: &Lines<'a>, limits: &Limits) -
     };
     for statement in &file.statements {
         resolver.statement(statement);
-        if resolver.values > limits.declarations || resolver.graph.edges.len() as u64 > limits.transfers {
+        if resolver.values > limits.declarations
+            || resolver.graph.edges.len() as u64 > limits.transfers
+        {
             let message = format!(
                 "the graph has more than {} values or {} edges, the limits declarations and transfers",
                 limits.declarations, limits.transfers
@@ -121,7 +137,8 @@ struct Resolver<'a, 'f> {
 impl<'a> Resolver<'a, '_> {
     fn report(&mut self, rule: &'static Rule, span: Span, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(span), message.as_ref());
+        self.findings
+            .report(rule, || lines.place(span), message.as_ref());
     }
 
     fn group(&self) -> GroupId {
@@ -132,7 +149,11 @@ impl<'a> Resolver<'a, '_> {
         let span = statement.span;
         match &statement.kind {
             StatementKind::Separator(_) => {
-                self.graph.groups.push(Group { frequency: 1, unroll: 1, temporal: false });
+                self.graph.groups.push(Group {
+                    frequency: 1,
+                    unroll: 1,
+                    temporal: false,
+                });
             }
             StatementKind::Pragma(pragma) => self.pragma(*pragma),
             StatementKind::Task(task) => {
@@ -151,18 +172,38 @@ impl<'a> Resolver<'a, '_> {
 
     fn add(&mut self, name: &str, kind: NodeKind, span: Span) -> NodeId {
         let group = self.group();
-        self.graph.nodes.push(Node { name: name.to_owned(), group, kind, operands: Vec::new(), values: Vec::new(), span })
+        self.graph.nodes.push(Node {
+            name: name.to_owned(),
+            group,
+            kind,
+            operands: Vec::new(),
+            values: Vec::new(),
+            span,
+        })
     }
 
     fn add_value(&mut self, node: NodeId, name: String, width: u32) -> Bits {
         self.values += 1;
         let registers = match self.registers.remove(name.as_str()) {
-            Some(registers) => registers.into_iter().map(|(register, _)| register).collect(),
+            Some(registers) => registers
+                .into_iter()
+                .map(|(register, _)| register)
+                .collect(),
             None => Vec::new(),
         };
         let values = &mut self.graph.nodes[node].values;
-        values.push(Value { name, width, registers, uses: Vec::new() });
-        Bits { node, value: values.len() as u32 - 1, low: 0, high: width - 1 }
+        values.push(Value {
+            name,
+            width,
+            registers,
+            uses: Vec::new(),
+        });
+        Bits {
+            node,
+            value: values.len() as u32 - 1,
+            low: 0,
+            high: width - 1,
+        }
     }
 
     /// Defines the name of a lane or a state.
@@ -176,13 +217,23 @@ impl<'a> Resolver<'a, '_> {
     /// Defines the name of a result. The older tools let a later one take the name; newer ones refuse.
     fn define_result(&mut self, name: Name<'a>, meaning: Meaning) {
         let first = self.symbols.place(name.text);
-        if let Some(first) = first.or_else(|| self.spelling.names.contains_key(name.text).then_some(name.span)) {
-            let rule = if self.graph.era == Era::Modern { &rules::DUPLICATE } else { &rules::REDEFINED };
+        if let Some(first) = first.or_else(|| {
+            self.spelling
+                .names
+                .contains_key(name.text)
+                .then_some(name.span)
+        }) {
+            let rule = if self.graph.era == Era::Modern {
+                &rules::DUPLICATE
+            } else {
+                &rules::REDEFINED
+            };
             self.twice(rule, name.text, name.span, first);
         }
         if first.is_none() || self.graph.era != Era::Modern {
             self.results.insert(name.text, name);
-            self.symbols.define(name.text.to_owned(), meaning, name.span);
+            self.symbols
+                .define(name.text.to_owned(), meaning, name.span);
         }
     }
 
@@ -191,22 +242,44 @@ impl<'a> Resolver<'a, '_> {
         if self.findings.full() {
             return self.report(rule, span, "");
         }
-        let message = format!("`{}` is defined a second time", crate::rules::clip(name, 60));
-        self.findings.push(rule.at(lines.place(span), message).with(lines.place(first), "the first definition"));
+        let message = format!(
+            "`{}` is defined a second time",
+            crate::rules::clip(name, 60)
+        );
+        self.findings.push(
+            rule.at(lines.place(span), message)
+                .with(lines.place(first), "the first definition"),
+        );
     }
 
     /// Adds the edges of an operand, and the operand.
     fn connect(&mut self, sink: NodeId, role: Role, bits: &[Bits]) {
         let operand = self.graph.nodes[sink].operands.len() as u32;
         let mut edges = Vec::with_capacity(bits.len());
-        for &Bits { node, value, low, high } in bits {
-            let edge: EdgeId = self.graph.edges.push(Edge { source: node, value, sink, operand, low, high });
+        for &Bits {
+            node,
+            value,
+            low,
+            high,
+        } in bits
+        {
+            let edge: EdgeId = self.graph.edges.push(Edge {
+                source: node,
+                value,
+                sink,
+                operand,
+                low,
+                high,
+            });
             if let Some(value) = self.graph.nodes[node].values.get_mut(value as usize) {
                 value.uses.push(edge);
             }
             edges.push(edge);
         }
-        self.graph.nodes[sink].operands.push(Operand { role, source: Source::Edges(edges) });
+        self.graph.nodes[sink].operands.push(Operand {
+            role,
+            source: Source::Edges(edges),
+        });
     }
 
     fn array(&mut self, array: ast::Array<'a>, span: Span) {
@@ -214,18 +287,28 @@ impl<'a> Resolver<'a, '_> {
             None => ArrayKind::Dma,
             Some(name) => ArrayKind::parse(name.text).unwrap_or_else(|| {
                 let hint = suggestion(name.text, ["dma", "spm", "scratchpad", "rec", "gen", "reg"]);
-                self.report(&rules::ARRAY_TYPE, name.span, format!("`{}` is no type of array{hint}", name.text));
+                self.report(
+                    &rules::ARRAY_TYPE,
+                    name.span,
+                    format!("`{}` is no type of array{hint}", name.text),
+                );
                 ArrayKind::Dma
             }),
         };
-        let kind = NodeKind::Array(Array { kind, size: array.size.unwrap_or(ARRAY_BYTES) });
+        let kind = NodeKind::Array(Array {
+            kind,
+            size: array.size.unwrap_or(ARRAY_BYTES),
+        });
         let node = self.add(array.name.text, kind, span);
         self.add_value(node, String::new(), 64);
         if let Some((_, first)) = self.arrays.get(array.name.text) {
             let lines = self.lines;
-            let finding =
-                rules::DUPLICATE.at(lines.place(array.name.span), format!("array `{}` is declared a second time", array.name.text));
-            self.findings.push(finding.with(lines.place(*first), "the first declaration"));
+            let finding = rules::DUPLICATE.at(
+                lines.place(array.name.span),
+                format!("array `{}` is declared a second time", array.name.text),
+            );
+            self.findings
+                .push(finding.with(lines.place(*first), "the first declaration"));
             return;
         }
         self.arrays.insert(array.name.text, (node, array.name.span));
@@ -248,13 +331,35 @@ impl<'a> Resolver<'a, '_> {
         let pragmas = std::mem::take(&mut self.pragmas);
         let stated = options.stated || options.state.is_some();
         let indirect = port.direction == Direction::Indirect;
-        let description = Port { width: port.width, lanes, stated, indirect, array: options.array, pragmas };
-        let lane = |index: u32| if vector { format!("{}{index}", port.name.text) } else { port.name.text.to_owned() };
+        let description = Port {
+            width: port.width,
+            lanes,
+            stated,
+            indirect,
+            array: options.array,
+            pragmas,
+        };
+        let lane = |index: u32| {
+            if vector {
+                format!("{}{index}", port.name.text)
+            } else {
+                port.name.text.to_owned()
+            }
+        };
         match port.direction {
             Direction::Input => {
                 let node = self.input(port.name, description, &lane, span);
                 if let Some(array) = options.array {
-                    self.connect(node, Role::Data, &[Bits { node: array, value: 0, low: 0, high: port.width - 1 }]);
+                    self.connect(
+                        node,
+                        Role::Data,
+                        &[Bits {
+                            node: array,
+                            value: 0,
+                            low: 0,
+                            high: port.width - 1,
+                        }],
+                    );
                 }
             }
             Direction::Output => {
@@ -275,17 +380,34 @@ impl<'a> Resolver<'a, '_> {
                 let input = self.input(port.name, description.clone(), &lane, span);
                 let output = self.add(port.name.text, NodeKind::Output(description), span);
                 for value in 0..lanes {
-                    self.connect(output, Role::Data, &[Bits { node: input, value, low: 0, high: port.width - 1 }]);
+                    self.connect(
+                        output,
+                        Role::Data,
+                        &[Bits {
+                            node: input,
+                            value,
+                            low: 0,
+                            high: port.width - 1,
+                        }],
+                    );
                 }
                 self.add_value(output, String::new(), port.width);
             }
         }
     }
 
-    fn input(&mut self, name: Name<'a>, port: Port, lane: &dyn Fn(u32) -> String, span: Span) -> NodeId {
+    fn input(
+        &mut self,
+        name: Name<'a>,
+        port: Port,
+        lane: &dyn Fn(u32) -> String,
+        span: Span,
+    ) -> NodeId {
         let (width, lanes, stated) = (port.width, port.lanes, port.stated);
         let node = self.add(name.text, NodeKind::Input(port), span);
-        self.graph.nodes[node].values.reserve_exact(lanes as usize + usize::from(stated));
+        self.graph.nodes[node]
+            .values
+            .reserve_exact(lanes as usize + usize::from(stated));
         if stated {
             let state = format!("${}State", name.text);
             let bits = self.add_value(node, state.clone(), STATE_BITS);
@@ -308,7 +430,8 @@ impl<'a> Resolver<'a, '_> {
                 self.spelled(name, lane.to_owned());
                 if let Some(meaning) = &meaning {
                     self.rename(&underscored, lane, meaning);
-                    self.symbols.define(lane.to_owned(), meaning.clone(), name.span);
+                    self.symbols
+                        .define(lane.to_owned(), meaning.clone(), name.span);
                 }
             }
         }
@@ -318,13 +441,19 @@ impl<'a> Resolver<'a, '_> {
                 self.report(
                     &rules::OUTPUT_CONSTANT,
                     port.name.span,
-                    format!("`{lane}`, a lane of output `{}`, is a constant", port.name.text),
+                    format!(
+                        "`{lane}`, a lane of output `{}`, is a constant",
+                        port.name.text
+                    ),
                 );
             }
             Some(Meaning::Unknown) => {}
             None => self.undefined(lane, port.name.span),
         }
-        self.graph.nodes[node].operands.push(Operand { role: Role::Data, source: Source::Constant(0) });
+        self.graph.nodes[node].operands.push(Operand {
+            role: Role::Data,
+            source: Source::Constant(0),
+        });
     }
 
     /// Gives the value that an operation made under one name another one.
@@ -332,23 +461,34 @@ impl<'a> Resolver<'a, '_> {
         let Meaning::Bits(bits) = meaning else { return };
         for part in bits {
             let node = &mut self.graph.nodes[part.node];
-            let names = std::iter::once(&mut node.name).chain(node.values.iter_mut().map(|value| &mut value.name));
-            names.filter(|name| *name == from).for_each(|name| to.clone_into(name));
+            let names = std::iter::once(&mut node.name)
+                .chain(node.values.iter_mut().map(|value| &mut value.name));
+            names
+                .filter(|name| *name == from)
+                .for_each(|name| to.clone_into(name));
         }
     }
 
     fn assignments(&self) -> impl Iterator<Item = Name<'a>> {
-        let names = self.file.statements.iter().filter_map(|statement| match &statement.kind {
-            StatementKind::Assignment(assignment) => Some(&assignment.names),
-            _ => None,
-        });
+        let names = self
+            .file
+            .statements
+            .iter()
+            .filter_map(|statement| match &statement.kind {
+                StatementKind::Assignment(assignment) => Some(&assignment.names),
+                _ => None,
+            });
         names.flatten().copied()
     }
 
     /// Notes that a name of the specification stands for another one.
     fn spelled(&mut self, name: Name<'a>, real: String) {
         if !self.spelling.names.contains_key(name.text) {
-            self.report(&syntax::SPELLING, name.span, format!("the real parser calls `{}` `{real}`", name.text));
+            self.report(
+                &syntax::SPELLING,
+                name.span,
+                format!("the real parser calls `{}` `{real}`", name.text),
+            );
             self.spelling.names.insert(name.text, real);
         }
     }
@@ -363,24 +503,42 @@ impl<'a> Resolver<'a, '_> {
                     self.report(
                         &rules::OUTPUT_STATED,
                         key.span,
-                        format!("output `{}` is stated without a port whose state it passes on", port.name.text),
+                        format!(
+                            "output `{}` is stated without a port whose state it passes on",
+                            port.name.text
+                        ),
                     );
                 }
-                (Direction::Output, "state" | "stated", Some(name)) => options.state = self.state_of(name),
-                (Direction::Input, "source", Some(name)) | (Direction::Output, "destination", Some(name)) => {
+                (Direction::Output, "state" | "stated", Some(name)) => {
+                    options.state = self.state_of(name)
+                }
+                (Direction::Input, "source", Some(name))
+                | (Direction::Output, "destination", Some(name)) => {
                     options.array = self.arrays.get(name.text).map(|(node, _)| *node);
                     if options.array.is_none() {
                         let hint = suggestion(name.text, self.arrays.keys().copied().take(1000));
-                        self.report(&rules::ARRAY, name.span, format!("no array `{}` is declared above{hint}", name.text));
+                        self.report(
+                            &rules::ARRAY,
+                            name.span,
+                            format!("no array `{}` is declared above{hint}", name.text),
+                        );
                     }
                 }
                 (_, "source" | "destination", Some(_)) => {
                     let side = port.direction.keyword().to_lowercase();
-                    self.report(&rules::ARRAY_SIDE, key.span, format!("`{}` on {side} `{}`", key.text, port.name.text));
+                    self.report(
+                        &rules::ARRAY_SIDE,
+                        key.span,
+                        format!("`{}` on {side} `{}`", key.text, port.name.text),
+                    );
                 }
                 _ => {
                     let hint = suggestion(key.text, ["stated", "source", "destination", "state"]);
-                    self.report(&rules::PORT_OPTION, key.span, format!("`{}` is no option of a port{hint}", key.text));
+                    self.report(
+                        &rules::PORT_OPTION,
+                        key.span,
+                        format!("`{}` is no option of a port{hint}", key.text),
+                    );
                 }
             }
         }
@@ -390,11 +548,25 @@ impl<'a> Resolver<'a, '_> {
     /// The state of a stated input port, given the port or the state itself.
     fn state_of(&mut self, name: Name<'a>) -> Option<Bits> {
         let state = format!("${}State", name.text);
-        let state = if self.symbols.get(&state).is_some() { Some(state) } else { self.symbols.respell(name.text) };
-        match state.as_deref().or(Some(name.text)).and_then(|state| self.symbols.get(state)) {
-            Some(Meaning::Bits(bits)) if bits[0].width() == STATE_BITS && bits[0].value == 0 => Some(bits[0]),
+        let state = if self.symbols.get(&state).is_some() {
+            Some(state)
+        } else {
+            self.symbols.respell(name.text)
+        };
+        match state
+            .as_deref()
+            .or(Some(name.text))
+            .and_then(|state| self.symbols.get(state))
+        {
+            Some(Meaning::Bits(bits)) if bits[0].width() == STATE_BITS && bits[0].value == 0 => {
+                Some(bits[0])
+            }
             _ => {
-                self.report(&rules::STATE_PORT, name.span, format!("`{}` is no stated input port", name.text));
+                self.report(
+                    &rules::STATE_PORT,
+                    name.span,
+                    format!("`{}` is no stated input port", name.text),
+                );
                 None
             }
         }
@@ -405,11 +577,18 @@ impl<'a> Resolver<'a, '_> {
             Pragma::Other(_) => {}
             Pragma::Group(key, value) => self.group_pragma(key, value),
             Pragma::Register(register, name) => match register_of(register.text) {
-                Some(index) => self.registers.entry(name.text).or_default().push((index, register.span)),
+                Some(index) => self
+                    .registers
+                    .entry(name.text)
+                    .or_default()
+                    .push((index, register.span)),
                 None => self.report(
                     &rules::UNDEFINED,
                     register.span,
-                    format!("`{}` is no register; there are `$Reg0` to `$Reg7`", register.text),
+                    format!(
+                        "`{}` is no register; there are `$Reg0` to `$Reg7`",
+                        register.text
+                    ),
                 ),
             },
             Pragma::Port(key, value) => self.port_pragma(key, value),
@@ -424,17 +603,30 @@ impl<'a> Resolver<'a, '_> {
             ("unroll", Some(value)) => group.unroll = value,
             ("temporal", _) => group.temporal = true,
             ("frequency" | "unroll", None) => {
-                self.report(&rules::PRAGMA_VALUE, key.span, format!("`{}` needs a whole number", key.text));
+                self.report(
+                    &rules::PRAGMA_VALUE,
+                    key.span,
+                    format!("`{}` needs a whole number", key.text),
+                );
             }
             _ => {
                 let hint = suggestion(key.text, ["frequency", "unroll", "temporal"]);
-                self.report(&rules::PRAGMA_KEY, key.span, format!("`{}` says nothing about a sub-graph{hint}", key.text));
+                self.report(
+                    &rules::PRAGMA_KEY,
+                    key.span,
+                    format!("`{}` says nothing about a sub-graph{hint}", key.text),
+                );
             }
         }
     }
 
     fn port_pragma(&mut self, key: Name<'a>, value: Name<'a>) {
-        let number = value.text.trim_end_matches(['f', 'F', 'l', 'L', 'u', 'U']).parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+        let number = value
+            .text
+            .trim_end_matches(['f', 'F', 'l', 'L', 'u', 'U'])
+            .parse::<f64>()
+            .ok()
+            .filter(|n| n.is_finite() && *n >= 0.0);
         let pragmas = &mut self.pragmas;
         let slot = match key.text {
             "cmd" => &mut pragmas.cmd,
@@ -452,8 +644,15 @@ impl<'a> Resolver<'a, '_> {
                 return;
             }
             _ => {
-                let hint = suggestion(key.text, ["cmd", "repeat", "reuse", "conc", "src", "dest", "op"]);
-                return self.report(&rules::PRAGMA_KEY, key.span, format!("`{}` says nothing about a port{hint}", key.text));
+                let hint = suggestion(
+                    key.text,
+                    ["cmd", "repeat", "reuse", "conc", "src", "dest", "op"],
+                );
+                return self.report(
+                    &rules::PRAGMA_KEY,
+                    key.span,
+                    format!("`{}` says nothing about a port{hint}", key.text),
+                );
             }
         };
         match number {
@@ -461,27 +660,46 @@ impl<'a> Resolver<'a, '_> {
                 *slot = number;
                 self.pending.push(key);
             }
-            None => self.report(&rules::PRAGMA_VALUE, value.span, format!("`{}` takes a number, not `{}`", key.text, value.text)),
+            None => self.report(
+                &rules::PRAGMA_VALUE,
+                value.span,
+                format!("`{}` takes a number, not `{}`", key.text, value.text),
+            ),
         }
     }
 
     fn aliases_unused(&mut self) {
         for name in std::mem::take(&mut self.aliases) {
             if self.symbols.is_unused(name.text, name.span) {
-                self.report(&rules::UNUSED_NAME, name.span, format!("nothing uses `{}`", name.text));
+                self.report(
+                    &rules::UNUSED_NAME,
+                    name.span,
+                    format!("nothing uses `{}`", name.text),
+                );
             }
         }
     }
 
     fn pragmas_lost(&mut self) {
         for key in std::mem::take(&mut self.pending) {
-            self.report(&rules::PRAGMA_LOST, key.span, format!("no port follows `{}`", key.text));
+            self.report(
+                &rules::PRAGMA_LOST,
+                key.span,
+                format!("no port follows `{}`", key.text),
+            );
         }
-        let mut lost: Vec<(Span, &str)> =
-            self.registers.iter().flat_map(|(name, all)| all.iter().map(|(_, span)| (*span, *name))).collect();
+        let mut lost: Vec<(Span, &str)> = self
+            .registers
+            .iter()
+            .flat_map(|(name, all)| all.iter().map(|(_, span)| (*span, *name)))
+            .collect();
         lost.sort_unstable();
         for (span, name) in lost {
-            self.report(&rules::PRAGMA_LOST, span, format!("no result `{name}` follows"));
+            self.report(
+                &rules::PRAGMA_LOST,
+                span,
+                format!("no result `{name}` follows"),
+            );
         }
     }
 }
@@ -504,11 +722,16 @@ fn register_of(name: &str) -> Option<u8> {
 
 /// `; did you mean …?`, or nothing.
 fn suggestion<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
-    closest(name, candidates).map(|found| format!("; did you mean `{found}`?")).unwrap_or_default()
+    closest(name, candidates)
+        .map(|found| format!("; did you mean `{found}`?"))
+        .unwrap_or_default()
 }
 
 /// Calls a function with every expression of a file, nested ones included, until it returns `true`.
-fn any_expression<'f, 'a>(file: &'f File<'a>, found: &mut dyn FnMut(&'f Expression<'a>) -> bool) -> bool {
+fn any_expression<'f, 'a>(
+    file: &'f File<'a>,
+    found: &mut dyn FnMut(&'f Expression<'a>) -> bool,
+) -> bool {
     let mut stack: Vec<&Expression<'a>> = Vec::new();
     for statement in &file.statements {
         if let StatementKind::Assignment(assignment) = &statement.kind {
@@ -519,7 +742,11 @@ fn any_expression<'f, 'a>(file: &'f File<'a>, found: &mut dyn FnMut(&'f Expressi
                 return true;
             }
             if let Expression::Call(call) = expression {
-                stack.extend(call.arguments.iter().filter_map(|argument| argument.value.as_ref()));
+                stack.extend(
+                    call.arguments
+                        .iter()
+                        .filter_map(|argument| argument.value.as_ref()),
+                );
             }
         }
     }
@@ -528,22 +755,35 @@ fn any_expression<'f, 'a>(file: &'f File<'a>, found: &mut dyn FnMut(&'f Expressi
 
 fn slices_by_width(file: &File<'_>) -> bool {
     any_expression(file, &mut |expression| match expression {
-        Expression::Terms(terms) => terms.iter().any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
+        Expression::Terms(terms) => terms
+            .iter()
+            .any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
         Expression::Call(_) => false,
     })
 }
 
 fn era(file: &File<'_>) -> Era {
-    let lists = file.statements.iter().any(|s| matches!(&s.kind, StatementKind::Port(port) if matches!(port.lanes, Lanes::List(_))));
+    let lists = file.statements.iter().any(
+        |s| matches!(&s.kind, StatementKind::Port(port) if matches!(port.lanes, Lanes::List(_))),
+    );
     if lists {
         return Era::LaneLists;
     }
     let legacy = |expression: &Expression<'_>| match expression {
-        Expression::Terms(terms) => terms.iter().any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
+        Expression::Terms(terms) => terms
+            .iter()
+            .any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
         Expression::Call(call) => {
-            let control = call.arguments.iter().any(|a| a.qualifier.is_some_and(|qualifier| qualifier.text == "control"));
+            let control = call.arguments.iter().any(|a| {
+                a.qualifier
+                    .is_some_and(|qualifier| qualifier.text == "control")
+            });
             control || call.units.is_empty() && !operands::is_modern(call.operation.text)
         }
     };
-    if any_expression(file, &mut |expression| legacy(expression)) { Era::Legacy } else { Era::Modern }
+    if any_expression(file, &mut |expression| legacy(expression)) {
+        Era::Legacy
+    } else {
+        Era::Modern
+    }
 }

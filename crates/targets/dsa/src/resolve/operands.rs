@@ -2,7 +2,9 @@
 
 use super::symbols::{Bits, Meaning};
 use super::{MAX_OPERAND_BITS, Resolver, register_of, rules, suggestion};
-use crate::graph::{Actions, Composite, Control, Instruction, NodeId, NodeKind, Operand, Role, Source};
+use crate::graph::{
+    Actions, Composite, Control, Instruction, NodeId, NodeKind, Operand, Role, Source,
+};
 use crate::operations::{self, Generation};
 use crate::rules::syntax;
 use crate::syntax::Span;
@@ -24,20 +26,40 @@ impl<'a> Resolver<'a, '_> {
                 let node = self.call(call, &texts, span);
                 for (value, name) in names.iter().enumerate() {
                     let high = self.graph.nodes[node].values[value].width - 1;
-                    self.define_result(*name, Meaning::Bits(smallvec![Bits { node, value: value as u32, low: 0, high }]));
+                    self.define_result(
+                        *name,
+                        Meaning::Bits(smallvec![Bits {
+                            node,
+                            value: value as u32,
+                            low: 0,
+                            high
+                        }]),
+                    );
                 }
             }
             Expression::Terms(terms) => {
                 let meaning = self.terms(terms);
                 if let [_, second, ..] = names[..] {
-                    self.report(&rules::RESULTS, second.span, format!("{} names for one value", names.len()));
+                    self.report(
+                        &rules::RESULTS,
+                        second.span,
+                        format!("{} names for one value", names.len()),
+                    );
                 }
                 match (&meaning, terms.first()) {
                     (Meaning::Integer(_) | Meaning::Float(_), Some(term)) => {
-                        self.report(&rules::CONSTANT_NAME, term.span(), format!("`{}` is a name for a constant", names[0].text));
+                        self.report(
+                            &rules::CONSTANT_NAME,
+                            term.span(),
+                            format!("`{}` is a name for a constant", names[0].text),
+                        );
                     }
                     (Meaning::Register(register), Some(term)) => {
-                        self.report(&rules::CONCATENATION, term.span(), format!("`$Reg{register}` can only be read by an operation"));
+                        self.report(
+                            &rules::CONCATENATION,
+                            term.span(),
+                            format!("`$Reg{register}` can only be read by an operation"),
+                        );
                     }
                     _ => {}
                 }
@@ -50,31 +72,56 @@ impl<'a> Resolver<'a, '_> {
     /// An operation with as many results as names, at least one.
     fn call(&mut self, call: &Call<'a>, names: &[&str], span: Span) -> NodeId {
         let operation = call.operation.text;
-        let mut instruction = Instruction { operation: operation.to_owned(), control: None, self_control: None };
+        let mut instruction = Instruction {
+            operation: operation.to_owned(),
+            control: None,
+            self_control: None,
+        };
         let mut operands = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
             if let Some(operand) = self.argument(argument, &mut instruction) {
                 operands.push(operand);
             }
         }
-        if operands.iter().all(|(_, meaning)| matches!(meaning, Meaning::Integer(_) | Meaning::Float(_) | Meaning::Register(_))) {
-            self.report(&rules::CONSTANT_ONLY, call.span, format!("`{operation}` has no operand from a port or another operation"));
+        if operands.iter().all(|(_, meaning)| {
+            matches!(
+                meaning,
+                Meaning::Integer(_) | Meaning::Float(_) | Meaning::Register(_)
+            )
+        }) {
+            self.report(
+                &rules::CONSTANT_ONLY,
+                call.span,
+                format!("`{operation}` has no operand from a port or another operation"),
+            );
         }
         let width = result_bits(operation);
         let kind = if call.units.is_empty() {
             NodeKind::Instruction(instruction)
         } else {
             if let Some((unit, _)) = call.units.iter().find(|(_, count)| *count == 0) {
-                self.report(&rules::UNITS, unit.span, format!("0 units of `{}`", unit.text));
+                self.report(
+                    &rules::UNITS,
+                    unit.span,
+                    format!("0 units of `{}`", unit.text),
+                );
             }
             NodeKind::Composite(Composite {
                 name: operation.to_owned(),
-                units: call.units.iter().map(|(name, count)| (name.text.to_owned(), *count)).collect(),
+                units: call
+                    .units
+                    .iter()
+                    .map(|(name, count)| (name.text.to_owned(), *count))
+                    .collect(),
             })
         };
         let node = self.add(names.first().unwrap_or(&""), kind, span);
-        self.graph.nodes[node].values.reserve_exact(names.len().max(1));
-        self.graph.nodes[node].operands.reserve_exact(operands.len());
+        self.graph.nodes[node]
+            .values
+            .reserve_exact(names.len().max(1));
+        self.graph.nodes[node]
+            .operands
+            .reserve_exact(operands.len());
         for (role, meaning) in operands {
             let source = match meaning {
                 Meaning::Bits(bits) => {
@@ -84,14 +131,20 @@ impl<'a> Resolver<'a, '_> {
                 Meaning::Integer(value) => Source::Constant(value),
                 Meaning::Float(value) => {
                     if element(operation).is_some_and(|(_, _, lanes)| lanes > 1) {
-                        self.report(&rules::FLOAT_CONSTANT, call.span, format!("`{operation}` takes {value:?} as one number of 64 bits"));
+                        self.report(
+                            &rules::FLOAT_CONSTANT,
+                            call.span,
+                            format!("`{operation}` takes {value:?} as one number of 64 bits"),
+                        );
                     }
                     Source::Constant(float_bits(operation, value))
                 }
                 Meaning::Register(register) => Source::Register(register),
                 Meaning::Unknown => Source::Constant(0),
             };
-            self.graph.nodes[node].operands.push(Operand { role, source });
+            self.graph.nodes[node]
+                .operands
+                .push(Operand { role, source });
         }
         if names.is_empty() {
             self.add_value(node, String::new(), width);
@@ -102,25 +155,43 @@ impl<'a> Resolver<'a, '_> {
         node
     }
 
-    fn argument(&mut self, argument: &Argument<'a>, instruction: &mut Instruction) -> Option<(Role, Meaning)> {
+    fn argument(
+        &mut self,
+        argument: &Argument<'a>,
+        instruction: &mut Instruction,
+    ) -> Option<(Role, Meaning)> {
         let Some(qualifier) = argument.qualifier else {
             if argument.table.is_some() || argument.mask.is_some() {
-                self.report(&rules::QUALIFIER, argument.span, "a table or a mask without `ctrl=` or `self=`");
+                self.report(
+                    &rules::QUALIFIER,
+                    argument.span,
+                    "a table or a mask without `ctrl=` or `self=`",
+                );
             }
-            let Some(value) = &argument.value else { return Some((Role::Data, Meaning::Unknown)) };
+            let Some(value) = &argument.value else {
+                return Some((Role::Data, Meaning::Unknown));
+            };
             return Some((Role::Data, self.expression(value)));
         };
         let role = match qualifier.text {
             "ctrl" => Role::Control,
             "control" => {
-                self.report(&syntax::OLDER_FORM, qualifier.span, "`control=`; today's form is `ctrl=`");
+                self.report(
+                    &syntax::OLDER_FORM,
+                    qualifier.span,
+                    "`control=`; today's form is `ctrl=`",
+                );
                 Role::Control
             }
             "pred" => Role::Predicate,
             "inv_pred" => Role::InversePredicate,
             "self" => {
                 if let Some(value) = &argument.value {
-                    self.report(&rules::QUALIFIER, qualifier.span, "`self` is the instruction's own result and takes no value");
+                    self.report(
+                        &rules::QUALIFIER,
+                        qualifier.span,
+                        "`self` is the instruction's own result and takes no value",
+                    );
                     self.expression(value);
                 }
                 self.control(argument, qualifier, &mut instruction.self_control);
@@ -128,50 +199,92 @@ impl<'a> Resolver<'a, '_> {
             }
             other => {
                 let hint = suggestion(other, ["ctrl", "self", "pred", "inv_pred"]);
-                self.report(&rules::QUALIFIER, qualifier.span, format!("`{other}` qualifies no argument{hint}"));
+                self.report(
+                    &rules::QUALIFIER,
+                    qualifier.span,
+                    format!("`{other}` qualifies no argument{hint}"),
+                );
                 Role::Control
             }
         };
         if role == Role::Control {
             self.control(argument, qualifier, &mut instruction.control);
         } else if argument.table.is_some() || argument.mask.is_some() {
-            self.report(&rules::QUALIFIER, argument.span, format!("`{}` takes no table and no mask", qualifier.text));
+            self.report(
+                &rules::QUALIFIER,
+                argument.span,
+                format!("`{}` takes no table and no mask", qualifier.text),
+            );
         }
         let Some(value) = &argument.value else {
-            self.report(&rules::QUALIFIER, qualifier.span, format!("`{}` takes a value", qualifier.text));
+            self.report(
+                &rules::QUALIFIER,
+                qualifier.span,
+                format!("`{}` takes a value", qualifier.text),
+            );
             return None;
         };
         Some((role, self.expression(value)))
     }
 
-    fn control(&mut self, argument: &Argument<'a>, qualifier: Name<'a>, control: &mut Option<Control>) {
+    fn control(
+        &mut self,
+        argument: &Argument<'a>,
+        qualifier: Name<'a>,
+        control: &mut Option<Control>,
+    ) {
         if control.is_some() {
-            self.report(&rules::QUALIFIER, qualifier.span, format!("a second `{}`", qualifier.text));
+            self.report(
+                &rules::QUALIFIER,
+                qualifier.span,
+                format!("a second `{}`", qualifier.text),
+            );
         }
         let mut table: Vec<(u64, Actions)> = Vec::new();
         for entry in argument.table.iter().flatten() {
             let actions = self.actions(entry);
             match table.iter().position(|(key, _)| *key == entry.key) {
                 Some(former) => {
-                    self.report(&rules::DUPLICATE, entry.span, format!("the table has a second entry for {}", entry.key));
+                    self.report(
+                        &rules::DUPLICATE,
+                        entry.span,
+                        format!("the table has a second entry for {}", entry.key),
+                    );
                     table[former].1 = actions;
                 }
                 None if table.len() < MAX_ENTRIES => table.push((entry.key, actions)),
                 None => {
-                    self.report(&rules::ACTION, entry.span, format!("the table has more than {MAX_ENTRIES} entries"));
+                    self.report(
+                        &rules::ACTION,
+                        entry.span,
+                        format!("the table has more than {MAX_ENTRIES} entries"),
+                    );
                     break;
                 }
             }
         }
-        *control = Some(Control { mask: argument.mask.map_or(CONTROL_MASK, |(mask, _)| mask), table });
+        *control = Some(Control {
+            mask: argument.mask.map_or(CONTROL_MASK, |(mask, _)| mask),
+            table,
+        });
     }
 
     fn actions(&mut self, entry: &Entry<'a>) -> Actions {
         let mut actions = Actions::NONE;
         for letter in &entry.actions {
-            match Actions::LETTERS.iter().find(|(_, name)| *name == letter.text) {
+            match Actions::LETTERS
+                .iter()
+                .find(|(_, name)| *name == letter.text)
+            {
                 Some((action, _)) => actions = actions.with(*action),
-                None => self.report(&rules::ACTION, letter.span, format!("`{}` is no action; there are b1, b2, d, r and a", letter.text)),
+                None => self.report(
+                    &rules::ACTION,
+                    letter.span,
+                    format!(
+                        "`{}` is no action; there are b1, b2, d, r and a",
+                        letter.text
+                    ),
+                ),
             }
         }
         actions
@@ -183,7 +296,12 @@ impl<'a> Resolver<'a, '_> {
             Expression::Call(call) => {
                 let node = self.call(call, &[], call.span);
                 let high = self.graph.nodes[node].values[0].width - 1;
-                Meaning::Bits(smallvec![Bits { node, value: 0, low: 0, high }])
+                Meaning::Bits(smallvec![Bits {
+                    node,
+                    value: 0,
+                    low: 0,
+                    high
+                }])
             }
         }
     }
@@ -192,7 +310,10 @@ impl<'a> Resolver<'a, '_> {
         if let [term] = terms {
             return self.term(term);
         }
-        if terms.iter().all(|term| matches!(term, Term::Integer(..) | Term::Float(..))) {
+        if terms
+            .iter()
+            .all(|term| matches!(term, Term::Integer(..) | Term::Float(..)))
+        {
             return self.constants(terms);
         }
         let mut all: SmallVec<[Bits; 1]> = SmallVec::new();
@@ -202,31 +323,52 @@ impl<'a> Resolver<'a, '_> {
                 Meaning::Bits(bits) => {
                     width += bits.iter().map(|bits| bits.width()).sum::<u32>();
                     if width > MAX_OPERAND_BITS {
-                        self.report(&rules::CONCATENATION, term.span(), format!("more than {MAX_OPERAND_BITS} bits side by side"));
+                        self.report(
+                            &rules::CONCATENATION,
+                            term.span(),
+                            format!("more than {MAX_OPERAND_BITS} bits side by side"),
+                        );
                         return Meaning::Unknown;
                     }
                     all.extend(bits);
                 }
                 Meaning::Unknown => known = false,
                 Meaning::Integer(_) | Meaning::Float(_) | Meaning::Register(_) => {
-                    self.report(&rules::CONCATENATION, term.span(), "a constant or a register beside a value");
+                    self.report(
+                        &rules::CONCATENATION,
+                        term.span(),
+                        "a constant or a register beside a value",
+                    );
                     known = false;
                 }
             }
         }
-        if known { Meaning::Bits(all) } else { Meaning::Unknown }
+        if known {
+            Meaning::Bits(all)
+        } else {
+            Meaning::Unknown
+        }
     }
 
     /// Constants side by side, the first least significant.
     fn constants(&mut self, terms: &[Term<'a>]) -> Meaning {
         match *terms {
-            [Term::Integer(a, _), Term::Integer(b, _)] => Meaning::Integer(b << 32 | a & 0xFFFF_FFFF),
-            [Term::Integer(a, _), Term::Integer(b, _), Term::Integer(c, _), Term::Integer(d, _)] => {
-                Meaning::Integer([d, c, b, a].into_iter().fold(0, |bits, part| bits << 16 | part & 0xFFFF))
+            [Term::Integer(a, _), Term::Integer(b, _)] => {
+                Meaning::Integer(b << 32 | a & 0xFFFF_FFFF)
             }
-            [Term::Float(a, ..), Term::Float(b, ..)] => {
-                Meaning::Integer(u64::from((b as f32).to_bits()) << 32 | u64::from((a as f32).to_bits()))
-            }
+            [
+                Term::Integer(a, _),
+                Term::Integer(b, _),
+                Term::Integer(c, _),
+                Term::Integer(d, _),
+            ] => Meaning::Integer(
+                [d, c, b, a]
+                    .into_iter()
+                    .fold(0, |bits, part| bits << 16 | part & 0xFFFF),
+            ),
+            [Term::Float(a, ..), Term::Float(b, ..)] => Meaning::Integer(
+                u64::from((b as f32).to_bits()) << 32 | u64::from((a as f32).to_bits()),
+            ),
             _ => {
                 let span = terms.first().map(Term::span).unwrap_or_default();
                 self.report(
@@ -249,21 +391,38 @@ impl<'a> Resolver<'a, '_> {
                     Meaning::Bits(bits) => bits,
                     Meaning::Unknown => return Meaning::Unknown,
                     _ => {
-                        self.report(&rules::SLICE, span, format!("`{}` is no value; only values have slices", name.text));
+                        self.report(
+                            &rules::SLICE,
+                            span,
+                            format!("`{}` is no value; only values have slices", name.text),
+                        );
                         return Meaning::Unknown;
                     }
                 };
                 let width = bits.iter().map(|bits| bits.width()).sum::<u32>();
-                let range = self.spelling.slice(first, second).filter(|(_, high)| *high < u64::from(width));
+                let range = self
+                    .spelling
+                    .slice(first, second)
+                    .filter(|(_, high)| *high < u64::from(width));
                 let Some((low, high)) = range else {
-                    self.report(&rules::SLICE, span, format!("`{}:{first}:{second}`: `{}` has {width} bits", name.text, name.text));
+                    self.report(
+                        &rules::SLICE,
+                        span,
+                        format!(
+                            "`{}:{first}:{second}`: `{}` has {width} bits",
+                            name.text, name.text
+                        ),
+                    );
                     return Meaning::Unknown;
                 };
                 if self.spelling.slices_by_width {
                     self.report(
                         &syntax::OLDER_FORM,
                         span,
-                        format!("a slice as width and index; today's form is `{}:{low}:{high}`", name.text),
+                        format!(
+                            "a slice as width and index; today's form is `{}:{low}:{high}`",
+                            name.text
+                        ),
                     );
                 }
                 Meaning::Bits(cut(&bits, low as u32, high as u32))
@@ -295,16 +454,27 @@ impl<'a> Resolver<'a, '_> {
         if self.findings.full() {
             return self.report(&rules::UNDEFINED, span, "");
         }
-        let later = self.assignments().find(|found| found.text == name && found.span.start > span.start);
+        let later = self
+            .assignments()
+            .find(|found| found.text == name && found.span.start > span.start);
         let lines = self.lines;
         if let Some(later) = later {
-            let finding = rules::BEFORE_DEFINITION.at(lines.place(span), format!("`{name}` is used above its definition"));
+            let finding = rules::BEFORE_DEFINITION.at(
+                lines.place(span),
+                format!("`{name}` is used above its definition"),
+            );
             let finding: Finding = finding.with(lines.place(later.span), "the definition");
             return self.findings.push(finding);
         }
-        let state = name.strip_prefix('$').is_some_and(|rest| rest.ends_with("State"));
+        let state = name
+            .strip_prefix('$')
+            .is_some_and(|rest| rest.ends_with("State"));
         if state {
-            return self.report(&rules::STATE_PORT, span, format!("`{name}`: no stated input port has this state"));
+            return self.report(
+                &rules::STATE_PORT,
+                span,
+                format!("`{name}`: no stated input port has this state"),
+            );
         }
         // Enough names for any file that people write.
         let hint = if self.symbols.len() <= 10_000 {
@@ -314,7 +484,11 @@ impl<'a> Resolver<'a, '_> {
         } else {
             String::new()
         };
-        self.report(&rules::UNDEFINED, span, format!("`{name}` is not defined above{hint}"));
+        self.report(
+            &rules::UNDEFINED,
+            span,
+            format!("`{name}` is not defined above{hint}"),
+        );
     }
 }
 
@@ -326,7 +500,11 @@ fn cut(parts: &[Bits], low: u32, high: u32) -> SmallVec<[Bits; 1]> {
         let end = start + part.width() - 1;
         if start <= high && end >= low {
             let (first, last) = (low.max(start) - start, high.min(end) - start);
-            all.push(Bits { low: part.low + first, high: part.low + last, ..*part });
+            all.push(Bits {
+                low: part.low + first,
+                high: part.low + last,
+                ..*part
+            });
         }
         start = end + 1;
     }
@@ -336,7 +514,10 @@ fn cut(parts: &[Bits], low: u32, high: u32) -> SmallVec<[Bits; 1]> {
 /// The element type of an operation of the newer generation: `I64`, `F32x2`.
 fn element(operation: &str) -> Option<(u8, u32, u32)> {
     let (_, suffix) = operation.rsplit_once('_')?;
-    let kind = *suffix.as_bytes().first().filter(|kind| b"IUFDH".contains(kind))?;
+    let kind = *suffix
+        .as_bytes()
+        .first()
+        .filter(|kind| b"IUFDH".contains(kind))?;
     let (bits, lanes) = suffix[1..].split_once('x').unwrap_or((&suffix[1..], "1"));
     let (bits, lanes) = (bits.parse().ok()?, lanes.parse().ok()?);
     (matches!(bits, 8 | 16 | 32 | 64) && (1..=8).contains(&lanes)).then_some((kind, bits, lanes))
@@ -344,7 +525,10 @@ fn element(operation: &str) -> Option<(u8, u32, u32)> {
 
 /// Whether an operation has a name of the newer generation.
 pub(super) fn is_modern(operation: &str) -> bool {
-    operations::lookup(operation).map_or_else(|| element(operation).is_some(), |found| found.generation != Generation::Older)
+    operations::lookup(operation).map_or_else(
+        || element(operation).is_some(),
+        |found| found.generation != Generation::Older,
+    )
 }
 
 /// Bits of the result of an operation: those of the table, and for a name that is not there what the name says.
@@ -357,7 +541,9 @@ fn result_bits(operation: &str) -> u32 {
     }
     // Older names end in their width (`Add16x4`, `Mul32`); what has none works on 64 bits.
     let (head, lanes) = match operation.rsplit_once('x') {
-        Some((head, lanes)) if head.ends_with(|c: char| c.is_ascii_digit()) => (head, lanes.parse().unwrap_or(1)),
+        Some((head, lanes)) if head.ends_with(|c: char| c.is_ascii_digit()) => {
+            (head, lanes.parse().unwrap_or(1))
+        }
         _ => (operation, 1u32),
     };
     let digits = head.len() - head.bytes().rev().take_while(u8::is_ascii_digit).count();

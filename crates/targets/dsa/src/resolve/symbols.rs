@@ -52,7 +52,14 @@ pub(super) struct Symbols<'a> {
 impl<'a> Symbols<'a> {
     /// Defines a name, in place of what it stood for.
     pub(super) fn define(&mut self, name: String, meaning: Meaning, span: Span) {
-        self.names.insert(name, Symbol { meaning, span, used: false });
+        self.names.insert(
+            name,
+            Symbol {
+                meaning,
+                span,
+                used: false,
+            },
+        );
     }
 
     /// Where a name is defined.
@@ -73,7 +80,9 @@ impl<'a> Symbols<'a> {
 
     /// Whether the definition of a name at this place is still the one that counts, and unused.
     pub(super) fn is_unused(&self, name: &str, span: Span) -> bool {
-        self.names.get(name).is_some_and(|symbol| symbol.span == span && !symbol.used)
+        self.names
+            .get(name)
+            .is_some_and(|symbol| symbol.span == span && !symbol.used)
     }
 
     /// Remembers a port with several lanes.
@@ -94,8 +103,13 @@ impl<'a> Symbols<'a> {
     pub(super) fn respell(&self, name: &str) -> Option<String> {
         if let Some(port) = name.strip_suffix("State") {
             let port = port.trim_start_matches('$');
-            let candidates = [format!("${port}State"), format!("${}State", port.strip_suffix('_').unwrap_or(port))];
-            return candidates.into_iter().find(|candidate| candidate != name && self.names.contains_key(candidate));
+            let candidates = [
+                format!("${port}State"),
+                format!("${}State", port.strip_suffix('_').unwrap_or(port)),
+            ];
+            return candidates
+                .into_iter()
+                .find(|candidate| candidate != name && self.names.contains_key(candidate));
         }
         let (port, lane) = name.rsplit_once('_')?;
         let lanes = self.ports.get(port)?;

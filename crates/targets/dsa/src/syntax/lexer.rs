@@ -52,8 +52,17 @@ pub(super) struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a [u8]) -> Lexer<'a> {
         // A byte order mark says nothing about UTF-8.
-        let at = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-        Lexer { text, at, comments: Vec::new(), carriage_return: None }
+        let at = if text.starts_with(b"\xEF\xBB\xBF") {
+            3
+        } else {
+            0
+        };
+        Lexer {
+            text,
+            at,
+            comments: Vec::new(),
+            carriage_return: None,
+        }
     }
 
     fn peek(&self, ahead: usize) -> u8 {
@@ -62,11 +71,17 @@ impl<'a> Lexer<'a> {
 
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) {
         let rest = self.text.get(self.at..).unwrap_or_default();
-        self.at += rest.iter().position(|byte| !wanted(*byte)).unwrap_or(rest.len());
+        self.at += rest
+            .iter()
+            .position(|byte| !wanted(*byte))
+            .unwrap_or(rest.len());
     }
 
     fn span(&self, start: usize) -> Span {
-        Span { start: start as u32, end: self.at as u32 }
+        Span {
+            start: start as u32,
+            end: self.at as u32,
+        }
     }
 
     fn slice(&self, start: usize) -> &'a [u8] {
@@ -82,8 +97,9 @@ impl<'a> Lexer<'a> {
     fn rest_of_line(&mut self, start: usize) -> &'a str {
         self.skip_while(|byte| byte != b'\n');
         let bytes = self.slice(start);
-        let text =
-            std::str::from_utf8(bytes).unwrap_or_else(|error| std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default());
+        let text = std::str::from_utf8(bytes).unwrap_or_else(|error| {
+            std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default()
+        });
         text.trim()
     }
 
@@ -110,17 +126,29 @@ impl<'a> Lexer<'a> {
                 }
                 b'#' => {
                     self.skip_while(|byte| byte != b'\n');
-                    self.comments.push(Comment { bytes: self.slice(start), span: self.span(start) });
+                    self.comments.push(Comment {
+                        bytes: self.slice(start),
+                        span: self.span(start),
+                    });
                     continue;
                 }
                 b'/' if self.peek(0) == b'*' => {
                     let rest = self.text.get(self.at + 1..).unwrap_or_default();
                     let Some(length) = rest.windows(2).position(|pair| pair == b"*/") else {
                         self.at = self.text.len();
-                        return (Token::Stray(Stray::OpenComment), Span { start: start as u32, end: start as u32 + 2 });
+                        return (
+                            Token::Stray(Stray::OpenComment),
+                            Span {
+                                start: start as u32,
+                                end: start as u32 + 2,
+                            },
+                        );
                     };
                     self.at += 1 + length + 2;
-                    self.comments.push(Comment { bytes: self.slice(start), span: self.span(start) });
+                    self.comments.push(Comment {
+                        bytes: self.slice(start),
+                        span: self.span(start),
+                    });
                     continue;
                 }
                 b'/' if self.peek(0) == b'/' => {
@@ -132,7 +160,8 @@ impl<'a> Lexer<'a> {
                     self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
                     Token::Stray(Stray::Minus)
                 }
-                b':' | b'=' | b',' | b';' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<' | b'>' | b'|' | b'&' => Token::Sign(byte),
+                b':' | b'=' | b',' | b';' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'<'
+                | b'>' | b'|' | b'&' => Token::Sign(byte),
                 b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => {
                     self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
                     match self.ascii(start) {
@@ -142,7 +171,9 @@ impl<'a> Lexer<'a> {
                 }
                 b'0'..=b'9' => self.number(start),
                 b'.' if self.peek(0).is_ascii_digit() => self.number(start),
-                b'\'' if self.closes_quote() => character(self.slice(start)).map_or(Token::Stray(Stray::Number), Token::Integer),
+                b'\'' if self.closes_quote() => {
+                    character(self.slice(start)).map_or(Token::Stray(Stray::Number), Token::Integer)
+                }
                 _ => {
                     // A run of the same byte is one thing to complain about; so are the bytes of one character.
                     if byte >= 0x80 {
@@ -195,18 +226,24 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self, start: usize) -> Token<'a> {
         self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
-        let exponent = |text: &str| text.ends_with(['e', 'E']) && !text.starts_with("0x") && !text.starts_with("0X");
+        let exponent = |text: &str| {
+            text.ends_with(['e', 'E']) && !text.starts_with("0x") && !text.starts_with("0X")
+        };
         if exponent(self.ascii(start)) && matches!(self.peek(0), b'+' | b'-') {
             self.at += 1;
             self.skip_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
         }
         let text = self.ascii(start);
-        integer(text).map(Token::Integer).or_else(|| float(text).map(Token::Float)).unwrap_or(Token::Stray(Stray::Number))
+        integer(text)
+            .map(Token::Integer)
+            .or_else(|| float(text).map(Token::Float))
+            .unwrap_or(Token::Stray(Stray::Number))
     }
 }
 
 fn is_pragma(text: &[u8]) -> bool {
-    text.strip_prefix(b"#pragma").is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+    text.strip_prefix(b"#pragma")
+        .is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
 }
 
 /// The number of a character constant of C, with its quotes: one ASCII character, or an escape for one.
@@ -240,7 +277,10 @@ fn character(quoted: &[u8]) -> Option<u64> {
 /// A whole number as C writes it: decimal, hexadecimal or octal, with a suffix or not.
 fn integer(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
-    if let Some(hexadecimal) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+    if let Some(hexadecimal) = digits
+        .strip_prefix("0x")
+        .or_else(|| digits.strip_prefix("0X"))
+    {
         return u64::from_str_radix(hexadecimal, 16).ok();
     }
     match digits.strip_prefix('0') {

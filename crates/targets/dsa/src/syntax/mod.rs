@@ -26,7 +26,10 @@ impl Span {
     /// From the start of this one to the end of the other.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
-        Span { start: self.start, end: other.end.max(self.start) }
+        Span {
+            start: self.start,
+            end: other.end.max(self.start),
+        }
     }
 }
 
@@ -40,22 +43,45 @@ pub struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Finds the lines of a text.
     pub fn new(text: &'a [u8]) -> Lines<'a> {
-        let breaks = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at as u32 + 1);
-        Lines { text, starts: std::iter::once(0).chain(breaks).collect() }
+        let breaks = text
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(at, _)| at as u32 + 1);
+        Lines {
+            text,
+            starts: std::iter::once(0).chain(breaks).collect(),
+        }
     }
 
     /// Line and column of a byte, from 1; columns count characters.
     pub fn position(&self, offset: u32) -> (usize, usize) {
         let line = self.starts.partition_point(|start| *start <= offset);
-        let start = line.checked_sub(1).and_then(|index| self.starts.get(index)).copied().unwrap_or(0);
-        let before = self.text.get(start as usize..offset as usize).unwrap_or_default();
-        (line, before.iter().filter(|byte| **byte & 0xC0 != 0x80).count() + 1)
+        let start = line
+            .checked_sub(1)
+            .and_then(|index| self.starts.get(index))
+            .copied()
+            .unwrap_or(0);
+        let before = self
+            .text
+            .get(start as usize..offset as usize)
+            .unwrap_or_default();
+        (
+            line,
+            before.iter().filter(|byte| **byte & 0xC0 != 0x80).count() + 1,
+        )
     }
 
     /// The place of a span, for a finding.
     pub fn place(&self, span: Span) -> Place {
         let (line, column) = self.position(span.start);
-        let bytes = Place::bytes(span.start.into(), span.end.saturating_sub(span.start).into());
-        Place { position: Some((line as u32, column as u32)), ..bytes }
+        let bytes = Place::bytes(
+            span.start.into(),
+            span.end.saturating_sub(span.start).into(),
+        );
+        Place {
+            position: Some((line as u32, column as u32)),
+            ..bytes
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Tokens to statements, by recursive descent. After an error the rest of the line is skipped.
 
 use super::ast::{
-    Argument, Array, Assignment, Call, Direction, Entry, Expression, File, Lanes, Name, Port, PortOption, Pragma, Statement, StatementKind,
-    Task, Term,
+    Argument, Array, Assignment, Call, Direction, Entry, Expression, File, Lanes, Name, Port,
+    PortOption, Pragma, Statement, StatementKind, Task, Term,
 };
 use super::lexer::{Lexer, Stray, Token};
 use super::{Lines, Span};
@@ -19,34 +19,61 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
     let mut findings = Findings::new(limits);
     let room = u64::from(u32::MAX).min(limits.text_bytes);
     if text.len() as u64 > room {
-        let message = format!("the text has {} bytes, the limit text_bytes allows {room}", text.len());
+        let message = format!(
+            "the text has {} bytes, the limit text_bytes allows {room}",
+            text.len()
+        );
         findings.push(rules::LIMIT.at(chipless_model::Place::file(), message));
         return (File::default(), findings.done());
     }
     let mut lexer = Lexer::new(text);
     let (token, span) = lexer.next();
-    let mut parser = Parser { text, lines, lexer, token, span, last: Span::default(), findings, depth: 0, room: limits.transfers };
+    let mut parser = Parser {
+        text,
+        lines,
+        lexer,
+        token,
+        span,
+        last: Span::default(),
+        findings,
+        depth: 0,
+        room: limits.transfers,
+    };
     let mut file = File::default();
     let mut ended = true;
     while parser.token != Token::End {
         if file.statements.len() as u64 >= limits.declarations {
-            let message = format!("the file has more than {} statements, the limit declarations", limits.declarations);
+            let message = format!(
+                "the file has more than {} statements, the limit declarations",
+                limits.declarations
+            );
             parser.report(&rules::LIMIT, parser.span, message);
             break;
         }
         let start = parser.span;
         match parser.statement() {
-            Ok(Some(kind)) => file.statements.push(Statement { kind, span: start.to(parser.last) }),
+            Ok(Some(kind)) => file.statements.push(Statement {
+                kind,
+                span: start.to(parser.last),
+            }),
             Ok(None) => {}
             Err(Unreadable) => file.unreadable += 1,
         }
         ended = parser.end_of_statement();
     }
     if !ended && !file.statements.is_empty() {
-        parser.report(&rules::FINAL_NEWLINE, parser.span, "the last line does not end with a newline");
+        parser.report(
+            &rules::FINAL_NEWLINE,
+            parser.span,
+            "the last line does not end with a newline",
+        );
     }
     if let Some(span) = parser.lexer.carriage_return {
-        parser.report(&rules::CARRIAGE_RETURN, span, "the lines end with carriage return and newline");
+        parser.report(
+            &rules::CARRIAGE_RETURN,
+            span,
+            "the lines end with carriage return and newline",
+        );
     }
     if file.statements.is_empty() && !parser.findings.has_errors() {
         parser.report(&rules::EMPTY, Span::default(), "the file has no statement");
@@ -77,7 +104,8 @@ struct Parser<'a, 'l> {
 impl<'a> Parser<'a, '_> {
     fn report(&mut self, rule: &'static Rule, span: Span, message: impl AsRef<str>) {
         let lines = self.lines;
-        self.findings.report(rule, || lines.place(span), message.as_ref());
+        self.findings
+            .report(rule, || lines.place(span), message.as_ref());
     }
 
     fn advance(&mut self) {
@@ -86,7 +114,12 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn source(&self, span: Span) -> &'a str {
-        std::str::from_utf8(self.text.get(span.start as usize..span.end as usize).unwrap_or_default()).unwrap_or_default()
+        std::str::from_utf8(
+            self.text
+                .get(span.start as usize..span.end as usize)
+                .unwrap_or_default(),
+        )
+        .unwrap_or_default()
     }
 
     /// What stands here, for a message.
@@ -100,17 +133,40 @@ impl<'a> Parser<'a, '_> {
 
     fn unexpected<T>(&mut self, expected: &str) -> Parsed<T> {
         let (rule, message) = match self.token {
-            Token::Stray(Stray::Slashes) => (&rules::CHARACTER, "`//` begins no comment here; `#` does".to_owned()),
-            Token::Stray(Stray::OpenComment) => (&rules::CHARACTER, "the comment that `/*` begins does not end".to_owned()),
-            Token::Stray(Stray::Minus) => {
-                (&rules::CHARACTER, format!("{} is negative: the language has no negative numbers; write the bits, 0xFF…", self.found()))
-            }
-            Token::Stray(Stray::Number) => (&rules::NUMBER, format!("{} is no number of 64 bits", self.found())),
+            Token::Stray(Stray::Slashes) => (
+                &rules::CHARACTER,
+                "`//` begins no comment here; `#` does".to_owned(),
+            ),
+            Token::Stray(Stray::OpenComment) => (
+                &rules::CHARACTER,
+                "the comment that `/*` begins does not end".to_owned(),
+            ),
+            Token::Stray(Stray::Minus) => (
+                &rules::CHARACTER,
+                format!(
+                    "{} is negative: the language has no negative numbers; write the bits, 0xFF…",
+                    self.found()
+                ),
+            ),
+            Token::Stray(Stray::Number) => (
+                &rules::NUMBER,
+                format!("{} is no number of 64 bits", self.found()),
+            ),
             Token::Stray(Stray::Byte(byte)) => {
-                let shown = if byte.is_ascii_graphic() { format!("`{}`", char::from(byte)) } else { format!("byte {byte:#04x}") };
-                (&rules::CHARACTER, format!("expected {expected}, found {shown}, which the language does not use"))
+                let shown = if byte.is_ascii_graphic() {
+                    format!("`{}`", char::from(byte))
+                } else {
+                    format!("byte {byte:#04x}")
+                };
+                (
+                    &rules::CHARACTER,
+                    format!("expected {expected}, found {shown}, which the language does not use"),
+                )
             }
-            _ => (&rules::SYNTAX, format!("expected {expected}, found {}", self.found())),
+            _ => (
+                &rules::SYNTAX,
+                format!("expected {expected}, found {}", self.found()),
+            ),
         };
         self.report(rule, self.span, message);
         Err(Unreadable)
@@ -118,8 +174,16 @@ impl<'a> Parser<'a, '_> {
 
     /// Skips what is left of the statement and what ends it; `false` where the file ends instead.
     fn end_of_statement(&mut self) -> bool {
-        let ends =
-            |token: &Token<'_>| matches!(token, Token::Newline | Token::Sign(b';') | Token::Pragma | Token::Separator(_) | Token::End);
+        let ends = |token: &Token<'_>| {
+            matches!(
+                token,
+                Token::Newline
+                    | Token::Sign(b';')
+                    | Token::Pragma
+                    | Token::Separator(_)
+                    | Token::End
+            )
+        };
         if !ends(&self.token) {
             while !matches!(self.token, Token::Newline | Token::End) {
                 self.advance();
@@ -150,12 +214,21 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn expect(&mut self, sign: u8) -> Parsed<()> {
-        if self.sign(sign) { Ok(()) } else { self.unexpected(&format!("`{}`", char::from(sign))) }
+        if self.sign(sign) {
+            Ok(())
+        } else {
+            self.unexpected(&format!("`{}`", char::from(sign)))
+        }
     }
 
     fn word(&mut self, expected: &str) -> Parsed<Name<'a>> {
-        let Token::Word(text) = self.token else { return self.unexpected(expected) };
-        let name = Name { text, span: self.span };
+        let Token::Word(text) = self.token else {
+            return self.unexpected(expected);
+        };
+        let name = Name {
+            text,
+            span: self.span,
+        };
         self.advance();
         Ok(name)
     }
@@ -164,15 +237,25 @@ impl<'a> Parser<'a, '_> {
     fn fresh(&mut self, expected: &str) -> Parsed<Name<'a>> {
         let name = self.word(expected)?;
         if keyword(name.text).is_some() || name.text.starts_with('$') {
-            let what = if name.text.starts_with('$') { "belongs to registers and states" } else { "is a word of the language" };
-            self.report(&rules::SYNTAX, name.span, format!("expected {expected}, found `{}`, which {what}", name.text));
+            let what = if name.text.starts_with('$') {
+                "belongs to registers and states"
+            } else {
+                "is a word of the language"
+            };
+            self.report(
+                &rules::SYNTAX,
+                name.span,
+                format!("expected {expected}, found `{}`, which {what}", name.text),
+            );
             return Err(Unreadable);
         }
         Ok(name)
     }
 
     fn integer(&mut self, expected: &str) -> Parsed<u64> {
-        let Token::Integer(value) = self.token else { return self.unexpected(expected) };
+        let Token::Integer(value) = self.token else {
+            return self.unexpected(expected);
+        };
         self.advance();
         Ok(value)
     }
@@ -181,7 +264,11 @@ impl<'a> Parser<'a, '_> {
     fn colon(&mut self, what: &str, form: &str) {
         if !self.sign(b':') && matches!(self.token, Token::Word(_)) {
             let span = self.last;
-            self.report(&rules::SPELLING, span, format!("the {what} has no colon; the real parser wants `{form}`"));
+            self.report(
+                &rules::SPELLING,
+                span,
+                format!("the {what} has no colon; the real parser wants `{form}`"),
+            );
         }
     }
 
@@ -190,7 +277,11 @@ impl<'a> Parser<'a, '_> {
         let span = self.span;
         let value = self.integer(expected)?;
         u32::try_from(value).map_err(|_| {
-            self.report(&rules::NUMBER, span, format!("expected {expected}, found {value}, which is too large"));
+            self.report(
+                &rules::NUMBER,
+                span,
+                format!("expected {expected}, found {value}, which is too large"),
+            );
             Unreadable
         })
     }
@@ -209,7 +300,9 @@ impl<'a> Parser<'a, '_> {
                     self.colon("array", "Array: name size type");
                     StatementKind::Array(self.array()?)
                 }
-                Some(Keyword::Port(direction, width)) => StatementKind::Port(self.port(direction, width)?),
+                Some(Keyword::Port(direction, width)) => {
+                    StatementKind::Port(self.port(direction, width)?)
+                }
                 Some(Keyword::Task) => StatementKind::Task(self.task()?),
                 None => self.named(text)?,
             },
@@ -223,7 +316,11 @@ impl<'a> Parser<'a, '_> {
     fn named(&mut self, text: &'a str) -> Parsed<StatementKind<'a>> {
         let first = self.word("a name")?;
         if ArrayKind::parse(text).is_some() && matches!(self.token, Token::Word(_)) {
-            self.report(&rules::SPELLING, first.span, format!("the real parser wants `Array: name size {text}`"));
+            self.report(
+                &rules::SPELLING,
+                first.span,
+                format!("the real parser wants `Array: name size {text}`"),
+            );
             let name = self.fresh("the name of an array")?;
             let size = match self.token {
                 Token::Integer(size) => {
@@ -232,16 +329,28 @@ impl<'a> Parser<'a, '_> {
                 }
                 _ => None,
             };
-            return Ok(StatementKind::Array(Array { name, size, kind: Some(first) }));
+            return Ok(StatementKind::Array(Array {
+                name,
+                size,
+                kind: Some(first),
+            }));
         }
         if let Some(width) = odd_port(text)
             && matches!(self.token, Token::Sign(b':' | b'[') | Token::Word(_))
         {
-            self.report(&rules::PORT_WIDTH, first.span, format!("`{text}`: ports are 8, 16, 32 or 64 bits wide, not {width}"));
+            self.report(
+                &rules::PORT_WIDTH,
+                first.span,
+                format!("`{text}`: ports are 8, 16, 32 or 64 bits wide, not {width}"),
+            );
             return Err(Unreadable);
         }
         if text.starts_with('$') {
-            self.report(&rules::SYNTAX, first.span, format!("`{text}` cannot be assigned; `#pragma {text} name` writes a register"));
+            self.report(
+                &rules::SYNTAX,
+                first.span,
+                format!("`{text}` cannot be assigned; `#pragma {text} name` writes a register"),
+            );
             return Err(Unreadable);
         }
         let mut names = vec![first];
@@ -249,10 +358,17 @@ impl<'a> Parser<'a, '_> {
             names.push(self.fresh("a name")?);
         }
         if self.token != Token::Sign(b'=') {
-            return self.unexpected(if names.len() == 1 { "`=` or `,`" } else { "`=`" });
+            return self.unexpected(if names.len() == 1 {
+                "`=` or `,`"
+            } else {
+                "`=`"
+            });
         }
         self.advance();
-        Ok(StatementKind::Assignment(Assignment { names, value: self.expression()? }))
+        Ok(StatementKind::Assignment(Assignment {
+            names,
+            value: self.expression()?,
+        }))
     }
 
     fn array(&mut self) -> Parsed<Array<'a>> {
@@ -273,7 +389,11 @@ impl<'a> Parser<'a, '_> {
         // The specification writes the lanes behind the keyword once, and leaves out the colon.
         let before = self.lanes()?;
         if before != Lanes::Plain {
-            self.report(&rules::SPELLING, self.last, "the real parser wants the lanes behind the name");
+            self.report(
+                &rules::SPELLING,
+                self.last,
+                "the real parser wants the lanes behind the name",
+            );
         }
         self.colon("port", &format!("{}{width}: name", direction.keyword()));
         let name = self.fresh("the name of a port")?;
@@ -284,10 +404,20 @@ impl<'a> Parser<'a, '_> {
         let mut options = Vec::new();
         while matches!(self.token, Token::Word(_)) {
             let key = self.word("an option")?;
-            let value = if self.sign(b'=') { Some(self.word("a name")?) } else { None };
+            let value = if self.sign(b'=') {
+                Some(self.word("a name")?)
+            } else {
+                None
+            };
             options.push(PortOption { key, value });
         }
-        Ok(Port { direction, width, name, lanes, options })
+        Ok(Port {
+            direction,
+            width,
+            name,
+            lanes,
+            options,
+        })
     }
 
     fn lanes(&mut self) -> Parsed<Lanes> {
@@ -310,7 +440,11 @@ impl<'a> Parser<'a, '_> {
             (1, 0) => Lanes::Plain,
             (1, count) => Lanes::Count(count),
             (entries, _) => {
-                self.report(&rules::OLDER_FORM, start.to(self.last), format!("a list of {entries} lanes; today's form is `[{entries}]`"));
+                self.report(
+                    &rules::OLDER_FORM,
+                    start.to(self.last),
+                    format!("a list of {entries} lanes; today's form is `[{entries}]`"),
+                );
                 Lanes::List(entries)
             }
         })
@@ -327,14 +461,27 @@ impl<'a> Parser<'a, '_> {
             self.advance();
         }
         let span = start.to(self.last);
-        let text = if span.start < span.end { self.source(span) } else { "" };
-        self.report(&rules::PRAGMA_FORM, start, format!("expected `group KEY NUMBER`, `KEY=VALUE` or `$RegK NAME`, found `{text}`"));
+        let text = if span.start < span.end {
+            self.source(span)
+        } else {
+            ""
+        };
+        self.report(
+            &rules::PRAGMA_FORM,
+            start,
+            format!("expected `group KEY NUMBER`, `KEY=VALUE` or `$RegK NAME`, found `{text}`"),
+        );
         Pragma::Other(text)
     }
 
     fn known_pragma(&mut self) -> Option<Pragma<'a>> {
-        let Token::Word(text) = self.token else { return None };
-        let key = Name { text, span: self.span };
+        let Token::Word(text) = self.token else {
+            return None;
+        };
+        let key = Name {
+            text,
+            span: self.span,
+        };
         self.advance();
         if text.starts_with('$') {
             return self.word_here().map(|name| Pragma::Register(key, name));
@@ -342,25 +489,42 @@ impl<'a> Parser<'a, '_> {
         if text == "group"
             && let Some(key) = self.word_here()
         {
-            let Token::Integer(value) = self.token else { return Some(Pragma::Group(key, None)) };
+            let Token::Integer(value) = self.token else {
+                return Some(Pragma::Group(key, None));
+            };
             self.advance();
             return Some(Pragma::Group(key, Some(value)));
         }
         let equals = self.sign(b'=');
-        if !matches!(self.token, Token::Word(_) | Token::Integer(_) | Token::Float(_)) {
+        if !matches!(
+            self.token,
+            Token::Word(_) | Token::Integer(_) | Token::Float(_)
+        ) {
             return None;
         }
         if !equals {
-            self.report(&rules::SPELLING, key.span, format!("the real parser wants `#pragma {text}=VALUE`"));
+            self.report(
+                &rules::SPELLING,
+                key.span,
+                format!("the real parser wants `#pragma {text}=VALUE`"),
+            );
         }
-        let value = Name { text: self.source(self.span), span: self.span };
+        let value = Name {
+            text: self.source(self.span),
+            span: self.span,
+        };
         self.advance();
         Some(Pragma::Port(key, value))
     }
 
     fn word_here(&mut self) -> Option<Name<'a>> {
-        let Token::Word(text) = self.token else { return None };
-        let name = Name { text, span: self.span };
+        let Token::Word(text) = self.token else {
+            return None;
+        };
+        let name = Name {
+            text,
+            span: self.span,
+        };
         self.advance();
         Some(name)
     }
@@ -372,18 +536,27 @@ impl<'a> Parser<'a, '_> {
         self.expect(b':')?;
         self.expect(b'(')?;
         let body = self.raw(b')')?;
-        Ok(Task { keyword, head, body })
+        Ok(Task {
+            keyword,
+            head,
+            body,
+        })
     }
 
     /// Everything up to a closing sign, blanks made uniform.
     fn raw(&mut self, close: u8) -> Parsed<String> {
         let mut text = String::new();
         while self.token != Token::Sign(close) {
-            if matches!(self.token, Token::Newline | Token::End | Token::Stray(_) | Token::Pragma | Token::Separator(_)) {
+            if matches!(
+                self.token,
+                Token::Newline | Token::End | Token::Stray(_) | Token::Pragma | Token::Separator(_)
+            ) {
                 return self.unexpected(&format!("`{}`", char::from(close)));
             }
             if self.token != Token::Sign(b',')
-                && (text.ends_with(',') || text.ends_with(|c: char| c.is_alphanumeric()) && !matches!(self.token, Token::Sign(_)))
+                && (text.ends_with(',')
+                    || text.ends_with(|c: char| c.is_alphanumeric())
+                        && !matches!(self.token, Token::Sign(_)))
             {
                 text.push(' ');
             }
@@ -399,7 +572,11 @@ impl<'a> Parser<'a, '_> {
         loop {
             let span = self.span;
             let Some(room) = self.room.checked_sub(1) else {
-                self.report(&rules::LIMIT, span, "the file has more operands than the limit transfers allows");
+                self.report(
+                    &rules::LIMIT,
+                    span,
+                    "the file has more operands than the limit transfers allows",
+                );
                 return Err(Unreadable);
             };
             self.room = room;
@@ -419,7 +596,11 @@ impl<'a> Parser<'a, '_> {
                         }
                         return self.call(name).map(|call| Expression::Call(Box::new(call)));
                     }
-                    terms.push(if self.token == Token::Sign(b':') { self.slice(name)? } else { Term::Name(name) });
+                    terms.push(if self.token == Token::Sign(b':') {
+                        self.slice(name)?
+                    } else {
+                        Term::Name(name)
+                    });
                 }
                 Token::Integer(value) => {
                     self.advance();
@@ -429,7 +610,9 @@ impl<'a> Parser<'a, '_> {
                     self.advance();
                     terms.push(Term::Float(value, self.source(span), span));
                 }
-                _ if terms.is_empty() => return self.unexpected("a value, a constant or an operation"),
+                _ if terms.is_empty() => {
+                    return self.unexpected("a value, a constant or an operation");
+                }
                 Token::Stray(_) => return self.unexpected("the end of the statement"),
                 _ => return Ok(Expression::Terms(terms)),
             }
@@ -446,7 +629,11 @@ impl<'a> Parser<'a, '_> {
 
     fn call(&mut self, operation: Name<'a>) -> Parsed<Call<'a>> {
         if self.depth >= MAX_NESTING {
-            self.report(&rules::NESTING, operation.span, format!("calls are nested more than {MAX_NESTING} deep"));
+            self.report(
+                &rules::NESTING,
+                operation.span,
+                format!("calls are nested more than {MAX_NESTING} deep"),
+            );
             return Err(Unreadable);
         }
         let mut units = Vec::new();
@@ -466,7 +653,12 @@ impl<'a> Parser<'a, '_> {
         let arguments = self.arguments();
         self.depth -= 1;
         let arguments = arguments?;
-        Ok(Call { operation, units, arguments, span: operation.span.to(self.last) })
+        Ok(Call {
+            operation,
+            units,
+            arguments,
+            span: operation.span.to(self.last),
+        })
     }
 
     fn arguments(&mut self) -> Parsed<Vec<Argument<'a>>> {
@@ -480,19 +672,39 @@ impl<'a> Parser<'a, '_> {
                 break;
             }
         }
-        if self.sign(b')') { Ok(arguments) } else { self.unexpected("`,` or `)`") }
+        if self.sign(b')') {
+            Ok(arguments)
+        } else {
+            self.unexpected("`,` or `)`")
+        }
     }
 
     fn argument(&mut self) -> Parsed<Argument<'a>> {
         let start = self.span;
-        let mut argument = Argument { qualifier: None, value: None, mask: None, table: None, span: start };
-        let value = if matches!(self.token, Token::Sign(b'{' | b'&')) { None } else { Some(self.expression()?) };
+        let mut argument = Argument {
+            qualifier: None,
+            value: None,
+            mask: None,
+            table: None,
+            span: start,
+        };
+        let value = if matches!(self.token, Token::Sign(b'{' | b'&')) {
+            None
+        } else {
+            Some(self.expression()?)
+        };
         argument.value = match value {
             Some(Expression::Terms(terms)) if self.token == Token::Sign(b'=') => {
-                let [Term::Name(name)] = terms[..] else { return self.unexpected("`,` or `)`") };
+                let [Term::Name(name)] = terms[..] else {
+                    return self.unexpected("`,` or `)`");
+                };
                 argument.qualifier = Some(name);
                 self.advance();
-                if matches!(self.token, Token::Sign(b'{' | b'&')) { None } else { Some(self.expression()?) }
+                if matches!(self.token, Token::Sign(b'{' | b'&')) {
+                    None
+                } else {
+                    Some(self.expression()?)
+                }
             }
             value => value,
         };
@@ -520,12 +732,20 @@ impl<'a> Parser<'a, '_> {
             while self.sign(b'|') {
                 actions.push(self.word("an action")?);
             }
-            entries.push(Entry { key, actions, span: start.to(self.last) });
+            entries.push(Entry {
+                key,
+                actions,
+                span: start.to(self.last),
+            });
             if !self.sign(b',') {
                 break;
             }
         }
-        if self.sign(b'}') { Ok(entries) } else { self.unexpected("`,`, `|` or `}`") }
+        if self.sign(b'}') {
+            Ok(entries)
+        } else {
+            self.unexpected("`,`, `|` or `}`")
+        }
     }
 }
 
@@ -555,10 +775,15 @@ fn keyword(text: &str) -> Option<Keyword> {
 
 fn port_keyword(text: &str) -> Option<(Direction, &str)> {
     let directions = [Direction::Input, Direction::Output, Direction::Indirect];
-    directions.into_iter().find_map(|direction| text.strip_prefix(direction.keyword()).map(|rest| (direction, rest)))
+    directions.into_iter().find_map(|direction| {
+        text.strip_prefix(direction.keyword())
+            .map(|rest| (direction, rest))
+    })
 }
 
 /// The width of a port keyword that has one that there is not.
 fn odd_port(text: &str) -> Option<&str> {
-    port_keyword(text).map(|(_, rest)| rest).filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    port_keyword(text)
+        .map(|(_, rest)| rest)
+        .filter(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -5,14 +5,19 @@
 
 use super::Span;
 use super::ast::{
-    Argument, Array, Call, Comment, Direction, Entry, Expression, File, Lanes, Name, Port, Pragma, Statement, StatementKind, Term,
+    Argument, Array, Call, Comment, Direction, Entry, Expression, File, Lanes, Name, Port, Pragma,
+    Statement, StatementKind, Term,
 };
 use crate::resolve::Spelling;
 use std::fmt::Write;
 
 /// Writes a file in the canonical form. `text` is what it was read from.
 pub(crate) fn print(file: &File<'_>, text: &[u8], spelling: &Spelling<'_>) -> String {
-    let mut printer = Printer { text, spelling, out: String::new() };
+    let mut printer = Printer {
+        text,
+        spelling,
+        out: String::new(),
+    };
     let mut statements = file.statements.iter().peekable();
     let mut comments = file.comments.iter().peekable();
     let mut previous: Option<Item> = None;
@@ -23,16 +28,26 @@ pub(crate) fn print(file: &File<'_>, text: &[u8], spelling: &Spelling<'_>) -> St
             (statement, _) => statement.is_none(),
         };
         let item = if comment_first {
-            let Some(comment) = comments.next() else { break };
+            let Some(comment) = comments.next() else {
+                break;
+            };
             printer.comment(comment, previous)
         } else {
-            let Some(statement) = statements.next() else { break };
+            let Some(statement) = statements.next() else {
+                break;
+            };
             printer.blank_line(previous, statement.span);
             printer.statement(statement);
-            Item { end: statement.span.end, attached: true }
+            Item {
+                end: statement.span.end,
+                attached: true,
+            }
         };
         previous = Some(match previous {
-            Some(before) => Item { end: item.end.max(before.end), ..item },
+            Some(before) => Item {
+                end: item.end.max(before.end),
+                ..item
+            },
             None => item,
         });
     }
@@ -60,12 +75,20 @@ impl Printer<'_, '_> {
     }
 
     fn source(&self, span: Span) -> &str {
-        std::str::from_utf8(self.text.get(span.start as usize..span.end as usize).unwrap_or_default()).unwrap_or_default()
+        std::str::from_utf8(
+            self.text
+                .get(span.start as usize..span.end as usize)
+                .unwrap_or_default(),
+        )
+        .unwrap_or_default()
     }
 
     /// Line ends between what was printed last and what comes.
     fn newlines(&self, previous: Item, next: Span) -> usize {
-        let gap = self.text.get(previous.end as usize..next.start as usize).unwrap_or_default();
+        let gap = self
+            .text
+            .get(previous.end as usize..next.start as usize)
+            .unwrap_or_default();
         gap.iter().filter(|byte| **byte == b'\n').take(2).count()
     }
 
@@ -77,7 +100,9 @@ impl Printer<'_, '_> {
 
     fn comment(&mut self, comment: &Comment<'_>, previous: Option<Item>) -> Item {
         let text = comment.text().replace("\r\n", "\n");
-        let attached = previous.is_some_and(|previous| previous.attached && self.newlines(previous, comment.span) == 0);
+        let attached = previous.is_some_and(|previous| {
+            previous.attached && self.newlines(previous, comment.span) == 0
+        });
         if attached {
             self.out.truncate(self.out.trim_end_matches('\n').len());
             self.put("  ");
@@ -86,7 +111,10 @@ impl Printer<'_, '_> {
         }
         self.put(&text);
         self.put("\n");
-        Item { end: comment.span.end, attached }
+        Item {
+            end: comment.span.end,
+            attached,
+        }
     }
 
     fn statement(&mut self, statement: &Statement<'_>) {
@@ -107,7 +135,11 @@ impl Printer<'_, '_> {
             }
             StatementKind::Pragma(pragma) => self.pragma(*pragma),
             StatementKind::Task(task) => {
-                let _ = write!(self.out, "{}[{}]: ({})", task.keyword.text, task.head, task.body);
+                let _ = write!(
+                    self.out,
+                    "{}[{}]: ({})",
+                    task.keyword.text, task.head, task.body
+                );
             }
         }
         self.put("\n");
@@ -115,7 +147,12 @@ impl Printer<'_, '_> {
 
     fn name(&mut self, name: Name<'_>) {
         let spelling = self.spelling;
-        self.put(spelling.names.get(name.text).map_or(name.text, String::as_str));
+        self.put(
+            spelling
+                .names
+                .get(name.text)
+                .map_or(name.text, String::as_str),
+        );
     }
 
     fn array(&mut self, array: &Array<'_>) {
@@ -125,7 +162,13 @@ impl Printer<'_, '_> {
     }
 
     fn port(&mut self, port: &Port<'_>) {
-        let _ = write!(self.out, "{}{}: {}", port.direction.keyword(), port.width, port.name.text);
+        let _ = write!(
+            self.out,
+            "{}{}: {}",
+            port.direction.keyword(),
+            port.width,
+            port.name.text
+        );
         if let Lanes::Count(lanes) | Lanes::List(lanes) = port.lanes {
             let _ = write!(self.out, "[{lanes}]");
         }
@@ -147,7 +190,9 @@ impl Printer<'_, '_> {
 
     fn pragma(&mut self, pragma: Pragma<'_>) {
         let _ = match pragma {
-            Pragma::Group(key, Some(value)) => write!(self.out, "#pragma group {} {value}", key.text),
+            Pragma::Group(key, Some(value)) => {
+                write!(self.out, "#pragma group {} {value}", key.text)
+            }
             Pragma::Group(key, None) => write!(self.out, "#pragma group {}", key.text),
             Pragma::Port(key, value) => write!(self.out, "#pragma {}={}", key.text, value.text),
             Pragma::Register(register, name) => {
@@ -183,7 +228,10 @@ impl Printer<'_, '_> {
             Term::Name(name) => self.name(name),
             Term::Slice(name, first, second, _) => {
                 self.name(name);
-                let (low, high) = self.spelling.slice(first, second).unwrap_or((first, second));
+                let (low, high) = self
+                    .spelling
+                    .slice(first, second)
+                    .unwrap_or((first, second));
                 let _ = write!(self.out, ":{low}:{high}");
             }
             Term::Integer(_, span) | Term::Float(_, _, span) => {
@@ -198,7 +246,12 @@ impl Printer<'_, '_> {
         if !call.units.is_empty() {
             self.put("<");
             for (index, (name, count)) in call.units.iter().enumerate() {
-                let _ = write!(self.out, "{}{}:{count}", if index > 0 { ", " } else { "" }, name.text);
+                let _ = write!(
+                    self.out,
+                    "{}{}:{count}",
+                    if index > 0 { ", " } else { "" },
+                    name.text
+                );
             }
             self.put(">");
         }
@@ -212,7 +265,11 @@ impl Printer<'_, '_> {
 
     fn argument(&mut self, argument: &Argument<'_>) {
         if let Some(qualifier) = argument.qualifier {
-            self.put(if qualifier.text == "control" { "ctrl" } else { qualifier.text });
+            self.put(if qualifier.text == "control" {
+                "ctrl"
+            } else {
+                qualifier.text
+            });
             self.put("=");
         }
         if let Some(value) = &argument.value {

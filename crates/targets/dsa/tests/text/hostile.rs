@@ -15,7 +15,12 @@ fn survive(bytes: &[u8]) {
     chipless_dsa::recognize(bytes);
     if let Some(text) = document.format() {
         let again = read(&text);
-        assert_eq!(again.format().as_deref(), Some(&*text), "{}", String::from_utf8_lossy(bytes));
+        assert_eq!(
+            again.format().as_deref(),
+            Some(&*text),
+            "{}",
+            String::from_utf8_lossy(bytes)
+        );
     }
 }
 
@@ -28,7 +33,20 @@ fn cut_and_changed_files_are_survived() {
         state ^= state << 17;
         state as usize
     };
-    let pieces: [&[u8]; 12] = [b"\0", b"\n", b"(", b"----", b"#pragma", b"/*", b"\xFF\xFE", b"Input64: ", b"[", b":", b"$", b"0x"];
+    let pieces: [&[u8]; 12] = [
+        b"\0",
+        b"\n",
+        b"(",
+        b"----",
+        b"#pragma",
+        b"/*",
+        b"\xFF\xFE",
+        b"Input64: ",
+        b"[",
+        b":",
+        b"$",
+        b"0x",
+    ];
     for (_, bytes) in fixtures("").into_iter().chain(fixtures("broken")) {
         for cut in 0..=bytes.len() {
             survive(&bytes[..cut]);
@@ -40,7 +58,9 @@ fn cut_and_changed_files_are_survived() {
                 match random() % 3 {
                     0 => changed[at] = random() as u8,
                     1 => drop(changed.drain(at..changed.len().min(at + random() % 9))),
-                    _ => drop(changed.splice(at..at, pieces[random() % pieces.len()].iter().copied())),
+                    _ => drop(
+                        changed.splice(at..at, pieces[random() % pieces.len()].iter().copied()),
+                    ),
                 }
                 if changed.is_empty() {
                     break;
@@ -53,7 +73,11 @@ fn cut_and_changed_files_are_survived() {
 
 #[test]
 fn nesting_ends() {
-    let text = format!("Input64: a\nb = {}a{}\nOutput64: b\n", "Copy(".repeat(100_000), ")".repeat(100_000));
+    let text = format!(
+        "Input64: a\nb = {}a{}\nOutput64: b\n",
+        "Copy(".repeat(100_000),
+        ")".repeat(100_000)
+    );
     let document = read(&text);
     assert_eq!(document.findings[0].rule.code, "dfg-nesting");
     assert_eq!(document.findings[0].place.position.unwrap().0, 2);
@@ -66,13 +90,26 @@ fn growth_ends() {
         let _ = writeln!(text, "v{index} = v{} v{}", index - 1, index - 1);
     }
     assert_eq!(read(&text).findings[0].rule.code, "dfg-concatenation");
-    assert_eq!(read("Input64: a[4000000000]\nOutput64: a[4000000000]\n").findings[0].rule.code, "dfg-limit");
+    assert_eq!(
+        read("Input64: a[4000000000]\nOutput64: a[4000000000]\n").findings[0]
+            .rule
+            .code,
+        "dfg-limit"
+    );
     let ports = "Input64: a\n".repeat(1_000_001);
     let document = read(&ports);
     assert!(!document.is_complete());
     assert!(document.findings.len() < 600);
-    let limits = Limits { text_bytes: 5, ..Limits::default() };
-    assert_eq!(Document::read(b"Input64: a\n", &limits).findings[0].rule.code, "dfg-limit");
+    let limits = Limits {
+        text_bytes: 5,
+        ..Limits::default()
+    };
+    assert_eq!(
+        Document::read(b"Input64: a\n", &limits).findings[0]
+            .rule
+            .code,
+        "dfg-limit"
+    );
 }
 
 #[test]
@@ -89,7 +126,14 @@ fn a_million_names_are_read_in_a_moment() {
 
 #[test]
 fn bytes_that_are_no_text_have_a_place() {
-    let document = Document::read(b"Input64: a\nb = Add_I64(a, \0\0\0 1)\n# \xFF\xFE\nOutput64: \xE9\n", &Limits::default());
-    let places: Vec<_> = document.findings.iter().map(|finding| finding.place.position.unwrap()).collect();
+    let document = Document::read(
+        b"Input64: a\nb = Add_I64(a, \0\0\0 1)\n# \xFF\xFE\nOutput64: \xE9\n",
+        &Limits::default(),
+    );
+    let places: Vec<_> = document
+        .findings
+        .iter()
+        .map(|finding| finding.place.position.unwrap())
+        .collect();
     assert_eq!(places, [(2, 16), (4, 11)]);
 }

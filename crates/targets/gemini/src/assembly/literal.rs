@@ -21,23 +21,40 @@ pub enum Literal {
 impl Literal {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Literal> {
-        let Literal::Map(entries) = self else { return None };
-        entries.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        let Literal::Map(entries) = self else {
+            return None;
+        };
+        entries
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     /// A whole number.
     pub fn integer(&self) -> Option<i64> {
-        if let Literal::Integer(value) = self { Some(*value) } else { None }
+        if let Literal::Integer(value) = self {
+            Some(*value)
+        } else {
+            None
+        }
     }
 
     /// The items of a list; none of anything else.
     pub fn items(&self) -> &[Literal] {
-        if let Literal::List(items) = self { items } else { &[] }
+        if let Literal::List(items) = self {
+            items
+        } else {
+            &[]
+        }
     }
 
     /// Text.
     pub fn text(&self) -> Option<&str> {
-        if let Literal::Text(text) = self { Some(text) } else { None }
+        if let Literal::Text(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
 }
 
@@ -46,7 +63,11 @@ pub(super) fn parse(line: &str) -> Result<Literal, (usize, &'static str)> {
     let mut reader = Reader { text: line, at: 0 };
     let value = reader.value(0)?;
     reader.space();
-    if reader.at < line.len() { reader.wrong("the end of the line") } else { Ok(value) }
+    if reader.at < line.len() {
+        reader.wrong("the end of the line")
+    } else {
+        Ok(value)
+    }
 }
 
 struct Reader<'a> {
@@ -82,7 +103,9 @@ impl Reader<'_> {
     /// The text up to a byte, and the byte passed.
     fn until(&mut self, end: u8, what: &'static str) -> Result1<String> {
         let rest = &self.text.as_bytes()[self.at..];
-        let Some(length) = rest.iter().position(|b| *b == end) else { return self.wrong(what) };
+        let Some(length) = rest.iter().position(|b| *b == end) else {
+            return self.wrong(what);
+        };
         let text = String::from_utf8_lossy(&rest[..length]).into_owned();
         self.at += length + 1;
         Ok(text)
@@ -131,7 +154,9 @@ impl Reader<'_> {
                 self.at += 1;
                 let member = self.until(b'>', "`>` behind the member of an enumeration")?;
                 let name = member.split(':').next().unwrap_or(&member);
-                Ok(Literal::Text(name.rsplit('.').next().unwrap_or(name).to_owned()))
+                Ok(Literal::Text(
+                    name.rsplit('.').next().unwrap_or(name).to_owned(),
+                ))
             }
             Some(_) => self.word(),
             None => self.wrong("a value"),
@@ -140,14 +165,20 @@ impl Reader<'_> {
 
     fn word(&mut self) -> Result1<Literal> {
         let rest = &self.text[self.at..];
-        let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "_+-.".contains(c))).unwrap_or(rest.len());
+        let length = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "_+-.".contains(c)))
+            .unwrap_or(rest.len());
         let word = &rest[..length];
         if word.is_empty() {
             return self.wrong("a value");
         }
         let value = if let Ok(integer) = word.parse() {
             Literal::Integer(integer)
-        } else if let Some(number) = word.parse::<f64>().ok().filter(|_| word.starts_with(|c: char| c.is_ascii_digit() || c == '-')) {
+        } else if let Some(number) = word
+            .parse::<f64>()
+            .ok()
+            .filter(|_| word.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
+        {
             Literal::Number(number)
         } else if word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             Literal::Text(word.to_owned())

@@ -8,8 +8,8 @@ use super::{Assembly, Instruction, Unit};
 use crate::machine::Machine;
 use crate::{bytes, schedule::Bounds};
 use chipless_model::{
-    Access, Action, Condition, Demand, Fault, Kernel, Location, Piece, Program, Queue, Resource, ResourceId, Signal, Span, Storage, Sync,
-    SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Demand, Fault, Kernel, Location, Piece, Program, Queue, Resource,
+    ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -29,7 +29,9 @@ impl Kernel for Named {
     fn accesses(&self, _: &mut dyn FnMut(Access)) {}
 
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
-        Err(Fault::unsupported("assembly is replayed in time; to compute, run the schedule it was made from"))
+        Err(Fault::unsupported(
+            "assembly is replayed in time; to compute, run the schedule it was made from",
+        ))
     }
 }
 
@@ -46,29 +48,60 @@ struct State {
 impl Assembly {
     /// The program of a core. Times are those of the trace; without one they are estimated from tiles and bytes.
     pub fn lower(&self, machine: &Machine) -> Program<'static> {
-        let mut program =
-            Program { target: "gemini", name: if self.is_trace() { "trace" } else { "assembly" }.to_owned(), ..Program::default() };
+        let mut program = Program {
+            target: "gemini",
+            name: if self.is_trace() { "trace" } else { "assembly" }.to_owned(),
+            ..Program::default()
+        };
         let part = program.parts.push("assembly".to_owned());
         let rate = machine.dram_rate(1);
-        let dram = program.resources.push(Resource { name: "DRAM".to_owned(), capacity: rate, per_transfer: rate });
+        let dram = program.resources.push(Resource {
+            name: "DRAM".to_owned(),
+            capacity: rate,
+            per_transfer: rate,
+        });
         let mut pairs: BTreeMap<(Unit, Unit), (SyncId, i64)> = BTreeMap::new();
         for instruction in &self.instructions {
             let given = instruction.next.iter().map(|to| (instruction.unit, *to));
-            for pair in given.chain(instruction.previous.iter().map(|from| (*from, instruction.unit))) {
+            for pair in given.chain(
+                instruction
+                    .previous
+                    .iter()
+                    .map(|from| (*from, instruction.unit)),
+            ) {
                 pairs.entry(pair).or_insert_with(|| {
                     let name = format!("{} to {}", pair.0.name(), pair.1.name());
-                    (program.syncs.push(Sync { name, kind: SyncKind::Semaphore { initial: 0, low: 0, high: i64::MAX } }), 0)
+                    (
+                        program.syncs.push(Sync {
+                            name,
+                            kind: SyncKind::Semaphore {
+                                initial: 0,
+                                low: 0,
+                                high: i64::MAX,
+                            },
+                        }),
+                        0,
+                    )
                 });
             }
         }
         let mut state = State::default();
-        let mut costs: Vec<(Time, u64)> = self.instructions.iter().map(|instruction| state.cost(instruction, machine)).collect();
+        let mut costs: Vec<(Time, u64)> = self
+            .instructions
+            .iter()
+            .map(|instruction| state.cost(instruction, machine))
+            .collect();
         for unit in Unit::ALL {
-            let own: Vec<usize> = (0..self.instructions.len()).filter(|i| self.instructions[*i].unit == unit).collect();
+            let own: Vec<usize> = (0..self.instructions.len())
+                .filter(|i| self.instructions[*i].unit == unit)
+                .collect();
             if own.is_empty() {
                 continue;
             }
-            let queue = program.queues.push(Queue { name: unit.name().to_owned(), servers: 1 });
+            let queue = program.queues.push(Queue {
+                name: unit.name().to_owned(),
+                servers: 1,
+            });
             let first = TaskId::from_usize(program.tasks.len());
             for (index, &i) in own.iter().enumerate() {
                 let instruction = &self.instructions[i];
@@ -76,13 +109,23 @@ impl Assembly {
                 for from in &instruction.previous {
                     if let Some((sync, taken)) = pairs.get_mut(&(*from, unit)) {
                         *taken += 1;
-                        waits.push(Wait { sync: *sync, condition: Condition::AtLeast(*taken) });
+                        waits.push(Wait {
+                            sync: *sync,
+                            condition: Condition::AtLeast(*taken),
+                        });
                     }
                 }
-                let signals = instruction.next.iter().filter_map(|to| pairs.get(&(unit, *to)));
-                let signals: Vec<Signal> = signals.map(|(sync, _)| Signal::on_completion(Action::Add(*sync, 1))).collect();
+                let signals = instruction
+                    .next
+                    .iter()
+                    .filter_map(|to| pairs.get(&(unit, *to)));
+                let signals: Vec<Signal> = signals
+                    .map(|(sync, _)| Signal::on_completion(Action::Add(*sync, 1)))
+                    .collect();
                 let (fixed, moved) = std::mem::take(&mut costs[i]);
-                let kernel = program.kernels.push(Box::new(Named(instruction.op.clone())));
+                let kernel = program
+                    .kernels
+                    .push(Box::new(Named(instruction.op.clone())));
                 let (offset, size) = instruction.place;
                 program.tasks.push(Task {
                     queue,
@@ -96,7 +139,11 @@ impl Assembly {
                     label: label(instruction),
                 });
             }
-            let piece = program.pieces.push(Piece { queue, first, count: own.len() as u32 });
+            let piece = program.pieces.push(Piece {
+                queue,
+                first,
+                count: own.len() as u32,
+            });
             program.initial.push(piece);
         }
         program
@@ -104,14 +151,25 @@ impl Assembly {
 }
 
 fn demands(table: &mut Vec<Demand>, resource: ResourceId, moved: u64) -> Span {
-    Span::push(table, (moved > 0).then_some(Demand { resource, bytes: moved }))
+    Span::push(
+        table,
+        (moved > 0).then_some(Demand {
+            resource,
+            bytes: moved,
+        }),
+    )
 }
 
 /// The workload that the instruction came from.
 fn label(instruction: &Instruction) -> Option<Box<str>> {
     let workload = instruction.workload?;
-    let layer = instruction.layer.map_or_else(String::new, |layer| format!(", layer {layer}"));
-    let tile = instruction.tile.filter(|tile| *tile >= 0).map_or_else(String::new, |tile| format!(" tile {tile}"));
+    let layer = instruction
+        .layer
+        .map_or_else(String::new, |layer| format!(", layer {layer}"));
+    let tile = instruction
+        .tile
+        .filter(|tile| *tile >= 0)
+        .map_or_else(String::new, |tile| format!(" tile {tile}"));
     Some(format!("workload {workload}{tile}{layer}").into())
 }
 
@@ -125,7 +183,11 @@ impl State {
             let overhead = &machine.overhead;
             let estimate = match instruction.unit {
                 _ if instruction.is_configuration() => overhead.configure,
-                Unit::Pe => overhead.tile + product(&self.tile).saturating_mul(product(&self.kernel)) as f64 / machine.core.macs_per_cycle,
+                Unit::Pe => {
+                    overhead.tile
+                        + product(&self.tile).saturating_mul(product(&self.kernel)) as f64
+                            / machine.core.macs_per_cycle
+                }
                 Unit::Vp => overhead.tile + (padded(&self.vector) / VECTOR_ELEMENTS) as f64,
                 _ => 0.0,
             };
@@ -135,12 +197,19 @@ impl State {
         // Rounded up, as the engine serves a transfer.
         let transfer = Time((moved as f64 / machine.dram_rate(1) * 1e12).ceil() as u64);
         // What the trace needs beyond the bytes themselves: the latency of the access.
-        if moved > 0 { (whole.saturating_sub(transfer), moved) } else { (whole, 0) }
+        if moved > 0 {
+            (whole.saturating_sub(transfer), moved)
+        } else {
+            (whole, 0)
+        }
     }
 
     fn configure(&mut self, instruction: &Instruction) {
         match instruction.op.as_str() {
-            "pe_cfg_tp" => (self.kernel, self.tile) = (instruction.numbers("KERNEL"), instruction.numbers("Tile")),
+            "pe_cfg_tp" => {
+                (self.kernel, self.tile) =
+                    (instruction.numbers("KERNEL"), instruction.numbers("Tile"))
+            }
             "vp_cfg_tp" => self.vector = instruction.numbers("Tile"),
             _ => {}
         }
@@ -153,27 +222,49 @@ fn product(numbers: &[u64]) -> u64 {
 
 /// C, H, W with the channels in whole vectors.
 fn padded(shape: &[u64]) -> u64 {
-    shape.split_first().map_or(0, |(c, rest)| c.div_ceil(VECTOR_ELEMENTS).saturating_mul(VECTOR_ELEMENTS).saturating_mul(product(rest)))
+    shape.split_first().map_or(0, |(c, rest)| {
+        c.div_ceil(VECTOR_ELEMENTS)
+            .saturating_mul(VECTOR_ELEMENTS)
+            .saturating_mul(product(rest))
+    })
 }
 
 /// Bytes that cross the edge to DRAM.
 fn dram_bytes(instruction: &Instruction) -> u64 {
     let bounds = |shape: &[u64; 4]| {
         let upper = shape.map(|n| u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX));
-        Bounds { lower: [0; 4], upper }
+        Bounds {
+            lower: [0; 4],
+            upper,
+        }
     };
     let shape = |key: &str| <[u64; 4]>::try_from(instruction.numbers(key).as_slice()).ok();
     match instruction.op.as_str() {
         // The width of activations is set by lda_cfg; 8 bits are the least.
-        "lda_mov" | "sta_mov" => shape("Tile").map_or(0, |tile| bytes::feature_map(&bounds(&tile), 8, 8)),
+        "lda_mov" | "sta_mov" => {
+            shape("Tile").map_or(0, |tile| bytes::feature_map(&bounds(&tile), 8, 8))
+        }
         "ldw_mov" => shape("Wsize").map_or(0, weights),
-        "lw_mov" if instruction.parameters.get("SS").and_then(super::Literal::integer) == Some(1) => shape("Wsize").map_or(0, weights),
+        "lw_mov"
+            if instruction
+                .parameters
+                .get("SS")
+                .and_then(super::Literal::integer)
+                == Some(1) =>
+        {
+            shape("Wsize").map_or(0, weights)
+        }
         _ => 0,
     }
 }
 
 /// Bytes of weights of K, C, R, S.
 fn weights([k, c, r, s]: [u64; 4]) -> u64 {
-    let per_channel = c.div_ceil(8).saturating_mul(8).saturating_mul(r).saturating_mul(s).saturating_add(bytes::CHANNEL_PARAMETERS);
+    let per_channel = c
+        .div_ceil(8)
+        .saturating_mul(8)
+        .saturating_mul(r)
+        .saturating_mul(s)
+        .saturating_add(bytes::CHANNEL_PARAMETERS);
     k.saturating_mul(per_channel)
 }

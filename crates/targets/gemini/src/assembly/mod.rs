@@ -43,7 +43,17 @@ pub enum Unit {
 
 impl Unit {
     /// Every unit.
-    pub const ALL: [Unit; 9] = [Unit::Ct, Unit::Ld, Unit::Lw, Unit::Pe, Unit::Vp, Unit::Dt, Unit::St, Unit::Si, Unit::So];
+    pub const ALL: [Unit; 9] = [
+        Unit::Ct,
+        Unit::Ld,
+        Unit::Lw,
+        Unit::Pe,
+        Unit::Vp,
+        Unit::Dt,
+        Unit::St,
+        Unit::Si,
+        Unit::So,
+    ];
 
     /// As files name it.
     pub const fn name(self) -> &'static str {
@@ -110,8 +120,15 @@ impl Instruction {
 
     /// A list of numbers among the parameters.
     fn numbers(&self, key: &str) -> Vec<u64> {
-        let items = self.parameters.get(key).map(Literal::items).unwrap_or_default();
-        items.iter().filter_map(|item| u64::try_from(item.integer()?).ok()).collect()
+        let items = self
+            .parameters
+            .get(key)
+            .map(Literal::items)
+            .unwrap_or_default();
+        items
+            .iter()
+            .filter_map(|item| u64::try_from(item.integer()?).ok())
+            .collect()
     }
 }
 
@@ -142,8 +159,12 @@ impl Assembly {
     /// Whether bytes look like assembly: the first line is a list that begins with an op and a map.
     pub fn recognize(bytes: &[u8]) -> bool {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(256)]);
-        let Some(rest) = start.trim_start().strip_prefix('[') else { return false };
-        rest.split_once(',').is_some_and(|(op, rest)| Unit::of(op).is_some() && op.contains('_') && rest.trim_start().starts_with('{'))
+        let Some(rest) = start.trim_start().strip_prefix('[') else {
+            return false;
+        };
+        rest.split_once(',').is_some_and(|(op, rest)| {
+            Unit::of(op).is_some() && op.contains('_') && rest.trim_start().starts_with('{')
+        })
     }
 
     /// Reads assembly or a trace.
@@ -161,18 +182,30 @@ impl Assembly {
                 continue;
             }
             let wrong = |column: usize, message: String| {
-                let [line, column] = [index + 1, column].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+                let [line, column] =
+                    [index + 1, column].map(|count| u32::try_from(count).unwrap_or(u32::MAX));
                 Box::new(rules::INSTRUCTION.at(Place::line(line, column), message))
             };
             if instructions.len() as u64 >= limits.tasks {
-                return Err(wrong(1, format!("more than {} instructions, the limit `tasks`", limits.tasks)));
+                return Err(wrong(
+                    1,
+                    format!("more than {} instructions, the limit `tasks`", limits.tasks),
+                ));
             }
-            let literal = literal::parse(line.trim_end_matches('\r')).map_err(|(column, what)| {
-                let found: String = line.chars().skip(column - 1).take(30).collect();
-                let found = if found.is_empty() { "the end of the line".to_owned() } else { format!("`{found}`") };
-                wrong(column, format!("expected {what}, found {found}"))
-            })?;
-            instructions.push(instruction(literal, place, index as u64 + 1).map_err(|message| wrong(1, message))?);
+            let literal =
+                literal::parse(line.trim_end_matches('\r')).map_err(|(column, what)| {
+                    let found: String = line.chars().skip(column - 1).take(30).collect();
+                    let found = if found.is_empty() {
+                        "the end of the line".to_owned()
+                    } else {
+                        format!("`{found}`")
+                    };
+                    wrong(column, format!("expected {what}, found {found}"))
+                })?;
+            instructions.push(
+                instruction(literal, place, index as u64 + 1)
+                    .map_err(|message| wrong(1, message))?,
+            );
         }
         Ok(Assembly { instructions })
     }
@@ -184,33 +217,65 @@ impl Assembly {
 
     /// The end of the last instruction of a trace.
     pub fn end(&self) -> Option<u64> {
-        self.instructions.iter().filter_map(|i| i.time).map(|[_, end]| end).max()
+        self.instructions
+            .iter()
+            .filter_map(|i| i.time)
+            .map(|[_, end]| end)
+            .max()
     }
 
     /// When each workload computes, and the end of it all; `None` for assembly without times.
     pub fn trace(&self) -> Option<Trace> {
         let mut spans: HashMap<u32, Span> = HashMap::new();
-        for instruction in self.instructions.iter().filter(|i| matches!(i.unit, Unit::Pe | Unit::Vp) && !i.is_configuration()) {
-            let (Some([start, end]), Some(Ok(workload))) = (instruction.time, instruction.workload.map(u32::try_from)) else { continue };
+        for instruction in self
+            .instructions
+            .iter()
+            .filter(|i| matches!(i.unit, Unit::Pe | Unit::Vp) && !i.is_configuration())
+        {
+            let (Some([start, end]), Some(Ok(workload))) =
+                (instruction.time, instruction.workload.map(u32::try_from))
+            else {
+                continue;
+            };
             let span = spans.entry(workload).or_insert(Span { start, end });
             span.start = span.start.min(start);
             span.end = span.end.max(end);
         }
-        Some(Trace { end: self.end().filter(|_| self.is_trace())?, spans })
+        Some(Trace {
+            end: self.end().filter(|_| self.is_trace())?,
+            spans,
+        })
     }
 
     /// The instructions of each task of a schedule's program, a line each: compute instructions with their tiles, all others
     /// with the first tile of their workload. `tiles` are the first and last tile of each workload, as
     /// [`Lowered`](crate::Lowered) has them. Assembly is of one core, the first of the schedule.
-    pub fn by_task(&self, schedule: &Schedule, tiles: &[[TaskId; 2]]) -> HashMap<TaskId, Vec<String>> {
+    pub fn by_task(
+        &self,
+        schedule: &Schedule,
+        tiles: &[[TaskId; 2]],
+    ) -> HashMap<TaskId, Vec<String>> {
         let core = schedule.cores.first();
         let mut by_task: HashMap<TaskId, Vec<String>> = HashMap::new();
         for instruction in &self.instructions {
             let workload = instruction.workload.and_then(|id| u32::try_from(id).ok());
-            let Some([first, last]) = workload.and_then(|id| tiles.get(core?.position(id)?)) else { continue };
-            let tile = instruction.tile.filter(|_| !instruction.is_configuration()).and_then(|tile| u32::try_from(tile).ok());
-            let task = TaskId::from_raw(first.raw().saturating_add(tile.unwrap_or(0)).min(last.raw()));
-            by_task.entry(task).or_default().push(instruction.to_string());
+            let Some([first, last]) = workload.and_then(|id| tiles.get(core?.position(id)?)) else {
+                continue;
+            };
+            let tile = instruction
+                .tile
+                .filter(|_| !instruction.is_configuration())
+                .and_then(|tile| u32::try_from(tile).ok());
+            let task = TaskId::from_raw(
+                first
+                    .raw()
+                    .saturating_add(tile.unwrap_or(0))
+                    .min(last.raw()),
+            );
+            by_task
+                .entry(task)
+                .or_default()
+                .push(instruction.to_string());
         }
         by_task
     }
@@ -224,13 +289,18 @@ impl Assembly {
         }
         counts.extend(by_op.into_iter().map(|(op, count)| (op.to_owned(), count)));
         let kind = if self.is_trace() { "trace" } else { "assembly" };
-        let end = self.end().map(|end| ("last cycle".to_owned(), Value::Integer(end.into())));
+        let end = self
+            .end()
+            .map(|end| ("last cycle".to_owned(), Value::Integer(end.into())));
         Info {
             target: "gemini",
             platform: "Gemini accelerators".to_owned(),
             format_version: kind.to_owned(),
             counts,
-            facts: [("dialect".to_owned(), Value::Text(kind.to_owned()))].into_iter().chain(end).collect(),
+            facts: [("dialect".to_owned(), Value::Text(kind.to_owned()))]
+                .into_iter()
+                .chain(end)
+                .collect(),
             ..Info::default()
         }
     }
@@ -242,7 +312,11 @@ impl Assembly {
             node.offset = Some(instruction.place.0);
             node
         });
-        Node { name: "assembly".to_owned(), children: children.collect(), ..Node::default() }
+        Node {
+            name: "assembly".to_owned(),
+            children: children.collect(),
+            ..Node::default()
+        }
     }
 
     /// Checks that tokens given and taken balance.
@@ -258,7 +332,9 @@ impl Assembly {
                 *entry = (entry.0, entry.1 + 1, instruction.line);
             }
         }
-        let unbalanced = tokens.into_iter().filter(|(_, (given, taken, _))| given != taken);
+        let unbalanced = tokens
+            .into_iter()
+            .filter(|(_, (given, taken, _))| given != taken);
         unbalanced
             .map(|((from, to), (given, taken, line))| {
                 let rule = if taken > given { &rules::TOKEN_MISSING } else { &rules::TOKEN_LEFT };
@@ -274,41 +350,76 @@ impl Assembly {
 }
 
 fn tree(name: &str, literal: &Literal) -> Node {
-    let mut node = Node { name: name.to_owned(), ..Node::default() };
+    let mut node = Node {
+        name: name.to_owned(),
+        ..Node::default()
+    };
     match literal {
         Literal::Integer(value) => node.value = Some(Value::Integer((*value).into())),
         Literal::Number(value) => node.value = Some(Value::Number(*value)),
         Literal::Text(text) => node.value = Some(Value::Text(text.clone())),
-        Literal::List(items) => node.children = items.iter().enumerate().map(|(i, item)| tree(&i.to_string(), item)).collect(),
-        Literal::Map(entries) => node.children = entries.iter().map(|(key, value)| tree(key, value)).collect(),
+        Literal::List(items) => {
+            node.children = items
+                .iter()
+                .enumerate()
+                .map(|(i, item)| tree(&i.to_string(), item))
+                .collect()
+        }
+        Literal::Map(entries) => {
+            node.children = entries
+                .iter()
+                .map(|(key, value)| tree(key, value))
+                .collect()
+        }
     }
     node
 }
 
 /// An instruction of the literal of its line.
 fn instruction(literal: Literal, place: (u64, u32), line: u64) -> Result<Instruction, String> {
-    let Literal::List(parts) = literal else { return Err("expected an instruction [op, {…}, {…}], found another value".to_owned()) };
+    let Literal::List(parts) = literal else {
+        return Err("expected an instruction [op, {…}, {…}], found another value".to_owned());
+    };
     let [first, map, .., parameters] = parts.as_slice() else {
-        return Err(format!("expected an instruction [op, {{…}}, {{…}}], found a list of {}", parts.len()));
+        return Err(format!(
+            "expected an instruction [op, {{…}}, {{…}}], found a list of {}",
+            parts.len()
+        ));
     };
     let op = first.text().ok_or("expected an op, found another value")?;
-    let unit = Unit::of(op).ok_or_else(|| format!("expected an op of one of the units CT, LD, LW, PE, VP, DT, ST, SI, SO, found {op}"))?;
-    let times = parts.get(2).and_then(|part| part.get("time")).map(Literal::items);
+    let unit = Unit::of(op).ok_or_else(|| {
+        format!("expected an op of one of the units CT, LD, LW, PE, VP, DT, ST, SI, SO, found {op}")
+    })?;
+    let times = parts
+        .get(2)
+        .and_then(|part| part.get("time"))
+        .map(Literal::items);
     let time = match times {
         None => None,
         Some([start, end]) => {
             let cycle = |value: &Literal| value.integer().and_then(|v| u64::try_from(v).ok());
             match (cycle(start), cycle(end)) {
                 (Some(start), Some(end)) if start <= end => Some([start, end]),
-                _ => return Err("expected `time` as start and end in cycles, in this order".to_owned()),
+                _ => {
+                    return Err(
+                        "expected `time` as start and end in cycles, in this order".to_owned()
+                    );
+                }
             }
         }
         Some(_) => return Err("expected `time` as start and end in cycles".to_owned()),
     };
     let units = |key: &str| {
         let names = parameters.get(key).map(Literal::items).unwrap_or_default();
-        let unit = |name: &Literal| name.text().and_then(Unit::named).ok_or_else(|| format!("expected names of units in {key}"));
-        names.iter().map(unit).collect::<Result<Vec<Unit>, String>>()
+        let unit = |name: &Literal| {
+            name.text()
+                .and_then(Unit::named)
+                .ok_or_else(|| format!("expected names of units in {key}"))
+        };
+        names
+            .iter()
+            .map(unit)
+            .collect::<Result<Vec<Unit>, String>>()
     };
     let number = |key: &str| map.get(key).and_then(Literal::integer);
     Ok(Instruction {

@@ -32,7 +32,10 @@ impl Schedule {
         self.dram(network);
         self.weights(network);
         let end = self.snapshots();
-        self.cores.iter_mut().flat_map(|core| &mut core.workloads).for_each(snapshots::fill);
+        self.cores
+            .iter_mut()
+            .flat_map(|core| &mut core.workloads)
+            .for_each(snapshots::fill);
         let bytes = end.next_multiple_of(BUFFER_STEP).max(BUFFER_STEP);
         self.buffer_size = Some(bytes);
         for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {
@@ -40,7 +43,11 @@ impl Schedule {
         }
         for id in 0..self.mesh[0].saturating_mul(self.mesh[1]).min(1 << 16) {
             if !self.cores.iter().any(|core| core.id == id) {
-                self.cores.push(Core { id, workloads: Vec::new(), at: crate::schedule::At::default() });
+                self.cores.push(Core {
+                    id,
+                    workloads: Vec::new(),
+                    at: crate::schedule::At::default(),
+                });
             }
         }
         self.cores.sort_by_key(|core| core.id);
@@ -61,11 +68,21 @@ impl Schedule {
                 workload.id = index as u32;
             }
         }
-        let renumber = |core: u32, id: &mut u32| *id = rank.get(&(core, *id)).copied().unwrap_or(*id);
-        let pieces = self.cores.iter_mut().flat_map(|core| &mut core.workloads).flat_map(|w| &mut w.ofmaps);
+        let renumber =
+            |core: u32, id: &mut u32| *id = rank.get(&(core, *id)).copied().unwrap_or(*id);
+        let pieces = self
+            .cores
+            .iter_mut()
+            .flat_map(|core| &mut core.workloads)
+            .flat_map(|w| &mut w.ofmaps);
         let destinations = pieces.flat_map(|piece| &mut piece.destinations);
-        for destination in destinations.chain(self.dram_out.iter_mut().flat_map(|entry| &mut entry.destinations)) {
-            if let (Peer::Core(core), Some(id)) = (destination.peer, destination.workload.as_mut()) {
+        for destination in destinations.chain(
+            self.dram_out
+                .iter_mut()
+                .flat_map(|entry| &mut entry.destinations),
+        ) {
+            if let (Peer::Core(core), Some(id)) = (destination.peer, destination.workload.as_mut())
+            {
                 renumber(core, id);
             }
         }
@@ -77,22 +94,35 @@ impl Schedule {
     /// IR-tiling stores a box once for each of its readers and relates each read to its own. In the spec's dialect all stores of
     /// a box write the same bytes, and a read comes after all of them.
     fn relate(&mut self) {
-        let makers =
-            self.cores.iter().flat_map(|core| &core.workloads).flat_map(|w| w.ofmaps.iter().map(|piece| (piece.transfer, w.layer)));
+        let makers = self
+            .cores
+            .iter()
+            .flat_map(|core| &core.workloads)
+            .flat_map(|w| w.ofmaps.iter().map(|piece| (piece.transfer, w.layer)));
         let layers: HashMap<u32, Name> = makers.collect();
         let mut alike: HashMap<(Name, Bounds), Vec<u32>> = HashMap::new();
         let mut boxes: HashMap<u32, (Name, Bounds)> = HashMap::new();
         for entry in &self.dram_in {
             if let Some(layer) = layers.get(&entry.transfer) {
-                alike.entry((*layer, entry.bounds)).or_default().push(entry.transfer);
+                alike
+                    .entry((*layer, entry.bounds))
+                    .or_default()
+                    .push(entry.transfer);
                 boxes.insert(entry.transfer, (*layer, entry.bounds));
             }
         }
         let mut back: HashMap<u32, Vec<u32>> = HashMap::new();
         for entry in &mut self.dram_out {
-            let Some(related) = &mut entry.related else { continue };
+            let Some(related) = &mut entry.related else {
+                continue;
+            };
             let mut all: Vec<u32> = related.to_vec();
-            all.extend(related.iter().filter_map(|id| alike.get(boxes.get(id)?)).flatten());
+            all.extend(
+                related
+                    .iter()
+                    .filter_map(|id| alike.get(boxes.get(id)?))
+                    .flatten(),
+            );
             all.sort_unstable();
             all.dedup();
             for id in &all {
@@ -109,9 +139,17 @@ impl Schedule {
 
     /// DRAM entries name layers where the spec's dialect does.
     fn dram(&mut self, network: Option<&Network>) {
-        let layers: HashMap<u32, Vec<Name>> =
-            self.cores.iter().map(|core| (core.id, core.workloads.iter().map(|w| w.layer).collect())).collect();
-        let layer = |core: u32, workload: u32| layers.get(&core).and_then(|list| list.get(workload as usize)).copied();
+        let layers: HashMap<u32, Vec<Name>> = self
+            .cores
+            .iter()
+            .map(|core| (core.id, core.workloads.iter().map(|w| w.layer).collect()))
+            .collect();
+        let layer = |core: u32, workload: u32| {
+            layers
+                .get(&core)
+                .and_then(|list| list.get(workload as usize))
+                .copied()
+        };
         for entry in &mut self.dram_in {
             entry.layer = layer(entry.core, entry.workload);
             entry.groups = 0;
@@ -121,41 +159,67 @@ impl Schedule {
             entry.groups = 0;
             entry.priority = None;
             for destination in &mut entry.destinations {
-                if let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload) {
+                if let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload)
+                {
                     destination.layer = layer(core, workload).or(own);
                 }
             }
             if entry.weight {
                 let name = own.or_else(|| entry.destinations.first()?.layer);
-                entry.bounds = weight_box(entry.bounds, entry.size, name.map(|name| self.names.get(name)), network);
+                entry.bounds = weight_box(
+                    entry.bounds,
+                    entry.size,
+                    name.map(|name| self.names.get(name)),
+                    network,
+                );
             }
         }
     }
 
     /// Weights get all four dimensions.
     fn weights(&mut self, network: Option<&Network>) {
-        let boxes: HashMap<u32, (Bounds, u64)> =
-            self.dram_out.iter().filter(|entry| entry.weight).map(|entry| (entry.transfer, (entry.bounds, entry.size))).collect();
+        let boxes: HashMap<u32, (Bounds, u64)> = self
+            .dram_out
+            .iter()
+            .filter(|entry| entry.weight)
+            .map(|entry| (entry.transfer, (entry.bounds, entry.size)))
+            .collect();
         let names = &self.names;
         for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {
             if let Some(weight) = workload.weight.as_mut().filter(|weight| !weight.from_ofmap)
                 && let Some((bounds, bytes)) = weight.transfers.first().and_then(|id| boxes.get(id))
             {
-                let part = Bounds { lower: weight.bounds.lower, upper: weight.bounds.upper };
+                let part = Bounds {
+                    lower: weight.bounds.lower,
+                    upper: weight.bounds.upper,
+                };
                 let share = bytes / bounds.shape()[1].max(1) * part.shape()[1];
-                weight.bounds =
-                    Bounds { lower: with_channels(bounds.lower, part.lower[1]), upper: with_channels(bounds.upper, part.upper[1]) };
+                weight.bounds = Bounds {
+                    lower: with_channels(bounds.lower, part.lower[1]),
+                    upper: with_channels(bounds.upper, part.upper[1]),
+                };
                 weight.size = Some(share);
             }
-            for tensor in workload.buffer.iter_mut().filter(|tensor| tensor.kind == TensorKind::Weight) {
-                let bytes = tensor.sources.iter().filter_map(|source| source.size).fold(0, u64::saturating_add);
-                let scalar = tensor.sources.iter().all(|source| matches!(source.peer, Peer::Dram(_)) && source.bounds.upper[2] == 0);
+            for tensor in workload
+                .buffer
+                .iter_mut()
+                .filter(|tensor| tensor.kind == TensorKind::Weight)
+            {
+                let bytes = tensor
+                    .sources
+                    .iter()
+                    .filter_map(|source| source.size)
+                    .fold(0, u64::saturating_add);
+                let scalar = tensor.sources.iter().all(|source| {
+                    matches!(source.peer, Peer::Dram(_)) && source.bounds.upper[2] == 0
+                });
                 let block = tensor.size;
                 if scalar && bytes > 0 {
                     let name = tensor.layer.map(|name| names.get(name));
                     tensor.bounds = weight_box(tensor.bounds, bytes, name, network);
                     for source in &mut tensor.sources {
-                        source.bounds = weight_box(source.bounds, source.size.unwrap_or(0), name, network);
+                        source.bounds =
+                            weight_box(source.bounds, source.size.unwrap_or(0), name, network);
                     }
                     tensor.size = bytes;
                 } else {
@@ -173,13 +237,25 @@ fn with_channels(corner: [u32; 4], channel: u32) -> [u32; 4] {
 
 /// The box of weights of which the output channels and the bytes are known. Without the network all that belongs to an output
 /// channel counts as input channels.
-fn weight_box(bounds: Bounds, bytes: u64, layer: Option<&str>, network: Option<&Network>) -> Bounds {
+fn weight_box(
+    bounds: Bounds,
+    bytes: u64,
+    layer: Option<&str>,
+    network: Option<&Network>,
+) -> Bounds {
     let per_channel = bytes / bounds.shape()[1].max(1);
-    let known = layer.and_then(|name| network?.layers.get(name)?.input_shape.get(1)).and_then(|shape| match shape.as_slice() {
-        [_, c, kernel @ ..] => Some((*c, kernel.iter().copied().fold(1, u64::saturating_mul))),
-        _ => None,
-    });
-    let (c, kernel) = known.filter(|(c, kernel)| c.saturating_mul(*kernel) == per_channel).unwrap_or((per_channel, 1));
+    let known = layer
+        .and_then(|name| network?.layers.get(name)?.input_shape.get(1))
+        .and_then(|shape| match shape.as_slice() {
+            [_, c, kernel @ ..] => Some((*c, kernel.iter().copied().fold(1, u64::saturating_mul))),
+            _ => None,
+        });
+    let (c, kernel) = known
+        .filter(|(c, kernel)| c.saturating_mul(*kernel) == per_channel)
+        .unwrap_or((per_channel, 1));
     let last = |n: u64| u32::try_from(n.saturating_sub(1)).unwrap_or(u32::MAX);
-    Bounds { lower: [0, bounds.lower[1], 0, 0], upper: [0, bounds.upper[1], last(c), last(kernel)] }
+    Bounds {
+        lower: [0, bounds.lower[1], 0, 0],
+        upper: [0, bounds.upper[1], last(c), last(kernel)],
+    }
 }

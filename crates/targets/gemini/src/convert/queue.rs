@@ -9,7 +9,11 @@ impl Schedule {
     pub(super) fn queue(&mut self) {
         let (orders, count) = transfers(self);
         let on_chip = count.max((self.dram_in.len() + self.dram_out.len()) as u32);
-        let tensors = self.cores.iter_mut().flat_map(|core| &mut core.workloads).flat_map(|workload| &mut workload.buffer);
+        let tensors = self
+            .cores
+            .iter_mut()
+            .flat_map(|core| &mut core.workloads)
+            .flat_map(|workload| &mut workload.buffer);
         for (tensor, order) in tensors.zip(orders) {
             tensor.tensor_order = Some(order.unwrap_or(on_chip));
         }

@@ -4,14 +4,21 @@
 use super::BITS;
 use crate::lint::cover;
 use crate::names::Name;
-use crate::schedule::{Bounds, Core, Ifmap, Peer, Phase, Schedule, Tensor, TensorKind, Tile, TransferIds, Workload};
+use crate::schedule::{
+    Bounds, Core, Ifmap, Peer, Phase, Schedule, Tensor, TensorKind, Tile, TransferIds, Workload,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What makes two entries of snapshots of one core the same tensor.
 type Identity = (TensorKind, Option<Name>, Bounds, TransferIds);
 
 fn identity(tensor: &Tensor) -> Identity {
-    (tensor.kind, tensor.layer, tensor.bounds, tensor.transfers.clone())
+    (
+        tensor.kind,
+        tensor.layer,
+        tensor.bounds,
+        tensor.transfers.clone(),
+    )
 }
 
 impl Schedule {
@@ -20,14 +27,25 @@ impl Schedule {
         let addressed = self.dialect.has_addresses();
         let mut end = 0;
         for core in &mut self.cores {
-            let taken = core.workloads.iter().flat_map(|w| &w.buffer).filter(|t| addressed && t.kind != TensorKind::Ofmap);
+            let taken = core
+                .workloads
+                .iter()
+                .flat_map(|w| &w.buffer)
+                .filter(|t| addressed && t.kind != TensorKind::Ofmap);
             // What the file gave no place comes behind everything that has one.
-            let base = taken.filter_map(|t| Some(u64::from(t.address?) + t.size)).max().unwrap_or(0);
+            let base = taken
+                .filter_map(|t| Some(u64::from(t.address?) + t.size))
+                .max()
+                .unwrap_or(0);
             for workload in &mut core.workloads {
                 weights_there(workload);
                 operands(workload);
                 staging(workload, core.id);
-                for tensor in workload.buffer.iter_mut().filter(|tensor| tensor.kind == TensorKind::Ifmap) {
+                for tensor in workload
+                    .buffer
+                    .iter_mut()
+                    .filter(|tensor| tensor.kind == TensorKind::Ifmap)
+                {
                     let block = std::mem::replace(&mut tensor.size, tensor.bounds.elements());
                     tensor.layer = None;
                     fit(tensor, block);
@@ -44,13 +62,29 @@ impl Schedule {
 /// IR-tiling has a transfer of the weights for each tile of a layer, and takes them once: what is there already is used.
 fn weights_there(workload: &mut Workload) {
     let layer = workload.layer;
-    let Some(weight) = workload.weight.as_mut().filter(|weight| !weight.from_ofmap) else { return };
-    if workload.buffer.iter().any(|tensor| tensor.transfers.iter().any(|id| weight.transfers.contains(id))) {
+    let Some(weight) = workload.weight.as_mut().filter(|weight| !weight.from_ofmap) else {
+        return;
+    };
+    if workload.buffer.iter().any(|tensor| {
+        tensor
+            .transfers
+            .iter()
+            .any(|id| weight.transfers.contains(id))
+    }) {
         return;
     }
     let [first, last] = [weight.bounds.lower[1], weight.bounds.upper[1]];
-    let same = |tensor: &&Tensor| tensor.layer == Some(layer) && tensor.bounds.lower[1] <= first && last <= tensor.bounds.upper[1];
-    if let Some(tensor) = workload.buffer.iter().filter(|tensor| tensor.kind == TensorKind::Weight).find(same) {
+    let same = |tensor: &&Tensor| {
+        tensor.layer == Some(layer)
+            && tensor.bounds.lower[1] <= first
+            && last <= tensor.bounds.upper[1]
+    };
+    if let Some(tensor) = workload
+        .buffer
+        .iter()
+        .filter(|tensor| tensor.kind == TensorKind::Weight)
+        .find(same)
+    {
         weight.transfers.clone_from(&tensor.transfers);
     }
 }
@@ -76,15 +110,26 @@ fn operands(workload: &mut Workload) {
         if tensor.kind == TensorKind::Ifmap {
             shrink(&mut tensor, &mut workload.ifmaps);
         }
-        let groups = if tensor.kind == TensorKind::Ifmap { groups(&tensor) } else { vec![] };
+        let groups = if tensor.kind == TensorKind::Ifmap {
+            groups(&tensor)
+        } else {
+            vec![]
+        };
         if groups.len() < 2 {
             buffer.push(tensor);
             continue;
         }
         for (number, group) in groups.into_iter().enumerate() {
             let mut operand = tensor.clone();
-            operand.sources = group.into_iter().filter_map(|source| tensor.sources.get(source).copied()).collect();
-            operand.transfers = operand.sources.iter().map(|source| source.transfer).collect();
+            operand.sources = group
+                .into_iter()
+                .filter_map(|source| tensor.sources.get(source).copied())
+                .collect();
+            operand.transfers = operand
+                .sources
+                .iter()
+                .map(|source| source.transfer)
+                .collect();
             if number > 0 {
                 operand.address = None;
                 second.extend(operand.transfers.iter().map(|transfer| (*transfer, number)));
@@ -97,12 +142,18 @@ fn operands(workload: &mut Workload) {
     for ifmap in std::mem::take(&mut workload.ifmaps) {
         let mut by_operand: BTreeMap<usize, TransferIds> = BTreeMap::new();
         for transfer in &ifmap.transfers {
-            by_operand.entry(second.get(transfer).copied().unwrap_or(0)).or_default().push(*transfer);
+            by_operand
+                .entry(second.get(transfer).copied().unwrap_or(0))
+                .or_default()
+                .push(*transfer);
         }
         if by_operand.len() < 2 {
             ifmaps.push(ifmap);
         } else {
-            ifmaps.extend(by_operand.into_values().map(|transfers| Ifmap { transfers, ..ifmap.clone() }));
+            ifmaps.extend(by_operand.into_values().map(|transfers| Ifmap {
+                transfers,
+                ..ifmap.clone()
+            }));
         }
     }
     workload.ifmaps = ifmaps.into();
@@ -111,7 +162,11 @@ fn operands(workload: &mut Workload) {
 /// What has no source is nowhere, such as the state of a recurrent network before its first step: where the sources fill a
 /// smaller box, that is the tensor, and what is read of it.
 fn shrink(tensor: &mut Tensor, ifmaps: &mut [Ifmap]) {
-    let parts: Vec<Bounds> = tensor.sources.iter().filter_map(|source| source.bounds.intersection(&tensor.bounds)).collect();
+    let parts: Vec<Bounds> = tensor
+        .sources
+        .iter()
+        .filter_map(|source| source.bounds.intersection(&tensor.bounds))
+        .collect();
     let Some(first) = parts.first() else { return };
     let around = parts.iter().fold(*first, |around, part| Bounds {
         lower: std::array::from_fn(|d| around.lower[d].min(part.lower[d])),
@@ -121,7 +176,12 @@ fn shrink(tensor: &mut Tensor, ifmaps: &mut [Ifmap]) {
         return;
     }
     tensor.bounds = around;
-    for ifmap in ifmaps.iter_mut().filter(|ifmap| ifmap.transfers.iter().all(|id| tensor.transfers.contains(id))) {
+    for ifmap in ifmaps.iter_mut().filter(|ifmap| {
+        ifmap
+            .transfers
+            .iter()
+            .all(|id| tensor.transfers.contains(id))
+    }) {
         ifmap.bounds = ifmap.bounds.intersection(&around).unwrap_or(around);
     }
 }
@@ -148,7 +208,11 @@ fn staging(workload: &mut Workload, core: u32) {
     let mut buffer: Vec<Tensor> = std::mem::take(&mut workload.buffer).into_vec();
     buffer.retain(|tensor| tensor.kind != TensorKind::Ofmap);
     for piece in &workload.ofmaps {
-        if piece.destinations.iter().all(|destination| destination.peer == Peer::Core(core)) {
+        if piece
+            .destinations
+            .iter()
+            .all(|destination| destination.peer == Peer::Core(core))
+        {
             continue;
         }
         buffer.push(Tensor {
@@ -185,12 +249,24 @@ fn early(core: &mut Core) {
     let mut moved: HashSet<Identity> = HashSet::new();
     let mut wanted: Vec<Vec<Tensor>> = vec![Vec::new(); core.workloads.len()];
     for (index, workload) in core.workloads.iter().enumerate() {
-        for tensor in workload.buffer.iter().filter(|tensor| tensor.kind != TensorKind::Ofmap) {
+        for tensor in workload
+            .buffer
+            .iter()
+            .filter(|tensor| tensor.kind != TensorKind::Ofmap)
+        {
             if !known.insert(identity(tensor)) {
                 continue;
             }
-            let first = tensor.sources.iter().filter_map(|source| makers.get(&source.transfer)).min();
-            for list in first.and_then(|first| wanted.get_mut(*first..index)).into_iter().flatten() {
+            let first = tensor
+                .sources
+                .iter()
+                .filter_map(|source| makers.get(&source.transfer))
+                .min();
+            for list in first
+                .and_then(|first| wanted.get_mut(*first..index))
+                .into_iter()
+                .flatten()
+            {
                 list.push(tensor.clone());
                 moved.insert(identity(tensor));
             }
@@ -205,14 +281,29 @@ fn kept(core: &mut Core) {
     let mut wanted: Vec<Vec<Tensor>> = vec![Vec::new(); core.workloads.len()];
     let mut moved: HashSet<Identity> = HashSet::new();
     for (index, workload) in core.workloads.iter().enumerate() {
-        for tensor in workload.buffer.iter().filter(|tensor| tensor.kind != TensorKind::Ofmap) {
+        for tensor in workload
+            .buffer
+            .iter()
+            .filter(|tensor| tensor.kind != TensorKind::Ofmap)
+        {
             for transfer in &tensor.transfers {
                 last.insert(*transfer, (index, tensor.clone()));
             }
         }
         let weights = workload.weight.iter().flat_map(|weight| &weight.transfers);
-        for transfer in workload.ifmaps.iter().flat_map(|ifmap| &ifmap.transfers).chain(weights) {
-            let Some((seen, tensor)) = last.get(transfer).filter(|(seen, _)| *seen < index).cloned() else { continue };
+        for transfer in workload
+            .ifmaps
+            .iter()
+            .flat_map(|ifmap| &ifmap.transfers)
+            .chain(weights)
+        {
+            let Some((seen, tensor)) = last
+                .get(transfer)
+                .filter(|(seen, _)| *seen < index)
+                .cloned()
+            else {
+                continue;
+            };
             for list in wanted.get_mut(seen + 1..=index).into_iter().flatten() {
                 list.push(tensor.clone());
             }
@@ -230,7 +321,10 @@ fn more(core: &mut Core, wanted: Vec<Vec<Tensor>>, moved: &HashSet<Identity>) {
     for (workload, more) in core.workloads.iter_mut().zip(wanted) {
         let mut buffer: Vec<Tensor> = std::mem::take(&mut workload.buffer).into_vec();
         buffer.extend(more);
-        for tensor in buffer.iter_mut().filter(|tensor| moved.contains(&identity(tensor))) {
+        for tensor in buffer
+            .iter_mut()
+            .filter(|tensor| moved.contains(&identity(tensor)))
+        {
             tensor.address = None;
         }
         workload.buffer = buffer.into();
@@ -256,15 +350,29 @@ pub(super) fn fill(workload: &mut Workload) {
     let (ifmap, ifmap2) = (read.next(), read.next().map(Box::new));
     let time = Some(workload.time as f64);
     let at = workload.at;
-    workload.tiles = Box::new([Tile { number: 0, ofmap: workload.bounds, ifmap, ifmap2, padding: Some([0; 4]), time, pe: None, at }]);
-    let read: Vec<u32> = workload.ifmaps.iter().flat_map(|ifmap| ifmap.transfers.iter().copied()).collect();
+    workload.tiles = Box::new([Tile {
+        number: 0,
+        ofmap: workload.bounds,
+        ifmap,
+        ifmap2,
+        padding: Some([0; 4]),
+        time,
+        pe: None,
+        at,
+    }]);
+    let read: Vec<u32> = workload
+        .ifmaps
+        .iter()
+        .flat_map(|ifmap| ifmap.transfers.iter().copied())
+        .collect();
     for tensor in &mut workload.buffer {
         tensor.align = Some(1);
         tensor.bitwidth = Some(BITS);
         tensor.priority = None;
         tensor.workload = None;
         tensor.phase = Phase::default();
-        tensor.current = tensor.kind == TensorKind::Ifmap && tensor.transfers.iter().any(|id| read.contains(id));
+        tensor.current =
+            tensor.kind == TensorKind::Ifmap && tensor.transfers.iter().any(|id| read.contains(id));
     }
 }
 
@@ -281,10 +389,17 @@ fn place(core: &mut Core, addressed: bool, base: u64) -> u64 {
             .iter()
             .map(|tensor| {
                 let mut key = identity(tensor);
-                let repeat = repeats.entry(key.clone()).and_modify(|n| *n += 1).or_insert(0);
-                key.3.extend(std::iter::repeat_n(u32::MAX, *repeat as usize));
+                let repeat = repeats
+                    .entry(key.clone())
+                    .and_modify(|n| *n += 1)
+                    .or_insert(0);
+                key.3
+                    .extend(std::iter::repeat_n(u32::MAX, *repeat as usize));
                 // What was gone is another tensor when it comes back.
-                if let Some(number) = numbers.get(&key).filter(|number| resident.contains_key(number)) {
+                if let Some(number) = numbers
+                    .get(&key)
+                    .filter(|number| resident.contains_key(number))
+                {
                     return *number;
                 }
                 count += 1;
@@ -292,16 +407,29 @@ fn place(core: &mut Core, addressed: bool, base: u64) -> u64 {
                 count - 1
             })
             .collect();
-        let mut spans: BTreeMap<u32, (u64, u64)> =
-            resident.iter().filter(|(id, _)| ids.contains(id)).map(|(id, span)| (*id, *span)).collect();
+        let mut spans: BTreeMap<u32, (u64, u64)> = resident
+            .iter()
+            .filter(|(id, _)| ids.contains(id))
+            .map(|(id, span)| (*id, *span))
+            .collect();
         for (tensor, id) in workload.buffer.iter_mut().zip(ids) {
             tensor.tensor_id = Some(id);
-            tensor.newly_added = (tensor.kind != TensorKind::Ofmap).then(|| !resident.contains_key(&id));
-            let own = tensor.address.filter(|_| addressed).map(|address| (u64::from(address), u64::from(address) + tensor.size));
+            tensor.newly_added =
+                (tensor.kind != TensorKind::Ofmap).then(|| !resident.contains_key(&id));
+            let own = tensor
+                .address
+                .filter(|_| addressed)
+                .map(|address| (u64::from(address), u64::from(address) + tensor.size));
             let span = match (spans.get(&id), own) {
                 (Some(span), _) => *span,
                 // Some allocators let what comes share space with what leaves.
-                (None, Some(own)) if spans.values().all(|other| own.1 <= other.0 || other.1 <= own.0) => own,
+                (None, Some(own))
+                    if spans
+                        .values()
+                        .all(|other| own.1 <= other.0 || other.1 <= own.0) =>
+                {
+                    own
+                }
                 (None, _) => first_fit(&spans, base, tensor.size),
             };
             spans.insert(id, span);

@@ -2,7 +2,9 @@
 
 use super::compute::Tile;
 use crate::lower::region::fault;
-use crate::operation::{Activation, Kind, Operand, Operation, Quantisation, Second, Vector, Window};
+use crate::operation::{
+    Activation, Kind, Operand, Operation, Quantisation, Second, Vector, Window,
+};
 use crate::schedule::Bounds;
 use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
 use chipless_kernels::window::{self, convolve, depthwise};
@@ -16,13 +18,32 @@ pub(crate) const PARAMETERS: usize = 32;
 const MOST_ELEMENTS: u64 = 1 << 31;
 
 /// The result of a tile: N, H, W, C in its element type.
-pub(crate) fn compute(tile: &Tile, operation: &Operation, storage: &Storage<'_>) -> Result<Vec<u8>, Fault> {
+pub(crate) fn compute(
+    tile: &Tile,
+    operation: &Operation,
+    storage: &Storage<'_>,
+) -> Result<Vec<u8>, Fault> {
     if tile.bounds.elements() > MOST_ELEMENTS {
-        return Err(Fault::program(format!("a tile of {} elements is too large", tile.bounds.elements())));
+        return Err(Fault::program(format!(
+            "a tile of {} elements is too large",
+            tile.bounds.elements()
+        )));
     }
     let results = match &operation.kind {
-        Kind::Convolution { groups, weight, quantisation, activation } => {
-            let conv = Convolution { tile, operation, groups: *groups, weight: *weight, quantisation, activation: *activation };
+        Kind::Convolution {
+            groups,
+            weight,
+            quantisation,
+            activation,
+        } => {
+            let conv = Convolution {
+                tile,
+                operation,
+                groups: *groups,
+                weight: *weight,
+                quantisation,
+                activation: *activation,
+            };
             match operation.operands[0].element {
                 ElementType::Float16 => conv.run::<f32>(storage)?,
                 ElementType::Int16 => conv.run::<i32>(storage)?,
@@ -37,11 +58,18 @@ pub(crate) fn compute(tile: &Tile, operation: &Operation, storage: &Storage<'_>)
 /// Rounds and saturates results to their element type.
 fn encode(element: ElementType, results: &[f64]) -> Result<Vec<u8>, Fault> {
     match element {
-        ElementType::Int8 => Ok(results.iter().map(|r| (r + 0.5).floor().clamp(-128.0, 127.0) as i8 as u8).collect()),
-        ElementType::Int16 => Ok(results.iter().flat_map(|r| ((r + 0.5).floor().clamp(-32768.0, 32767.0) as i16).to_le_bytes()).collect()),
+        ElementType::Int8 => Ok(results
+            .iter()
+            .map(|r| (r + 0.5).floor().clamp(-128.0, 127.0) as i8 as u8)
+            .collect()),
+        ElementType::Int16 => Ok(results
+            .iter()
+            .flat_map(|r| ((r + 0.5).floor().clamp(-32768.0, 32767.0) as i16).to_le_bytes())
+            .collect()),
         _ => {
             let mut bytes = vec![0; results.len() * element.bits() as usize / 8];
-            encode_f64(element, results, Rounding::NearestEven, &mut bytes).map_err(|e| fault(&e))?;
+            encode_f64(element, results, Rounding::NearestEven, &mut bytes)
+                .map_err(|e| fault(&e))?;
             Ok(bytes)
         }
     }
@@ -49,7 +77,14 @@ fn encode(element: ElementType, results: &[f64]) -> Result<Vec<u8>, Fault> {
 
 /// What a tile needs of an operand along one side: first and last place inside the whole, and places of padding before them.
 /// `None` where everything is padding.
-fn reach(low: u32, high: u32, stride: u32, pad: u32, kernel: u32, size: u64) -> Option<([u32; 2], u32)> {
+fn reach(
+    low: u32,
+    high: u32,
+    stride: u32,
+    pad: u32,
+    kernel: u32,
+    size: u64,
+) -> Option<([u32; 2], u32)> {
     let start = i64::from(low) * i64::from(stride) - i64::from(pad);
     let end = i64::from(high) * i64::from(stride) - i64::from(pad) + i64::from(kernel) - 1;
     let last = end.min(size as i64 - 1);
@@ -58,16 +93,38 @@ fn reach(low: u32, high: u32, stride: u32, pad: u32, kernel: u32, size: u64) -> 
 }
 
 /// The box of the first operand that a tile needs, for these channels, and padding above and to the left.
-fn needed(tile: &Bounds, operation: &Operation, operand: &Operand, channels: [u32; 2]) -> Result<(Bounds, [u32; 2]), Fault> {
+fn needed(
+    tile: &Bounds,
+    operation: &Operation,
+    operand: &Operand,
+    channels: [u32; 2],
+) -> Result<(Bounds, [u32; 2]), Fault> {
     let side = |d: usize| {
         let s = d - 2;
-        reach(tile.lower[d], tile.upper[d], operation.stride[s], operation.padding[s], operation.kernel[s], operand.shape[d])
-            .ok_or_else(|| Fault::program(format!("the tile {tile} lies outside what its layer computes")))
+        reach(
+            tile.lower[d],
+            tile.upper[d],
+            operation.stride[s],
+            operation.padding[s],
+            operation.kernel[s],
+            operand.shape[d],
+        )
+        .ok_or_else(|| {
+            Fault::program(format!(
+                "the tile {tile} lies outside what its layer computes"
+            ))
+        })
     };
     let (([y0, y1], above), ([x0, x1], left)) = (side(2)?, side(3)?);
-    let bounds = Bounds { lower: [tile.lower[0], channels[0], y0, x0], upper: [tile.upper[0], channels[1], y1, x1] };
+    let bounds = Bounds {
+        lower: [tile.lower[0], channels[0], y0, x0],
+        upper: [tile.upper[0], channels[1], y1, x1],
+    };
     if bounds.elements() > MOST_ELEMENTS {
-        return Err(Fault::program(format!("a tile needs {} elements of its input", bounds.elements())));
+        return Err(Fault::program(format!(
+            "a tile needs {} elements of its input",
+            bounds.elements()
+        )));
     }
     Ok((bounds, [above, left]))
 }
@@ -85,23 +142,36 @@ fn assemble<T: Copy + Default>(
     let size = (element.bits() / 8) as usize;
     let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
     let mut found = 0;
-    for input in tile.inputs.iter().filter(|input| usize::from(input.operand) == operand) {
-        let Some(common) = input.bounds.intersection(bounds) else { continue };
+    for input in tile
+        .inputs
+        .iter()
+        .filter(|input| usize::from(input.operand) == operand)
+    {
+        let Some(common) = input.bounds.intersection(bounds) else {
+            continue;
+        };
         let bytes = input.region.gather(storage)?;
         let [_, _, rows, columns] = input.bounds.shape().map(|extent| extent as usize);
         let run = input.region.run as usize;
         let channels = common.shape()[1] as usize;
         let skip = (common.lower[1] - input.bounds.lower[1]) as usize * size;
-        let (to_channel, length) = ((common.lower[1] - bounds.lower[1]) as usize, channels * size);
+        let (to_channel, length) = (
+            (common.lower[1] - bounds.lower[1]) as usize,
+            channels * size,
+        );
         for n in common.lower[0]..=common.upper[0] {
             for y in common.lower[2]..=common.upper[2] {
                 for x in common.lower[3]..=common.upper[3] {
                     let index = |of: &Bounds, h: usize, w: usize| {
-                        ((n - of.lower[0]) as usize * h + (y - of.lower[2]) as usize) * w + (x - of.lower[3]) as usize
+                        ((n - of.lower[0]) as usize * h + (y - of.lower[2]) as usize) * w
+                            + (x - of.lower[3]) as usize
                     };
                     let from = index(&input.bounds, rows, columns) * run + skip;
                     let to = index(bounds, h, w) * c + to_channel;
-                    let (Some(from), Some(to)) = (bytes.get(from..from + length), elements.get_mut(to..to + channels)) else {
+                    let (Some(from), Some(to)) = (
+                        bytes.get(from..from + length),
+                        elements.get_mut(to..to + channels),
+                    ) else {
                         return Err(Fault::program("a tensor in L2 is shorter than its box"));
                     };
                     decode(from, to);
@@ -111,8 +181,10 @@ fn assemble<T: Copy + Default>(
         found += common.elements();
     }
     if found < bounds.elements() {
-        let message =
-            format!("needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2", bounds.elements());
+        let message = format!(
+            "needs the box {bounds} of its operand {operand}, and reads {found} of its {} elements in L2",
+            bounds.elements()
+        );
         return Err(Fault::program(message));
     }
     Ok(elements)
@@ -141,7 +213,8 @@ macro_rules! integer_value {
                 let zero = zero as $type;
                 if element == ElementType::Int16 {
                     for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(2)) {
-                        *value = $type::from(i16::from_le_bytes([bytes[0], bytes[1]])).saturating_add(zero);
+                        *value = $type::from(i16::from_le_bytes([bytes[0], bytes[1]]))
+                            .saturating_add(zero);
                     }
                 } else {
                     for (value, byte) in values.iter_mut().zip(bytes) {
@@ -177,22 +250,35 @@ impl Value for f32 {
 
 impl Convolution<'_> {
     fn run<T: Value>(&self, storage: &Storage<'_>) -> Result<Vec<f64>, Fault> {
-        let Convolution { tile, operation, groups, .. } = *self;
+        let Convolution {
+            tile,
+            operation,
+            groups,
+            ..
+        } = *self;
         let operand = operation.operands[0];
-        let inputs = u32::try_from(operand.shape[1]).map_err(|_| Fault::program("too many input channels"))?;
+        let inputs = u32::try_from(operand.shape[1])
+            .map_err(|_| Fault::program("too many input channels"))?;
         if groups > inputs || inputs % groups != 0 || operation.channels % groups != 0 {
-            return Err(Fault::program(format!("{groups} groups do not divide {inputs} input and {} output channels", operation.channels)));
+            return Err(Fault::program(format!(
+                "{groups} groups do not divide {inputs} input and {} output channels",
+                operation.channels
+            )));
         }
         let (per_group, outputs_per_group) = (inputs / groups, operation.channels / groups);
         let (first, last) = (tile.bounds.lower[1], tile.bounds.upper[1]);
         if last >= operation.channels {
-            return Err(Fault::program(format!("the tile has output channel {last}, the layer has {}", operation.channels)));
+            return Err(Fault::program(format!(
+                "the tile has output channel {last}, the layer has {}",
+                operation.channels
+            )));
         }
         let (low_group, high_group) = (first / outputs_per_group, last / outputs_per_group);
         let channels = [low_group * per_group, (high_group + 1) * per_group - 1];
         let (bounds, [above, left]) = needed(&tile.bounds, operation, &operand, channels)?;
         let zero = self.quantisation.input_zero;
-        let decode = |bytes: &[u8], values: &mut [T]| T::decode(operand.element, bytes, zero, values);
+        let decode =
+            |bytes: &[u8], values: &mut [T]| T::decode(operand.element, bytes, zero, values);
         let image = assemble(tile, 0, operand.element, &bounds, storage, decode)?;
         let (weights, parameters) = self.weights::<T>(per_group as usize, storage)?;
 
@@ -216,13 +302,25 @@ impl Convolution<'_> {
         let mut sums = vec![T::Sum::default(); k * out_h * out_w];
         for image in image.chunks_exact((c * h * w).max(1)) {
             if groups == 1 {
-                convolve(&geometry(c), image, &weights, k, &mut sums, Update::Set).map_err(|e| fault(&e))?;
+                convolve(&geometry(c), image, &weights, k, &mut sums, Update::Set)
+                    .map_err(|e| fault(&e))?;
             } else if per_group == 1 && outputs_per_group == 1 {
-                depthwise(&geometry(c), image, &weights, &mut sums, Update::Set).map_err(|e| fault(&e))?;
+                depthwise(&geometry(c), image, &weights, &mut sums, Update::Set)
+                    .map_err(|e| fault(&e))?;
             } else {
-                self.grouped(image, &weights, &mut sums, &geometry(per_group as usize), [low_group, per_group, outputs_per_group])?;
+                self.grouped(
+                    image,
+                    &weights,
+                    &mut sums,
+                    &geometry(per_group as usize),
+                    [low_group, per_group, outputs_per_group],
+                )?;
             }
-            results.extend(sums.iter().zip(parameters.iter().cycle()).map(|(sum, p)| self.finish(T::sum(*sum), *p)));
+            results.extend(
+                sums.iter()
+                    .zip(parameters.iter().cycle())
+                    .map(|(sum, p)| self.finish(T::sum(*sum), *p)),
+            );
         }
         Ok(results)
     }
@@ -241,13 +339,21 @@ impl Convolution<'_> {
         let channels = image.len() / (geometry.size_x * geometry.size_y).max(1);
         let depth = geometry.kernel_x * geometry.kernel_y * per_group;
         for group in low_group..=last / outputs_per_group {
-            let (low, high) = (first.max(group * outputs_per_group), last.min((group + 1) * outputs_per_group - 1));
+            let (low, high) = (
+                first.max(group * outputs_per_group),
+                last.min((group + 1) * outputs_per_group - 1),
+            );
             let (start, count) = ((low - first) as usize, (high - low + 1) as usize);
             let from = (group - low_group) as usize * per_group;
-            let part: Vec<T> = image.chunks_exact(channels).flat_map(|pixel| &pixel[from..from + per_group]).copied().collect();
+            let part: Vec<T> = image
+                .chunks_exact(channels)
+                .flat_map(|pixel| &pixel[from..from + per_group])
+                .copied()
+                .collect();
             let mut own = vec![T::Sum::default(); count * geometry.out_x * geometry.out_y];
             let weights = &weights[start * depth..(start + count) * depth];
-            convolve(geometry, &part, weights, count, &mut own, Update::Set).map_err(|e| fault(&e))?;
+            convolve(geometry, &part, weights, count, &mut own, Update::Set)
+                .map_err(|e| fault(&e))?;
             for (all, own) in sums.chunks_exact_mut(k).zip(own.chunks_exact(count)) {
                 all[start..start + count].copy_from_slice(own);
             }
@@ -256,10 +362,23 @@ impl Convolution<'_> {
     }
 
     /// Weights of the tile's output channels, `[k][tap][c]`, and `k` and `b` of each.
-    fn weights<T: Value>(&self, channels: usize, storage: &Storage<'_>) -> Result<(Vec<T>, Vec<[f64; 2]>), Fault> {
-        let region = self.tile.weights.as_ref().ok_or_else(|| Fault::program("its weights are in no buffer"))?;
+    fn weights<T: Value>(
+        &self,
+        channels: usize,
+        storage: &Storage<'_>,
+    ) -> Result<(Vec<T>, Vec<[f64; 2]>), Fault> {
+        let region = self
+            .tile
+            .weights
+            .as_ref()
+            .ok_or_else(|| Fault::program("its weights are in no buffer"))?;
         let bytes = region.gather(storage)?;
-        let taps = self.operation.kernel.iter().map(|v| *v as usize).product::<usize>();
+        let taps = self
+            .operation
+            .kernel
+            .iter()
+            .map(|v| *v as usize)
+            .product::<usize>();
         let (size, padded) = row(self.weight, channels);
         let (run, used) = (region.run as usize, taps * padded * size);
         let count = self.tile.bounds.shape()[1] as usize;
@@ -273,12 +392,19 @@ impl Convolution<'_> {
         }
         let mut weights = vec![T::default(); count * taps * channels];
         let mut parameters = Vec::with_capacity(count);
-        for (bytes, weights) in bytes.chunks_exact(run).zip(weights.chunks_exact_mut((taps * channels).max(1))) {
-            for (bytes, weights) in bytes[..used].chunks_exact(padded * size).zip(weights.chunks_exact_mut(channels)) {
+        for (bytes, weights) in bytes
+            .chunks_exact(run)
+            .zip(weights.chunks_exact_mut((taps * channels).max(1)))
+        {
+            for (bytes, weights) in bytes[..used]
+                .chunks_exact(padded * size)
+                .zip(weights.chunks_exact_mut(channels))
+            {
                 T::decode(self.weight, bytes, 0.0, weights);
             }
             let mut two = [0.0; 2];
-            decode_f64(ElementType::Float64, &bytes[used..used + 16], &mut two).map_err(|e| fault(&e))?;
+            decode_f64(ElementType::Float64, &bytes[used..used + 16], &mut two)
+                .map_err(|e| fault(&e))?;
             parameters.push(two);
         }
         Ok((weights, parameters))
@@ -308,10 +434,19 @@ pub(crate) fn row(weight: ElementType, channels: usize) -> (usize, usize) {
     (size, channels.next_multiple_of((8 / size).max(1)))
 }
 
-fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &Storage<'_>) -> Result<Vec<f64>, Fault> {
+fn vector_tile(
+    tile: &Tile,
+    operation: &Operation,
+    vector: &Vector,
+    storage: &Storage<'_>,
+) -> Result<Vec<f64>, Fault> {
     let channels = [tile.bounds.lower[1], tile.bounds.upper[1]];
     let load = |operand: usize, bounds: &Bounds| {
-        let of = operation.operands.get(operand).copied().unwrap_or(operation.operands[0]);
+        let of = operation
+            .operands
+            .get(operand)
+            .copied()
+            .unwrap_or(operation.operands[0]);
         let (scale, offset) = vector.inputs[operand.min(1)];
         let mut failed = None;
         let decode = |bytes: &[u8], values: &mut [f64]| {
@@ -322,11 +457,18 @@ fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &St
             }
         };
         if of.element.bits() < 8 || of.element.bits() > 32 {
-            failed = Some(Fault::unsupported(format!("operands of type {} are not supported", of.element)));
+            failed = Some(Fault::unsupported(format!(
+                "operands of type {} are not supported",
+                of.element
+            )));
         }
-        failed.map_or_else(|| assemble(tile, operand, of.element, bounds, storage, decode), Err)
+        failed.map_or_else(
+            || assemble(tile, operand, of.element, bounds, storage, decode),
+            Err,
+        )
     };
-    let (bounds, [above, left]) = needed(&tile.bounds, operation, &operation.operands[0], channels)?;
+    let (bounds, [above, left]) =
+        needed(&tile.bounds, operation, &operation.operands[0], channels)?;
     let mut values = load(0, &bounds)?;
     if let Some(factor) = vector.factor {
         for v in &mut values {
@@ -351,7 +493,10 @@ fn vector_tile(tile: &Tile, operation: &Operation, vector: &Vector, storage: &St
         };
         let mut pooled = vec![0.0; images * out_y * out_x * c];
         let pixels = (h * w * c).max(1);
-        for (image, out) in values.chunks_exact(pixels).zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1))) {
+        for (image, out) in values
+            .chunks_exact(pixels)
+            .zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1)))
+        {
             match over {
                 Window::Maximum => window::pool_max(&geometry, image, out),
                 Window::Sum => window::pool_sum(&geometry, image, out, Update::Set),

@@ -62,22 +62,34 @@ impl Kernel for Tile {
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        self.inputs.iter().for_each(|input| input.region.read(visit));
+        self.inputs
+            .iter()
+            .for_each(|input| input.region.read(visit));
         self.weights.iter().for_each(|weights| weights.read(visit));
-        self.outputs.iter().for_each(|output| output.region.write(visit));
+        self.outputs
+            .iter()
+            .for_each(|output| output.region.write(visit));
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         let operation = match self.meaning.as_deref() {
             Some(Ok(operation)) => operation,
             Some(Err(why)) => return Err(Fault::unsupported(why.clone())),
-            None => return Err(Fault::unsupported("a schedule does not say what its layers compute: --network gives the front-end file")),
+            None => {
+                return Err(Fault::unsupported(
+                    "a schedule does not say what its layers compute: --network gives the front-end file",
+                ));
+            }
         };
         let result = arithmetic::compute(self, operation, storage)?;
         let element = (operation.output.bits() / 8) as usize;
         for output in &self.outputs {
             let bytes = cut(&result, &self.bounds, &output.bounds, element);
-            output.region.scatter_runs(&bytes, output.bounds.shape()[1] * element as u64, storage)?;
+            output.region.scatter_runs(
+                &bytes,
+                output.bounds.shape()[1] * element as u64,
+                storage,
+            )?;
         }
         Ok(())
     }

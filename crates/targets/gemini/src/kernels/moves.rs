@@ -23,9 +23,18 @@ impl DramBox {
     pub(crate) fn pattern(&self) -> Pattern {
         let [_, c, h, w] = self.shape;
         let strides = [c * h * w, h * w, w, 1].map(|s| s * self.element);
-        let offset: u64 = self.bounds.lower.iter().zip(strides).map(|(index, stride)| u64::from(*index) * stride).sum();
+        let offset: u64 = self
+            .bounds
+            .lower
+            .iter()
+            .zip(strides)
+            .map(|(index, stride)| u64::from(*index) * stride)
+            .sum();
         let extents = self.bounds.shape();
-        let loops = [2, 1, 0].map(|d: usize| Loop { count: extents[d], stride: strides[d] as i64 });
+        let loops = [2, 1, 0].map(|d: usize| Loop {
+            count: extents[d],
+            stride: strides[d] as i64,
+        });
         Pattern::new(offset, extents[3] * self.element, loops)
     }
 }
@@ -53,10 +62,22 @@ impl Kernel for LoadMap {
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         let mut planes = Vec::new();
-        strided::gather(storage.bytes(self.from.buffer), &self.from.pattern(), &mut planes).map_err(|e| fault(&e))?;
-        let pixels = interleave(&planes, self.from.bounds.shape(), self.from.element as usize, true);
+        strided::gather(
+            storage.bytes(self.from.buffer),
+            &self.from.pattern(),
+            &mut planes,
+        )
+        .map_err(|e| fault(&e))?;
+        let pixels = interleave(
+            &planes,
+            self.from.bounds.shape(),
+            self.from.element as usize,
+            true,
+        );
         let run = self.from.bounds.shape()[1] * self.from.element;
-        self.to.iter().try_for_each(|to| to.scatter_runs(&pixels, run, storage))
+        self.to
+            .iter()
+            .try_for_each(|to| to.scatter_runs(&pixels, run, storage))
     }
 }
 
@@ -86,10 +107,24 @@ impl Kernel for StoreMap {
         let run = self.to.bounds.shape()[1] * self.to.element;
         if run < self.from.run {
             let (run, padded) = (run as usize, self.from.run as usize);
-            pixels = pixels.chunks_exact(padded).flat_map(|pixel| &pixel[..run]).copied().collect();
+            pixels = pixels
+                .chunks_exact(padded)
+                .flat_map(|pixel| &pixel[..run])
+                .copied()
+                .collect();
         }
-        let planes = interleave(&pixels, self.to.bounds.shape(), self.to.element as usize, false);
-        strided::scatter(&planes, storage.bytes_mut(self.to.buffer), &self.to.pattern()).map_err(|e| fault(&e))
+        let planes = interleave(
+            &pixels,
+            self.to.bounds.shape(),
+            self.to.element as usize,
+            false,
+        );
+        strided::scatter(
+            &planes,
+            storage.bytes_mut(self.to.buffer),
+            &self.to.pattern(),
+        )
+        .map_err(|e| fault(&e))
     }
 }
 
@@ -101,8 +136,15 @@ fn interleave(bytes: &[u8], [n, c, h, w]: [u64; 4], element: usize, to_pixels: b
     if image == 0 || bytes.len() != image * n as usize {
         return turned;
     }
-    for (from, to) in bytes.chunks_exact(image).zip(turned.chunks_exact_mut(image)) {
-        let (rows, columns) = if to_pixels { (planes, places) } else { (places, planes) };
+    for (from, to) in bytes
+        .chunks_exact(image)
+        .zip(turned.chunks_exact_mut(image))
+    {
+        let (rows, columns) = if to_pixels {
+            (planes, places)
+        } else {
+            (places, planes)
+        };
         for (row, line) in from.chunks_exact(columns * element).enumerate() {
             for (column, value) in line.chunks_exact(element).enumerate() {
                 to[(column * rows + row) * element..][..element].copy_from_slice(value);
@@ -135,10 +177,14 @@ impl Kernel for Copy {
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         let (true, [from]) = (self.executable, &self.from[..]) else {
-            return Err(Fault::unsupported("the file does not say how this transfer lays out its bytes: only times are known"));
+            return Err(Fault::unsupported(
+                "the file does not say how this transfer lays out its bytes: only times are known",
+            ));
         };
         let bytes = from.gather(storage)?;
-        self.to.iter().try_for_each(|to| to.scatter_runs(&bytes, from.run, storage))
+        self.to
+            .iter()
+            .try_for_each(|to| to.scatter_runs(&bytes, from.run, storage))
     }
 }
 
@@ -150,7 +196,12 @@ mod tests {
     fn planes_and_pixels_are_inverse() {
         let bytes: Vec<u8> = (0..2 * 3 * 4 * 5 * 2).map(|i| (i % 251) as u8).collect();
         let pixels = interleave(&bytes, [2, 3, 4, 5], 2, true);
-        assert_eq!(&pixels[..6], &[bytes[0], bytes[1], bytes[40], bytes[41], bytes[80], bytes[81]]);
+        assert_eq!(
+            &pixels[..6],
+            &[
+                bytes[0], bytes[1], bytes[40], bytes[41], bytes[80], bytes[81]
+            ]
+        );
         assert_eq!(interleave(&pixels, [2, 3, 4, 5], 2, false), bytes);
     }
 }

@@ -9,10 +9,19 @@ pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
     if cut == 0 {
         return;
     }
-    let made = lint.schedule.workloads().map(|(_, w)| u64::from(w.bounds.upper[0]) + 1).max();
+    let made = lint
+        .schedule
+        .workloads()
+        .map(|(_, w)| u64::from(w.bounds.upper[0]) + 1)
+        .max();
     name(lint, given, made, findings);
-    let shapes = given.network.into_iter().flat_map(super::super::network::Network::scheduled);
-    let whole = shapes.filter_map(|(_, layer)| layer.output_shape.first()?.first().copied()).max();
+    let shapes = given
+        .network
+        .into_iter()
+        .flat_map(super::super::network::Network::scheduled);
+    let whole = shapes
+        .filter_map(|(_, layer)| layer.output_shape.first()?.first().copied())
+        .max();
     let (batch, source) = match (given.batch, whole, made) {
         (Some(batch), _, _) => (u64::from(batch), "--batch"),
         (None, Some(batch), _) => (batch, "the front-end file"),
@@ -30,23 +39,41 @@ pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
     }
     let Some(made) = made else { return };
     if made > batch {
-        let at = lint.schedule.workloads().find(|(_, w)| u64::from(w.bounds.upper[0]) + 1 > batch).map_or(At(0), |(_, w)| w.at);
-        findings.report(&rules::BATCH, at, || format!("expected images 0 to {}, those of {source}, found image {}", batch - 1, made - 1));
+        let at = lint
+            .schedule
+            .workloads()
+            .find(|(_, w)| u64::from(w.bounds.upper[0]) + 1 > batch)
+            .map_or(At(0), |(_, w)| w.at);
+        findings.report(&rules::BATCH, at, || {
+            format!(
+                "expected images 0 to {}, those of {source}, found image {}",
+                batch - 1,
+                made - 1
+            )
+        });
     } else if made < batch && given.batch.is_some() {
-        findings.report(&rules::BATCH_UNMADE, At(0), || format!("expected workloads for {batch} images, as {source} says, found {made}"));
+        findings.report(&rules::BATCH_UNMADE, At(0), || {
+            format!("expected workloads for {batch} images, as {source} says, found {made}")
+        });
     }
 }
 
 /// A name that a scheduler gave says what is in the file.
 fn name(lint: Lint<'_>, given: Given<'_>, made: Option<u64>, findings: &mut Findings) {
-    let Some([batch, cores, bandwidth]) = given.name.scheduled() else { return };
+    let Some([batch, cores, bandwidth]) = given.name.scheduled() else {
+        return;
+    };
     let mut wrong = |message: String| findings.report(&rules::FILE_NAME, At(0), || message);
     if let Some(made) = made.filter(|made| *made != u64::from(batch)) {
-        wrong(format!("expected the batch of {batch} that the file name says, found workloads for {made} images"));
+        wrong(format!(
+            "expected the batch of {batch} that the file name says, found workloads for {made} images"
+        ));
     }
     let [columns, rows] = lint.schedule.mesh;
     if u64::from(columns) * u64::from(rows) != u64::from(cores) {
-        wrong(format!("expected the {cores} cores that the file name says, found a mesh of {columns} x {rows}"));
+        wrong(format!(
+            "expected the {cores} cores that the file name says, found a mesh of {columns} x {rows}"
+        ));
     }
     if bandwidth == 0 {
         wrong("expected a bandwidth above 0 in the file name, found bw0".to_owned());

@@ -85,8 +85,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_box() -> impl Strategy<Value = Bounds> {
-        proptest::array::uniform4((0u32..4, 0u32..4))
-            .prop_map(|c| Bounds { lower: c.map(|(a, b)| a.min(b)), upper: c.map(|(a, b)| a.max(b)) })
+        proptest::array::uniform4((0u32..4, 0u32..4)).prop_map(|c| Bounds {
+            lower: c.map(|(a, b)| a.min(b)),
+            upper: c.map(|(a, b)| a.max(b)),
+        })
     }
 
     fn cells(b: &Bounds) -> impl Iterator<Item = [u32; 4]> + use<> {

@@ -25,23 +25,41 @@ pub(super) struct Index {
 
 impl Index {
     pub(super) fn new(schedule: &Schedule) -> Index {
-        let mut makers: Vec<(u32, Maker)> =
-            schedule.dram_out.iter().enumerate().map(|(index, entry)| (entry.transfer, Maker::Dram(index as u32))).collect();
+        let mut makers: Vec<(u32, Maker)> = schedule
+            .dram_out
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| (entry.transfer, Maker::Dram(index as u32)))
+            .collect();
         let mut readers = Vec::new();
         for (core_index, core) in schedule.cores.iter().enumerate() {
             for (index, workload) in core.workloads.iter().enumerate() {
                 let position = (core_index as u32, index as u32);
-                makers.extend(workload.ofmaps.iter().enumerate().map(|(i, piece)| (piece.transfer, Maker::Workload(position, i as u32))));
+                makers.extend(
+                    workload
+                        .ofmaps
+                        .iter()
+                        .enumerate()
+                        .map(|(i, piece)| (piece.transfer, Maker::Workload(position, i as u32))),
+                );
                 readers.extend(read_by(workload).map(|transfer| (transfer, position)));
             }
         }
-        let mut stores: Vec<(u32, u32)> =
-            schedule.dram_in.iter().enumerate().map(|(index, entry)| (entry.transfer, index as u32)).collect();
+        let mut stores: Vec<(u32, u32)> = schedule
+            .dram_in
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| (entry.transfer, index as u32))
+            .collect();
         makers.sort_unstable();
         readers.sort_unstable();
         readers.dedup();
         stores.sort_unstable();
-        Index { makers, readers, stores }
+        Index {
+            makers,
+            readers,
+            stores,
+        }
     }
 
     pub(super) fn makers(&self, transfer: u32) -> &[(u32, Maker)] {
@@ -70,11 +88,17 @@ impl Index {
 /// Transfers that a workload reads.
 pub(super) fn read_by(workload: &Workload) -> impl Iterator<Item = u32> {
     let of_weight = workload.weight.iter().flat_map(|weight| &weight.transfers);
-    workload.ifmaps.iter().flat_map(|ifmap| &ifmap.transfers).chain(of_weight).copied()
+    workload
+        .ifmaps
+        .iter()
+        .flat_map(|ifmap| &ifmap.transfers)
+        .chain(of_weight)
+        .copied()
 }
 
 fn range<T>(table: &[(u32, T)], transfer: u32) -> Range<usize> {
-    table.partition_point(|entry| entry.0 < transfer)..table.partition_point(|entry| entry.0 <= transfer)
+    table.partition_point(|entry| entry.0 < transfer)
+        ..table.partition_point(|entry| entry.0 <= transfer)
 }
 
 /// The workload at a position.
@@ -87,6 +111,8 @@ pub(super) fn at(schedule: &Schedule, position: Position) -> Option<(u32, &Workl
 pub(super) fn peer(schedule: &Schedule, maker: Maker) -> Peer {
     match maker {
         Maker::Dram(_) => Peer::Dram(0),
-        Maker::Workload((core, _), _) => Peer::Core(schedule.cores.get(core as usize).map_or(0, |core| core.id)),
+        Maker::Workload((core, _), _) => {
+            Peer::Core(schedule.cores.get(core as usize).map_or(0, |core| core.id))
+        }
     }
 }

@@ -47,14 +47,25 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     let mut all = Findings::new(limits.findings);
     structure::check(schedule, &mut all);
     let index = Index::new(schedule);
-    let lint = Lint { schedule, index: &index, spec: schedule.dialect == Dialect::Spec, packed: is_packed(schedule) };
+    let lint = Lint {
+        schedule,
+        index: &index,
+        spec: schedule.dialect == Dialect::Spec,
+        packed: is_packed(schedule),
+    };
     if lint.packed {
-        all.report(&PACKED, At(0), || "expected channels aligned to 64 bits, found align 1 of every tensor".to_owned());
+        all.report(&PACKED, At(0), || {
+            "expected channels aligned to 64 bits, found align 1 of every tensor".to_owned()
+        });
     }
     batch::check(lint, given, &mut all);
     transfer::check(lint, &mut all);
     let runs: Vec<(usize, usize)> = (0..schedule.cores.len())
-        .flat_map(|core| (0..schedule.cores[core].workloads.len()).step_by(RUN).map(move |first| (core, first)))
+        .flat_map(|core| {
+            (0..schedule.cores[core].workloads.len())
+                .step_by(RUN)
+                .map(move |first| (core, first))
+        })
         .collect();
     let parts: Vec<Findings> = runs
         .par_iter()
@@ -85,8 +96,12 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
 }
 
 fn workload(lint: Lint<'_>, core: &Core, position: usize, findings: &mut Findings) {
-    let Some(workload) = core.workloads.get(position) else { return };
-    let before = position.checked_sub(1).and_then(|position| core.workloads.get(position));
+    let Some(workload) = core.workloads.get(position) else {
+        return;
+    };
+    let before = position
+        .checked_sub(1)
+        .and_then(|position| core.workloads.get(position));
     size::check(lint, workload, findings);
     structure::check_workload(lint, workload, findings);
     transfer::check_workload(lint, core, workload, findings);
@@ -106,18 +121,31 @@ struct Lint<'a> {
 }
 
 fn is_packed(schedule: &Schedule) -> bool {
-    let mut tensors = schedule.workloads().flat_map(|(_, workload)| &workload.buffer).peekable();
-    schedule.dialect == Dialect::Spec && tensors.peek().is_some() && tensors.all(|tensor| tensor.align == Some(1))
+    let mut tensors = schedule
+        .workloads()
+        .flat_map(|(_, workload)| &workload.buffer)
+        .peekable();
+    schedule.dialect == Dialect::Spec
+        && tensors.peek().is_some()
+        && tensors.all(|tensor| tensor.align == Some(1))
 }
 
 impl Lint<'_> {
     /// A workload as people call it.
     fn label(self, core: u32, workload: &Workload) -> String {
-        format!("workload {} of core {} ({})", workload.id, self.schedule.file_core(core), self.schedule.name(workload.layer))
+        format!(
+            "workload {} of core {} ({})",
+            workload.id,
+            self.schedule.file_core(core),
+            self.schedule.name(workload.layer)
+        )
     }
 
     fn layer(self, name: Option<Name>) -> String {
-        name.map_or_else(|| "no layer".to_owned(), |name| self.schedule.name(name).to_owned())
+        name.map_or_else(
+            || "no layer".to_owned(),
+            |name| self.schedule.name(name).to_owned(),
+        )
     }
 }
 
@@ -138,7 +166,11 @@ struct Findings {
 
 impl Findings {
     fn new(limit: u64) -> Findings {
-        Findings { kept: Vec::new(), limit, dropped: 0 }
+        Findings {
+            kept: Vec::new(),
+            limit,
+            dropped: 0,
+        }
     }
 
     fn report(&mut self, rule: &'static Rule, at: At, message: impl FnOnce() -> String) {
@@ -146,11 +178,22 @@ impl Findings {
     }
 
     /// With another place and its role.
-    fn report_with(&mut self, rule: &'static Rule, at: At, message: impl FnOnce() -> String, related: Option<(At, &'static str)>) {
+    fn report_with(
+        &mut self,
+        rule: &'static Rule,
+        at: At,
+        message: impl FnOnce() -> String,
+        related: Option<(At, &'static str)>,
+    ) {
         if self.kept.len() as u64 >= self.limit {
             self.dropped += 1;
         } else {
-            self.kept.push(Raw { rule, at, message: message(), related });
+            self.kept.push(Raw {
+                rule,
+                at,
+                message: message(),
+                related,
+            });
         }
     }
 
@@ -167,8 +210,13 @@ impl Findings {
 
     /// The findings, with the places of all of them found in one pass over the text.
     fn done(self, text: &str) -> Vec<Finding> {
-        let offsets: Vec<usize> =
-            self.kept.iter().flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)]).flatten().map(|at| at.0 as usize).collect();
+        let offsets: Vec<usize> = self
+            .kept
+            .iter()
+            .flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)])
+            .flatten()
+            .map(|at| at.0 as usize)
+            .collect();
         let places = place::places(text, offsets);
         let place = |at: At| places.get(&(at.0 as usize)).cloned().unwrap_or_default();
         let mut findings: Vec<Finding> = self
@@ -183,7 +231,10 @@ impl Findings {
             })
             .collect();
         if self.dropped > 0 {
-            let message = format!("{} more findings beyond the limit findings = {}", self.dropped, self.limit);
+            let message = format!(
+                "{} more findings beyond the limit findings = {}",
+                self.dropped, self.limit
+            );
             findings.push(MORE_FINDINGS.at(Place::file(), message));
         }
         findings

@@ -18,9 +18,16 @@ const NAMED: usize = 6;
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     let graph = Graph::new(lint);
     let Some(circle) = graph.circle() else { return };
-    let Some((&head, rest)) = circle.nodes.split_first() else { return };
+    let Some((&head, rest)) = circle.nodes.split_first() else {
+        return;
+    };
     let message = || {
-        let mut names: Vec<String> = circle.nodes.iter().take(NAMED).map(|n| graph.label(lint, *n)).collect();
+        let mut names: Vec<String> = circle
+            .nodes
+            .iter()
+            .take(NAMED)
+            .map(|n| graph.label(lint, *n))
+            .collect();
         if circle.nodes.len() > NAMED {
             names.push(format!("{} more", circle.nodes.len() - NAMED));
         }
@@ -31,7 +38,12 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         )
     };
     let place = |n: u32| graph.place(lint, n);
-    findings.report_with(&DEADLOCK, place(head), message, rest.first().map(|n| (place(*n), "the next in the circle")));
+    findings.report_with(
+        &DEADLOCK,
+        place(head),
+        message,
+        rest.first().map(|n| (place(*n), "the next in the circle")),
+    );
 }
 
 /// Workloads, then accesses of DRAM, and for each those that must come before it.
@@ -57,7 +69,11 @@ impl Graph {
             positions.extend((0..list.workloads.len()).map(|index| (core as u32, index as u32)));
         }
         let node = |position: Position| (starts[position.0 as usize] + position.1 as usize) as u32;
-        let accesses = if lint.spec { accesses(lint) } else { Vec::new() };
+        let accesses = if lint.spec {
+            accesses(lint)
+        } else {
+            Vec::new()
+        };
         let first_access = positions.len() as u32;
         let mut by_access: HashMap<Access, u32> = HashMap::with_capacity(accesses.len());
         for (i, access) in accesses.iter().enumerate() {
@@ -69,10 +85,14 @@ impl Graph {
         let makers = |transfer: u32| lint.index.makers(transfer).iter().map(|(_, maker)| *maker);
         // What must have happened before the bytes of a load are in DRAM.
         let stored = |transfer: u32, edges: &mut Vec<u32>| {
-            let entries = lint.index.makers(transfer).iter().filter_map(|(_, maker)| match maker {
-                Maker::Dram(index) => schedule.dram_out.get(*index as usize),
-                Maker::Workload(..) => None,
-            });
+            let entries = lint
+                .index
+                .makers(transfer)
+                .iter()
+                .filter_map(|(_, maker)| match maker {
+                    Maker::Dram(index) => schedule.dram_out.get(*index as usize),
+                    Maker::Workload(..) => None,
+                });
             for id in entries.flat_map(|entry| entry.related.iter().flatten()) {
                 match by_access.get(&Access::Store(*id)) {
                     Some(store) => edges.push(*store),
@@ -88,7 +108,9 @@ impl Graph {
             if position.1 > 0 {
                 edges.push(n as u32 - 1);
             }
-            let Some((_, workload)) = at(schedule, position) else { continue };
+            let Some((_, workload)) = at(schedule, position) else {
+                continue;
+            };
             for transfer in read_by(workload) {
                 for maker in makers(transfer) {
                     match (maker, by_access.get(&Access::Load(transfer))) {
@@ -108,12 +130,21 @@ impl Graph {
             match access {
                 Access::Store(_) => edges.extend(places.iter().map(|position| node(*position))),
                 Access::Load(transfer) => {
-                    edges.extend(places.iter().filter(|position| position.1 > 0).map(|position| node(*position) - 1));
+                    edges.extend(
+                        places
+                            .iter()
+                            .filter(|position| position.1 > 0)
+                            .map(|position| node(*position) - 1),
+                    );
                     stored(*transfer, edges);
                 }
             }
         }
-        Graph { positions, accesses, before }
+        Graph {
+            positions,
+            accesses,
+            before,
+        }
     }
 
     /// Takes away what can happen until nothing is left, or only what goes round in circles.
@@ -125,7 +156,9 @@ impl Graph {
                 after[m as usize].push(n as u32);
             }
         }
-        let mut ready: Vec<u32> = (0..missing.len() as u32).filter(|n| missing[*n as usize] == 0).collect();
+        let mut ready: Vec<u32> = (0..missing.len() as u32)
+            .filter(|n| missing[*n as usize] == 0)
+            .collect();
         while let Some(n) = ready.pop() {
             for &m in &after[n as usize] {
                 missing[m as usize] -= 1;
@@ -139,33 +172,55 @@ impl Graph {
         let mut visited = vec![false; missing.len()];
         let mut path = vec![current as u32];
         while !std::mem::replace(&mut visited[current], true) {
-            let next = *self.before[current].iter().find(|n| missing[**n as usize] > 0)?;
+            let next = *self.before[current]
+                .iter()
+                .find(|n| missing[**n as usize] > 0)?;
             path.push(next);
             current = next as usize;
         }
         let start = path.iter().position(|n| *n as usize == current)?;
-        let nodes = path.get(start..path.len() - 1)?.iter().rev().copied().collect();
-        let stuck = missing.iter().take(self.positions.len()).filter(|count| **count > 0).count();
+        let nodes = path
+            .get(start..path.len() - 1)?
+            .iter()
+            .rev()
+            .copied()
+            .collect();
+        let stuck = missing
+            .iter()
+            .take(self.positions.len())
+            .filter(|count| **count > 0)
+            .count();
         Some(Circle { nodes, stuck })
     }
 
     fn label(&self, lint: Lint<'_>, n: u32) -> String {
         if let Some(position) = self.positions.get(n as usize) {
-            return at(lint.schedule, *position).map_or_else(String::new, |(core, w)| lint.label(core, w));
+            return at(lint.schedule, *position)
+                .map_or_else(String::new, |(core, w)| lint.label(core, w));
         }
         match self.access(n) {
-            Some((order, Access::Load(id), _)) => format!("the load of transfer {id} (tensor_order {order})"),
-            Some((order, Access::Store(id), _)) => format!("the store of transfer {id} (tensor_order {order})"),
+            Some((order, Access::Load(id), _)) => {
+                format!("the load of transfer {id} (tensor_order {order})")
+            }
+            Some((order, Access::Store(id), _)) => {
+                format!("the store of transfer {id} (tensor_order {order})")
+            }
             None => String::new(),
         }
     }
 
     fn access(&self, n: u32) -> Option<&(u32, Access, Vec<Position>)> {
-        self.accesses.get((n as usize).checked_sub(self.positions.len())?)
+        self.accesses
+            .get((n as usize).checked_sub(self.positions.len())?)
     }
 
     fn place(&self, lint: Lint<'_>, n: u32) -> At {
-        let position = self.positions.get(n as usize).or_else(|| self.access(n)?.2.first());
-        position.and_then(|position| at(lint.schedule, *position)).map_or(At(0), |(_, w)| w.at)
+        let position = self
+            .positions
+            .get(n as usize)
+            .or_else(|| self.access(n)?.2.first());
+        position
+            .and_then(|position| at(lint.schedule, *position))
+            .map_or(At(0), |(_, w)| w.at)
     }
 }

@@ -12,25 +12,49 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
         return;
     }
     if workload.tiles.is_empty() {
-        findings.report(&rules::TILE_COVER, workload.at, || "expected tile_info with at least one tile, found none".to_owned());
+        findings.report(&rules::TILE_COVER, workload.at, || {
+            "expected tile_info with at least one tile, found none".to_owned()
+        });
         return;
     }
     let boxes: Vec<Bounds> = workload.tiles.iter().map(|tile| tile.ofmap).collect();
-    for tile in workload.tiles.iter().filter(|tile| !workload.bounds.contains(&tile.ofmap)) {
-        let message = || format!("expected a tile inside its workload, {}, found {}", workload.bounds, tile.ofmap);
+    for tile in workload
+        .tiles
+        .iter()
+        .filter(|tile| !workload.bounds.contains(&tile.ofmap))
+    {
+        let message = || {
+            format!(
+                "expected a tile inside its workload, {}, found {}",
+                workload.bounds, tile.ofmap
+            )
+        };
         findings.report(&rules::TILE_COVER, tile.at, message);
     }
-    let volume = boxes.iter().map(Bounds::elements).fold(0, u64::saturating_add);
+    let volume = boxes
+        .iter()
+        .map(Bounds::elements)
+        .fold(0, u64::saturating_add);
     if volume != workload.bounds.elements() || workload.tiles.len() > 1 {
         if let Some((a, b)) = cover::overlap(&boxes)
             && let (Some(a), Some(b)) = (workload.tiles.get(a), workload.tiles.get(b))
         {
             let message = || format!("expected tiles apart, found {} and {}", a.ofmap, b.ofmap);
-            findings.report_with(&rules::TILE_COVER, b.at, message, Some((a.at, "the other tile")));
+            findings.report_with(
+                &rules::TILE_COVER,
+                b.at,
+                message,
+                Some((a.at, "the other tile")),
+            );
         } else if volume < workload.bounds.elements() {
             let hole = cover::hole(&workload.bounds, &boxes);
             let missing = hole.map_or_else(|| "a part of it".to_owned(), |hole| hole.to_string());
-            let message = || format!("expected the tiles to fill {}, found none for {missing}", workload.bounds);
+            let message = || {
+                format!(
+                    "expected the tiles to fill {}, found none for {missing}",
+                    workload.bounds
+                )
+            };
             findings.report(&rules::TILE_COVER, workload.at, message);
         }
     }
@@ -40,7 +64,12 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
             fields(lint, workload, tile, pe, findings);
         }
         if tile.time.is_some_and(|time| time < 0.0) {
-            findings.report(&rules::TILE_FIELDS, tile.at, || format!("expected a time of at least 0, found {}", tile.time.unwrap_or(0.0)));
+            findings.report(&rules::TILE_FIELDS, tile.at, || {
+                format!(
+                    "expected a time of at least 0, found {}",
+                    tile.time.unwrap_or(0.0)
+                )
+            });
         }
     }
 }
@@ -49,36 +78,71 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
 fn input(workload: &Workload, tile: &Tile, findings: &mut Findings) {
     if tile.ifmap2.is_none() && workload.ifmaps.len() > 1 {
         findings.report(&rules::TILE_INPUT, tile.at, || {
-            "expected ifmap_lower2 and ifmap_upper2 of a workload with two ifmaps, found none".to_owned()
+            "expected ifmap_lower2 and ifmap_upper2 of a workload with two ifmaps, found none"
+                .to_owned()
         });
     }
     if tile.ifmap.is_none() && !workload.ifmaps.is_empty() {
-        findings.report(&rules::TILE_INPUT, tile.at, || "expected ifmap_lower and ifmap_upper, found none".to_owned());
+        findings.report(&rules::TILE_INPUT, tile.at, || {
+            "expected ifmap_lower and ifmap_upper, found none".to_owned()
+        });
     }
-    let inputs = [(tile.ifmap.as_ref(), workload.ifmaps.first()), (tile.ifmap2.as_deref(), workload.ifmaps.get(1))];
+    let inputs = [
+        (tile.ifmap.as_ref(), workload.ifmaps.first()),
+        (tile.ifmap2.as_deref(), workload.ifmaps.get(1)),
+    ];
     for (read, given) in inputs {
-        let (Some(read), Some(given)) = (read, given) else { continue };
-        let inside = (1..4).all(|d| given.bounds.lower[d] <= read.lower[d] && read.upper[d] <= given.bounds.upper[d]);
+        let (Some(read), Some(given)) = (read, given) else {
+            continue;
+        };
+        let inside = (1..4).all(|d| {
+            given.bounds.lower[d] <= read.lower[d] && read.upper[d] <= given.bounds.upper[d]
+        });
         if !inside || read.shape()[0] > given.bounds.shape()[0] {
-            let message = || format!("expected a tile that reads within {}, found {read}", given.bounds);
-            findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
+            let message = || {
+                format!(
+                    "expected a tile that reads within {}, found {read}",
+                    given.bounds
+                )
+            };
+            findings.report_with(
+                &rules::TILE_INPUT,
+                tile.at,
+                message,
+                Some((given.at, "the ifmap")),
+            );
             continue;
         }
         // Whole images are computed from whole images; all that a workload reads, its only tile reads.
-        let whole =
-            workload.tiles.len() > 1 || (1..4).all(|d| read.lower[d] <= given.bounds.lower[d] && given.bounds.upper[d] <= read.upper[d]);
+        let whole = workload.tiles.len() > 1
+            || (1..4).all(|d| {
+                read.lower[d] <= given.bounds.lower[d] && given.bounds.upper[d] <= read.upper[d]
+            });
         if !whole {
-            let message = || format!("expected the only tile to read all of {}, found {read}", given.bounds);
-            findings.report_with(&rules::TILE_INPUT, tile.at, message, Some((given.at, "the ifmap")));
+            let message = || {
+                format!(
+                    "expected the only tile to read all of {}, found {read}",
+                    given.bounds
+                )
+            };
+            findings.report_with(
+                &rules::TILE_INPUT,
+                tile.at,
+                message,
+                Some((given.at, "the ifmap")),
+            );
         }
         // What has one image for all is broadcast.
-        let images = |bounds: &Bounds, first: u32| [bounds.lower[0], bounds.upper[0]].map(|image| image.saturating_sub(first));
+        let images = |bounds: &Bounds, first: u32| {
+            [bounds.lower[0], bounds.upper[0]].map(|image| image.saturating_sub(first))
+        };
         let (wanted, found) = (images(&tile.ofmap, 0), images(read, 0));
         let from_workload = images(&tile.ofmap, workload.bounds.lower[0]);
         let broadcast = given.bounds.shape()[0] == 1 && read.shape()[0] == 1;
         if !read.is_empty() && !broadcast && found != wanted && found != from_workload {
-            findings
-                .report(&rules::TILE_INPUT, tile.at, || format!("expected the images of the tile's output, {wanted:?}, found {found:?}"));
+            findings.report(&rules::TILE_INPUT, tile.at, || {
+                format!("expected the images of the tile's output, {wanted:?}, found {found:?}")
+            });
         }
     }
 }
@@ -90,14 +154,27 @@ fn fields(lint: Lint<'_>, workload: &Workload, tile: &Tile, pe: &PeTile, finding
         let mut letters: Vec<u8> = order.bytes().collect();
         letters.sort_unstable();
         if letters != b"HKNW" {
-            wrong(format!("expected loop_order as a permutation of KNHW, found \"{order}\""));
+            wrong(format!(
+                "expected loop_order as a permutation of KNHW, found \"{order}\""
+            ));
         }
     }
-    if let Some(mode) = pe.cut_mode.map(text).filter(|mode| !CUT_MODES.contains(mode)) {
-        wrong(format!("expected cut_mode {}, found \"{mode}\"", CUT_MODES.join(", ")));
+    if let Some(mode) = pe
+        .cut_mode
+        .map(text)
+        .filter(|mode| !CUT_MODES.contains(mode))
+    {
+        wrong(format!(
+            "expected cut_mode {}, found \"{mode}\"",
+            CUT_MODES.join(", ")
+        ));
     }
     if let Some(layer) = pe.layer.filter(|layer| *layer != workload.layer) {
-        wrong(format!("expected the layer of the workload, {}, found {}", text(workload.layer), lint.layer(Some(layer))));
+        wrong(format!(
+            "expected the layer of the workload, {}, found {}",
+            text(workload.layer),
+            lint.layer(Some(layer))
+        ));
     }
     if pe.input_channel_cuts == Some(0) || pe.mtc0_mtk0.is_some_and(|counts| counts.contains(&0)) {
         wrong("expected ci_cut_num and mtc0_mtk0 of at least 1, found 0".to_owned());
@@ -111,13 +188,27 @@ fn fields(lint: Lint<'_>, workload: &Workload, tile: &Tile, pe: &PeTile, finding
     let [n, k, h, w] = tile.ofmap.shape();
     let output = [n, k.next_multiple_of(8), h, w];
     let limits = [
-        ("out_mini_tile", pe.output_mini_tile, Some(output), "the tile's output"),
-        ("act_mini_tile", pe.activation_mini_tile, tile.ifmap.as_ref().map(padded), "the tile's input with its padding"),
+        (
+            "out_mini_tile",
+            pe.output_mini_tile,
+            Some(output),
+            "the tile's output",
+        ),
+        (
+            "act_mini_tile",
+            pe.activation_mini_tile,
+            tile.ifmap.as_ref().map(padded),
+            "the tile's input with its padding",
+        ),
     ];
     for (key, mini, most, what) in limits {
-        let (Some(mini), Some(most)) = (mini, most) else { continue };
+        let (Some(mini), Some(most)) = (mini, most) else {
+            continue;
+        };
         if (0..4).any(|d| mini[d] == 0 || u64::from(mini[d]) > most[d]) {
-            wrong(format!("expected {key} from [1, 1, 1, 1] to {most:?}, {what}, found {mini:?}"));
+            wrong(format!(
+                "expected {key} from [1, 1, 1, 1] to {most:?}, {what}, found {mini:?}"
+            ));
         }
     }
 }

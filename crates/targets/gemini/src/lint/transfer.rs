@@ -4,19 +4,28 @@ use super::index::{Maker, at, peer, read_by};
 use super::{Findings, Lint, cover, size};
 use crate::rules::memory::IN_SOURCE;
 use crate::rules::schedule as rules;
-use crate::schedule::{At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload};
+use crate::schedule::{
+    At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload,
+};
 use std::collections::HashMap;
 
 /// What concerns all cores: makers, stores, destinations.
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     for makers in lint.index.by_transfer() {
-        let Some(&(transfer, first)) = makers.first() else { continue };
+        let Some(&(transfer, first)) = makers.first() else {
+            continue;
+        };
         if let Some(&(_, second)) = makers.get(1) {
             let (one, two) = (place(lint, first), place(lint, second));
             findings.report_with(
                 &rules::TWO_SOURCES,
                 two,
-                || format!("expected one source of transfer {transfer}, found {}", makers.len()),
+                || {
+                    format!(
+                        "expected one source of transfer {transfer}, found {}",
+                        makers.len()
+                    )
+                },
                 Some((one, "the first source")),
             );
         }
@@ -28,58 +37,132 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         }
     }
     for entry in &lint.schedule.dram_out {
-        destinations(lint, entry.transfer, &entry.destinations, entry.at, entry.weight, findings);
+        destinations(
+            lint,
+            entry.transfer,
+            &entry.destinations,
+            entry.at,
+            entry.weight,
+            findings,
+        );
         if lint.spec && entry.weight {
             size::weights(lint, &entry.bounds, entry.size, entry.at, findings);
         }
     }
     for (core, workload) in lint.schedule.workloads() {
         for piece in &workload.ofmaps {
-            destinations(lint, piece.transfer, &piece.destinations, piece.at, false, findings);
+            destinations(
+                lint,
+                piece.transfer,
+                &piece.destinations,
+                piece.at,
+                false,
+                findings,
+            );
             stored(lint, core, workload, piece, findings);
         }
     }
     for stores in lint.index.stores_by_transfer() {
-        let mut entries = stores.iter().filter_map(|(_, index)| lint.schedule.dram_in.get(*index as usize));
-        let Some(entry) = entries.next() else { continue };
-        if let Some(second) = entries.next() {
-            let message = || format!("expected one `in` entry of transfer {}, found {}", entry.transfer, stores.len());
-            findings.report_with(&IN_SOURCE, second.at, message, Some((entry.at, "the first entry")));
-        }
-        let maker = lint.index.makers(entry.transfer).iter().find_map(|(_, maker)| match maker {
-            Maker::Workload(position, piece) => at(lint.schedule, *position).map(|(core, w)| (core, w, w.ofmaps.get(*piece as usize))),
-            Maker::Dram(_) => None,
-        });
-        let Some((core, workload, Some(piece))) = maker else {
-            findings
-                .report(&IN_SOURCE, entry.at, || format!("expected an ofmap that sends transfer {} to DRAM, found none", entry.transfer));
+        let mut entries = stores
+            .iter()
+            .filter_map(|(_, index)| lint.schedule.dram_in.get(*index as usize));
+        let Some(entry) = entries.next() else {
             continue;
         };
-        if !piece.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_))) {
-            let message = || format!("expected DRAM among the destinations of transfer {}, found none", entry.transfer);
+        if let Some(second) = entries.next() {
+            let message = || {
+                format!(
+                    "expected one `in` entry of transfer {}, found {}",
+                    entry.transfer,
+                    stores.len()
+                )
+            };
+            findings.report_with(
+                &IN_SOURCE,
+                second.at,
+                message,
+                Some((entry.at, "the first entry")),
+            );
+        }
+        let maker = lint
+            .index
+            .makers(entry.transfer)
+            .iter()
+            .find_map(|(_, maker)| match maker {
+                Maker::Workload(position, piece) => at(lint.schedule, *position)
+                    .map(|(core, w)| (core, w, w.ofmaps.get(*piece as usize))),
+                Maker::Dram(_) => None,
+            });
+        let Some((core, workload, Some(piece))) = maker else {
+            findings.report(&IN_SOURCE, entry.at, || {
+                format!(
+                    "expected an ofmap that sends transfer {} to DRAM, found none",
+                    entry.transfer
+                )
+            });
+            continue;
+        };
+        if !piece
+            .destinations
+            .iter()
+            .any(|d| matches!(d.peer, Peer::Dram(_)))
+        {
+            let message = || {
+                format!(
+                    "expected DRAM among the destinations of transfer {}, found none",
+                    entry.transfer
+                )
+            };
             findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
         }
         if core != entry.core {
-            let (named, made) = (lint.schedule.file_core(entry.core), lint.schedule.file_core(core));
-            findings
-                .report(&IN_SOURCE, entry.at, || format!("expected core {made}, which makes transfer {}, found {named}", entry.transfer));
+            let (named, made) = (
+                lint.schedule.file_core(entry.core),
+                lint.schedule.file_core(core),
+            );
+            findings.report(&IN_SOURCE, entry.at, || {
+                format!(
+                    "expected core {made}, which makes transfer {}, found {named}",
+                    entry.transfer
+                )
+            });
         } else if workload.id != entry.workload {
-            let message =
-                || format!("expected workload {}, which makes transfer {}, found {}", workload.id, entry.transfer, entry.workload);
+            let message = || {
+                format!(
+                    "expected workload {}, which makes transfer {}, found {}",
+                    workload.id, entry.transfer, entry.workload
+                )
+            };
             findings.report(&rules::DESTINATION, entry.at, message);
         }
         if let Some(named) = entry.layer.filter(|named| *named != workload.layer) {
-            let (made, named) = (lint.schedule.name(workload.layer), lint.schedule.name(named));
-            let message = || format!("expected the layer {made}, which makes transfer {}, found {named}", entry.transfer);
+            let (made, named) = (
+                lint.schedule.name(workload.layer),
+                lint.schedule.name(named),
+            );
+            let message = || {
+                format!(
+                    "expected the layer {made}, which makes transfer {}, found {named}",
+                    entry.transfer
+                )
+            };
             findings.report(&rules::SOURCE_LAYER, entry.at, message);
         }
         if entry.bounds.shape() != piece.bounds.shape() {
-            let message =
-                || format!("expected a box of the shape {:?}, that of the ofmap, found {:?}", piece.bounds.shape(), entry.bounds.shape());
+            let message = || {
+                format!(
+                    "expected a box of the shape {:?}, that of the ofmap, found {:?}",
+                    piece.bounds.shape(),
+                    entry.bounds.shape()
+                )
+            };
             findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
         } else if lint.spec && !workload.bounds.contains(&entry.bounds) {
             findings.report(&IN_SOURCE, entry.at, || {
-                format!("expected a box inside that of the workload, {}, found {}", workload.bounds, entry.bounds)
+                format!(
+                    "expected a box inside that of the workload, {}, found {}",
+                    workload.bounds, entry.bounds
+                )
             });
         }
     }
@@ -87,64 +170,135 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
 
 fn place(lint: Lint<'_>, maker: Maker) -> At {
     match maker {
-        Maker::Dram(index) => lint.schedule.dram_out.get(index as usize).map_or(At(0), |entry| entry.at),
-        Maker::Workload(position, piece) => {
-            at(lint.schedule, position).and_then(|(_, w)| w.ofmaps.get(piece as usize)).map_or(At(0), |p| p.at)
-        }
+        Maker::Dram(index) => lint
+            .schedule
+            .dram_out
+            .get(index as usize)
+            .map_or(At(0), |entry| entry.at),
+        Maker::Workload(position, piece) => at(lint.schedule, position)
+            .and_then(|(_, w)| w.ofmaps.get(piece as usize))
+            .map_or(At(0), |p| p.at),
     }
 }
 
 /// Destinations and readers name each other.
-fn destinations(lint: Lint<'_>, transfer: u32, destinations: &[Destination], piece: At, weight: bool, findings: &mut Findings) {
+fn destinations(
+    lint: Lint<'_>,
+    transfer: u32,
+    destinations: &[Destination],
+    piece: At,
+    weight: bool,
+    findings: &mut Findings,
+) {
     let schedule = lint.schedule;
     let reader = |core: u32, workload: u32| {
         let readers = lint.index.readers(transfer).iter();
-        readers.filter_map(|(_, position)| at(schedule, *position)).any(|(id, w)| id == core && w.id == workload)
+        readers
+            .filter_map(|(_, position)| at(schedule, *position))
+            .any(|(id, w)| id == core && w.id == workload)
     };
     for (index, destination) in destinations.iter().enumerate() {
-        if destinations.get(..index).is_some_and(|before| before.contains(destination)) {
-            findings
-                .report(&rules::DESTINATION, piece, || format!("expected each destination of transfer {transfer} once, found one twice"));
+        if destinations
+            .get(..index)
+            .is_some_and(|before| before.contains(destination))
+        {
+            findings.report(&rules::DESTINATION, piece, || {
+                format!("expected each destination of transfer {transfer} once, found one twice")
+            });
         }
-        let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload) else { continue };
+        let (Peer::Core(core), Some(workload)) = (destination.peer, destination.workload) else {
+            continue;
+        };
         let file_core = schedule.file_core(core);
-        let Some(found) = schedule.core(core).and_then(|c| c.workloads.get(c.position(workload)?)) else {
+        let Some(found) = schedule
+            .core(core)
+            .and_then(|c| c.workloads.get(c.position(workload)?))
+        else {
             findings.report(&rules::NO_DESTINATION, piece, || {
                 format!("expected workload {workload} on core {file_core}, found no such workload")
             });
             continue;
         };
-        if let Some(named) = destination.layer.filter(|named| lint.spec && *named != found.layer) {
-            let message =
-                || format!("expected the layer {} of workload {workload}, found {}", schedule.name(found.layer), schedule.name(named));
-            findings.report_with(&rules::DESTINATION, piece, message, Some((found.at, "the destination")));
+        if let Some(named) = destination
+            .layer
+            .filter(|named| lint.spec && *named != found.layer)
+        {
+            let message = || {
+                format!(
+                    "expected the layer {} of workload {workload}, found {}",
+                    schedule.name(found.layer),
+                    schedule.name(named)
+                )
+            };
+            findings.report_with(
+                &rules::DESTINATION,
+                piece,
+                message,
+                Some((found.at, "the destination")),
+            );
         }
         if !reader(core, workload) {
-            let message = || format!("expected workload {workload} of core {file_core} to read transfer {transfer}, found it does not");
-            findings.report_with(&rules::DESTINATION, piece, message, Some((found.at, "the destination")));
+            let message = || {
+                format!(
+                    "expected workload {workload} of core {file_core} to read transfer {transfer}, found it does not"
+                )
+            };
+            findings.report_with(
+                &rules::DESTINATION,
+                piece,
+                message,
+                Some((found.at, "the destination")),
+            );
         }
     }
     // Weights that stay are used by later workloads, too: the first of each core counts.
     let mut first: HashMap<u32, u32> = HashMap::new();
-    for (core, workload) in lint.index.readers(transfer).iter().filter_map(|(_, position)| at(schedule, *position)) {
+    for (core, workload) in lint
+        .index
+        .readers(transfer)
+        .iter()
+        .filter_map(|(_, position)| at(schedule, *position))
+    {
         let id = first.entry(core).or_insert(workload.id);
         *id = workload.id.min(*id);
     }
     for &(_, position) in lint.index.readers(transfer) {
-        let Some((core, workload)) = at(schedule, position) else { continue };
+        let Some((core, workload)) = at(schedule, position) else {
+            continue;
+        };
         let later = weight && first.get(&core) != Some(&workload.id);
-        let named = destinations.iter().any(|d| d.peer == Peer::Core(core) && (later || d.workload == Some(workload.id)));
+        let named = destinations
+            .iter()
+            .any(|d| d.peer == Peer::Core(core) && (later || d.workload == Some(workload.id)));
         if !named {
-            let message =
-                || format!("expected {} among the destinations of transfer {transfer}, found it is not", lint.label(core, workload));
-            findings.report_with(&rules::DESTINATION, piece, message, Some((workload.at, "the reader")));
+            let message = || {
+                format!(
+                    "expected {} among the destinations of transfer {transfer}, found it is not",
+                    lint.label(core, workload)
+                )
+            };
+            findings.report_with(
+                &rules::DESTINATION,
+                piece,
+                message,
+                Some((workload.at, "the reader")),
+            );
         }
     }
 }
 
 /// A piece that goes to DRAM has an `in` entry.
-fn stored(lint: Lint<'_>, core: &Core, workload: &Workload, piece: &Ofmap, findings: &mut Findings) {
-    let to_dram = piece.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_)));
+fn stored(
+    lint: Lint<'_>,
+    core: &Core,
+    workload: &Workload,
+    piece: &Ofmap,
+    findings: &mut Findings,
+) {
+    let to_dram = piece
+        .destinations
+        .iter()
+        .any(|d| matches!(d.peer, Peer::Dram(_)));
     if to_dram && lint.index.stores(piece.transfer).is_empty() {
         let message = || {
             format!(
@@ -158,17 +312,34 @@ fn stored(lint: Lint<'_>, core: &Core, workload: &Workload, piece: &Ofmap, findi
 }
 
 /// What concerns one workload.
-pub(super) fn check_workload(lint: Lint<'_>, core: &Core, workload: &Workload, findings: &mut Findings) {
+pub(super) fn check_workload(
+    lint: Lint<'_>,
+    core: &Core,
+    workload: &Workload,
+    findings: &mut Findings,
+) {
     for transfer in read_by(workload) {
         if lint.index.makers(transfer).is_empty() {
-            let message = || format!("expected a source of transfer {transfer}, which {} reads, found none", lint.label(core.id, workload));
+            let message = || {
+                format!(
+                    "expected a source of transfer {transfer}, which {} reads, found none",
+                    lint.label(core.id, workload)
+                )
+            };
             findings.report(&rules::NO_SOURCE, workload.at, message);
         }
     }
     for piece in &workload.ofmaps {
         let relative = piece.bounds.moved_by(workload.bounds.lower);
-        if !(workload.bounds.contains(&piece.bounds) || lint.spec && workload.bounds.contains(&relative)) {
-            let message = || format!("expected a piece inside the workload's box, {}, found {}", workload.bounds, piece.bounds);
+        if !(workload.bounds.contains(&piece.bounds)
+            || lint.spec && workload.bounds.contains(&relative))
+        {
+            let message = || {
+                format!(
+                    "expected a piece inside the workload's box, {}, found {}",
+                    workload.bounds, piece.bounds
+                )
+            };
             findings.report(&rules::OFMAP_BOX, piece.at, message);
         }
     }
@@ -185,13 +356,28 @@ fn results(core: &Core, workload: &Workload, findings: &mut Findings) {
     let absolute = |bounds: &Bounds| {
         // A box that fits both ways is the same both ways, or too small to matter here.
         let relative = bounds.moved_by(workload.bounds.lower);
-        if workload.bounds.contains(&relative) { relative } else { *bounds }
+        if workload.bounds.contains(&relative) {
+            relative
+        } else {
+            *bounds
+        }
     };
     for piece in &workload.ofmaps {
-        let stays = piece.destinations.iter().any(|d| d.peer == Peer::Core(core.id));
-        let leaves = piece.destinations.iter().any(|d| d.peer != Peer::Core(core.id));
-        let held = workload.buffer.iter().any(|tensor| tensor.transfers.contains(&piece.transfer));
-        let staged = workload.buffer.iter().any(|t| t.kind == TensorKind::Ofmap && t.layer.is_none_or(|layer| layer == workload.layer));
+        let stays = piece
+            .destinations
+            .iter()
+            .any(|d| d.peer == Peer::Core(core.id));
+        let leaves = piece
+            .destinations
+            .iter()
+            .any(|d| d.peer != Peer::Core(core.id));
+        let held = workload
+            .buffer
+            .iter()
+            .any(|tensor| tensor.transfers.contains(&piece.transfer));
+        let staged = workload.buffer.iter().any(|t| {
+            t.kind == TensorKind::Ofmap && t.layer.is_none_or(|layer| layer == workload.layer)
+        });
         if (stays && !held) || (leaves && !staged && !held) {
             let message = || {
                 format!(
@@ -204,8 +390,16 @@ fn results(core: &Core, workload: &Workload, findings: &mut Findings) {
     }
     let as_said: Vec<Bounds> = workload.ofmaps.iter().map(|piece| piece.bounds).collect();
     let moved: Vec<Bounds> = as_said.iter().map(absolute).collect();
-    if let (Some(hole), Some(_)) = (cover::hole(&workload.bounds, &moved), cover::hole(&workload.bounds, &as_said)) {
-        findings.report(&rules::UNUSED, workload.at, || format!("expected pieces that make up {}, found none for {hole}", workload.bounds));
+    if let (Some(hole), Some(_)) = (
+        cover::hole(&workload.bounds, &moved),
+        cover::hole(&workload.bounds, &as_said),
+    ) {
+        findings.report(&rules::UNUSED, workload.at, || {
+            format!(
+                "expected pieces that make up {}, found none for {hole}",
+                workload.bounds
+            )
+        });
     }
 }
 
@@ -215,15 +409,31 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
         one_source(lint, tensor, source, findings);
     }
     if tensor.sources.is_empty() {
-        if lint.spec && tensor.kind != TensorKind::Ofmap && !(lint.packed && tensor.transfers.is_empty()) {
-            let message = || format!("expected the sources of the transfers {:?}, found none", &tensor.transfers[..]);
+        if lint.spec
+            && tensor.kind != TensorKind::Ofmap
+            && !(lint.packed && tensor.transfers.is_empty())
+        {
+            let message = || {
+                format!(
+                    "expected the sources of the transfers {:?}, found none",
+                    &tensor.transfers[..]
+                )
+            };
             findings.report(&rules::SOURCE_IDS, tensor.at, message);
         }
         return;
     }
     let named: TransferIds = tensor.sources.iter().map(|s| s.transfer).collect();
-    if named.iter().any(|id| !tensor.transfers.contains(id)) || tensor.transfers.iter().any(|id| !named.contains(id)) {
-        let message = || format!("expected the transfers of the sources, {:?}, found {:?}", &named[..], &tensor.transfers[..]);
+    if named.iter().any(|id| !tensor.transfers.contains(id))
+        || tensor.transfers.iter().any(|id| !named.contains(id))
+    {
+        let message = || {
+            format!(
+                "expected the transfers of the sources, {:?}, found {:?}",
+                &named[..],
+                &tensor.transfers[..]
+            )
+        };
         findings.report(&rules::SOURCE_IDS, tensor.at, message);
     }
     let mut parts: Vec<Bounds> = Vec::new();
@@ -231,7 +441,12 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
         if tensor.bounds.contains(&source.bounds) {
             parts.push(source.bounds);
         } else if lint.spec {
-            let message = || format!("expected a source inside its tensor, {}, found {}", tensor.bounds, source.bounds);
+            let message = || {
+                format!(
+                    "expected a source inside its tensor, {}, found {}",
+                    tensor.bounds, source.bounds
+                )
+            };
             findings.report(&rules::SOURCE_OUTSIDE, tensor.at, message);
             return;
         } else {
@@ -239,19 +454,38 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
         }
     }
     if lint.spec && cover::overlap(&parts).is_some() {
-        let message = || "expected sources that only touch, found two that fill the same elements".to_owned();
+        let message =
+            || "expected sources that only touch, found two that fill the same elements".to_owned();
         findings.report(&rules::SOURCES_OVERLAP, tensor.at, message);
     }
     if let Some(hole) = cover::hole(&tensor.bounds, &parts) {
-        let message = || format!("expected the sources to fill {}, found nothing for {hole}", tensor.bounds);
-        findings.report(if lint.spec && !lint.packed { &rules::HOLE } else { &rules::PARTLY }, tensor.at, message);
+        let message = || {
+            format!(
+                "expected the sources to fill {}, found nothing for {hole}",
+                tensor.bounds
+            )
+        };
+        findings.report(
+            if lint.spec && !lint.packed {
+                &rules::HOLE
+            } else {
+                &rules::PARTLY
+            },
+            tensor.at,
+            message,
+        );
     }
 }
 
 fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut Findings) {
     let schedule = lint.schedule;
     let Some(&(_, maker)) = lint.index.makers(source.transfer).first() else {
-        findings.report(&rules::NO_SOURCE, tensor.at, || format!("expected a source of transfer {}, found none", source.transfer));
+        findings.report(&rules::NO_SOURCE, tensor.at, || {
+            format!(
+                "expected a source of transfer {}, found none",
+                source.transfer
+            )
+        });
         return;
     };
     let from = peer(schedule, maker);
@@ -264,12 +498,27 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
             Peer::Dram(_) => "DRAM".to_owned(),
             Peer::Core(core) => format!("core {}", schedule.file_core(core)),
         };
-        let message = || format!("expected {} as the source of transfer {}, found {}", name(from), source.transfer, name(source.peer));
-        findings.report_with(&rules::SOURCE, tensor.at, message, Some((place(lint, maker), "where it is made")));
+        let message = || {
+            format!(
+                "expected {} as the source of transfer {}, found {}",
+                name(from),
+                source.transfer,
+                name(source.peer)
+            )
+        };
+        findings.report_with(
+            &rules::SOURCE,
+            tensor.at,
+            message,
+            Some((place(lint, maker), "where it is made")),
+        );
         return;
     }
     let (bounds, size, layer) = match maker {
-        Maker::Dram(index) => schedule.dram_out.get(index as usize).map(|entry| (entry.bounds, Some(entry.size), None)),
+        Maker::Dram(index) => schedule
+            .dram_out
+            .get(index as usize)
+            .map(|entry| (entry.bounds, Some(entry.size), None)),
         Maker::Workload(position, piece) => at(schedule, position)
             .and_then(|(_, w)| Some((w, w.ofmaps.get(piece as usize)?)))
             .map(|(w, p)| (p.bounds, p.size, Some(w.layer))),
@@ -279,19 +528,45 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
         && made != named
     {
         let message = || {
-            format!("expected the layer {}, which makes transfer {}, found {}", schedule.name(made), source.transfer, schedule.name(named))
+            format!(
+                "expected the layer {}, which makes transfer {}, found {}",
+                schedule.name(made),
+                source.transfer,
+                schedule.name(named)
+            )
         };
         findings.report(&rules::SOURCE_LAYER, tensor.at, message);
     }
     if let (Some(sent), Some(named)) = (size, source.size)
         && sent != named
     {
-        let message = || format!("expected {sent} bytes, as transfer {} sends, found {named}", source.transfer);
-        findings.report_with(&rules::SIZE_DIFFERS, tensor.at, message, Some((place(lint, maker), "where it is made")));
+        let message = || {
+            format!(
+                "expected {sent} bytes, as transfer {} sends, found {named}",
+                source.transfer
+            )
+        };
+        findings.report_with(
+            &rules::SIZE_DIFFERS,
+            tensor.at,
+            message,
+            Some((place(lint, maker), "where it is made")),
+        );
     }
     if lint.spec && bounds.shape() != source.bounds.shape() {
-        let message = || format!("expected the shape of what is sent, {:?}, found {:?}", bounds.shape(), source.bounds.shape());
-        findings.report_with(&rules::SOURCE_OUTSIDE, tensor.at, message, Some((place(lint, maker), "where it is made")));
+        let message = || {
+            format!(
+                "expected the shape of what is sent, {:?}, found {:?}",
+                bounds.shape(),
+                source.bounds.shape()
+            )
+        };
+        findings.report_with(
+            &rules::SOURCE_OUTSIDE,
+            tensor.at,
+            message,
+            Some((place(lint, maker), "where it is made")),
+        );
     } else if lint.spec {
         frame(lint, tensor, source, maker, findings);
     }
@@ -303,39 +578,91 @@ fn frame(lint: Lint<'_>, tensor: &Tensor, source: &Source, maker: Maker, finding
     match maker {
         // Both are counted in the input of the reading layer; images may be counted from the tensor.
         Maker::Dram(index) => {
-            let Some(entry) = lint.schedule.dram_out.get(index as usize) else { return };
+            let Some(entry) = lint.schedule.dram_out.get(index as usize) else {
+                return;
+            };
             // The ancestors count channels of what is concatenated in the layer that makes them.
             let from = if lint.packed { 2 } else { 1 };
             if entry.bounds.lower[from..] != corner[from..] {
-                let message = || format!("expected the box of transfer {}, {}, found {}", source.transfer, entry.bounds, source.bounds);
-                findings.report_with(&rules::SOURCE_OUTSIDE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
+                let message = || {
+                    format!(
+                        "expected the box of transfer {}, {}, found {}",
+                        source.transfer, entry.bounds, source.bounds
+                    )
+                };
+                findings.report_with(
+                    &rules::SOURCE_OUTSIDE,
+                    tensor.at,
+                    message,
+                    Some((entry.at, "the DRAM tensor")),
+                );
             }
             // Converted activations may be weights.
             if entry.weight != (tensor.kind == TensorKind::Weight) && !lint.packed {
-                let (sent, kept) = if entry.weight { ("weights", "ifmap") } else { ("a feature map", "weights") };
-                let message = || format!("expected the type of transfer {}, {sent}, found {kept}", source.transfer);
-                findings.report_with(&rules::DRAM_TYPE, tensor.at, message, Some((entry.at, "the DRAM tensor")));
+                let (sent, kept) = if entry.weight {
+                    ("weights", "ifmap")
+                } else {
+                    ("a feature map", "weights")
+                };
+                let message = || {
+                    format!(
+                        "expected the type of transfer {}, {sent}, found {kept}",
+                        source.transfer
+                    )
+                };
+                findings.report_with(
+                    &rules::DRAM_TYPE,
+                    tensor.at,
+                    message,
+                    Some((entry.at, "the DRAM tensor")),
+                );
             }
-            let stored = entry.related.iter().flatten().flat_map(|id| lint.index.makers(*id)).find_map(|(_, maker)| match maker {
-                Maker::Workload(position, _) => at(lint.schedule, *position).map(|(_, workload)| workload.layer),
-                Maker::Dram(_) => None,
-            });
+            let stored = entry
+                .related
+                .iter()
+                .flatten()
+                .flat_map(|id| lint.index.makers(*id))
+                .find_map(|(_, maker)| match maker {
+                    Maker::Workload(position, _) => {
+                        at(lint.schedule, *position).map(|(_, workload)| workload.layer)
+                    }
+                    Maker::Dram(_) => None,
+                });
             if let (Some(made), Some(named)) = (stored, source.layer)
                 && made != named
             {
                 let (made, named) = (lint.schedule.name(made), lint.schedule.name(named));
-                let message = || format!("expected the layer {made}, whose stores transfer {} reads, found {named}", source.transfer);
+                let message = || {
+                    format!(
+                        "expected the layer {made}, whose stores transfer {} reads, found {named}",
+                        source.transfer
+                    )
+                };
                 findings.report(&rules::SOURCE_LAYER, tensor.at, message);
             }
         }
         // Channels move where layers are concatenated.
         Maker::Workload(position, piece) => {
-            let Some((_, workload)) = at(lint.schedule, position) else { return };
-            let Some(piece) = workload.ofmaps.get(piece as usize) else { return };
+            let Some((_, workload)) = at(lint.schedule, position) else {
+                return;
+            };
+            let Some(piece) = workload.ofmaps.get(piece as usize) else {
+                return;
+            };
             let moved = piece.bounds.moved_by(workload.bounds.lower);
             if piece.bounds.lower[2..] != corner[2..] && moved.lower[2..] != corner[2..] {
-                let message = || format!("expected the rows and columns of transfer {}, {moved}, found {}", source.transfer, source.bounds);
-                findings.report_with(&rules::SOURCE_FRAME, tensor.at, message, Some((piece.at, "where it is made")));
+                let message = || {
+                    format!(
+                        "expected the rows and columns of transfer {}, {moved}, found {}",
+                        source.transfer, source.bounds
+                    )
+                };
+                findings.report_with(
+                    &rules::SOURCE_FRAME,
+                    tensor.at,
+                    message,
+                    Some((piece.at, "where it is made")),
+                );
             }
         }
     }

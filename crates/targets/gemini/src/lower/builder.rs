@@ -1,8 +1,8 @@
 //! Puts a program together, task by task.
 
 use chipless_model::{
-    Action, Demand, IndexVec, Kernel, Location, PartId, Piece, Program, Queue, QueueId, Signal, Span, SyncId, SyncKind, Task, TaskId, Time,
-    Wait,
+    Action, Demand, IndexVec, Kernel, Location, PartId, Piece, Program, Queue, QueueId, Signal,
+    Span, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 
 /// A program in the making. Tasks are added in the order of their queues; a run of them on one queue is a piece.
@@ -32,9 +32,17 @@ pub(crate) struct TooMany(pub(crate) u64);
 
 impl<'p> Builder<'p> {
     pub(crate) fn new(most_tasks: u64) -> Builder<'p> {
-        let program = Program { target: "gemini", parts: IndexVec::from_vec(vec!["schedule".to_owned()]), ..Program::default() };
+        let program = Program {
+            target: "gemini",
+            parts: IndexVec::from_vec(vec!["schedule".to_owned()]),
+            ..Program::default()
+        };
         // Ids are 32 bits wide; a task brings few entries of any other table.
-        Builder { program, counts: IndexVec::new(), most_tasks: most_tasks.min(1 << 27) }
+        Builder {
+            program,
+            counts: IndexVec::new(),
+            most_tasks: most_tasks.min(1 << 27),
+        }
     }
 
     pub(crate) fn queue(&mut self, name: String) -> QueueId {
@@ -43,29 +51,70 @@ impl<'p> Builder<'p> {
     }
 
     pub(crate) fn token(&mut self, name: String) -> SyncId {
-        self.program.syncs.push(chipless_model::Sync { name, kind: SyncKind::Token })
+        self.program.syncs.push(chipless_model::Sync {
+            name,
+            kind: SyncKind::Token,
+        })
     }
 
     /// Adds a task; it is released before the start.
-    pub(crate) fn task(&mut self, task: NewTask<'_>, kernel: impl Kernel + 'p) -> Result<TaskId, TooMany> {
+    pub(crate) fn task(
+        &mut self,
+        task: NewTask<'_>,
+        kernel: impl Kernel + 'p,
+    ) -> Result<TaskId, TooMany> {
         let program = &mut self.program;
         if program.tasks.len() as u64 >= self.most_tasks {
             return Err(TooMany(self.most_tasks));
         }
-        let NewTask { queue, waits, gives, demands, fixed, at, label } = task;
+        let NewTask {
+            queue,
+            waits,
+            gives,
+            demands,
+            fixed,
+            at,
+            label,
+        } = task;
         let index = self.counts[queue];
         self.counts[queue] += 1;
-        let waits =
-            Span::push(&mut program.waits, waits.iter().map(|sync| Wait { sync: *sync, condition: chipless_model::Condition::AtLeast(1) }));
-        let signals = Span::push(&mut program.signals, gives.map(|sync| Signal::on_completion(Action::Add(sync, 1))));
+        let waits = Span::push(
+            &mut program.waits,
+            waits.iter().map(|sync| Wait {
+                sync: *sync,
+                condition: chipless_model::Condition::AtLeast(1),
+            }),
+        );
+        let signals = Span::push(
+            &mut program.signals,
+            gives.map(|sync| Signal::on_completion(Action::Add(sync, 1))),
+        );
         let demands = Span::push(&mut program.demands, demands.iter().copied());
         let kernel = program.kernels.push(Box::new(kernel));
-        let location = Location { part: PartId::from_raw(0), offset: u64::from(at), size: 1 };
-        let id = program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label });
+        let location = Location {
+            part: PartId::from_raw(0),
+            offset: u64::from(at),
+            size: 1,
+        };
+        let id = program.tasks.push(Task {
+            queue,
+            index,
+            kernel,
+            waits,
+            signals,
+            demands,
+            fixed,
+            location,
+            label,
+        });
         match program.pieces.last_mut() {
             Some(piece) if piece.queue == queue => piece.count += 1,
             _ => {
-                let piece = program.pieces.push(Piece { queue, first: id, count: 1 });
+                let piece = program.pieces.push(Piece {
+                    queue,
+                    first: id,
+                    count: 1,
+                });
                 program.initial.push(piece);
             }
         }
@@ -77,7 +126,9 @@ impl Builder<'_> {
     /// Lets the task that was added last give another token.
     pub(crate) fn also_gives(&mut self, task: TaskId, token: SyncId) {
         let program = &mut self.program;
-        program.signals.push(Signal::on_completion(Action::Add(token, 1)));
+        program
+            .signals
+            .push(Signal::on_completion(Action::Add(token, 1)));
         program.tasks[task].signals.len += 1;
     }
 }

@@ -49,13 +49,24 @@ pub(crate) struct Dram {
 
 /// The element type of a layer's output or of a network input.
 fn element_type(network: Option<&Network>, name: &str, bytes: u64) -> ElementType {
-    let output = network.and_then(|n| n.layers.get(name)).and_then(|l| l.output_dtype.first());
+    let output = network
+        .and_then(|n| n.layers.get(name))
+        .and_then(|l| l.output_dtype.first());
     let input = || {
         let layers = network.into_iter().flat_map(|n| n.layers.values());
-        layers.flat_map(|l| l.previous_layer.iter().zip(&l.input_dtype)).find(|(previous, _)| *previous == name).map(|(_, dtype)| dtype)
+        layers
+            .flat_map(|l| l.previous_layer.iter().zip(&l.input_dtype))
+            .find(|(previous, _)| *previous == name)
+            .map(|(_, dtype)| dtype)
     };
-    let named = output.or_else(input).and_then(|dtype| ElementType::from_name(dtype));
-    let fallback = if bytes == 1 { ElementType::Int8 } else { ElementType::Float16 };
+    let named = output
+        .or_else(input)
+        .and_then(|dtype| ElementType::from_name(dtype));
+    let fallback = if bytes == 1 {
+        ElementType::Int8
+    } else {
+        ElementType::Float16
+    };
     named.filter(|t| t.bits() == bytes * 8).unwrap_or(fallback)
 }
 
@@ -64,13 +75,15 @@ fn element_type(network: Option<&Network>, name: &str, bytes: u64) -> ElementTyp
 fn input_shape(network: Option<&Network>, name: &str, read: [u64; 4]) -> Option<[u64; 4]> {
     let layers = network?.layers.values();
     let shapes = layers.flat_map(|layer| layer.previous_layer.iter().zip(&layer.input_shape));
-    shapes.filter(|(previous, shape)| *previous == name && shape.len() <= 4).find_map(|(_, shape)| {
-        let mut extents = [1; 4];
-        extents[..shape.len()].copy_from_slice(shape);
-        // A schedule may be for another batch than the one that its network was written with.
-        extents[0] = read[0];
-        (0..4).all(|d| extents[d] >= read[d]).then_some(extents)
-    })
+    shapes
+        .filter(|(previous, shape)| *previous == name && shape.len() <= 4)
+        .find_map(|(_, shape)| {
+            let mut extents = [1; 4];
+            extents[..shape.len()].copy_from_slice(shape);
+            // A schedule may be for another batch than the one that its network was written with.
+            extents[0] = read[0];
+            (0..4).all(|d| extents[d] >= read[d]).then_some(extents)
+        })
 }
 
 /// Maps in the making.
@@ -85,7 +98,13 @@ impl Maps<'_> {
     fn include(&mut self, name: Name, bounds: &Bounds, element: u64, writes: bool) {
         let map = self.by_layer.entry(name).or_insert_with(|| {
             self.order.push(name);
-            Map { written: 0, around: *bounds, shape: [0; 4], element, buffer: BufferId::from_raw(0) }
+            Map {
+                written: 0,
+                around: *bounds,
+                shape: [0; 4],
+                element,
+                buffer: BufferId::from_raw(0),
+            }
         });
         map.element = map.element.max(element);
         for d in 0..4 {
@@ -111,20 +130,36 @@ impl Dram {
         weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>,
         builder: &mut Builder<'_>,
     ) -> Dram {
-        let memory = builder.program.memories.push(Memory { name: "dram".into(), size: 0, kind: MemoryKind::Dram });
+        let memory = builder.program.memories.push(Memory {
+            name: "dram".into(),
+            size: 0,
+            kind: MemoryKind::Dram,
+        });
         let mut dram = if plan.schedule.dialect == Dialect::Spec {
             by_layer(plan, residents, frames, network, memory, builder)
         } else {
             by_transfer(plan, memory, builder)
         };
         dram.weights(plan, memory, weights, builder);
-        let bytes = builder.program.buffers.iter().filter(|b| b.memory == memory).map(|b| b.size).fold(0, u64::saturating_add);
+        let bytes = builder
+            .program
+            .buffers
+            .iter()
+            .filter(|b| b.memory == memory)
+            .map(|b| b.size)
+            .fold(0, u64::saturating_add);
         builder.program.memories[memory].size = bytes;
         dram
     }
 
     /// Weights are constants where their bytes are known; otherwise the host puts them there before the run.
-    fn weights(&mut self, plan: &Plan<'_>, memory: MemoryId, weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>, builder: &mut Builder<'_>) {
+    fn weights(
+        &mut self,
+        plan: &Plan<'_>,
+        memory: MemoryId,
+        weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>,
+        builder: &mut Builder<'_>,
+    ) {
         let mut buffers: HashMap<u32, BufferId> = HashMap::new();
         for (load, place) in plan.loads.iter().zip(&mut self.loads) {
             let out = &plan.schedule.dram_out[load.out as usize];
@@ -132,7 +167,13 @@ impl Dram {
                 continue;
             }
             let buffer = *buffers.entry(load.out).or_insert_with(|| {
-                let buffer = builder.buffer(format!("weights {}", out.transfer), memory, None, out.size, Role::Input);
+                let buffer = builder.buffer(
+                    format!("weights {}", out.transfer),
+                    memory,
+                    None,
+                    out.size,
+                    Role::Input,
+                );
                 if let Some(bytes) = weights(load.out as usize) {
                     builder.program.buffers[buffer].role = Role::Constant;
                     builder.program.buffers[buffer].initial = bytes.into();
@@ -154,42 +195,83 @@ fn by_layer(
     builder: &mut Builder<'_>,
 ) -> Dram {
     let schedule = plan.schedule;
-    let mut maps = Maps { by_layer: HashMap::new(), order: Vec::new(), network };
-    let written: HashMap<u32, Name> = schedule.dram_in.iter().filter_map(|stored| Some((stored.transfer, stored.layer?))).collect();
+    let mut maps = Maps {
+        by_layer: HashMap::new(),
+        order: Vec::new(),
+        network,
+    };
+    let written: HashMap<u32, Name> = schedule
+        .dram_in
+        .iter()
+        .filter_map(|stored| Some((stored.transfer, stored.layer?)))
+        .collect();
     let mut stores = Vec::with_capacity(plan.stores.len());
     for store in &plan.stores {
         let workload = plan.workload(store.workload).2;
         let stored = store.sinks.first().map(|i| &schedule.dram_in[*i as usize]);
-        let bounds = stored.map_or_else(|| frames.piece(workload, &workload.ofmaps[store.ofmap as usize]), |s| s.bounds);
+        let bounds = stored.map_or_else(
+            || frames.piece(workload, &workload.ofmaps[store.ofmap as usize]),
+            |s| s.bounds,
+        );
         let name = stored.and_then(|s| s.layer).unwrap_or(workload.layer);
-        let element = store.staged.map_or(1, |r| residents.all[r as usize].layout.element);
+        let element = store
+            .staged
+            .map_or(1, |r| residents.all[r as usize].layout.element);
         maps.include(name, &bounds, element, true);
         stores.push((name, bounds));
     }
     let mut loads = Vec::with_capacity(plan.loads.len());
     for load in &plan.loads {
         let out = &schedule.dram_out[load.out as usize];
-        let resident = load.sinks.iter().find_map(|s| if let Sink::Resident(r) = s { Some(&residents.all[*r as usize]) } else { None });
-        let related = out.related.iter().flatten().find_map(|t| written.get(t).copied());
-        let source = resident.and_then(|r| r.tensor.sources.iter().find(|s| s.transfer == out.transfer)?.layer);
-        let name = related.or(source).filter(|_| !out.weight || related.is_some());
+        let resident = load.sinks.iter().find_map(|s| {
+            if let Sink::Resident(r) = s {
+                Some(&residents.all[*r as usize])
+            } else {
+                None
+            }
+        });
+        let related = out
+            .related
+            .iter()
+            .flatten()
+            .find_map(|t| written.get(t).copied());
+        let source = resident.and_then(|r| {
+            r.tensor
+                .sources
+                .iter()
+                .find(|s| s.transfer == out.transfer)?
+                .layer
+        });
+        let name = related
+            .or(source)
+            .filter(|_| !out.weight || related.is_some());
         if let Some(name) = name
             && related.is_none()
         {
-            maps.include(name, &out.bounds, resident.map_or(1, |r| r.layout.element), false);
+            maps.include(
+                name,
+                &out.bounds,
+                resident.map_or(1, |r| r.layout.element),
+                false,
+            );
         }
         loads.push(name.map(|name| (name, out.bounds)));
     }
     let mut notes = Vec::new();
     for name in maps.order.clone() {
         let text = schedule.name(name).to_owned();
-        let Some(map) = maps.by_layer.get_mut(&name) else { continue };
+        let Some(map) = maps.by_layer.get_mut(&name) else {
+            continue;
+        };
         if map.written == 0
             && let Some(shape) = input_shape(maps.network, &text, map.shape)
         {
             map.shape = shape;
         }
-        let size = map.shape.iter().fold(map.element, |n, extent| n.saturating_mul(*extent));
+        let size = map
+            .shape
+            .iter()
+            .fold(map.element, |n, extent| n.saturating_mul(*extent));
         let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
         let role = match map.written {
             0 => Role::Input,
@@ -197,11 +279,18 @@ fn by_layer(
             _ => Role::Scratch,
         };
         if role == Role::Scratch {
-            notes.push(format!("`{text}` reaches DRAM in parts only, and is no output"));
+            notes.push(format!(
+                "`{text}` reaches DRAM in parts only, and is no output"
+            ));
         }
         map.buffer = builder.buffer(text.clone(), memory, None, size, role);
         let element = element_type(maps.network, &text, map.element);
-        let port = Port { name: text, buffer: map.buffer, element, shape: map.shape.to_vec() };
+        let port = Port {
+            name: text,
+            buffer: map.buffer,
+            element,
+            shape: map.shape.to_vec(),
+        };
         match role {
             Role::Input => builder.program.interface.inputs.push(port),
             Role::Output => builder.program.interface.outputs.push(port),
@@ -209,18 +298,37 @@ fn by_layer(
         }
     }
     let place = |(name, bounds): (Name, Bounds), fallback: &dyn Fn() -> Place| {
-        let Some(map) = maps.by_layer.get(&name) else { return fallback() };
-        let fits = (0..4).all(|d| bounds.lower[d] <= bounds.upper[d] && u64::from(bounds.upper[d]) < map.shape[d]);
-        let whole = || map.shape.iter().fold(map.element, |n, extent| n.saturating_mul(*extent));
+        let Some(map) = maps.by_layer.get(&name) else {
+            return fallback();
+        };
+        let fits = (0..4).all(|d| {
+            bounds.lower[d] <= bounds.upper[d] && u64::from(bounds.upper[d]) < map.shape[d]
+        });
+        let whole = || {
+            map.shape
+                .iter()
+                .fold(map.element, |n, extent| n.saturating_mul(*extent))
+        };
         if fits && whole() < u64::MAX {
-            Place::Box(DramBox { buffer: map.buffer, shape: map.shape, bounds, element: map.element })
+            Place::Box(DramBox {
+                buffer: map.buffer,
+                shape: map.shape,
+                bounds,
+                element: map.element,
+            })
         } else {
             Place::Whole(vec![(map.buffer, whole())])
         }
     };
     let mut input = |index: usize| {
         let out = &schedule.dram_out[plan.loads[index].out as usize];
-        let buffer = builder.buffer(format!("transfer {}", out.transfer), memory, None, out.size, Role::Input);
+        let buffer = builder.buffer(
+            format!("transfer {}", out.transfer),
+            memory,
+            None,
+            out.size,
+            Role::Input,
+        );
         Place::Whole(vec![(buffer, out.size)])
     };
     let nowhere = || Place::Whole(Vec::new());
@@ -234,7 +342,10 @@ fn by_layer(
                 None => input(index),
             })
             .collect(),
-        stores: stores.into_iter().map(|found| place(found, &nowhere)).collect(),
+        stores: stores
+            .into_iter()
+            .map(|found| place(found, &nowhere))
+            .collect(),
         notes,
     }
 }
@@ -247,7 +358,13 @@ fn by_transfer(plan: &Plan<'_>, memory: MemoryId, builder: &mut Builder<'_>) -> 
     for store in &plan.stores {
         let ofmap = &plan.workload(store.workload).2.ofmaps[store.ofmap as usize];
         let bytes = ofmap.bounds.elements();
-        let buffer = builder.buffer(format!("transfer {}", ofmap.transfer), memory, None, bytes, Role::Scratch);
+        let buffer = builder.buffer(
+            format!("transfer {}", ofmap.transfer),
+            memory,
+            None,
+            bytes,
+            Role::Scratch,
+        );
         written.entry(ofmap.transfer).or_insert((buffer, bytes));
         stores.push(Place::Whole(vec![(buffer, bytes)]));
     }
@@ -255,15 +372,35 @@ fn by_transfer(plan: &Plan<'_>, memory: MemoryId, builder: &mut Builder<'_>) -> 
     let mut loads = Vec::with_capacity(plan.loads.len());
     for load in &plan.loads {
         let out = &schedule.dram_out[load.out as usize];
-        let related: Vec<(BufferId, u64)> = out.related.iter().flatten().filter_map(|t| written.get(t).copied()).collect();
+        let related: Vec<(BufferId, u64)> = out
+            .related
+            .iter()
+            .flatten()
+            .filter_map(|t| written.get(t).copied())
+            .collect();
         loads.push(Place::Whole(if !related.is_empty() {
             related
         } else if out.weight {
             Vec::new()
         } else {
-            let make = || (builder.buffer(format!("transfer {}", out.transfer), memory, None, out.size, Role::Input), out.size);
+            let make = || {
+                (
+                    builder.buffer(
+                        format!("transfer {}", out.transfer),
+                        memory,
+                        None,
+                        out.size,
+                        Role::Input,
+                    ),
+                    out.size,
+                )
+            };
             vec![*inputs.entry(load.out).or_insert_with(make)]
         }));
     }
-    Dram { loads, stores, notes: Vec::new() }
+    Dram {
+        loads,
+        stores,
+        notes: Vec::new(),
+    }
 }

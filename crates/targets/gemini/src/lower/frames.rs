@@ -16,7 +16,11 @@ impl Frames {
     /// From where this file counts: from the workload if a box would not lie in its workload otherwise.
     pub fn of(schedule: &Schedule) -> Frames {
         let outside = |w: &Workload| w.ofmaps.iter().any(|o| !w.bounds.contains(&o.bounds));
-        if schedule.dialect == Dialect::Spec && schedule.workloads().any(|(_, w)| outside(w)) { Frames::Workload } else { Frames::Layer }
+        if schedule.dialect == Dialect::Spec && schedule.workloads().any(|(_, w)| outside(w)) {
+            Frames::Workload
+        } else {
+            Frames::Layer
+        }
     }
 
     /// The box of a piece in its layer. Channels that lie in the workload as they are were not moved: hand-made files count

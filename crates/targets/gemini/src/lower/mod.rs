@@ -25,30 +25,21 @@ use crate::read::Error;
 use crate::schedule::Schedule;
 use crate::traffic::Mesh;
 use builder::Builder;
-use chipless_model::{Limits, Place, Program, Rule, Severity, TaskId};
+use chipless_model::{Limits, Place, Program, TaskId};
 use plan::{Node, Plan, Sink};
 use residents::Residents;
 use std::collections::HashMap;
 
-/// The schedule cannot be made into a program.
-pub static NOT_LOWERED: Rule = Rule {
-    code: "gemini-not-lowered",
-    severity: Severity::Error,
-    summary: "the schedule cannot be made to run",
-    explanation: "The schedule has more tasks than the limit, or numbers without which nothing can run.",
-    remedy: "The other findings of `check` tell more; `--limit tasks=N` raises the limit.",
-    source: "Chipless",
-};
-
-/// The arrays do not fit the schedule and its network.
-pub static DATA: Rule = Rule {
-    code: "gemini-weights-do-not-fit",
-    severity: Severity::Error,
-    summary: "weights do not fit the schedule and its network",
-    explanation: "A layer's arrays have another shape than the front-end file says or numbers that its type does not have, or the schedule moves another number of bytes.",
-    remedy: "Give the front-end file and the arrays from which the schedule was made.",
-    source: "Front-end IR; scheduler IR format description",
-};
+chipless_model::rules! {
+    NOT_LOWERED Unsupported Error Chipless "gemini-not-lowered" "the schedule cannot be made to run"
+        "The schedule has more tasks than the limit, or numbers without which nothing can run."
+        "The other findings of `check` tell more; `--limit tasks=N` raises the limit."
+        "Chipless";
+    DATA Fault Error Format "gemini-weights-do-not-fit" "weights do not fit the schedule and its network"
+        "A layer's arrays have another shape than the front-end file says or numbers that its type does not have, or the schedule moves another number of bytes."
+        "Give the front-end file and the arrays from which the schedule was made."
+        "Front-end IR; scheduler IR format description";
+}
 
 /// A program that can be run, and what belongs to what.
 #[derive(Debug)]
@@ -74,12 +65,23 @@ pub struct Data<'d> {
 ///
 /// # Errors
 /// More tasks than the limit.
-pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits: &Limits) -> Result<Lowered<'p>, Error> {
+pub fn lower<'p>(
+    schedule: &Schedule,
+    data: &Data<'_>,
+    machine: &Machine,
+    limits: &Limits,
+) -> Result<Lowered<'p>, Error> {
     let mut builder = Builder::new(limits.tasks);
     let frames = Frames::of(schedule);
     let core = &machine.core;
     let bytes = schedule.buffer_size.unwrap_or(core.buffer_bytes);
-    let residents = Residents::find(schedule, core.weight_banks, bytes, core.weight_bank_bytes, &mut builder);
+    let residents = Residents::find(
+        schedule,
+        core.weight_banks,
+        bytes,
+        core.weight_bank_bytes,
+        &mut builder,
+    );
     let (plan, predecessors) = Plan::new(schedule, &residents, frames).into_order();
     let mut seeded: HashMap<String, Arrays> = HashMap::new();
     let mut operations = pack::Operations::default();
@@ -87,7 +89,11 @@ pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits
     let mut weights = |out: usize| {
         let (network, given) = (data.network?, data.weights?);
         let out = &schedule.dram_out[out];
-        let layer = out.destinations.first().and_then(|d| d.layer).or(out.layer)?;
+        let layer = out
+            .destinations
+            .first()
+            .and_then(|d| d.layer)
+            .or(out.layer)?;
         let layer = schedule.name(layer);
         let operation = operations.of(network, layer);
         let packed = match (&*operation, given) {
@@ -98,13 +104,24 @@ pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits
                 .ok_or_else(|| format!("layer `{layer}` has no weights among those given"))
                 .and_then(|arrays| pack::pack(out, layer, operation, arrays)),
             (Ok(operation), WeightData::Seeded(seed)) => {
-                let arrays = seeded.entry(layer.to_owned()).or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default());
+                let arrays = seeded
+                    .entry(layer.to_owned())
+                    .or_insert_with(|| pack::seeded(operation, layer, seed).unwrap_or_default());
                 pack::pack(out, layer, operation, arrays)
             }
         };
-        packed.map_err(|why| wrong.push(DATA.at(Place::file().at(format!("layer {layer}")), why))).ok()
+        packed
+            .map_err(|why| wrong.push(DATA.at(Place::file().at(format!("layer {layer}")), why)))
+            .ok()
     };
-    let dram = dram::Dram::new(&plan, &residents, frames, data.network, &mut weights, &mut builder);
+    let dram = dram::Dram::new(
+        &plan,
+        &residents,
+        frames,
+        data.network,
+        &mut weights,
+        &mut builder,
+    );
     if let Some(finding) = wrong.into_iter().next() {
         return Err(Box::new(finding));
     }
@@ -113,12 +130,27 @@ pub fn lower<'p>(schedule: &Schedule, data: &Data<'_>, machine: &Machine, limits
     if frames == Frames::Workload {
         notes.push("boxes of ofmaps are counted from the corner of their workload".into());
     }
-    let emit = tasks::Emit::new(&plan, &predecessors, &residents, &dram, frames, machine, &mesh, data.network, operations, builder);
+    let emit = tasks::Emit::new(
+        &plan,
+        &predecessors,
+        &residents,
+        &dram,
+        frames,
+        machine,
+        &mesh,
+        data.network,
+        operations,
+        builder,
+    );
     let (program, workloads) = emit.run().map_err(|too_many| {
         let message = format!("more than {} tasks: beyond the limit `tasks`", too_many.0);
         Box::new(NOT_LOWERED.at(Place::file(), message))
     })?;
-    Ok(Lowered { program, notes, workloads })
+    Ok(Lowered {
+        program,
+        notes,
+        workloads,
+    })
 }
 
 /// The place of each tensor of each snapshot among the transfers of DRAM, in the order in which an infinitely fast machine would
@@ -128,7 +160,8 @@ pub(crate) fn transfers(schedule: &Schedule) -> (Vec<Option<u32>>, u32) {
     let mut builder = Builder::new(u64::MAX);
     let residents = Residents::find(schedule, 1, 0, 0, &mut builder);
     let (plan, predecessors) = Plan::new(schedule, &residents, Frames::of(schedule)).into_order();
-    let [loads, stores, sends] = [Node::Load(0), Node::Store(0), Node::Send(0)].map(|node| plan.number(node));
+    let [loads, stores, sends] =
+        [Node::Load(0), Node::Store(0), Node::Send(0)].map(|node| plan.number(node));
     let mut places = vec![None; residents.all.len()];
     let mut next = 0;
     for node in predecessors.sorted() {
@@ -148,5 +181,10 @@ pub(crate) fn transfers(schedule: &Schedule) -> (Vec<Option<u32>>, u32) {
         next += 1;
     }
     let snapshots = (0..plan.workloads()).flat_map(|workload| residents.of(workload as usize));
-    (snapshots.map(|resident| places[*resident as usize]).collect(), next)
+    (
+        snapshots
+            .map(|resident| places[*resident as usize])
+            .collect(),
+        next,
+    )
 }

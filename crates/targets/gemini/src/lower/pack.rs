@@ -20,7 +20,10 @@ pub struct Array {
 
 impl From<Vec<f64>> for Array {
     fn from(values: Vec<f64>) -> Array {
-        Array { shape: vec![values.len() as u64], values }
+        Array {
+            shape: vec![values.len() as u64],
+            values,
+        }
     }
 }
 
@@ -50,7 +53,12 @@ struct Sequence(u64);
 impl Sequence {
     fn of(seed: u64, name: &str) -> Sequence {
         // FNV-1a, so that the numbers of a layer do not depend on the other layers.
-        Sequence(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+        Sequence(
+            name.bytes()
+                .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
+                    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+                }),
+        )
     }
 
     fn next(&mut self) -> u64 {
@@ -70,19 +78,43 @@ const MOST_ELEMENTS: u64 = 1 << 30;
 
 /// Arrays of every layer that needs some and has none.
 pub(crate) fn seeded(operation: &Operation, name: &str, seed: u64) -> Option<Arrays> {
-    let Kind::Convolution { groups, quantisation, .. } = &operation.kind else { return None };
+    let Kind::Convolution {
+        groups,
+        quantisation,
+        ..
+    } = &operation.kind
+    else {
+        return None;
+    };
     let channels = operation.operands[0].shape[1] / u64::from((*groups).max(1));
     let depth = channels.checked_mul(operation.kernel.iter().map(|v| u64::from(*v)).product())?;
-    let count = depth.checked_mul(u64::from(operation.channels)).filter(|n| *n <= MOST_ELEMENTS)?;
+    let count = depth
+        .checked_mul(u64::from(operation.channels))
+        .filter(|n| *n <= MOST_ELEMENTS)?;
     let mut sequence = Sequence::of(seed, name);
-    let values = (0..count).map(|_| f64::from(sequence.next() as i8)).collect();
-    let weight = Array { shape: weight_shape(operation, channels).to_vec(), values };
-    let b: Vec<f64> = (0..operation.channels).map(|_| f64::from(sequence.next() as i8)).collect();
+    let values = (0..count)
+        .map(|_| f64::from(sequence.next() as i8))
+        .collect();
+    let weight = Array {
+        shape: weight_shape(operation, channels).to_vec(),
+        values,
+    };
+    let b: Vec<f64> = (0..operation.channels)
+        .map(|_| f64::from(sequence.next() as i8))
+        .collect();
     // Inputs and weights spread over the range of a byte; their sums then fill a good part of the output's range.
     let spread = 74.0 * 74.0 * (depth.max(1) as f64).sqrt();
     let scale = quantisation.output_scale.unwrap_or(16.0);
-    let k = 40.0 / (spread * (scale * quantisation.input_scale).abs().max(f64::MIN_POSITIVE));
-    Some(Arrays { weight, k: vec![k; operation.channels as usize].into(), b: b.into() })
+    let k = 40.0
+        / (spread
+            * (scale * quantisation.input_scale)
+                .abs()
+                .max(f64::MIN_POSITIVE));
+    Some(Arrays {
+        weight,
+        k: vec![k; operation.channels as usize].into(),
+        b: b.into(),
+    })
 }
 
 /// K, C, R, S.
@@ -93,43 +125,78 @@ fn weight_shape(operation: &Operation, channels: u64) -> [u64; 4] {
 
 /// Whether an array has a shape; dimensions of one element at the end may be left out.
 fn has_shape(array: &Array, shape: &[u64]) -> bool {
-    let trimmed = |shape: &[u64]| shape.iter().rposition(|extent| *extent != 1).map_or(0, |last| last + 1);
+    let trimmed = |shape: &[u64]| {
+        shape
+            .iter()
+            .rposition(|extent| *extent != 1)
+            .map_or(0, |last| last + 1)
+    };
     array.shape[..trimmed(&array.shape)] == shape[..trimmed(shape)]
-        && shape.iter().fold(1u64, |n, extent| n.saturating_mul(*extent)) == array.values.len() as u64
+        && shape
+            .iter()
+            .fold(1u64, |n, extent| n.saturating_mul(*extent))
+            == array.values.len() as u64
 }
 
 /// What a number is not, of those that a type has; `None` where it is one. Reals are rounded to the type, integers are not.
 fn refused(element: ElementType, value: f64) -> Option<String> {
     let bits = element.bits();
     if element.kind() == ElementKind::Float {
-        return (!value.is_finite() || value.abs() >= FLOAT16_BEYOND).then(|| format!("a finite number of {element}"));
+        return (!value.is_finite() || value.abs() >= FLOAT16_BEYOND)
+            .then(|| format!("a finite number of {element}"));
     }
     let most = (1i64 << (bits - 1)) as f64;
     let fits = value.fract() == 0.0 && (-most..most).contains(&value);
-    (!fits).then(|| format!("a whole number from {} to {}, as {element} has them", -most, most - 1.0))
+    (!fits).then(|| {
+        format!(
+            "a whole number from {} to {}, as {element} has them",
+            -most,
+            most - 1.0
+        )
+    })
 }
 
 /// The bytes of a transfer of weights.
 ///
 /// # Errors
 /// Arrays of another shape than the layer or the transfer says, numbers that its type does not have.
-pub(crate) fn pack(out: &DramOut, layer: &str, operation: &Operation, arrays: &Arrays) -> Result<Vec<u8>, String> {
+pub(crate) fn pack(
+    out: &DramOut,
+    layer: &str,
+    operation: &Operation,
+    arrays: &Arrays,
+) -> Result<Vec<u8>, String> {
     let Kind::Convolution { groups, weight, .. } = &operation.kind else {
-        return Err(format!("layer `{layer}` ({}) has no weights, and transfer {} brings some", operation.name, out.transfer));
+        return Err(format!(
+            "layer `{layer}` ({}) has no weights, and transfer {} brings some",
+            operation.name, out.transfer
+        ));
     };
     let channels = (operation.operands[0].shape[1] / u64::from((*groups).max(1))) as usize;
-    let taps = operation.kernel.iter().map(|v| *v as usize).product::<usize>();
+    let taps = operation
+        .kernel
+        .iter()
+        .map(|v| *v as usize)
+        .product::<usize>();
     let total = operation.channels as usize;
     let shape = weight_shape(operation, channels as u64);
     if !has_shape(&arrays.weight, &shape) {
-        return Err(format!("layer `{layer}`: expected weights of the shape {shape:?}, found {:?}", arrays.weight.shape));
+        return Err(format!(
+            "layer `{layer}`: expected weights of the shape {shape:?}, found {:?}",
+            arrays.weight.shape
+        ));
     }
     for (name, array) in [("k", &arrays.k), ("b", &arrays.b)] {
         if !array.values.is_empty() && !has_shape(array, &[total as u64]) {
-            return Err(format!("layer `{layer}`: expected {name} of the shape [{total}], found {:?}", array.shape));
+            return Err(format!(
+                "layer `{layer}`: expected {name} of the shape [{total}], found {:?}",
+                array.shape
+            ));
         }
         if let Some(value) = array.values.iter().find(|value| !value.is_finite()) {
-            return Err(format!("layer `{layer}`: expected finite numbers in {name}, found {value}"));
+            return Err(format!(
+                "layer `{layer}`: expected finite numbers in {name}, found {value}"
+            ));
         }
     }
     let (size, padded) = row(*weight, channels);
@@ -146,19 +213,33 @@ pub(crate) fn pack(out: &DramOut, layer: &str, operation: &Operation, arrays: &A
     let mut taken = vec![0.0; padded];
     for (k, packed) in (first..first + count).zip(packed.chunks_exact_mut(bytes)) {
         let all = &arrays.weight.values[k * channels * taps..][..channels * taps];
-        if let Some((at, want)) = all.iter().enumerate().find_map(|(at, value)| Some((at, refused(*weight, *value)?))) {
-            let ([_, _, _, columns], channel, tap) = (shape.map(|extent| extent as usize), at / taps, at % taps);
+        if let Some((at, want)) = all
+            .iter()
+            .enumerate()
+            .find_map(|(at, value)| Some((at, refused(*weight, *value)?)))
+        {
+            let ([_, _, _, columns], channel, tap) =
+                (shape.map(|extent| extent as usize), at / taps, at % taps);
             let place = [k, channel, tap / columns, tap % columns];
-            return Err(format!("layer `{layer}`: expected {want}, as weight {place:?}, found {}", all[at]));
+            return Err(format!(
+                "layer `{layer}`: expected {want}, as weight {place:?}, found {}",
+                all[at]
+            ));
         }
-        for (tap, to) in packed[..taps * padded * size].chunks_exact_mut(padded * size).enumerate() {
+        for (tap, to) in packed[..taps * padded * size]
+            .chunks_exact_mut(padded * size)
+            .enumerate()
+        {
             for (channel, value) in taken.iter_mut().take(channels).enumerate() {
                 *value = all[channel * taps + tap];
             }
             encode_f64(*weight, &taken, Rounding::NearestEven, to).map_err(|e| e.to_string())?;
         }
         let at = taps * padded * size;
-        let (k_value, b_value) = (arrays.k.values.get(k).copied().unwrap_or(1.0), arrays.b.values.get(k).copied().unwrap_or(0.0));
+        let (k_value, b_value) = (
+            arrays.k.values.get(k).copied().unwrap_or(1.0),
+            arrays.b.values.get(k).copied().unwrap_or(0.0),
+        );
         packed[at..at + 8].copy_from_slice(&k_value.to_le_bytes());
         packed[at + 8..at + 16].copy_from_slice(&b_value.to_le_bytes());
     }
@@ -172,7 +253,11 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    pub(crate) fn of(&mut self, network: &Network, name: &str) -> std::sync::Arc<Result<Operation, String>> {
+    pub(crate) fn of(
+        &mut self,
+        network: &Network,
+        name: &str,
+    ) -> std::sync::Arc<Result<Operation, String>> {
         if let Some(known) = self.known.get(name) {
             return known.clone();
         }

@@ -81,10 +81,15 @@ pub(crate) struct Plan<'s> {
 }
 
 impl<'s> Plan<'s> {
-    pub(crate) fn new(schedule: &'s Schedule, residents: &Residents<'s>, frames: Frames) -> Plan<'s> {
+    pub(crate) fn new(
+        schedule: &'s Schedule,
+        residents: &Residents<'s>,
+        frames: Frames,
+    ) -> Plan<'s> {
         let mut first_of_core = vec![0u32];
         for core in &schedule.cores {
-            first_of_core.push(first_of_core[first_of_core.len() - 1] + core.workloads.len() as u32);
+            first_of_core
+                .push(first_of_core[first_of_core.len() - 1] + core.workloads.len() as u32);
         }
         let mut plan = Plan {
             schedule,
@@ -109,7 +114,11 @@ impl<'s> Plan<'s> {
     pub(crate) fn workload(&self, index: u32) -> (usize, usize, &'s Workload) {
         let core = self.first_of_core.partition_point(|first| *first <= index) - 1;
         let position = (index - self.first_of_core[core]) as usize;
-        (core, position, &self.schedule.cores[core].workloads[position])
+        (
+            core,
+            position,
+            &self.schedule.cores[core].workloads[position],
+        )
     }
 
     pub(crate) fn workloads(&self) -> u32 {
@@ -175,45 +184,77 @@ impl<'s> Plan<'s> {
                     Sink::Held(h) => residents.held[*h as usize].tensor.tensor_order,
                 };
                 let order = sinks.iter().filter_map(order).min();
-                self.loads.push(Load { out: out_index as u32, sinks, order });
+                self.loads.push(Load {
+                    out: out_index as u32,
+                    sinks,
+                    order,
+                });
             }
         }
     }
 
     fn departures(&mut self, residents: &Residents<'_>, frames: Frames) {
-        let dram_in: HashMap<u32, u32> = self.schedule.dram_in.iter().enumerate().map(|(i, d)| (d.transfer, i as u32)).collect();
+        let dram_in: HashMap<u32, u32> = self
+            .schedule
+            .dram_in
+            .iter()
+            .enumerate()
+            .map(|(i, d)| (d.transfer, i as u32))
+            .collect();
         for index in 0..self.workloads() {
             let (core, _, workload) = self.workload(index);
             let own = self.schedule.cores[core].id;
             let mut taken: Vec<u32> = Vec::new();
             for (number, ofmap) in workload.ofmaps.iter().enumerate() {
-                let to_dram = ofmap.destinations.iter().any(|d| matches!(d.peer, Peer::Dram(_)));
-                let away = ofmap.destinations.iter().any(|d| matches!(d.peer, Peer::Core(id) if id != own));
+                let to_dram = ofmap
+                    .destinations
+                    .iter()
+                    .any(|d| matches!(d.peer, Peer::Dram(_)));
+                let away = ofmap
+                    .destinations
+                    .iter()
+                    .any(|d| matches!(d.peer, Peer::Core(id) if id != own));
                 if !to_dram && !away {
                     continue;
                 }
                 let piece = frames.piece(workload, ofmap);
                 let staging = |r: &&u32| {
                     let tensor = residents.all[**r as usize].tensor;
-                    let kind = tensor.kind == TensorKind::Ofmap && tensor.address.is_some() && !taken.contains(*r);
+                    let kind = tensor.kind == TensorKind::Ofmap
+                        && tensor.address.is_some()
+                        && !taken.contains(*r);
                     kind && (tensor.bounds == piece || tensor.bounds == ofmap.bounds)
                 };
                 let same_size = |r: &&u32| {
                     let tensor = residents.all[**r as usize].tensor;
-                    let kind = tensor.kind == TensorKind::Ofmap && tensor.address.is_some() && !taken.contains(*r);
+                    let kind = tensor.kind == TensorKind::Ofmap
+                        && tensor.address.is_some()
+                        && !taken.contains(*r);
                     kind && tensor.bounds.shape() == piece.shape()
                 };
                 let snapshot = residents.of(index as usize);
                 let staged = if self.schedule.dialect == crate::schedule::Dialect::Spec {
-                    snapshot.iter().find(staging).or_else(|| snapshot.iter().find(same_size)).copied()
+                    snapshot
+                        .iter()
+                        .find(staging)
+                        .or_else(|| snapshot.iter().find(same_size))
+                        .copied()
                 } else {
                     None
                 };
                 taken.extend(staged);
                 let order = staged.and_then(|r| residents.all[r as usize].tensor.tensor_order);
-                let departure = |sinks| Departure { workload: index, ofmap: number as u32, staged, sinks, order };
+                let departure = |sinks| Departure {
+                    workload: index,
+                    ofmap: number as u32,
+                    staged,
+                    sinks,
+                    order,
+                };
                 if to_dram {
-                    self.stores.push(departure(dram_in.get(&ofmap.transfer).copied().into_iter().collect()));
+                    self.stores.push(departure(
+                        dram_in.get(&ofmap.transfer).copied().into_iter().collect(),
+                    ));
                 }
                 if away {
                     let mut cores = Vec::new();
@@ -235,10 +276,19 @@ impl<'s> Plan<'s> {
 
     /// The one queue of DRAM, if every transfer has its place in it.
     fn queue(&mut self) {
-        let loads = self.loads.iter().enumerate().map(|(i, load)| (load.order, 0, Node::Load(i as u32)));
-        let stores = self.stores.iter().enumerate().map(|(i, store)| (store.order, 1, Node::Store(i as u32)));
+        let loads = self
+            .loads
+            .iter()
+            .enumerate()
+            .map(|(i, load)| (load.order, 0, Node::Load(i as u32)));
+        let stores = self
+            .stores
+            .iter()
+            .enumerate()
+            .map(|(i, store)| (store.order, 1, Node::Store(i as u32)));
         let mut all: Vec<(Option<u32>, u8, Node)> = loads.chain(stores).collect();
-        self.is_ordered = self.schedule.dialect == crate::schedule::Dialect::Spec && all.iter().all(|(order, ..)| order.is_some());
+        self.is_ordered = self.schedule.dialect == crate::schedule::Dialect::Spec
+            && all.iter().all(|(order, ..)| order.is_some());
         if self.is_ordered {
             all.sort_by_key(|(order, kind, _)| (*order, *kind));
             self.dram_queue = all.into_iter().map(|(_, _, node)| node).collect();
@@ -258,12 +308,17 @@ impl<'s> Plan<'s> {
 
     /// Who brings what: nodes by transfer and sink.
     fn arrivals(&mut self, residents: &Residents<'_>) -> Arrivals {
-        let mut arrivals = Arrivals { residents: vec![Vec::new(); residents.all.len()], held: vec![None; residents.held.len()] };
+        let mut arrivals = Arrivals {
+            residents: vec![Vec::new(); residents.all.len()],
+            held: vec![None; residents.held.len()],
+        };
         for (index, load) in self.loads.iter().enumerate() {
             let transfer = self.schedule.dram_out[load.out as usize].transfer;
             for sink in &load.sinks {
                 match sink {
-                    Sink::Resident(r) => arrivals.residents[*r as usize].push((transfer, Node::Load(index as u32))),
+                    Sink::Resident(r) => {
+                        arrivals.residents[*r as usize].push((transfer, Node::Load(index as u32)))
+                    }
                     Sink::Held(h) => {
                         arrivals.held[*h as usize] = Some(Node::Load(index as u32));
                         self.load_of_held.insert(*h, index as u32);
@@ -283,7 +338,10 @@ impl<'s> Plan<'s> {
     /// The order of each core.
     fn cores(&mut self) {
         for core in 0..self.schedule.cores.len() as u32 {
-            let (first, last) = (self.first_of_core[core as usize], self.first_of_core[core as usize + 1]);
+            let (first, last) = (
+                self.first_of_core[core as usize],
+                self.first_of_core[core as usize + 1],
+            );
             let mut before = Node::Begin(core);
             for index in first..last {
                 self.edge(before, Node::Workload(index));
@@ -330,15 +388,27 @@ impl<'s> Plan<'s> {
         // Results on their way out, by their place.
         let mut leaving: HashMap<u32, Vec<Node>> = HashMap::new();
         for (index, store) in self.stores.iter().enumerate() {
-            store.staged.into_iter().for_each(|r| leaving.entry(r).or_default().push(Node::Store(index as u32)));
+            store.staged.into_iter().for_each(|r| {
+                leaving
+                    .entry(r)
+                    .or_default()
+                    .push(Node::Store(index as u32))
+            });
         }
         for (index, send) in self.sends.iter().enumerate() {
-            send.staged.into_iter().for_each(|r| leaving.entry(r).or_default().push(Node::Send(index as u32)));
+            send.staged
+                .into_iter()
+                .for_each(|r| leaving.entry(r).or_default().push(Node::Send(index as u32)));
         }
         if leaving.is_empty() {
             return;
         }
-        let mut pending: Vec<Pending> = self.schedule.cores.iter().map(|_| Pending::default()).collect();
+        let mut pending: Vec<Pending> = self
+            .schedule
+            .cores
+            .iter()
+            .map(|_| Pending::default())
+            .collect();
         for (number, resident) in residents.all.iter().enumerate() {
             let (start, end) = resident.extent();
             let writer = Node::Workload(self.first_of_core[resident.core] + resident.first as u32);
@@ -348,7 +418,10 @@ impl<'s> Plan<'s> {
                     continue;
                 }
                 self.edge(node, writer);
-                for (_, arrival) in arrivals.residents[number].iter().filter(|(_, arrival)| *arrival != node) {
+                for (_, arrival) in arrivals.residents[number]
+                    .iter()
+                    .filter(|(_, arrival)| *arrival != node)
+                {
                     self.edge(node, *arrival);
                 }
             }
@@ -371,8 +444,15 @@ impl<'s> Plan<'s> {
         for index in 0..self.workloads() {
             let workload = self.workload(index).2;
             let snapshot = residents.of(index as usize);
-            let mut wanted: Vec<u32> = workload.ifmaps.iter().flat_map(|i| i.transfers.iter().copied()).collect();
-            let weights = workload.weight.as_ref().map_or(&[][..], |w| w.transfers.as_slice());
+            let mut wanted: Vec<u32> = workload
+                .ifmaps
+                .iter()
+                .flat_map(|i| i.transfers.iter().copied())
+                .collect();
+            let weights = workload
+                .weight
+                .as_ref()
+                .map_or(&[][..], |w| w.transfers.as_slice());
             let held = residents.held_of(index as usize).iter().find(|h| {
                 let tensor = residents.held[**h as usize].tensor;
                 tensor.transfers.iter().any(|t| weights.contains(t))
@@ -407,11 +487,17 @@ impl<'s> Plan<'s> {
             if !self.loads[index].sinks.is_empty() {
                 continue;
             }
-            for destination in self.schedule.dram_out[self.loads[index].out as usize].destinations.clone() {
+            for destination in self.schedule.dram_out[self.loads[index].out as usize]
+                .destinations
+                .clone()
+            {
                 if let Some((core, position)) = self.find(destination.peer, destination.workload) {
                     let gate = self.gate(core, position);
                     self.edge(gate, Node::Load(index as u32));
-                    self.edge(Node::Load(index as u32), Node::Workload(self.first_of_core[core] + position as u32));
+                    self.edge(
+                        Node::Load(index as u32),
+                        Node::Workload(self.first_of_core[core] + position as u32),
+                    );
                 }
             }
         }
@@ -432,19 +518,34 @@ impl<'s> Plan<'s> {
             written.entry(transfer).or_insert(Node::Store(index as u32));
         }
         for (index, load) in self.loads.iter().enumerate() {
-            read.entry(self.schedule.dram_out[load.out as usize].transfer).or_default().push(Node::Load(index as u32));
+            read.entry(self.schedule.dram_out[load.out as usize].transfer)
+                .or_default()
+                .push(Node::Load(index as u32));
         }
         let schedule = self.schedule;
         for out in &schedule.dram_out {
-            for store in out.related.iter().flatten().filter_map(|t| written.get(t).copied()) {
+            for store in out
+                .related
+                .iter()
+                .flatten()
+                .filter_map(|t| written.get(t).copied())
+            {
                 for load in &read[&out.transfer] {
                     self.edge(store, *load);
                 }
             }
         }
         for stored in &schedule.dram_in {
-            let Some(store) = written.get(&stored.transfer).copied() else { continue };
-            for load in stored.related.iter().flatten().filter_map(|t| read.get(t)).flatten() {
+            let Some(store) = written.get(&stored.transfer).copied() else {
+                continue;
+            };
+            for load in stored
+                .related
+                .iter()
+                .flatten()
+                .filter_map(|t| read.get(t))
+                .flatten()
+            {
                 self.edge(store, *load);
             }
         }
@@ -456,12 +557,21 @@ fn sinks(schedule: &Schedule, residents: &Residents<'_>) -> HashMap<u32, Vec<Sin
     let mut of: HashMap<u32, Vec<Sink>> = HashMap::with_capacity(schedule.dram_out.len() * 2);
     for (number, resident) in residents.all.iter().enumerate() {
         for transfer in &resident.tensor.transfers {
-            of.entry(*transfer).or_default().push(Sink::Resident(number as u32));
+            of.entry(*transfer)
+                .or_default()
+                .push(Sink::Resident(number as u32));
         }
     }
-    for (number, held) in residents.held.iter().enumerate().filter(|(_, h)| h.tensor.source == WeightSource::Dram) {
+    for (number, held) in residents
+        .held
+        .iter()
+        .enumerate()
+        .filter(|(_, h)| h.tensor.source == WeightSource::Dram)
+    {
         for transfer in &held.tensor.transfers {
-            of.entry(*transfer).or_default().push(Sink::Held(number as u32));
+            of.entry(*transfer)
+                .or_default()
+                .push(Sink::Held(number as u32));
         }
     }
     of
@@ -481,7 +591,12 @@ impl Pending {
     /// Takes a range out, and gives whatever overlaps it.
     fn take(&mut self, start: u64, end: u64) -> Vec<Node> {
         let mut nodes = Vec::new();
-        while let Some((&at, _)) = self.0.range(..end).next_back().filter(|(_, (last, _))| *last > start) {
+        while let Some((&at, _)) = self
+            .0
+            .range(..end)
+            .next_back()
+            .filter(|(_, (last, _))| *last > start)
+        {
             if let Some((last, found)) = self.0.remove(&at) {
                 // The rest of the result is still on its way.
                 if at < start {
@@ -517,7 +632,10 @@ impl Predecessors {
         for i in 0..count {
             starts[i + 1] += starts[i];
         }
-        Predecessors { starts, nodes: edges.iter().map(|(from, _)| *from).collect() }
+        Predecessors {
+            starts,
+            nodes: edges.iter().map(|(from, _)| *from).collect(),
+        }
     }
 
     pub(crate) fn of(&self, node: u32) -> &[u32] {
@@ -544,11 +662,14 @@ impl Predecessors {
                 fill[*from as usize] += 1;
             }
         }
-        let mut sorted: Vec<u32> = (0..count as u32).filter(|n| missing[*n as usize] == 0).collect();
+        let mut sorted: Vec<u32> = (0..count as u32)
+            .filter(|n| missing[*n as usize] == 0)
+            .collect();
         let mut at = 0;
         while let Some(&node) = sorted.get(at) {
             at += 1;
-            for to in &followers[starts[node as usize] as usize..starts[node as usize + 1] as usize] {
+            for to in &followers[starts[node as usize] as usize..starts[node as usize + 1] as usize]
+            {
                 missing[*to as usize] -= 1;
                 if missing[*to as usize] == 0 {
                     sorted.push(*to);

@@ -42,22 +42,41 @@ pub(crate) struct Layout {
 pub(crate) fn pixel(bounds: &Bounds, bitwidth: Option<u8>, align: Option<u16>) -> (u64, u64) {
     let element = u64::from(bitwidth.unwrap_or(8)).div_ceil(8).max(1);
     let align = u64::from(align.unwrap_or(1)).max(1);
-    (element, bounds.shape()[1].next_multiple_of(align).saturating_mul(element))
+    (
+        element,
+        bounds.shape()[1]
+            .next_multiple_of(align)
+            .saturating_mul(element),
+    )
 }
 
 /// Bytes of a tensor by its shape.
 pub(crate) fn bytes(bounds: &Bounds, bitwidth: Option<u8>, align: Option<u16>) -> u64 {
     let [n, _, h, w] = bounds.shape();
-    [n, h, w].into_iter().fold(pixel(bounds, bitwidth, align).1, u64::saturating_mul)
+    [n, h, w]
+        .into_iter()
+        .fold(pixel(bounds, bitwidth, align).1, u64::saturating_mul)
 }
 
 impl Layout {
     /// The layout of a tensor of a snapshot at `base`.
-    pub(crate) fn of(tensor: &Tensor, buffer: BufferId, base: u64, ring: Option<[u64; 2]>) -> Layout {
+    pub(crate) fn of(
+        tensor: &Tensor,
+        buffer: BufferId,
+        base: u64,
+        ring: Option<[u64; 2]>,
+    ) -> Layout {
         let (element, pixel) = pixel(&tensor.bounds, tensor.bitwidth, tensor.align);
         let end = base.saturating_add(tensor.size);
         let ring = ring.filter(|[_, last]| end > *last).map(Box::new);
-        Layout { buffer, base, bounds: tensor.bounds, element, pixel, ring }
+        Layout {
+            buffer,
+            base,
+            bounds: tensor.bounds,
+            element,
+            pixel,
+            ring,
+        }
     }
 
     /// The bytes of a box, as far as it lies inside the tensor. Channels up to the last one take the padding behind them
@@ -65,32 +84,63 @@ impl Layout {
     pub(crate) fn region(&self, bounds: &Bounds) -> Option<Region> {
         let inside = self.bounds.intersection(bounds)?;
         let [_, c, h, w] = self.bounds.shape();
-        let from: [u64; 4] = std::array::from_fn(|d| u64::from(inside.lower[d] - self.bounds.lower[d]));
+        let from: [u64; 4] =
+            std::array::from_fn(|d| u64::from(inside.lower[d] - self.bounds.lower[d]));
         let [n_count, channels, h_count, w_count] = inside.shape();
         let row = w.checked_mul(self.pixel)?;
         let image = h.checked_mul(row)?;
-        let offset = [(from[0], image), (from[2], row), (from[3], self.pixel), (from[1], self.element)]
-            .into_iter()
-            .try_fold(self.base, |sum, (index, stride)| sum.checked_add(index.checked_mul(stride)?))?;
-        let run = if from[1] + channels == c { self.pixel - from[1] * self.element } else { channels * self.element };
+        let offset = [
+            (from[0], image),
+            (from[2], row),
+            (from[3], self.pixel),
+            (from[1], self.element),
+        ]
+        .into_iter()
+        .try_fold(self.base, |sum, (index, stride)| {
+            sum.checked_add(index.checked_mul(stride)?)
+        })?;
+        let run = if from[1] + channels == c {
+            self.pixel - from[1] * self.element
+        } else {
+            channels * self.element
+        };
         let count = [n_count, h_count, w_count].map(|n| n.min(u64::from(u32::MAX)) as u32);
-        Some(Region { buffer: self.buffer, offset, count, stride: [image, row, self.pixel], run, ring: self.ring.clone() })
+        Some(Region {
+            buffer: self.buffer,
+            offset,
+            count,
+            stride: [image, row, self.pixel],
+            run,
+            ring: self.ring.clone(),
+        })
     }
 }
 
 impl Region {
     /// A run of bytes.
     pub(crate) fn contiguous(buffer: BufferId, offset: u64, bytes: u64) -> Region {
-        Region { buffer, offset, count: [1; 3], stride: [bytes; 3], run: bytes, ring: None }
+        Region {
+            buffer,
+            offset,
+            count: [1; 3],
+            stride: [bytes; 3],
+            run: bytes,
+            ring: None,
+        }
     }
 
     /// Bytes; as many as 64 bits hold where there are more.
     pub(crate) fn bytes(&self) -> u64 {
-        self.count.iter().fold(self.run, |n, count| n.saturating_mul(u64::from(*count)))
+        self.count
+            .iter()
+            .fold(self.run, |n, count| n.saturating_mul(u64::from(*count)))
     }
 
     fn pattern(&self) -> Pattern {
-        let loops = (0..3).rev().map(|d| Loop { count: u64::from(self.count[d]), stride: self.stride[d] as i64 });
+        let loops = (0..3).rev().map(|d| Loop {
+            count: u64::from(self.count[d]),
+            stride: self.stride[d] as i64,
+        });
         Pattern::new(self.offset, self.run, loops)
     }
 
@@ -121,7 +171,13 @@ impl Region {
     fn accesses(&self, access: fn(BufferId, Pattern) -> Access, visit: &mut dyn FnMut(Access)) {
         if !self.pieces(|pattern| visit(access(self.buffer, pattern))) {
             let [start, end] = self.ring.as_deref().copied().unwrap_or_default();
-            visit(access(self.buffer, Pattern::contiguous(start, end.saturating_sub(start))).may());
+            visit(
+                access(
+                    self.buffer,
+                    Pattern::contiguous(start, end.saturating_sub(start)),
+                )
+                .may(),
+            );
         }
     }
 
@@ -145,7 +201,9 @@ impl Region {
             }
         });
         if !whole {
-            return Err(Fault::unsupported("a tensor that wraps around in its ring buffer in too many pieces is not executed"));
+            return Err(Fault::unsupported(
+                "a tensor that wraps around in its ring buffer in too many pieces is not executed",
+            ));
         }
         failed.map_or(Ok(bytes), Err)
     }
@@ -155,7 +213,9 @@ impl Region {
         let (mut rest, mut failed) = (bytes, None);
         let target = storage.bytes_mut(self.buffer);
         let whole = self.pieces(|pattern| {
-            let length = usize::try_from(pattern.bytes().unwrap_or(u64::MAX)).unwrap_or(usize::MAX).min(rest.len());
+            let length = usize::try_from(pattern.bytes().unwrap_or(u64::MAX))
+                .unwrap_or(usize::MAX)
+                .min(rest.len());
             let (now, later) = rest.split_at(length);
             rest = later;
             if let Err(error) = strided::scatter(now, target, &pattern) {
@@ -163,19 +223,29 @@ impl Region {
             }
         });
         if !whole {
-            return Err(Fault::unsupported("a tensor that wraps around in its ring buffer in too many pieces is not executed"));
+            return Err(Fault::unsupported(
+                "a tensor that wraps around in its ring buffer in too many pieces is not executed",
+            ));
         }
         failed.map_or(Ok(()), Err)
     }
 
     /// Puts bytes whose runs have another length: what is missing is zero, what is too much is padding and left out.
-    pub(crate) fn scatter_runs(&self, bytes: &[u8], run: u64, storage: &mut Storage<'_>) -> Result<(), Fault> {
+    pub(crate) fn scatter_runs(
+        &self,
+        bytes: &[u8],
+        run: u64,
+        storage: &mut Storage<'_>,
+    ) -> Result<(), Fault> {
         if run == self.run {
             return self.scatter(bytes, storage);
         }
         let (from, to) = (run.max(1) as usize, self.run as usize);
         let mut fitted = vec![0; bytes.len() / from * to];
-        for (to, from) in fitted.chunks_exact_mut(to.max(1)).zip(bytes.chunks_exact(from)) {
+        for (to, from) in fitted
+            .chunks_exact_mut(to.max(1))
+            .zip(bytes.chunks_exact(from))
+        {
             let length = to.len().min(from.len());
             to[..length].copy_from_slice(&from[..length]);
         }
@@ -184,5 +254,8 @@ impl Region {
 }
 
 pub(crate) fn fault(error: &chipless_kernels::Error) -> Fault {
-    Fault { unsupported: matches!(error, chipless_kernels::Error::Memory { .. }), message: error.to_string() }
+    Fault {
+        unsupported: matches!(error, chipless_kernels::Error::Memory { .. }),
+        message: error.to_string(),
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::builder::Builder;
 use super::region::{self, Layout, Region};
-use crate::schedule::{Bounds, Dialect, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor};
+use crate::schedule::{
+    Bounds, Dialect, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor,
+};
 use chipless_model::{Buffer, BufferId, Memory, MemoryKind, Role};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,12 +24,19 @@ pub(crate) struct Resident<'s> {
 impl Resident<'_> {
     /// Bytes from the first to the last.
     pub(crate) fn extent(&self) -> (u64, u64) {
-        (self.layout.base, self.layout.base.saturating_add(self.tensor.size))
+        (
+            self.layout.base,
+            self.layout.base.saturating_add(self.tensor.size),
+        )
     }
 
     /// Where the part of a transfer lies in the tensor.
     pub(crate) fn part(&self, transfer: u32) -> Bounds {
-        self.tensor.sources.iter().find(|s| s.transfer == transfer).map_or(self.tensor.bounds, |s| s.bounds)
+        self.tensor
+            .sources
+            .iter()
+            .find(|s| s.transfer == transfer)
+            .map_or(self.tensor.bounds, |s| s.bounds)
     }
 
     /// Bytes that a transfer brings, where it has a part of the buffer to itself.
@@ -38,9 +47,20 @@ impl Resident<'_> {
     /// The part of the buffer that a transfer has to itself, in the ancestors. There the sources of one tensor may be several
     /// operands with the same boxes, and weights have boxes of one dimension.
     pub(crate) fn own_region(&self, transfer: u32) -> Option<Region> {
-        let number = self.tensor.sources.iter().position(|s| s.transfer == transfer)?;
-        let offset = self.tensor.sources[..number].iter().map(Resident::own_bytes).fold(0, u64::saturating_add);
-        Some(Region::contiguous(self.layout.buffer, offset, Resident::own_bytes(&self.tensor.sources[number])))
+        let number = self
+            .tensor
+            .sources
+            .iter()
+            .position(|s| s.transfer == transfer)?;
+        let offset = self.tensor.sources[..number]
+            .iter()
+            .map(Resident::own_bytes)
+            .fold(0, u64::saturating_add);
+        Some(Region::contiguous(
+            self.layout.buffer,
+            offset,
+            Resident::own_bytes(&self.tensor.sources[number]),
+        ))
     }
 }
 
@@ -72,23 +92,66 @@ type HeldKey = (WeightSource, u32, u64, Option<u32>);
 impl<'s> Residents<'s> {
     /// Follows the snapshots of all cores. Tensors with an address in the spec's dialect lie in the L2 of their core; others,
     /// whose addresses are counted in blocks or not given, have buffers of their own.
-    pub(crate) fn find(schedule: &'s Schedule, banks: u32, buffer_bytes: u64, bank_bytes: u64, builder: &mut Builder<'_>) -> Residents<'s> {
-        let mut found = Residents { all: vec![], held: vec![], at: vec![], held_at: vec![], starts: vec![], weight_buffers: vec![] };
+    pub(crate) fn find(
+        schedule: &'s Schedule,
+        banks: u32,
+        buffer_bytes: u64,
+        bank_bytes: u64,
+        builder: &mut Builder<'_>,
+    ) -> Residents<'s> {
+        let mut found = Residents {
+            all: vec![],
+            held: vec![],
+            at: vec![],
+            held_at: vec![],
+            starts: vec![],
+            weight_buffers: vec![],
+        };
         let shared = schedule.dialect == Dialect::Spec;
         for (index, core) in schedule.cores.iter().enumerate() {
             let tensors = || core.workloads.iter().flat_map(|w| w.buffer.iter());
-            let end = tensors().map(|t| u64::from(t.address.unwrap_or(0)).saturating_add(t.size)).max().unwrap_or(0);
-            let size = if shared { buffer_bytes.max(end) } else { buffer_bytes };
+            let end = tensors()
+                .map(|t| u64::from(t.address.unwrap_or(0)).saturating_add(t.size))
+                .max()
+                .unwrap_or(0);
+            let size = if shared {
+                buffer_bytes.max(end)
+            } else {
+                buffer_bytes
+            };
             let memory = builder.memory(format!("core{}.l2", core.id), size);
-            let l2 = shared.then(|| builder.buffer(format!("core{}.l2", core.id), memory, Some(0), size, Role::Scratch));
-            let held = || core.workloads.iter().flat_map(|w| w.weight_buffer.iter().flatten());
-            let end = held().map(|t| u64::from(t.address).saturating_add(t.size)).max().unwrap_or(0);
+            let l2 = shared.then(|| {
+                builder.buffer(
+                    format!("core{}.l2", core.id),
+                    memory,
+                    Some(0),
+                    size,
+                    Role::Scratch,
+                )
+            });
+            let held = || {
+                core.workloads
+                    .iter()
+                    .flat_map(|w| w.weight_buffer.iter().flatten())
+            };
+            let end = held()
+                .map(|t| u64::from(t.address).saturating_add(t.size))
+                .max()
+                .unwrap_or(0);
             let bytes = bank_bytes.max(end).saturating_mul(u64::from(banks));
             let wl = builder.memory(format!("core{}.wl", core.id), bytes);
-            found.weight_buffers.push(builder.buffer(format!("core{}.wl", core.id), wl, Some(0), bytes, Role::Scratch));
+            found.weight_buffers.push(builder.buffer(
+                format!("core{}.wl", core.id),
+                wl,
+                Some(0),
+                bytes,
+                Role::Scratch,
+            ));
             found.core(index, &core.workloads, l2, memory, core.id, builder);
         }
-        found.starts.push((found.at.len() as u32, found.held_at.len() as u32));
+        found
+            .starts
+            .push((found.at.len() as u32, found.held_at.len() as u32));
         found
     }
 
@@ -103,40 +166,62 @@ impl<'s> Residents<'s> {
     ) {
         let shared = l2.is_some();
         let (mut live, mut next): (HashMap<Key, u32>, HashMap<Key, u32>) = Default::default();
-        let (mut live_held, mut next_held): (HashMap<HeldKey, u32>, HashMap<HeldKey, u32>) = Default::default();
+        let (mut live_held, mut next_held): (HashMap<HeldKey, u32>, HashMap<HeldKey, u32>) =
+            Default::default();
         for (position, workload) in workloads.iter().enumerate() {
-            self.starts.push((self.at.len() as u32, self.held_at.len() as u32));
+            self.starts
+                .push((self.at.len() as u32, self.held_at.len() as u32));
             for tensor in &workload.buffer {
-                let key = (tensor.kind, tensor.tensor_id, tensor.address, tensor.bounds, tensor.transfers.first().copied());
-                let resident = live.get(&key).or_else(|| next.get(&key)).copied().unwrap_or_else(|| {
-                    let resident = Resident {
-                        core,
-                        tensor,
-                        first: position,
-                        last: position,
-                        layout: Layout::of(tensor, BufferId::from_raw(0), 0, None),
-                    };
-                    self.all.push(resident);
-                    let number = self.all.len() - 1;
-                    let ring = workload
-                        .ring
-                        .iter()
-                        .flatten()
-                        .find(|[start, end]| (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0))));
-                    let (buffer, base) = if let (Some(l2), Some(address)) = (l2, tensor.address) {
-                        (l2, u64::from(address))
-                    } else {
-                        let bytes = match shared {
-                            true if tensor.kind == TensorKind::Weight => tensor.size,
-                            true => region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align),
-                            false => tensor.sources.iter().map(Resident::own_bytes).fold(0, u64::saturating_add),
+                let key = (
+                    tensor.kind,
+                    tensor.tensor_id,
+                    tensor.address,
+                    tensor.bounds,
+                    tensor.transfers.first().copied(),
+                );
+                let resident = live
+                    .get(&key)
+                    .or_else(|| next.get(&key))
+                    .copied()
+                    .unwrap_or_else(|| {
+                        let resident = Resident {
+                            core,
+                            tensor,
+                            first: position,
+                            last: position,
+                            layout: Layout::of(tensor, BufferId::from_raw(0), 0, None),
                         };
-                        let name = format!("core{id}.{} {number}", tensor.kind.name());
-                        (builder.buffer(name, memory, None, bytes, Role::Scratch), 0)
-                    };
-                    self.all[number].layout = Layout::of(tensor, buffer, base, ring.copied().filter(|_| l2.is_some()));
-                    number as u32
-                });
+                        self.all.push(resident);
+                        let number = self.all.len() - 1;
+                        let ring = workload.ring.iter().flatten().find(|[start, end]| {
+                            (*start..*end).contains(&u64::from(tensor.address.unwrap_or(0)))
+                        });
+                        let (buffer, base) = if let (Some(l2), Some(address)) = (l2, tensor.address)
+                        {
+                            (l2, u64::from(address))
+                        } else {
+                            let bytes = match shared {
+                                true if tensor.kind == TensorKind::Weight => tensor.size,
+                                true => {
+                                    region::bytes(&tensor.bounds, tensor.bitwidth, tensor.align)
+                                }
+                                false => tensor
+                                    .sources
+                                    .iter()
+                                    .map(Resident::own_bytes)
+                                    .fold(0, u64::saturating_add),
+                            };
+                            let name = format!("core{id}.{} {number}", tensor.kind.name());
+                            (builder.buffer(name, memory, None, bytes, Role::Scratch), 0)
+                        };
+                        self.all[number].layout = Layout::of(
+                            tensor,
+                            buffer,
+                            base,
+                            ring.copied().filter(|_| l2.is_some()),
+                        );
+                        number as u32
+                    });
                 self.all[resident as usize].last = position;
                 next.insert(key, resident);
                 self.at.push(resident);
@@ -144,9 +229,18 @@ impl<'s> Residents<'s> {
             std::mem::swap(&mut live, &mut next);
             next.clear();
             for tensor in workload.weight_buffer.iter().flatten() {
-                let key = (tensor.source, tensor.address, tensor.size, tensor.transfers.first().copied());
+                let key = (
+                    tensor.source,
+                    tensor.address,
+                    tensor.size,
+                    tensor.transfers.first().copied(),
+                );
                 let number = live_held.get(&key).copied().unwrap_or_else(|| {
-                    self.held.push(Held { core, tensor, first: position });
+                    self.held.push(Held {
+                        core,
+                        tensor,
+                        first: position,
+                    });
                     self.held.len() as u32 - 1
                 });
                 next_held.insert(key, number);
@@ -176,7 +270,11 @@ pub(crate) fn channel_stride(channel: u64) -> u64 {
 impl Builder<'_> {
     /// An on-chip memory.
     fn memory(&mut self, name: String, size: u64) -> chipless_model::MemoryId {
-        self.program.memories.push(Memory { name, size, kind: MemoryKind::Scratchpad })
+        self.program.memories.push(Memory {
+            name,
+            size,
+            kind: MemoryKind::Scratchpad,
+        })
     }
 
     pub(crate) fn buffer(
@@ -187,6 +285,13 @@ impl Builder<'_> {
         size: u64,
         role: Role,
     ) -> BufferId {
-        self.program.buffers.push(Buffer { name, memory, address, size, role, initial: Cow::Borrowed(&[]) })
+        self.program.buffers.push(Buffer {
+            name,
+            memory,
+            address,
+            size,
+            role,
+            initial: Cow::Borrowed(&[]),
+        })
     }
 }

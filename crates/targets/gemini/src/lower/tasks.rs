@@ -62,7 +62,14 @@ pub(crate) struct Emit<'e, 's, 'p> {
 }
 
 /// What a `pe` unit is configured for, besides formats and requantisation.
-type Shape = (Option<[u32; 4]>, Option<[u32; 4]>, Option<[u32; 2]>, [u64; 4], [u64; 2], u64);
+type Shape = (
+    Option<[u32; 4]>,
+    Option<[u32; 4]>,
+    Option<[u32; 2]>,
+    [u64; 4],
+    [u64; 2],
+    u64,
+);
 
 const UNITS: [&str; 3] = ["pe", "vp", "dt"];
 
@@ -75,7 +82,10 @@ fn unit(workload: &Workload) -> usize {
 }
 
 impl<'e, 's, 'p> Emit<'e, 's, 'p> {
-    #[allow(clippy::too_many_arguments, reason = "everything that lowering has found")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "everything that lowering has found"
+    )]
     pub(crate) fn new(
         plan: &'e Plan<'s>,
         predecessors: &'e Predecessors,
@@ -90,12 +100,23 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     ) -> Emit<'e, 's, 'p> {
         let schedule = plan.schedule;
         let rate = machine.dram_rate(schedule.cores.len());
-        let memory_rate = builder.program.resources.push(Resource { name: "dram".into(), capacity: rate, per_transfer: rate });
+        let memory_rate = builder.program.resources.push(Resource {
+            name: "dram".into(),
+            capacity: rate,
+            per_transfer: rate,
+        });
         let mut links = HashMap::new();
         let rate = machine.noc.link_bytes_per_cycle * machine.clock_mhz * 1e6;
         for link in (0..mesh.links()).filter(|link| mesh.ends(*link).is_some()) {
             let name = format!("link {}", mesh.name(link));
-            links.insert(link, builder.program.resources.push(Resource { name, capacity: rate, per_transfer: rate }));
+            links.insert(
+                link,
+                builder.program.resources.push(Resource {
+                    name,
+                    capacity: rate,
+                    per_transfer: rate,
+                }),
+            );
         }
         let shared = plan.is_ordered.then(|| builder.queue("dram".into()));
         let queues: Vec<Queues> = schedule
@@ -145,8 +166,14 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         });
         let named = || {
             let out = &self.plan.schedule.dram_out[load.out as usize];
-            let Peer::Core(id) = out.destinations.first()?.peer else { return None };
-            self.plan.schedule.cores.iter().position(|core| core.id == id)
+            let Peer::Core(id) = out.destinations.first()?.peer else {
+                return None;
+            };
+            self.plan
+                .schedule
+                .cores
+                .iter()
+                .position(|core| core.id == id)
         };
         first.or_else(named).unwrap_or(0)
     }
@@ -160,9 +187,21 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let (core, _, workload) = plan.workload(index);
             self.queues[core].units[unit(workload)]
         }));
-        of.extend(plan.loads.iter().map(|load| self.queues.get(self.core_of_load(load)).map_or(QueueId::from_raw(0), |q| q.load)));
-        of.extend(plan.stores.iter().map(|store| self.queues[plan.workload(store.workload).0].store));
-        of.extend(plan.sends.iter().map(|send| self.queues[plan.workload(send.workload).0].send));
+        of.extend(plan.loads.iter().map(|load| {
+            self.queues
+                .get(self.core_of_load(load))
+                .map_or(QueueId::from_raw(0), |q| q.load)
+        }));
+        of.extend(
+            plan.stores
+                .iter()
+                .map(|store| self.queues[plan.workload(store.workload).0].store),
+        );
+        of.extend(
+            plan.sends
+                .iter()
+                .map(|send| self.queues[plan.workload(send.workload).0].send),
+        );
         of.extend(self.queues.iter().map(|q| q.control));
         let mut awaited = vec![false; of.len()];
         for node in 0..of.len() as u32 {
@@ -197,7 +236,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         for core in 0..self.queues.len() {
             let at = plan.schedule.cores[core].at.0;
             if overhead.begin > 0.0 {
-                let gives = self.name(Node::Begin(core as u32), || format!("core{} begun", plan.schedule.cores[core].id));
+                let gives = self.name(Node::Begin(core as u32), || {
+                    format!("core{} begun", plan.schedule.cores[core].id)
+                });
                 let task = NewTask {
                     queue: self.queues[core].control,
                     waits: &[],
@@ -239,8 +280,15 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 let queue = self.queues[core as usize].control;
                 let waits = self.waits(Node::End(core), queue);
                 let at = plan.schedule.cores[core as usize].at.0;
-                let task =
-                    NewTask { queue, waits: &waits, gives: None, demands: &[], fixed: self.machine.cycles(overhead.end), at, label: None };
+                let task = NewTask {
+                    queue,
+                    waits: &waits,
+                    gives: None,
+                    demands: &[],
+                    fixed: self.machine.cycles(overhead.end),
+                    at,
+                    label: None,
+                };
                 self.builder.task(task, Control("end"))?;
             }
         }
@@ -257,7 +305,10 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     /// What a node on a queue waits for: whatever comes before it on another queue.
     fn waits(&self, node: Node, queue: QueueId) -> SmallVec<[SyncId; 8]> {
         let before = self.predecessors.of(self.plan.number(node)).iter();
-        before.filter(|b| self.queue_of[**b as usize] != queue).filter_map(|b| self.tokens[*b as usize]).collect()
+        before
+            .filter(|b| self.queue_of[**b as usize] != queue)
+            .filter_map(|b| self.tokens[*b as usize])
+            .collect()
     }
 
     fn label(&self, workload: &Workload) -> Box<str> {
@@ -273,15 +324,35 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let configurations = self.configurations(core, workload, unit);
         let at = workload.at.0;
         if configurations > 0 {
-            let fixed = self.machine.cycles(f64::from(configurations) * self.machine.overhead.configure);
+            let fixed = self
+                .machine
+                .cycles(f64::from(configurations) * self.machine.overhead.configure);
             let label = Some(self.label(workload));
-            let task = NewTask { queue, waits: &[], gives: None, demands: &[], fixed, at, label };
+            let task = NewTask {
+                queue,
+                waits: &[],
+                gives: None,
+                demands: &[],
+                fixed,
+                at,
+                label,
+            };
             self.builder.task(task, Control("configure"))?;
         }
-        let boxes: Vec<Bounds> =
-            if workload.tiles.is_empty() { vec![workload.bounds] } else { workload.tiles.iter().map(|t| t.ofmap).collect() };
+        let boxes: Vec<Bounds> = if workload.tiles.is_empty() {
+            vec![workload.bounds]
+        } else {
+            workload.tiles.iter().map(|t| t.ofmap).collect()
+        };
         let ranges: Vec<[u32; 2]> = boxes.iter().map(|b| [b.lower[1], b.upper[1]]).collect();
-        let weights = Weights::of(workload, index, &ranges, self.residents, core, self.machine.core.weight_banks);
+        let weights = Weights::of(
+            workload,
+            index,
+            &ranges,
+            self.residents,
+            core,
+            self.machine.core.weight_banks,
+        );
 
         // What waits where: weights in L2 keep the loads of the weight buffer waiting, everything else the first tile.
         let node = plan.number(Node::Workload(index));
@@ -290,20 +361,31 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let mut waits: SmallVec<[SyncId; 8]> = SmallVec::new();
         let mut weight_waits: SmallVec<[SyncId; 4]> = SmallVec::new();
         for before in self.predecessors.of(node) {
-            let Some(token) = self.tokens[*before as usize] else { continue };
+            let Some(token) = self.tokens[*before as usize] else {
+                continue;
+            };
             if self.queue_of[*before as usize] == queue {
                 continue;
             }
-            if !moves.is_empty() && through.contains(before) { weight_waits.push(token) } else { waits.push(token) }
+            if !moves.is_empty() && through.contains(before) {
+                weight_waits.push(token)
+            } else {
+                waits.push(token)
+            }
         }
-        let (move_tokens, tile_tokens) = self.weight_moves(index, core, position, weights.as_ref(), &weight_waits)?;
+        let (move_tokens, tile_tokens) =
+            self.weight_moves(index, core, position, weights.as_ref(), &weight_waits)?;
 
         let mut streams = Vec::with_capacity(workload.ofmaps.len());
         for number in 0..workload.ofmaps.len() {
             streams.push(self.targets(index, core, workload, number));
         }
-        let meaning: Meaning = self.network.map(|network| self.operations.of(network, plan.schedule.name(workload.layer)));
-        let cycles = (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
+        let meaning: Meaning = self.network.map(|network| {
+            self.operations
+                .of(network, plan.schedule.name(workload.layer))
+        });
+        let cycles =
+            (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
         let fixed = self.machine.cycles(cycles);
         let mut ends = [TaskId::from_raw(0); 2];
         let last = boxes.len() - 1;
@@ -317,9 +399,12 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let mut gives: SmallVec<[SyncId; 2]> = SmallVec::new();
             gives.extend(tile_tokens.get(&tile).copied());
             if tile == last {
-                gives.extend(
-                    self.name(Node::Workload(index), || format!("core{} workload {} done", plan.schedule.cores[core].id, workload.id)),
-                );
+                gives.extend(self.name(Node::Workload(index), || {
+                    format!(
+                        "core{} workload {} done",
+                        plan.schedule.cores[core].id, workload.id
+                    )
+                }));
             }
             let kernel = Tile {
                 unit: UNITS[unit],
@@ -331,7 +416,15 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             };
             let label = Some(self.label(workload));
             let at = workload.tiles.get(tile).map_or(at, |t| t.at.0);
-            let task = NewTask { queue, waits: &waits, gives: gives.first().copied(), demands: &[], fixed, at, label };
+            let task = NewTask {
+                queue,
+                waits: &waits,
+                gives: gives.first().copied(),
+                demands: &[],
+                fixed,
+                at,
+                label,
+            };
             let id = self.builder.task(task, kernel)?;
             if let [_, second] = gives[..] {
                 self.builder.also_gives(id, second);
@@ -356,7 +449,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     ) -> Result<(Vec<SyncId>, HashMap<usize, SyncId>), TooMany> {
         let plan = self.plan;
         let (mut tokens, mut tile_tokens) = (Vec::new(), HashMap::new());
-        let Some(weights) = weights.filter(|w| !w.moves.is_empty()) else { return Ok((tokens, tile_tokens)) };
+        let Some(weights) = weights.filter(|w| !w.moves.is_empty()) else {
+            return Ok((tokens, tile_tokens));
+        };
         let workload = plan.workload(index).2;
         let queue = self.queues[core].weights;
         let id = plan.schedule.cores[core].id;
@@ -369,27 +464,47 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         // after, and before the rest.
         let refills = weights.moves.len() > weights.slots;
         let from_dram: Vec<u32> = if refills && plan.schedule.cores.len() == 1 {
-            let added = self.residents.held_of(index as usize).iter().filter(|h| self.residents.held[**h as usize].first == position);
-            added.filter_map(|h| plan.load_of_held.get(h).copied()).collect()
+            let added = self
+                .residents
+                .held_of(index as usize)
+                .iter()
+                .filter(|h| self.residents.held[**h as usize].first == position);
+            added
+                .filter_map(|h| plan.load_of_held.get(h).copied())
+                .collect()
         } else {
             Vec::new()
         };
         for (chunk, load) in weights.moves.iter().enumerate() {
-            let mut waits: SmallVec<[SyncId; 8]> = if chunk == 0 { waits.iter().copied().chain(gate).collect() } else { SmallVec::new() };
+            let mut waits: SmallVec<[SyncId; 8]> = if chunk == 0 {
+                waits.iter().copied().chain(gate).collect()
+            } else {
+                SmallVec::new()
+            };
             if let Some(before) = chunk.checked_sub(weights.slots) {
                 let tile = weights.moves[before].tiles[1];
-                let token = *tile_tokens
-                    .entry(tile)
-                    .or_insert_with(|| self.builder.token(format!("core{id} workload {} tile {tile} done", workload.id)));
+                let token = *tile_tokens.entry(tile).or_insert_with(|| {
+                    self.builder.token(format!(
+                        "core{id} workload {} tile {tile} done",
+                        workload.id
+                    ))
+                });
                 waits.push(token);
                 if chunk == weights.slots {
-                    self.after_tile.extend(from_dram.iter().map(|load| (*load, token)));
+                    self.after_tile
+                        .extend(from_dram.iter().map(|load| (*load, token)));
                 }
             }
             if chunk == weights.slots + 1 {
-                waits.extend(from_dram.iter().filter_map(|load| self.tokens[plan.number(Node::Load(*load)) as usize]));
+                waits.extend(
+                    from_dram
+                        .iter()
+                        .filter_map(|load| self.tokens[plan.number(Node::Load(*load)) as usize]),
+                );
             }
-            let token = self.builder.token(format!("core{id} workload {} weights {chunk}", workload.id));
+            let token = self
+                .builder
+                .token(format!("core{id} workload {} weights {chunk}", workload.id));
             let kernel = Copy {
                 operation: "load weights",
                 from: SmallVec::from_elem(load.from.clone(), 1),
@@ -397,7 +512,15 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 executable: true,
             };
             let label = Some(self.label(workload));
-            let task = NewTask { queue, waits: &waits, gives: Some(token), demands: &[], fixed: Time::ZERO, at: workload.at.0, label };
+            let task = NewTask {
+                queue,
+                waits: &waits,
+                gives: Some(token),
+                demands: &[],
+                fixed: Time::ZERO,
+                at: workload.at.0,
+                label,
+            };
             self.builder.task(task, kernel)?;
             tokens.push(token);
         }
@@ -408,7 +531,11 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     fn configurations(&mut self, core: usize, workload: &Workload, unit: usize) -> u32 {
         let overhead = &self.machine.overhead;
         if unit != 0 {
-            return if unit == 1 { overhead.vp_configurations } else { 0 };
+            return if unit == 1 {
+                overhead.vp_configurations
+            } else {
+                0
+            };
         }
         let shape = workload.tiles.first().map(|tile| {
             let pe = tile.pe.as_deref();
@@ -424,11 +551,23 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         });
         let changed = self.shapes[core] != shape;
         self.shapes[core] = shape;
-        overhead.pe_configurations + if changed { overhead.pe_shape_configurations } else { 0 }
+        overhead.pe_configurations
+            + if changed {
+                overhead.pe_shape_configurations
+            } else {
+                0
+            }
     }
 
     /// What a tile reads in L2.
-    fn inputs(&self, index: u32, core: usize, workload: &Workload, tile: usize, meaning: &Meaning) -> SmallVec<[Input; 1]> {
+    fn inputs(
+        &self,
+        index: u32,
+        core: usize,
+        workload: &Workload,
+        tile: usize,
+        meaning: &Meaning,
+    ) -> SmallVec<[Input; 1]> {
         let mut inputs = SmallVec::new();
         let tile = workload.tiles.get(tile);
         for (operand, ifmap) in workload.ifmaps.iter().enumerate() {
@@ -440,15 +579,27 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             for number in self.residents.of(index as usize) {
                 let resident = &self.residents.all[*number as usize];
                 let is_input = resident.tensor.kind != TensorKind::Ofmap && resident.core == core;
-                if !is_input || !resident.tensor.transfers.iter().any(|t| ifmap.transfers.contains(t)) {
+                if !is_input
+                    || !resident
+                        .tensor
+                        .transfers
+                        .iter()
+                        .any(|t| ifmap.transfers.contains(t))
+                {
                     continue;
                 }
                 if !self.is_exact {
-                    let parts = resident.tensor.transfers.iter().filter(|t| ifmap.transfers.contains(t));
-                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| Input {
-                        operand: 0,
-                        bounds: resident.tensor.bounds,
-                        region,
+                    let parts = resident
+                        .tensor
+                        .transfers
+                        .iter()
+                        .filter(|t| ifmap.transfers.contains(t));
+                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| {
+                        Input {
+                            operand: 0,
+                            bounds: resident.tensor.bounds,
+                            region,
+                        }
                     }));
                     continue;
                 }
@@ -461,17 +612,41 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                     _ => 0,
                 };
                 let moved = |b: Bounds| Bounds {
-                    lower: [b.lower[0].saturating_sub(shift), b.lower[1], b.lower[2], b.lower[3]],
-                    upper: [b.upper[0].saturating_sub(shift), b.upper[1], b.upper[2], b.upper[3]],
+                    lower: [
+                        b.lower[0].saturating_sub(shift),
+                        b.lower[1],
+                        b.lower[2],
+                        b.lower[3],
+                    ],
+                    upper: [
+                        b.upper[0].saturating_sub(shift),
+                        b.upper[1],
+                        b.upper[2],
+                        b.upper[3],
+                    ],
                 };
-                let inside = wanted.and_then(|b| frame.intersection(&moved(b))).unwrap_or(frame);
+                let inside = wanted
+                    .and_then(|b| frame.intersection(&moved(b)))
+                    .unwrap_or(frame);
                 if let Some(region) = resident.layout.region(&inside) {
                     let bounds = inside.moved_by([shift, 0, 0, 0]);
                     // Element-wise layers list their inputs in any order; the layer that made them says which is which.
-                    let made_by = resident.tensor.sources.iter().find_map(|s| s.layer).map(|name| self.plan.schedule.name(name));
-                    let previous = meaning.as_deref().and_then(|m| m.as_ref().ok()).map_or(&[][..], |operation| &operation.previous);
+                    let made_by = resident
+                        .tensor
+                        .sources
+                        .iter()
+                        .find_map(|s| s.layer)
+                        .map(|name| self.plan.schedule.name(name));
+                    let previous = meaning
+                        .as_deref()
+                        .and_then(|m| m.as_ref().ok())
+                        .map_or(&[][..], |operation| &operation.previous);
                     let named = previous.iter().position(|p| Some(p.as_str()) == made_by);
-                    inputs.push(Input { operand: named.unwrap_or(operand).min(255) as u8, bounds, region });
+                    inputs.push(Input {
+                        operand: named.unwrap_or(operand).min(255) as u8,
+                        bounds,
+                        region,
+                    });
                 }
             }
         }
@@ -483,24 +658,42 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         let ofmap = &workload.ofmaps[number];
         let piece = self.frames.piece(workload, ofmap);
         let own = self.plan.schedule.cores[core].id;
-        let mut targets = Targets { piece, to: SmallVec::new() };
+        let mut targets = Targets {
+            piece,
+            to: SmallVec::new(),
+        };
         if ofmap.destinations.iter().any(|d| d.peer == Peer::Core(own)) {
             let sinks = self.plan.sinks.get(&ofmap.transfer).into_iter().flatten();
             let resident = sinks
-                .filter_map(|s| if let Sink::Resident(r) = s { Some(&self.residents.all[*r as usize]) } else { None })
+                .filter_map(|s| {
+                    if let Sink::Resident(r) = s {
+                        Some(&self.residents.all[*r as usize])
+                    } else {
+                        None
+                    }
+                })
                 .find(|r| r.core == core);
             match resident {
                 Some(resident) if self.is_exact => {
-                    targets.to.push(Target::Box(resident.layout.clone(), resident.part(ofmap.transfer).lower));
+                    targets.to.push(Target::Box(
+                        resident.layout.clone(),
+                        resident.part(ofmap.transfer).lower,
+                    ));
                 }
-                Some(resident) => targets.to.extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
+                Some(resident) => targets
+                    .to
+                    .extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
                 None => {}
             }
         }
         let leaves = ofmap.destinations.iter().any(|d| d.peer != Peer::Core(own));
         if leaves {
             let (layout, lower) = self.departure(index, number as u32, ofmap, piece);
-            targets.to.push(if self.is_exact { Target::Box(layout, lower) } else { Target::Whole(stream(&layout)) });
+            targets.to.push(if self.is_exact {
+                Target::Box(layout, lower)
+            } else {
+                Target::Whole(stream(&layout))
+            });
         }
         targets
     }
@@ -522,7 +715,13 @@ enum Target {
 /// All bytes of a buffer for one piece.
 fn stream(layout: &Layout) -> Region {
     let [n, _, h, w] = layout.bounds.shape();
-    Region::contiguous(layout.buffer, 0, [n, h, w].into_iter().fold(layout.pixel, u64::saturating_mul))
+    Region::contiguous(
+        layout.buffer,
+        0,
+        [n, h, w]
+            .into_iter()
+            .fold(layout.pixel, u64::saturating_mul),
+    )
 }
 
 /// What a tile writes.
@@ -532,11 +731,24 @@ fn outputs(tile: &Bounds, targets: &[Targets]) -> SmallVec<[Output; 1]> {
         let common = tile.intersection(&target.piece);
         for to in &target.to {
             let output = match (to, common) {
-                (Target::Whole(region), _) => Some(Output { bounds: target.piece, region: region.clone() }),
+                (Target::Whole(region), _) => Some(Output {
+                    bounds: target.piece,
+                    region: region.clone(),
+                }),
                 (Target::Box(layout, lower), Some(common)) => {
-                    let moved = |corner: [u32; 4]| std::array::from_fn(|d| (corner[d] - target.piece.lower[d]).saturating_add(lower[d]));
-                    let landed = Bounds { lower: moved(common.lower), upper: moved(common.upper) };
-                    layout.region(&landed).map(|region| Output { bounds: common, region })
+                    let moved = |corner: [u32; 4]| {
+                        std::array::from_fn(|d| {
+                            (corner[d] - target.piece.lower[d]).saturating_add(lower[d])
+                        })
+                    };
+                    let landed = Bounds {
+                        lower: moved(common.lower),
+                        upper: moved(common.upper),
+                    };
+                    layout.region(&landed).map(|region| Output {
+                        bounds: common,
+                        region,
+                    })
                 }
                 (Target::Box(..), None) => None,
             };

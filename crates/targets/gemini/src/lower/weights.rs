@@ -34,11 +34,24 @@ pub(crate) struct Move {
 /// Output channels one after another.
 fn channels(buffer: BufferId, offset: u64, count: u64, bytes: u64) -> Option<Region> {
     let count = u32::try_from(count).ok()?;
-    Some(Region { buffer, offset, count: [1, 1, count], stride: [0, 0, bytes], run: bytes, ring: None })
+    Some(Region {
+        buffer,
+        offset,
+        count: [1, 1, count],
+        stride: [0, 0, bytes],
+        run: bytes,
+        ring: None,
+    })
 }
 
 /// The region of a whole entry: all of a transfer's channels.
-pub(crate) fn entry(buffer: BufferId, banks: u32, tensor: &WeightTensor, count: u64, channel: u64) -> Option<Region> {
+pub(crate) fn entry(
+    buffer: BufferId,
+    banks: u32,
+    tensor: &WeightTensor,
+    count: u64,
+    channel: u64,
+) -> Option<Region> {
     let offset = u64::from(tensor.address) * u64::from(banks);
     let stride = channel_stride(channel);
     let room = tensor.size.saturating_mul(u64::from(banks)) / stride.max(1);
@@ -48,7 +61,10 @@ pub(crate) fn entry(buffer: BufferId, banks: u32, tensor: &WeightTensor, count: 
 /// Weights in L2: channels one after another.
 pub(crate) fn in_l2(layout: &Layout, first: u64, count: u64, channel: u64) -> Option<Region> {
     let offset = layout.base.checked_add(first.checked_mul(channel)?)?;
-    Some(Region { ring: layout.ring.clone(), ..channels(layout.buffer, offset, count, channel)? })
+    Some(Region {
+        ring: layout.ring.clone(),
+        ..channels(layout.buffer, offset, count, channel)?
+    })
 }
 
 impl Weights {
@@ -63,44 +79,101 @@ impl Weights {
     ) -> Option<Weights> {
         let weight = workload.weight.as_ref()?;
         let brings = |transfers: &[u32]| transfers.iter().any(|t| weight.transfers.contains(t));
-        let snapshot = residents.of(index as usize).iter().map(|r| &residents.all[*r as usize]);
+        let snapshot = residents
+            .of(index as usize)
+            .iter()
+            .map(|r| &residents.all[*r as usize]);
         let mut in_snapshot = snapshot.filter(|r| r.tensor.kind == TensorKind::Weight);
         let source: Option<&Resident<'_>> = in_snapshot.find(|r| brings(&r.tensor.transfers));
-        let held = residents.held_of(index as usize).iter().map(|h| &residents.held[*h as usize]).find(|h| brings(&h.tensor.transfers));
+        let held = residents
+            .held_of(index as usize)
+            .iter()
+            .map(|h| &residents.held[*h as usize])
+            .find(|h| brings(&h.tensor.transfers));
         let (first_channel, count) = (weight.bounds.lower[1], weight.bounds.shape()[1]);
-        let nowhere = Weights { tiles: vec![None; tiles.len()], moves: Vec::new(), first: 0, slots: 1 };
-        let Some(channel) = weight.size.and_then(|size| size.checked_div(count)).filter(|c| *c > 0) else {
+        let nowhere = Weights {
+            tiles: vec![None; tiles.len()],
+            moves: Vec::new(),
+            first: 0,
+            slots: 1,
+        };
+        let Some(channel) = weight
+            .size
+            .and_then(|size| size.checked_div(count))
+            .filter(|c| *c > 0)
+        else {
             // The ancestors do not say how many bytes a channel has: every tile reads everything.
             let whole: Option<Region> = source.and_then(|r| {
-                let parts = r.tensor.transfers.iter().filter(|t| weight.transfers.contains(t)).filter_map(|t| r.own_region(*t));
+                let parts = r
+                    .tensor
+                    .transfers
+                    .iter()
+                    .filter(|t| weight.transfers.contains(t))
+                    .filter_map(|t| r.own_region(*t));
                 parts.reduce(|all, part| {
-                    let (start, end) = (all.offset.min(part.offset), (all.offset + all.run).max(part.offset + part.run));
+                    let (start, end) = (
+                        all.offset.min(part.offset),
+                        (all.offset + all.run).max(part.offset + part.run),
+                    );
                     Region::contiguous(all.buffer, start, end - start)
                 })
             });
-            return Some(Weights { tiles: vec![whole; tiles.len()], ..nowhere });
+            return Some(Weights {
+                tiles: vec![whole; tiles.len()],
+                ..nowhere
+            });
         };
         let within = |[low, high]: [u32; 2]| {
             let low = u64::from(low.saturating_sub(first_channel)).min(count);
-            (low, (u64::from(high) + 1).saturating_sub(u64::from(first_channel)).min(count).saturating_sub(low))
+            (
+                low,
+                (u64::from(high) + 1)
+                    .saturating_sub(u64::from(first_channel))
+                    .min(count)
+                    .saturating_sub(low),
+            )
         };
         let from_l2 = |(low, n): (u64, u64)| in_l2(&source?.layout, low, n, channel);
         let Some(held) = held else {
-            return Some(Weights { tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(), ..nowhere });
+            return Some(Weights {
+                tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(),
+                ..nowhere
+            });
         };
         let buffer = residents.weight_buffers[core];
         let stride = channel_stride(channel);
-        let (banks, base) = (u64::from(banks), u64::from(held.tensor.address) * u64::from(banks));
+        let (banks, base) = (
+            u64::from(banks),
+            u64::from(held.tensor.address) * u64::from(banks),
+        );
         let at = |slot: u64, n: u64| channels(buffer, base + slot * stride, n, stride);
         let room = held.tensor.size.saturating_mul(banks) / stride;
         let all_fit = room >= count;
         if held.tensor.source == WeightSource::Dram || all_fit {
-            let tiles =
-                tiles.iter().map(|t| within(*t)).map(|(low, n)| if low + n <= room { at(low, n) } else { None }).collect::<Vec<_>>();
+            let tiles = tiles
+                .iter()
+                .map(|t| within(*t))
+                .map(|(low, n)| if low + n <= room { at(low, n) } else { None })
+                .collect::<Vec<_>>();
             let last = tiles.len().saturating_sub(1);
-            let whole = || Some(Move { from: from_l2((0, count))?, to: at(0, count)?, tiles: [0, last] });
-            let moves = if held.tensor.source == WeightSource::Dram { None } else { whole() };
-            return Some(Weights { tiles, moves: moves.into_iter().collect(), first: held.first, slots: 1 });
+            let whole = || {
+                Some(Move {
+                    from: from_l2((0, count))?,
+                    to: at(0, count)?,
+                    tiles: [0, last],
+                })
+            };
+            let moves = if held.tensor.source == WeightSource::Dram {
+                None
+            } else {
+                whole()
+            };
+            return Some(Weights {
+                tiles,
+                moves: moves.into_iter().collect(),
+                first: held.first,
+                slots: 1,
+            });
         }
         // Chunks: runs of tiles with the same channels.
         let mut chunks: Vec<((u64, u64), [usize; 2])> = Vec::new();
@@ -111,10 +184,18 @@ impl Weights {
             }
         }
         // A chunk takes whole rows over the banks.
-        let slot = chunks.iter().map(|((_, n), _)| n.next_multiple_of(banks)).max().unwrap_or(1).max(1);
+        let slot = chunks
+            .iter()
+            .map(|((_, n), _)| n.next_multiple_of(banks))
+            .max()
+            .unwrap_or(1)
+            .max(1);
         let slots = room / slot;
         if slots == 0 {
-            return Some(Weights { tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(), ..nowhere });
+            return Some(Weights {
+                tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(),
+                ..nowhere
+            });
         }
         let mut placed = Weights {
             tiles: Vec::with_capacity(tiles.len()),
@@ -126,7 +207,11 @@ impl Weights {
             let to = at(j as u64 % slots * slot, range.1);
             placed.tiles.extend((span[0]..=span[1]).map(|_| to.clone()));
             if let (Some(from), Some(to)) = (from_l2(range), to) {
-                placed.moves.push(Move { from, to, tiles: span });
+                placed.moves.push(Move {
+                    from,
+                    to,
+                    tiles: span,
+                });
             }
         }
         Some(placed)

@@ -34,7 +34,11 @@ impl Section<'_> {
 
     pub(super) fn once(&mut self, there: bool) -> Result<()> {
         let mut slot = there.then_some(());
-        if there { self.reader.put(&mut slot, |_| Ok(())) } else { Ok(()) }
+        if there {
+            self.reader.put(&mut slot, |_| Ok(()))
+        } else {
+            Ok(())
+        }
     }
 
     /// A list of entries; null counts as empty.
@@ -58,7 +62,9 @@ impl Section<'_> {
             match &*key {
                 "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
                 // All dialects say core_id here.
-                "core_id" => self.reader.put(&mut core, |reader| Ok((reader.u32()?, reader.offset())))?,
+                "core_id" => self
+                    .reader
+                    .put(&mut core, |reader| Ok((reader.u32()?, reader.offset())))?,
                 "workload_id" => self.reader.put(&mut workload, Reader::u32)?,
                 "layer_name" => self.put_name(&mut layer)?,
                 "lower" => self.put_corner(&mut lower)?,
@@ -84,16 +90,19 @@ impl Section<'_> {
 
     fn dram_out(&mut self, groups: u32) -> Result<DramOut> {
         let (mut transfer, mut weight, mut layer, mut destinations) = (None, None, None, None);
-        let (mut lower, mut upper, mut size, mut related, mut priority) = (None, None, None, None, None);
+        let (mut lower, mut upper, mut size, mut related, mut priority) =
+            (None, None, None, None, None);
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
             match &*key {
                 "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
-                "type" => self.reader.put(&mut weight, |reader| match reader.clone().string() {
-                    Ok(text) if text == "weight" => reader.string().map(|_| true),
-                    Ok(text) if text == "fmap" => reader.string().map(|_| false),
-                    _ => reader.expected("\"weight\" or \"fmap\""),
-                })?,
+                "type" => self
+                    .reader
+                    .put(&mut weight, |reader| match reader.clone().string() {
+                        Ok(text) if text == "weight" => reader.string().map(|_| true),
+                        Ok(text) if text == "fmap" => reader.string().map(|_| false),
+                        _ => reader.expected("\"weight\" or \"fmap\""),
+                    })?,
                 "layer_name" => self.put_name(&mut layer)?,
                 "destination" => {
                     self.once(destinations.is_some())?;
@@ -130,18 +139,39 @@ pub(super) fn merge(schedule: &mut Schedule, dram_in: Vec<DramIn>, dram_out: Vec
         schedule.dram_out = dram_out;
         return;
     }
-    let known: HashMap<(u32, u32, u32), usize> =
-        schedule.dram_in.iter().enumerate().map(|(index, entry)| ((entry.transfer, entry.core, entry.workload), index)).collect();
+    let known: HashMap<(u32, u32, u32), usize> = schedule
+        .dram_in
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| ((entry.transfer, entry.core, entry.workload), index))
+        .collect();
     for entry in dram_in {
-        match known.get(&(entry.transfer, entry.core, entry.workload)).and_then(|index| schedule.dram_in.get_mut(*index)) {
-            Some(first) if first.groups & entry.groups == 0 && first.bounds == entry.bounds => first.groups |= entry.groups,
+        match known
+            .get(&(entry.transfer, entry.core, entry.workload))
+            .and_then(|index| schedule.dram_in.get_mut(*index))
+        {
+            Some(first) if first.groups & entry.groups == 0 && first.bounds == entry.bounds => {
+                first.groups |= entry.groups
+            }
             _ => schedule.dram_in.push(entry),
         }
     }
-    let known: HashMap<u32, usize> = schedule.dram_out.iter().enumerate().map(|(index, entry)| (entry.transfer, index)).collect();
+    let known: HashMap<u32, usize> = schedule
+        .dram_out
+        .iter()
+        .enumerate()
+        .map(|(index, entry)| (entry.transfer, index))
+        .collect();
     for entry in dram_out {
-        match known.get(&entry.transfer).and_then(|index| schedule.dram_out.get_mut(*index)) {
-            Some(first) if first.groups & entry.groups == 0 && first.bounds == entry.bounds && first.size == entry.size => {
+        match known
+            .get(&entry.transfer)
+            .and_then(|index| schedule.dram_out.get_mut(*index))
+        {
+            Some(first)
+                if first.groups & entry.groups == 0
+                    && first.bounds == entry.bounds
+                    && first.size == entry.size =>
+            {
                 first.groups |= entry.groups;
                 for destination in entry.destinations {
                     if !first.destinations.contains(&destination) {

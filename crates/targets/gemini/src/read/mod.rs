@@ -29,13 +29,22 @@ pub type Error = Box<Finding>;
 pub(crate) fn text<'a>(bytes: &'a [u8], limits: &Limits) -> std::result::Result<&'a str, Error> {
     let most = limits.inflated_bytes.min(u64::from(u32::MAX));
     if bytes.len() as u64 > most {
-        let message = format!("{} bytes of text exceed {most}, the limit inflated_bytes or 4 GiB", bytes.len());
+        let message = format!(
+            "{} bytes of text exceed {most}, the limit inflated_bytes or 4 GiB",
+            bytes.len()
+        );
         return Err(Box::new(rules::LIMIT.at(Place::file(), message)));
     }
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|e| {
         let place = Place::bytes(e.valid_up_to() as u64, 1);
-        Box::new(rules::SYNTAX.at(place, format!("expected text in UTF-8, found other bytes from byte {} on", e.valid_up_to())))
+        Box::new(rules::SYNTAX.at(
+            place,
+            format!(
+                "expected text in UTF-8, found other bytes from byte {} on",
+                e.valid_up_to()
+            ),
+        ))
     })
 }
 
@@ -58,7 +67,9 @@ impl Schedule {
     /// # Errors
     /// Text that is no JSON or no schedule, values outside their range, missing and doubled keys.
     pub fn read(text: &str) -> std::result::Result<Schedule, Error> {
-        read(text, Cuts::Guessed).or_else(|_| read(text, Cuts::Exact)).map_err(|fault| finding(text, &fault))
+        read(text, Cuts::Guessed)
+            .or_else(|_| read(text, Cuts::Exact))
+            .map_err(|fault| finding(text, &fault))
     }
 }
 
@@ -105,7 +116,11 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         unknown: outline.unknown.clone(),
     };
     for core in &outline.cores {
-        schedule.cores.push(Core { id: context.core(core.key, core.at)?, workloads: Vec::new(), at: At(core.at as u32) });
+        schedule.cores.push(Core {
+            id: context.core(core.key, core.at)?,
+            workloads: Vec::new(),
+            at: At(core.at as u32),
+        });
     }
     let mut sent: Vec<Vec<(Option<Name>, Ofmap)>> = vec![Vec::new(); schedule.cores.len()];
     for (piece, part) in pieces.iter().zip(parts) {
@@ -115,7 +130,10 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         if let Some(map) = map {
             section::rename(&mut part, &map);
         }
-        match (part, piece.core.and_then(|index| schedule.cores.get_mut(index))) {
+        match (
+            part,
+            piece.core.and_then(|index| schedule.cores.get_mut(index)),
+        ) {
             (Part::Workloads(workloads, more), Some(core)) => {
                 core.workloads.extend(workloads);
                 if let Some(pieces) = sent.get_mut(piece.core.unwrap_or(0)) {
@@ -131,9 +149,14 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
             workload::attribute(core, pieces);
         }
     }
-    let key = ["wl0_buffer", "wl1_buffer"].into_iter().find(|key| schedule.names.find(key).is_some());
+    let key = ["wl0_buffer", "wl1_buffer"]
+        .into_iter()
+        .find(|key| schedule.names.find(key).is_some());
     schedule.weight_key = key.map(|key| schedule.names.intern(key));
-    let addressed = schedule.workloads().flat_map(|(_, w)| &w.buffer).any(|tensor| tensor.address.is_some());
+    let addressed = schedule
+        .workloads()
+        .flat_map(|(_, w)| &w.buffer)
+        .any(|tensor| tensor.address.is_some());
     schedule.dialect = match (schedule.dialect, addressed) {
         (Dialect::Set, true) => Dialect::SetAddress,
         (Dialect::IrTiling, true) => Dialect::IrTilingAddress,

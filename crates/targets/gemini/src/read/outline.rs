@@ -116,10 +116,17 @@ impl Outline {
                 }
                 digits if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
                     let Ok(key) = digits.parse::<u32>() else {
-                        return reader.fault_at(at, FaultKind::Value, "expected a core number of at most 4294967295 as key");
+                        return reader.fault_at(
+                            at,
+                            FaultKind::Value,
+                            "expected a core number of at most 4294967295 as key",
+                        );
                     };
                     if let Some(known) = outline.cores.iter().find(|core| core.key == key) {
-                        let message = format!("expected each core once, found core {key} a second time; the first is at byte {}", known.at);
+                        let message = format!(
+                            "expected each core once, found core {key} a second time; the first is at byte {}",
+                            known.at
+                        );
                         return reader.fault_at(at, FaultKind::Duplicate, message);
                     }
                     let runs = runs(&mut reader, cuts)?;
@@ -129,7 +136,12 @@ impl Outline {
                 key => {
                     reader.skip()?;
                     let value = reader.slice(at, reader.offset()).into();
-                    outline.unknown.push(Unknown { owner: At(top.at as u32), nested: None, key: key.into(), value });
+                    outline.unknown.push(Unknown {
+                        owner: At(top.at as u32),
+                        nested: None,
+                        key: key.into(),
+                        value,
+                    });
                 }
             }
         }
@@ -148,12 +160,20 @@ impl Outline {
             return missing("-1");
         }
         match globals {
-            Globals { top_batch_cut: Some(cut), columns: Some(columns), rows: Some(rows), places } => {
+            Globals {
+                top_batch_cut: Some(cut),
+                columns: Some(columns),
+                rows: Some(rows),
+                places,
+            } => {
                 outline.places = places;
                 (outline.top_batch_cut, outline.columns, outline.rows) = (cut, columns, rows);
                 Ok(outline)
             }
-            Globals { top_batch_cut: None, .. } => missing("top_batch_cut"),
+            Globals {
+                top_batch_cut: None,
+                ..
+            } => missing("top_batch_cut"),
             Globals { columns: None, .. } => missing("xlen"),
             Globals { .. } => missing("ylen"),
         }
@@ -161,7 +181,11 @@ impl Outline {
 
     fn no_second(reader: &Reader<'_>, there: bool) -> Result<()> {
         if there {
-            reader.fault_at(reader.offset(), FaultKind::Duplicate, "expected each key once, found it a second time")
+            reader.fault_at(
+                reader.offset(),
+                FaultKind::Duplicate,
+                "expected each key once, found it a second time",
+            )
         } else {
             Ok(())
         }
@@ -200,7 +224,11 @@ impl Outline {
                         }
                     }
                     let (Some(x), Some(y)) = (x, y) else {
-                        return reader.fault_at(port.at, FaultKind::Missing, "expected the keys `x` and `y` of a DRAM group");
+                        return reader.fault_at(
+                            port.at,
+                            FaultKind::Missing,
+                            "expected the keys `x` and `y` of a DRAM group",
+                        );
                     };
                     self.ports.push(DramPort { group, x, y });
                 }
@@ -209,7 +237,12 @@ impl Outline {
                 let at = reader.offset();
                 reader.skip()?;
                 let value = reader.slice(at, reader.offset()).into();
-                self.unknown.push(Unknown { owner: At(object.at as u32), nested: None, key: key.into(), value });
+                self.unknown.push(Unknown {
+                    owner: At(object.at as u32),
+                    nested: None,
+                    key: key.into(),
+                    value,
+                });
             }
         }
         Ok(())
@@ -217,18 +250,27 @@ impl Outline {
 
     /// The pieces of work, in the order of the file's lists.
     pub(super) fn pieces(&self) -> Vec<Piece> {
-        let dram = self.dram.iter().map(|&(group, span)| Piece { core: None, group, span });
-        let cores = self
-            .cores
-            .iter()
-            .enumerate()
-            .flat_map(|(index, core)| core.runs.iter().map(move |&span| Piece { core: Some(index), group: None, span }));
+        let dram = self.dram.iter().map(|&(group, span)| Piece {
+            core: None,
+            group,
+            span,
+        });
+        let cores = self.cores.iter().enumerate().flat_map(|(index, core)| {
+            core.runs.iter().map(move |&span| Piece {
+                core: Some(index),
+                group: None,
+                span,
+            })
+        });
         dram.chain(cores).collect()
     }
 
     /// Offset of the first workload, if there is any.
     pub(super) fn first_workload(&self) -> Option<usize> {
-        self.cores.iter().find_map(|core| core.runs.first()).map(|run| run.0)
+        self.cores
+            .iter()
+            .find_map(|core| core.runs.first())
+            .map(|run| run.0)
     }
 }
 
@@ -238,7 +280,11 @@ pub(super) fn group_number(reader: &mut Reader<'_>, key: &str) -> Result<u32> {
         Ok(group)
     } else {
         reader.peek();
-        reader.fault_at(reader.offset(), FaultKind::Value, format!("expected a DRAM group from 0 to 31 as key, found \"{key}\""))
+        reader.fault_at(
+            reader.offset(),
+            FaultKind::Value,
+            format!("expected a DRAM group from 0 to 31 as key, found \"{key}\""),
+        )
     }
 }
 

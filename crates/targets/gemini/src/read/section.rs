@@ -11,7 +11,13 @@ use smallvec::SmallVec;
 const KEPT_UNKNOWN: usize = 100_000;
 
 /// Keys of a workload that only the spec's dialect has.
-const SPEC_KEYS: [&str; 5] = ["tile_info", "wl0_buffer", "wl1_buffer", "ring_buffer_info", "tile_padding_tblr"];
+const SPEC_KEYS: [&str; 5] = [
+    "tile_info",
+    "wl0_buffer",
+    "wl1_buffer",
+    "ring_buffer_info",
+    "tile_padding_tblr",
+];
 
 /// What every section needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -27,8 +33,7 @@ impl Context {
         let reader = Reader::new(text, 0);
         let tiling = outline.has_dram_groups || outline.has_metadata;
         if tiling && outline.has_plain_dram {
-            let message =
-                "expected one dialect, found the key \"-1\" of the spec's and SET's beside the keys DRAM or metadata of IR-tiling";
+            let message = "expected one dialect, found the key \"-1\" of the spec's and SET's beside the keys DRAM or metadata of IR-tiling";
             return reader.fault_at(0, FaultKind::Dialect, message);
         }
         let dialect = if tiling {
@@ -38,7 +43,11 @@ impl Context {
         } else {
             Dialect::Set
         };
-        Ok(Context { dialect, columns: outline.columns, rows: outline.rows })
+        Ok(Context {
+            dialect,
+            columns: outline.columns,
+            rows: outline.rows,
+        })
     }
 
     pub(super) fn spec(self) -> bool {
@@ -51,11 +60,16 @@ impl Context {
             return Ok(id);
         }
         let Context { columns, rows, .. } = self;
-        let (row, column) = (id / columns.saturating_add(2), id % columns.saturating_add(2));
+        let (row, column) = (
+            id / columns.saturating_add(2),
+            id % columns.saturating_add(2),
+        );
         if row < rows && (1..=columns).contains(&column) {
             return Ok(row * columns + column - 1);
         }
-        let message = format!("expected a core of the {columns} x {rows} mesh, found {id}: cores are row * (xlen + 2) + column + 1");
+        let message = format!(
+            "expected a core of the {columns} x {rows} mesh, found {id}: cores are row * (xlen + 2) + column + 1"
+        );
         Reader::new("", 0).fault_at(at, FaultKind::Value, message)
     }
 }
@@ -96,7 +110,13 @@ pub(super) struct PeerKeys {
 
 impl<'a> Section<'a> {
     pub(super) fn new(text: &'a str, at: usize, context: Context) -> Section<'a> {
-        Section { reader: Reader::new(text, at), context, names: Names::default(), unknown: Vec::new(), pieces: Vec::new() }
+        Section {
+            reader: Reader::new(text, at),
+            context,
+            names: Names::default(),
+            unknown: Vec::new(),
+            pieces: Vec::new(),
+        }
     }
 
     /// Keeps a key that the format does not know.
@@ -107,7 +127,12 @@ impl<'a> Section<'a> {
 
     /// Keeps a key that the format does not know, of an object in a list of its owner.
     #[cold]
-    pub(super) fn keep_nested(&mut self, owner: usize, nested: Option<usize>, key: &str) -> Result<()> {
+    pub(super) fn keep_nested(
+        &mut self,
+        owner: usize,
+        nested: Option<usize>,
+        key: &str,
+    ) -> Result<()> {
         self.reader.peek();
         let at = self.reader.offset();
         self.reader.skip()?;
@@ -116,7 +141,12 @@ impl<'a> Section<'a> {
             return self.reader.fault_at(at, FaultKind::Limit, message);
         }
         let value = self.reader.slice(at, self.reader.offset()).into();
-        self.unknown.push(Unknown { owner: At(owner as u32), nested: nested.map(|index| index as u32), key: key.into(), value });
+        self.unknown.push(Unknown {
+            owner: At(owner as u32),
+            nested: nested.map(|index| index as u32),
+            key: key.into(),
+            value,
+        });
         Ok(())
     }
 
@@ -124,7 +154,11 @@ impl<'a> Section<'a> {
     #[cold]
     pub(super) fn foreign<T>(&mut self, key: &str, instead: &str) -> Result<T> {
         self.reader.peek();
-        let (own, other) = if self.context.spec() { ("the spec's", "SET and IR-tiling") } else { (self.context.dialect.name(), "spec") };
+        let (own, other) = if self.context.spec() {
+            ("the spec's", "SET and IR-tiling")
+        } else {
+            (self.context.dialect.name(), "spec")
+        };
         let at = self.reader.offset();
         self.reader.fault_at(
             at,
@@ -143,12 +177,17 @@ impl<'a> Section<'a> {
 
     #[cold]
     fn missing<T>(&self, key: &str, owner: usize) -> Result<T> {
-        self.reader.fault_at(owner, FaultKind::Missing, format!("expected the key `{key}`, found none"))
+        self.reader.fault_at(
+            owner,
+            FaultKind::Missing,
+            format!("expected the key `{key}`, found none"),
+        )
     }
 
     pub(super) fn put_name(&mut self, slot: &mut Option<Name>) -> Result<()> {
         let names = &mut self.names;
-        self.reader.put(slot, |reader| Ok(names.intern(&reader.string()?)))
+        self.reader
+            .put(slot, |reader| Ok(names.intern(&reader.string()?)))
     }
 
     /// A size in bytes; the ancestors count bits.
@@ -180,13 +219,25 @@ impl<'a> Section<'a> {
             if count == 4 || ancestor && count == 3 {
                 Ok(corner)
             } else {
-                reader.fault_at(list.at, FaultKind::Value, format!("expected a list of 4 numbers, found {count}"))
+                reader.fault_at(
+                    list.at,
+                    FaultKind::Value,
+                    format!("expected a list of 4 numbers, found {count}"),
+                )
             }
         })
     }
 
-    pub(super) fn bounds(&self, lower: Option<[u32; 4]>, upper: Option<[u32; 4]>, owner: usize) -> Result<Bounds> {
-        Ok(Bounds { lower: self.need(lower, "lower", owner)?, upper: self.need(upper, "upper", owner)? })
+    pub(super) fn bounds(
+        &self,
+        lower: Option<[u32; 4]>,
+        upper: Option<[u32; 4]>,
+        owner: usize,
+    ) -> Result<Bounds> {
+        Ok(Bounds {
+            lower: self.need(lower, "lower", owner)?,
+            upper: self.need(upper, "upper", owner)?,
+        })
     }
 
     /// Numbers of transfers: a list of numbers, some writers nest them.
@@ -218,7 +269,11 @@ impl<'a> Section<'a> {
                 let at = reader.offset();
                 let minus = reader.f64()?;
                 if minus.to_bits() != (-1f64).to_bits() {
-                    return reader.fault_at(at, FaultKind::Value, format!("expected a core or -1 for DRAM, found {minus}"));
+                    return reader.fault_at(
+                        at,
+                        FaultKind::Value,
+                        format!("expected a core or -1 for DRAM, found {minus}"),
+                    );
                 }
                 return Ok((-1, at));
             }
@@ -229,11 +284,12 @@ impl<'a> Section<'a> {
 
     /// `type` of a peer.
     pub(super) fn put_peer_type(&mut self, slot: &mut PeerKeys) -> Result<()> {
-        self.reader.put(&mut slot.dram, |reader| match reader.clone().string() {
-            Ok(text) if text == "DRAM" => reader.string().map(|_| true),
-            Ok(text) if text == "core" => reader.string().map(|_| false),
-            _ => reader.expected("\"core\" or \"DRAM\""),
-        })
+        self.reader
+            .put(&mut slot.dram, |reader| match reader.clone().string() {
+                Ok(text) if text == "DRAM" => reader.string().map(|_| true),
+                Ok(text) if text == "core" => reader.string().map(|_| false),
+                _ => reader.expected("\"core\" or \"DRAM\""),
+            })
     }
 
     pub(super) fn peer(&self, keys: &PeerKeys, owner: usize) -> Result<Peer> {
@@ -242,14 +298,22 @@ impl<'a> Section<'a> {
         let dram = self.need(keys.dram, "type", owner)?;
         match (dram, keys.core) {
             (true, None) if keys.groups != 0 => Ok(Peer::Dram(keys.groups)),
-            (true, Some((group @ 0..32, _))) if self.context.dialect.is_tiling() => Ok(Peer::Dram(1 << group)),
-            (true, Some((id, at))) if spec && id != -1 => {
-                self.reader.fault_at(at, FaultKind::Value, format!("expected core_id -1 beside type DRAM, found {id}"))
+            (true, Some((group @ 0..32, _))) if self.context.dialect.is_tiling() => {
+                Ok(Peer::Dram(1 << group))
             }
+            (true, Some((id, at))) if spec && id != -1 => self.reader.fault_at(
+                at,
+                FaultKind::Value,
+                format!("expected core_id -1 beside type DRAM, found {id}"),
+            ),
             (true, Some(_)) => Ok(Peer::Dram(0)),
             (false, Some((id, at))) => match u32::try_from(id) {
                 Ok(id) => Ok(Peer::Core(self.context.core(id, at)?)),
-                Err(_) => self.reader.fault_at(at, FaultKind::Value, format!("expected a core beside type core, found {id}")),
+                Err(_) => self.reader.fault_at(
+                    at,
+                    FaultKind::Value,
+                    format!("expected a core beside type core, found {id}"),
+                ),
             },
             (_, None) => self.missing(key, owner),
         }
@@ -278,7 +342,11 @@ impl<'a> Section<'a> {
             if let (Peer::Core(_), None) = (peer, workload) {
                 return self.missing("workload_id", object.at);
             }
-            destinations.push(Destination { peer, layer, workload });
+            destinations.push(Destination {
+                peer,
+                layer,
+                workload,
+            });
         }
         Ok(destinations)
     }
@@ -299,23 +367,41 @@ pub(super) fn rename(part: &mut Part, map: &[Name]) {
             }
             for entry in dram_out {
                 renew(&mut entry.layer);
-                entry.destinations.iter_mut().for_each(|d| renew(&mut d.layer));
+                entry
+                    .destinations
+                    .iter_mut()
+                    .for_each(|d| renew(&mut d.layer));
             }
         }
         Part::Workloads(workloads, pieces) => {
             for (layer, piece) in pieces {
                 renew(layer);
-                piece.destinations.iter_mut().for_each(|d| renew(&mut d.layer));
+                piece
+                    .destinations
+                    .iter_mut()
+                    .for_each(|d| renew(&mut d.layer));
             }
             for workload in workloads {
                 new(&mut workload.layer);
-                workload.ofmaps.iter_mut().flat_map(|o| &mut o.destinations).for_each(|d| renew(&mut d.layer));
+                workload
+                    .ofmaps
+                    .iter_mut()
+                    .flat_map(|o| &mut o.destinations)
+                    .for_each(|d| renew(&mut d.layer));
                 for tensor in &mut workload.buffer {
                     renew(&mut tensor.layer);
                     tensor.sources.iter_mut().for_each(|s| renew(&mut s.layer));
                 }
-                workload.weight_buffer.iter_mut().flatten().for_each(|w| renew(&mut w.layer));
-                for pe in workload.tiles.iter_mut().filter_map(|tile| tile.pe.as_mut()) {
+                workload
+                    .weight_buffer
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|w| renew(&mut w.layer));
+                for pe in workload
+                    .tiles
+                    .iter_mut()
+                    .filter_map(|tile| tile.pe.as_mut())
+                {
                     renew(&mut pe.layer);
                     renew(&mut pe.loop_order);
                     renew(&mut pe.cut_mode);

@@ -4,8 +4,8 @@ use super::section::{PeerKeys, Section};
 use crate::json::{FaultKind, Reader, Result};
 use crate::names::Name;
 use crate::schedule::{
-    At, Bounds, Core, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile, Weight, WeightSource, WeightTensor,
-    Workload,
+    At, Bounds, Core, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile,
+    Weight, WeightSource, WeightTensor, Workload,
 };
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -44,9 +44,11 @@ impl Section<'_> {
 
     fn workload(&mut self) -> Result<Workload> {
         let spec = self.context.spec();
-        let (mut id, mut layer, mut layer_type, mut time, mut bounds) = (None, None, None, None, None);
+        let (mut id, mut layer, mut layer_type, mut time, mut bounds) =
+            (None, None, None, None, None);
         let (mut ofmap_size, mut padding, mut ifmaps, mut weight) = (None, None, None, None);
-        let (mut ofmaps, mut buffer, mut weight_buffer, mut ring, mut tiles) = (None, None, None, None, None);
+        let (mut ofmaps, mut buffer, mut weight_buffer, mut ring, mut tiles) =
+            (None, None, None, None, None);
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
             match &*key {
@@ -58,17 +60,27 @@ impl Section<'_> {
                     self.once(ifmaps.is_some())?;
                     ifmaps = Some(match (self.reader.peek(), spec) {
                         (Some(b'{'), false) => vec![self.ifmap()?],
-                        (Some(b'{'), true) => return self.foreign("ifmap as one object", "a list of ifmaps"),
+                        (Some(b'{'), true) => {
+                            return self.foreign("ifmap as one object", "a list of ifmaps");
+                        }
                         _ => self.entries(Self::ifmap)?,
                     });
                 }
                 "layer_name" => self.put_name(&mut layer)?,
                 "layer_type" => self.reader.put(&mut layer_type, |reader| {
-                    let known = reader.clone().string().ok().and_then(|text| LAYER_TYPES.iter().find(|(name, _)| *name == text));
+                    let known = reader
+                        .clone()
+                        .string()
+                        .ok()
+                        .and_then(|text| LAYER_TYPES.iter().find(|(name, _)| *name == text));
                     match known {
-                        Some((_, kind)) if spec == (kind.unit() == *kind) => reader.string().map(|_| *kind),
+                        Some((_, kind)) if spec == (kind.unit() == *kind) => {
+                            reader.string().map(|_| *kind)
+                        }
                         _ if spec => reader.expected("the layer type pe, vp or dt"),
-                        _ => reader.expected("the layer type conv2d, fc, pool, element_wise or point_to_point"),
+                        _ => reader.expected(
+                            "the layer type conv2d, fc, pool, element_wise or point_to_point",
+                        ),
                     }
                 })?,
                 "ofmap" => {
@@ -88,17 +100,26 @@ impl Section<'_> {
                     self.once(tiles.is_some())?;
                     tiles = Some(self.tiles()?);
                 }
-                "tile_padding_tblr" => self.reader.put(&mut padding, |reader| reader.array(Reader::u32))?,
+                "tile_padding_tblr" => self
+                    .reader
+                    .put(&mut padding, |reader| reader.array(Reader::u32))?,
                 "time" => self.reader.put(&mut time, Reader::size)?,
                 "weight" => {
                     self.once(weight.is_some())?;
-                    weight = Some(if self.reader.null()? { None } else { Some(self.weight()?) });
+                    weight = Some(if self.reader.null()? {
+                        None
+                    } else {
+                        Some(self.weight()?)
+                    });
                 }
                 key @ ("wl0_buffer" | "wl1_buffer") => {
                     self.once(weight_buffer.is_some())?;
                     self.names.intern(key);
-                    weight_buffer =
-                        Some(if self.reader.null()? { None } else { Some(self.entries(Self::weight_tensor)?.into_boxed_slice()) });
+                    weight_buffer = Some(if self.reader.null()? {
+                        None
+                    } else {
+                        Some(self.entries(Self::weight_tensor)?.into_boxed_slice())
+                    });
                 }
                 "workload" => self.reader.put(&mut bounds, |reader| {
                     let mut corners = [[0; 4]; 2];
@@ -118,7 +139,10 @@ impl Section<'_> {
                             format!("expected the lower and the upper corner, found {count} lists"),
                         );
                     }
-                    Ok(Bounds { lower: corners[0], upper: corners[1] })
+                    Ok(Bounds {
+                        lower: corners[0],
+                        upper: corners[1],
+                    })
                 })?,
                 "workload_id" => self.reader.put(&mut id, Reader::u32)?,
                 key => self.keep(object.at, key)?,
@@ -171,7 +195,15 @@ impl Section<'_> {
         let at = object.at;
         let transfers = self.need(transfers, "transfer_id", at)?;
         let bounds = self.bounds(lower, upper, at)?;
-        Ok(Ifmap { bounds, size, align, bitwidth, transfers, last_producer, at: At(at as u32) })
+        Ok(Ifmap {
+            bounds,
+            size,
+            align,
+            bitwidth,
+            transfers,
+            last_producer,
+            at: At(at as u32),
+        })
     }
 
     fn weight(&mut self) -> Result<Weight> {
@@ -190,13 +222,25 @@ impl Section<'_> {
             }
         }
         let at = object.at;
-        let transfers = if self.context.spec() { self.need(transfers, "transfer_id", at)? } else { transfers.unwrap_or_default() };
+        let transfers = if self.context.spec() {
+            self.need(transfers, "transfer_id", at)?
+        } else {
+            transfers.unwrap_or_default()
+        };
         let bounds = self.bounds(lower, upper, at)?;
-        Ok(Weight { bounds, size, transfers, from_ofmap: from_ofmap.unwrap_or(false), last_producer, at: At(at as u32) })
+        Ok(Weight {
+            bounds,
+            size,
+            transfers,
+            from_ofmap: from_ofmap.unwrap_or(false),
+            last_producer,
+            at: At(at as u32),
+        })
     }
 
     fn ofmap(&mut self) -> Result<Ofmap> {
-        let (mut lower, mut upper, mut size, mut transfer, mut destinations) = (None, None, None, None, None);
+        let (mut lower, mut upper, mut size, mut transfer, mut destinations) =
+            (None, None, None, None, None);
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
             match &*key {
@@ -224,9 +268,12 @@ impl Section<'_> {
     /// A tensor of a snapshot. The pieces that IR-tiling lists with it are collected.
     fn tensor(&mut self) -> Result<Tensor> {
         let spec = self.context.spec();
-        let (mut kind, mut align, mut bitwidth, mut newly_added, mut current, mut start_send) = (None, None, None, None, None, None);
-        let (mut layer, mut lower, mut upper, mut size, mut block, mut address) = (None, None, None, None, None, None);
-        let (mut tensor_id, mut tensor_order, mut priority, mut workload) = (None, None, None, None);
+        let (mut kind, mut align, mut bitwidth, mut newly_added, mut current, mut start_send) =
+            (None, None, None, None, None, None);
+        let (mut layer, mut lower, mut upper, mut size, mut block, mut address) =
+            (None, None, None, None, None, None);
+        let (mut tensor_id, mut tensor_order, mut priority, mut workload) =
+            (None, None, None, None);
         let (mut transfers, mut sources, mut pieces) = (None, None, None);
         let mut phase = Phase::default();
         let mut object = self.reader.object()?;
@@ -234,7 +281,12 @@ impl Section<'_> {
             match &*key {
                 "type" => self.reader.put(&mut kind, |reader| {
                     let kinds = [TensorKind::Ifmap, TensorKind::Ofmap, TensorKind::Weight];
-                    match reader.clone().string().ok().and_then(|text| kinds.into_iter().find(|kind| kind.name() == text)) {
+                    match reader
+                        .clone()
+                        .string()
+                        .ok()
+                        .and_then(|text| kinds.into_iter().find(|kind| kind.name() == text))
+                    {
                         Some(kind) => reader.string().map(|_| kind),
                         None => reader.expected("the type ifmap, ofmap or weight"),
                     }
@@ -255,7 +307,9 @@ impl Section<'_> {
                 "layer_name" if spec => self.put_name(&mut layer)?,
                 "layer" if !spec => self.put_name(&mut layer)?,
                 "layer" => return self.foreign("layer", "layer_name"),
-                "block" if !spec => self.reader.put(&mut block, |reader| Ok(u64::from(reader.u32()?) * u64::from(BLOCK_BYTES)))?,
+                "block" if !spec => self.reader.put(&mut block, |reader| {
+                    Ok(u64::from(reader.u32()?) * u64::from(BLOCK_BYTES))
+                })?,
                 "block" => return self.foreign("block", "size"),
                 "align" => self.reader.put(&mut align, short)?,
                 "bitwidth" => self.reader.put(&mut bitwidth, byte)?,
@@ -270,7 +324,9 @@ impl Section<'_> {
                 "end_sending" => self.reader.put(&mut phase.end_sending, Reader::bool)?,
                 "start_sending" => self.reader.put(&mut phase.start_sending, Reader::bool)?,
                 // A slip of the writer beside `start_sending`.
-                "start_ending" | "ofmap_range" if self.context.dialect.is_tiling() => self.reader.skip()?,
+                "start_ending" | "ofmap_range" if self.context.dialect.is_tiling() => {
+                    self.reader.skip()?
+                }
                 "destinations" if self.context.dialect.is_tiling() => {
                     self.once(pieces.is_some())?;
                     pieces = Some(self.entries(Self::ofmap)?);
@@ -279,7 +335,11 @@ impl Section<'_> {
             }
         }
         let at = object.at;
-        let size = if spec { self.need(size, "size", at)? } else { self.need(block, "block", at)? };
+        let size = if spec {
+            self.need(size, "size", at)?
+        } else {
+            self.need(block, "block", at)?
+        };
         let kind = self.need(kind, "type", at)?;
         if spec {
             self.need(address, "address", at)?;
@@ -288,7 +348,12 @@ impl Section<'_> {
                 self.need(transfers.as_ref(), "transfer_id", at)?;
             }
         }
-        self.pieces.extend(pieces.unwrap_or_default().into_iter().map(|piece: Ofmap| (layer, piece)));
+        self.pieces.extend(
+            pieces
+                .unwrap_or_default()
+                .into_iter()
+                .map(|piece: Ofmap| (layer, piece)),
+        );
         Ok(Tensor {
             kind,
             align,
@@ -318,7 +383,8 @@ impl Section<'_> {
         }
         let mut list = self.reader.list()?;
         while self.reader.item(&mut list)? {
-            let (mut keys, mut layer, mut lower, mut upper) = (PeerKeys::default(), None, None, None);
+            let (mut keys, mut layer, mut lower, mut upper) =
+                (PeerKeys::default(), None, None, None);
             let (mut size, mut transfer, mut channel) = (None, None, None);
             let mut object = self.reader.object()?;
             while let Some(key) = self.reader.key(&mut object)? {
@@ -333,7 +399,9 @@ impl Section<'_> {
                     "upper" => self.put_corner(&mut upper)?,
                     "size" => self.put_size(&mut size)?,
                     "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
-                    "channel" if !self.context.spec() => self.reader.put(&mut channel, |reader| reader.array::<u32, 2>(Reader::u32))?,
+                    "channel" if !self.context.spec() => self
+                        .reader
+                        .put(&mut channel, |reader| reader.array::<u32, 2>(Reader::u32))?,
                     key => self.keep_nested(owner, Some(sources.len()), key)?,
                 }
             }
@@ -343,22 +411,34 @@ impl Section<'_> {
                 // The ancestors count lower and upper in the layer that made it, and say here where that lies in the tensor.
                 (bounds.lower[1], bounds.upper[1]) = (first, last);
             }
-            sources.push(Source { peer: self.peer(&keys, at)?, layer, bounds, size, transfer: self.need(transfer, "transfer_id", at)? });
+            sources.push(Source {
+                peer: self.peer(&keys, at)?,
+                layer,
+                bounds,
+                size,
+                transfer: self.need(transfer, "transfer_id", at)?,
+            });
         }
         Ok(sources)
     }
 
     fn weight_tensor(&mut self) -> Result<WeightTensor> {
-        let (mut source, mut align, mut bitwidth, mut layer, mut lower, mut upper) = (None, None, None, None, None, None);
+        let (mut source, mut align, mut bitwidth, mut layer, mut lower, mut upper) =
+            (None, None, None, None, None, None);
         let (mut size, mut address, mut tensor_order, mut transfers) = (None, None, None, None);
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
             match &*key {
-                "source" => self.reader.put(&mut source, |reader| match reader.clone().string() {
-                    Ok(text) if text == "DDR" => reader.string().map(|_| WeightSource::Dram),
-                    Ok(text) if text == "CORE" => reader.string().map(|_| WeightSource::L2),
-                    _ => reader.expected("the source \"DDR\" or \"CORE\""),
-                })?,
+                "source" => {
+                    self.reader
+                        .put(&mut source, |reader| match reader.clone().string() {
+                            Ok(text) if text == "DDR" => {
+                                reader.string().map(|_| WeightSource::Dram)
+                            }
+                            Ok(text) if text == "CORE" => reader.string().map(|_| WeightSource::L2),
+                            _ => reader.expected("the source \"DDR\" or \"CORE\""),
+                        })?
+                }
                 "align" => self.reader.put(&mut align, short)?,
                 "bitwidth" => self.reader.put(&mut bitwidth, byte)?,
                 "layer_name" => self.put_name(&mut layer)?,
@@ -372,7 +452,11 @@ impl Section<'_> {
             }
         }
         let at = object.at;
-        let bounds = if lower.is_some() || upper.is_some() { Some(self.bounds(lower, upper, at)?) } else { None };
+        let bounds = if lower.is_some() || upper.is_some() {
+            Some(self.bounds(lower, upper, at)?)
+        } else {
+            None
+        };
         Ok(WeightTensor {
             source: self.need(source, "source", at)?,
             align,
@@ -392,7 +476,10 @@ impl Section<'_> {
         let mut tiles: Vec<Tile> = Vec::new();
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
-            let Some(number) = key.strip_prefix("tile_num_").and_then(|digits| digits.parse().ok()) else {
+            let Some(number) = key
+                .strip_prefix("tile_num_")
+                .and_then(|digits| digits.parse().ok())
+            else {
                 self.keep(object.at, &key)?;
                 continue;
             };
@@ -404,17 +491,24 @@ impl Section<'_> {
             if let [first, second] = pair
                 && first.number == second.number
             {
-                let message = format!("expected each tile once, found tile_num_{} a second time", second.number);
-                return self.reader.fault_at(second.at.0 as usize, FaultKind::Duplicate, message);
+                let message = format!(
+                    "expected each tile once, found tile_num_{} a second time",
+                    second.number
+                );
+                return self
+                    .reader
+                    .fault_at(second.at.0 as usize, FaultKind::Duplicate, message);
             }
         }
         Ok(tiles)
     }
 
     fn tile(&mut self, number: u32) -> Result<Tile> {
-        let (mut ofmap_lower, mut ofmap_upper, mut ifmap_lower, mut ifmap_upper) = (None, None, None, None);
+        let (mut ofmap_lower, mut ofmap_upper, mut ifmap_lower, mut ifmap_upper) =
+            (None, None, None, None);
         let (mut ifmap_lower2, mut ifmap_upper2, mut padding, mut time) = (None, None, None, None);
-        let (mut layer, mut loop_order, mut cut_mode, mut input_channel_cuts) = (None, None, None, None);
+        let (mut layer, mut loop_order, mut cut_mode, mut input_channel_cuts) =
+            (None, None, None, None);
         let (mut activation_mini_tile, mut output_mini_tile, mut mtc0_mtk0) = (None, None, None);
         let mut object = self.reader.object()?;
         while let Some(key) = self.reader.key(&mut object)? {
@@ -425,15 +519,23 @@ impl Section<'_> {
                 "ifmap_upper" => self.put_corner(&mut ifmap_upper)?,
                 "ifmap_lower2" => self.put_corner(&mut ifmap_lower2)?,
                 "ifmap_upper2" => self.put_corner(&mut ifmap_upper2)?,
-                "tile_padding_tblr" => self.reader.put(&mut padding, |reader| reader.array(Reader::u32))?,
+                "tile_padding_tblr" => self
+                    .reader
+                    .put(&mut padding, |reader| reader.array(Reader::u32))?,
                 "single_tile_time_pred" => self.reader.put(&mut time, Reader::f64)?,
                 "layer_name" => self.put_name(&mut layer)?,
                 "loop_order" => self.put_name(&mut loop_order)?,
                 "cut_mode" => self.put_name(&mut cut_mode)?,
                 "ci_cut_num" => self.reader.put(&mut input_channel_cuts, Reader::u32)?,
-                "act_mini_tile" => self.reader.put(&mut activation_mini_tile, |reader| reader.array(Reader::u32))?,
-                "out_mini_tile" => self.reader.put(&mut output_mini_tile, |reader| reader.array(Reader::u32))?,
-                "mtc0_mtk0" => self.reader.put(&mut mtc0_mtk0, |reader| reader.array(Reader::u32))?,
+                "act_mini_tile" => self.reader.put(&mut activation_mini_tile, |reader| {
+                    reader.array(Reader::u32)
+                })?,
+                "out_mini_tile" => self
+                    .reader
+                    .put(&mut output_mini_tile, |reader| reader.array(Reader::u32))?,
+                "mtc0_mtk0" => self
+                    .reader
+                    .put(&mut mtc0_mtk0, |reader| reader.array(Reader::u32))?,
                 key => self.keep(object.at, key)?,
             }
         }
@@ -442,12 +544,32 @@ impl Section<'_> {
             (None, None) => Ok(None),
             (lower, upper) => self.bounds(lower, upper, at).map(Some),
         };
-        let ofmap = Bounds { lower: self.need(ofmap_lower, "ofmap_lower", at)?, upper: self.need(ofmap_upper, "ofmap_upper", at)? };
+        let ofmap = Bounds {
+            lower: self.need(ofmap_lower, "ofmap_lower", at)?,
+            upper: self.need(ofmap_upper, "ofmap_upper", at)?,
+        };
         let ifmap = optional(ifmap_lower, ifmap_upper)?;
         let ifmap2 = optional(ifmap_lower2, ifmap_upper2)?.map(Box::new);
-        let pe = PeTile { layer, loop_order, cut_mode, input_channel_cuts, activation_mini_tile, output_mini_tile, mtc0_mtk0 };
+        let pe = PeTile {
+            layer,
+            loop_order,
+            cut_mode,
+            input_channel_cuts,
+            activation_mini_tile,
+            output_mini_tile,
+            mtc0_mtk0,
+        };
         let pe = (pe != PeTile::default()).then(|| Box::new(pe));
-        Ok(Tile { number, ofmap, ifmap, ifmap2, padding, time, pe, at: At(at as u32) })
+        Ok(Tile {
+            number,
+            ofmap,
+            ifmap,
+            ifmap2,
+            padding,
+            time,
+            pe,
+            at: At(at as u32),
+        })
     }
 }
 
@@ -475,9 +597,18 @@ pub(super) fn attribute(core: &mut Core, pieces: Vec<(Option<Name>, Ofmap)>) {
     }
     let mut made: Vec<Vec<Ofmap>> = vec![Vec::new(); core.workloads.len()];
     for (layer, piece) in by_transfer.into_values() {
-        let candidates = layer.and_then(|layer| by_layer.get(&layer)).map(Vec::as_slice).unwrap_or_default();
-        let maker = candidates.iter().copied().find(|&index| core.workloads[index].bounds.contains(&piece.bounds));
-        if let Some(list) = maker.or(candidates.first().copied()).and_then(|index| made.get_mut(index)) {
+        let candidates = layer
+            .and_then(|layer| by_layer.get(&layer))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let maker = candidates
+            .iter()
+            .copied()
+            .find(|&index| core.workloads[index].bounds.contains(&piece.bounds));
+        if let Some(list) = maker
+            .or(candidates.first().copied())
+            .and_then(|index| made.get_mut(index))
+        {
             list.push(piece);
         }
     }
@@ -500,5 +631,9 @@ fn byte(reader: &mut Reader<'_>) -> Result<u8> {
 
 /// A number or null.
 fn nullable(reader: &mut Reader<'_>) -> Result<Option<u32>> {
-    if reader.null()? { Ok(None) } else { reader.u32().map(Some) }
+    if reader.null()? {
+        Ok(None)
+    } else {
+        reader.u32().map(Some)
+    }
 }

@@ -26,7 +26,11 @@ pub(crate) fn span(timeline: &Timeline, [first, last]: [TaskId; 2]) -> (Time, Ti
 }
 
 pub(crate) fn leaf(name: &str, value: Value) -> Node {
-    Node { name: name.to_owned(), value: Some(value), ..Node::default() }
+    Node {
+        name: name.to_owned(),
+        value: Some(value),
+        ..Node::default()
+    }
 }
 
 pub(crate) fn count(name: &str, n: u64) -> Node {
@@ -34,18 +38,33 @@ pub(crate) fn count(name: &str, n: u64) -> Node {
 }
 
 pub(crate) fn group(name: &str, children: Vec<Node>) -> Node {
-    Node { name: name.to_owned(), children, ..Node::default() }
+    Node {
+        name: name.to_owned(),
+        children,
+        ..Node::default()
+    }
 }
 
 /// Bytes that DRAM carries: those of the transfers, weights in the rows of their banks.
 fn carried(program: &Program<'_>) -> u64 {
-    let dram = program.resources.position(|resource| resource.name == "dram");
-    let demands = program.demands.iter().filter(|demand| Some(demand.resource) == dram);
+    let dram = program
+        .resources
+        .position(|resource| resource.name == "dram");
+    let demands = program
+        .demands
+        .iter()
+        .filter(|demand| Some(demand.resource) == dram);
     demands.fold(0, |sum, demand| sum.saturating_add(demand.bytes))
 }
 
 /// Facts of a run: `latency_cycles`, `stalls` (cycles of all cores together, by reason), `traffic`, `l2` by core, `energy_pj`.
-pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timeline: &Timeline, machine: &Machine) -> Vec<Node> {
+pub fn facts(
+    schedule: &Schedule,
+    program: &Program<'_>,
+    tiles: Tiles<'_>,
+    timeline: &Timeline,
+    machine: &Machine,
+) -> Vec<Node> {
     let mesh = Mesh::of(schedule);
     let traffic = Traffic::of(schedule, &mesh);
     let energy = Energy::of(schedule, &traffic, machine);
@@ -55,7 +74,13 @@ pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timel
     let pj = |name: &str, value: f64| leaf(name, Value::Number(value));
     vec![
         count("latency_cycles", cycles(timeline.end)),
-        group("stalls", stalls.by_reason().map(|(reason, time)| count(reason, cycles(time))).into()),
+        group(
+            "stalls",
+            stalls
+                .by_reason()
+                .map(|(reason, time)| count(reason, cycles(time)))
+                .into(),
+        ),
         group(
             "traffic",
             vec![
@@ -76,7 +101,14 @@ pub fn facts(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timel
                 .map(|(levels, core)| {
                     let peak = levels.iter().map(|level| level.bytes).max().unwrap_or(0);
                     let mean = occupancy::mean(levels);
-                    group("", vec![count("core", u64::from(core.id)), count("peak_bytes", peak), count("mean_bytes", mean)])
+                    group(
+                        "",
+                        vec![
+                            count("core", u64::from(core.id)),
+                            count("peak_bytes", peak),
+                            count("mean_bytes", mean),
+                        ],
+                    )
                 })
                 .collect(),
         ),

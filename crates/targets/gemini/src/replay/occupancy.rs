@@ -26,8 +26,16 @@ pub fn occupancy(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline) -> 
             .zip(&mut tiles)
             .map(|(workload, tiles)| {
                 let (_, end) = span(timeline, *tiles);
-                let bytes = workload.buffer.iter().map(|t| t.size).fold(0, u64::saturating_add);
-                let level = Level { start, end: end.max(start), bytes };
+                let bytes = workload
+                    .buffer
+                    .iter()
+                    .map(|t| t.size)
+                    .fold(0, u64::saturating_add);
+                let level = Level {
+                    start,
+                    end: end.max(start),
+                    bytes,
+                };
                 start = level.end;
                 level
             })
@@ -39,7 +47,9 @@ pub fn occupancy(schedule: &Schedule, tiles: Tiles<'_>, timeline: &Timeline) -> 
 /// Mean over time.
 pub(super) fn mean(levels: &[Level]) -> u64 {
     let time: u128 = levels.iter().map(|l| u128::from((l.end - l.start).0)).sum();
-    let area: u128 =
-        levels.iter().map(|l| u128::from((l.end - l.start).0).saturating_mul(u128::from(l.bytes))).fold(0, u128::saturating_add);
+    let area: u128 = levels
+        .iter()
+        .map(|l| u128::from((l.end - l.start).0).saturating_mul(u128::from(l.bytes)))
+        .fold(0, u128::saturating_add);
     u64::try_from(area.checked_div(time).unwrap_or(0)).unwrap_or(u64::MAX)
 }

@@ -38,7 +38,12 @@ impl Stalls {
 }
 
 /// Sums up why the cores of a run stood still.
-pub fn stalls(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, timeline: &Timeline) -> Stalls {
+pub fn stalls(
+    schedule: &Schedule,
+    program: &Program<'_>,
+    tiles: Tiles<'_>,
+    timeline: &Timeline,
+) -> Stalls {
     let mut stalls = Stalls::default();
     let mut tiles = tiles.iter();
     for core in &schedule.cores {
@@ -48,7 +53,12 @@ pub fn stalls(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, time
             *reason(&mut stalls, program, timeline, tiles[0]) += start.saturating_sub(free);
             let between = |task: usize| {
                 let (before, this) = (TaskId::from_usize(task - 1), TaskId::from_usize(task));
-                (this, timeline.tasks[this].start.saturating_sub(timeline.tasks[before].end))
+                (
+                    this,
+                    timeline.tasks[this]
+                        .start
+                        .saturating_sub(timeline.tasks[before].end),
+                )
             };
             for (task, time) in (tiles[0].index() + 1..=tiles[1].index()).map(between) {
                 *reason(&mut stalls, program, timeline, task) += time;
@@ -61,8 +71,15 @@ pub fn stalls(schedule: &Schedule, program: &Program<'_>, tiles: Tiles<'_>, time
 }
 
 /// The reason for which a task started late.
-fn reason<'s>(stalls: &'s mut Stalls, program: &Program<'_>, timeline: &Timeline, task: TaskId) -> &'s mut Time {
-    let Some(by) = timeline.tasks[task].stall.and_then(|stall| stall.by) else { return &mut stalls.control };
+fn reason<'s>(
+    stalls: &'s mut Stalls,
+    program: &Program<'_>,
+    timeline: &Timeline,
+    task: TaskId,
+) -> &'s mut Time {
+    let Some(by) = timeline.tasks[task].stall.and_then(|stall| stall.by) else {
+        return &mut stalls.control;
+    };
     match &*program.kernel(by).operation() {
         "load" => &mut stalls.dram,
         "send" if program.tasks[by].queue == program.tasks[task].queue => &mut stalls.control,

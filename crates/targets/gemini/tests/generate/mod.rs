@@ -3,7 +3,11 @@
 //! The network is `Conv_0` (3 x 3), `MaxPool_1` (3 x 3), `Conv_2` (1 x 1), `Add_3` (of `Conv_2` and `MaxPool_1`), and so on: blocks of
 //! pool, convolution and addition, then `Conv_last` (3 x 3, stride 2). All of it int8.
 #![allow(dead_code, reason = "each user takes a part")]
-#![allow(clippy::needless_pass_by_value, clippy::needless_range_loop, reason = "parts are used up where they are printed, core by core")]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::needless_range_loop,
+    reason = "parts are used up where they are printed, core by core"
+)]
 
 use chipless_gemini::{Given, Network, Schedule, lint};
 use chipless_model::Limits;
@@ -85,7 +89,9 @@ impl Layer {
         }
         for d in 2..4 {
             needed.0[d] = (low[d] * self.stride).saturating_sub(self.pad);
-            needed.1[d] = (high[d] * self.stride + self.kernel - 1).saturating_sub(self.pad).min(self.input[d] - 1);
+            needed.1[d] = (high[d] * self.stride + self.kernel - 1)
+                .saturating_sub(self.pad)
+                .min(self.input[d] - 1);
         }
         needed
     }
@@ -104,16 +110,56 @@ fn layers(plan: &Plan) -> Vec<Layer> {
         input,
     };
     let input = [plan.batch, 3, plan.size, plan.size + plan.unread];
-    let mut all = vec![layer("Conv_0".into(), "conv2d", plan.kernel, 1, vec![None], input, full)];
+    let mut all = vec![layer(
+        "Conv_0".into(),
+        "conv2d",
+        plan.kernel,
+        1,
+        vec![None],
+        input,
+        full,
+    )];
     for _ in 0..plan.blocks {
         let n = all.len();
-        all.push(layer(format!("MaxPool_{n}"), "max_pool2d", 3, 1, vec![Some(n - 1)], full, full));
-        all.push(layer(format!("Conv_{}", n + 1), "conv2d", 1, 1, vec![Some(n)], full, full));
-        all.push(layer(format!("Add_{}", n + 2), "element_wise_add", 1, 1, vec![Some(n + 1), Some(n)], full, full));
+        all.push(layer(
+            format!("MaxPool_{n}"),
+            "max_pool2d",
+            3,
+            1,
+            vec![Some(n - 1)],
+            full,
+            full,
+        ));
+        all.push(layer(
+            format!("Conv_{}", n + 1),
+            "conv2d",
+            1,
+            1,
+            vec![Some(n)],
+            full,
+            full,
+        ));
+        all.push(layer(
+            format!("Add_{}", n + 2),
+            "element_wise_add",
+            1,
+            1,
+            vec![Some(n + 1), Some(n)],
+            full,
+            full,
+        ));
     }
     let n = all.len();
     let half = plan.size.div_ceil(2);
-    all.push(layer("Conv_last".into(), "conv2d", 3, 2, vec![Some(n - 1)], full, [plan.batch, plan.channels + 8, half, half]));
+    all.push(layer(
+        "Conv_last".into(),
+        "conv2d",
+        3,
+        2,
+        vec![Some(n - 1)],
+        full,
+        [plan.batch, plan.channels + 8, half, half],
+    ));
     all
 }
 
@@ -154,7 +200,11 @@ pub(crate) fn network(plan: &Plan) -> Value {
         let name = |read: &Option<usize>| read.map_or("input1".to_owned(), |l| all[l].name.clone());
         let mut previous: Vec<String> = layer.reads.iter().map(name).collect();
         let mut shapes = vec![layer.input; layer.reads.len()];
-        let next: Vec<String> = all.iter().filter(|l| l.reads.contains(&Some(index))).map(|l| l.name.clone()).collect();
+        let next: Vec<String> = all
+            .iter()
+            .filter(|l| l.reads.contains(&Some(index)))
+            .map(|l| l.name.clone())
+            .collect();
         let mut value = json!({
             "layer_index": index, "name": layer.name, "operation": layer.operation, "device": "npu",
             "output_dtype": ["int8"], "output_shape": [layer.shape], "output_batchdim": [0],
@@ -167,7 +217,10 @@ pub(crate) fn network(plan: &Plan) -> Value {
                 previous.push(format!("constant_{}_weight", layer.name));
                 shapes.push([layer.shape[1], layer.input[1], layer.kernel, layer.kernel]);
                 object.insert("kernel_size".into(), json!([layer.kernel, layer.kernel]));
-                object.insert("activation_type".into(), json!(if index == 0 { Some("relu") } else { None }));
+                object.insert(
+                    "activation_type".into(),
+                    json!(if index == 0 { Some("relu") } else { None }),
+                );
                 object.insert(
                     "quant_info".into(),
                     json!({"input_scale1": 1.0, "input_zero_point1": 3.0 + index as f64, "output_scale": 0.003, "output_zero_point": -5.0}),
@@ -192,7 +245,13 @@ pub(crate) fn network(plan: &Plan) -> Value {
         object.insert("input_shape".into(), json!(shapes));
         object.insert(
             "input_batchdim".into(),
-            json!(shapes.iter().enumerate().map(|(i, _)| if i < layer.reads.len() { 0 } else { -1 }).collect::<Vec<i32>>()),
+            json!(
+                shapes
+                    .iter()
+                    .enumerate()
+                    .map(|(i, _)| if i < layer.reads.len() { 0 } else { -1 })
+                    .collect::<Vec<i32>>()
+            ),
         );
         object.insert("previous_layer".into(), json!(previous));
         network.insert(layer.name.clone(), value);
@@ -239,12 +298,21 @@ impl Work {
     }
 
     fn tensor(&mut self, core: usize, first: usize, last: usize, size: u64, entry: Value) {
-        let Value::Object(mut entry) = entry else { return };
+        let Value::Object(mut entry) = entry else {
+            return;
+        };
         entry.insert("tensor_id".into(), json!(self.tensors.len()));
         entry.insert("align".into(), json!(8));
         entry.insert("bitwidth".into(), json!(8));
         entry.insert("size".into(), json!(size));
-        self.tensors.push(Tensor { core, first, last, size, entry, address: 0 });
+        self.tensors.push(Tensor {
+            core,
+            first,
+            last,
+            size,
+            entry,
+            address: 0,
+        });
     }
 }
 
@@ -258,13 +326,17 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
     let parts: Vec<Vec<Option<Box4>>> = all
         .iter()
         .map(|layer| {
-            let mut parts: Vec<Option<Box4>> = cut(whole(layer.shape), plan.cut, cores as u32).into_iter().map(Some).collect();
+            let mut parts: Vec<Option<Box4>> = cut(whole(layer.shape), plan.cut, cores as u32)
+                .into_iter()
+                .map(Some)
+                .collect();
             parts.resize(cores, None);
             parts
         })
         .collect();
     // Positions of the layers on each core: a core without a part of a layer leaves it out.
-    let position = |layer: usize, core: usize| (0..layer).filter(|l| parts[*l][core].is_some()).count();
+    let position =
+        |layer: usize, core: usize| (0..layer).filter(|l| parts[*l][core].is_some()).count();
     let name = |read: Option<usize>| read.map_or("input1", |l| all[l].name.as_str());
     let mut work = Work::default();
 
@@ -287,7 +359,10 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
                     let id = work.transfer();
                     order = Some(work.order());
                     let related: Vec<u32> = read.map_or(vec![], |r| {
-                        let stored = work.dram_in.iter().filter(|i| i["layer_name"] == all[r].name.as_str());
+                        let stored = work
+                            .dram_in
+                            .iter()
+                            .filter(|i| i["layer_name"] == all[r].name.as_str());
                         stored
                             .filter(|i| common(box_of(i), needed).is_some())
                             .filter_map(|i| Some(i["transfer_id"].as_u64()? as u32))
@@ -295,7 +370,10 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
                     });
                     for stored in &mut work.dram_in {
                         if related.iter().any(|r| stored["transfer_id"] == *r) {
-                            stored["related_ofmap"].as_array_mut().expect("a list").push(json!(id));
+                            stored["related_ofmap"]
+                                .as_array_mut()
+                                .expect("a list")
+                                .push(json!(id));
                         }
                     }
                     work.dram_out.push(json!({"destination": [{"core_id": core, "layer_name": layer.name, "type": "core", "workload_id": here}],
@@ -304,7 +382,9 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
                     ids.push(id);
                 } else if let Some(r) = read {
                     for (maker, made) in parts[*r].iter().enumerate() {
-                        let Some(piece) = made.and_then(|made| common(made, needed)) else { continue };
+                        let Some(piece) = made.and_then(|made| common(made, needed)) else {
+                            continue;
+                        };
                         let id = send(
                             plan,
                             &mut work,
@@ -328,7 +408,15 @@ pub(crate) fn schedule(plan: &Plan) -> Value {
             let Some(part) = part else { continue };
             let (id, order, here) = (work.transfer(), work.order(), position(index, core));
             work.dram_in.push(json!({"core_id": core, "layer_name": layer.name, "lower": part.0, "upper": part.1, "related_ofmap": [], "transfer_id": id, "workload_id": here}));
-            piece(plan, &mut work, (core, index), *part, *part, id, json!([{"core_id": -1, "type": "DRAM"}]));
+            piece(
+                plan,
+                &mut work,
+                (core, index),
+                *part,
+                *part,
+                id,
+                json!([{"core_id": -1, "type": "DRAM"}]),
+            );
             let entry = json!({"type": "ofmap", "layer_name": layer.name, "lower": part.0, "upper": part.1, "start_send": true, "tensor_order": order});
             work.tensor(core, here, here, bytes(*part), entry);
         }
@@ -342,7 +430,14 @@ fn box_of(value: &Value) -> Box4 {
     (corner("lower"), corner("upper"))
 }
 
-fn weights(plan: &Plan, work: &mut Work, index: usize, layer: &Layer, parts: &[Option<Box4>], position: &dyn Fn(usize, usize) -> usize) {
+fn weights(
+    plan: &Plan,
+    work: &mut Work,
+    index: usize,
+    layer: &Layer,
+    parts: &[Option<Box4>],
+    position: &dyn Fn(usize, usize) -> usize,
+) {
     // One transfer for each range of output channels, to all cores that need it.
     let mut ranges: BTreeMap<[u32; 2], Vec<usize>> = BTreeMap::new();
     for (core, part) in parts.iter().enumerate() {
@@ -367,8 +462,7 @@ fn weights(plan: &Plan, work: &mut Work, index: usize, layer: &Layer, parts: &[O
             let first = here.saturating_sub(1);
             let held = count.div_ceil(64) * channel.next_multiple_of(32);
             let address = if index.is_multiple_of(2) { 0 } else { 8192 };
-            let mut entry =
-                json!({"address": address, "align": 8, "bitwidth": 8, "layer_name": layer.name, "size": held, "transfer_id": [id]});
+            let mut entry = json!({"address": address, "align": 8, "bitwidth": 8, "layer_name": layer.name, "size": held, "transfer_id": [id]});
             if plan.weights_through_l2 {
                 entry["source"] = json!("CORE");
                 entry["tensor_order"] = Value::Null;
@@ -401,17 +495,34 @@ fn send(
 ) -> u32 {
     let destination = json!({"core_id": core, "type": "core", "workload_id": reader});
     let id = work.transfer();
-    piece(plan, work, (maker, layer), made, part, id, json!([destination]));
+    piece(
+        plan,
+        work,
+        (maker, layer),
+        made,
+        part,
+        id,
+        json!([destination]),
+    );
     if core != maker {
-        let entry =
-            json!({"type": "ofmap", "layer_name": layer_name, "lower": part.0, "upper": part.1, "start_send": true, "tensor_order": null});
+        let entry = json!({"type": "ofmap", "layer_name": layer_name, "lower": part.0, "upper": part.1, "start_send": true, "tensor_order": null});
         work.tensor(maker, made_at, made_at, bytes(part), entry);
     }
     id
 }
 
-fn piece(plan: &Plan, work: &mut Work, key: (usize, usize), made: Box4, part: Box4, id: u32, destination: Value) {
-    let shift = |corner: [u32; 4]| -> [u32; 4] { std::array::from_fn(|d| corner[d] - if plan.relative { made.0[d] } else { 0 }) };
+fn piece(
+    plan: &Plan,
+    work: &mut Work,
+    key: (usize, usize),
+    made: Box4,
+    part: Box4,
+    id: u32,
+    destination: Value,
+) {
+    let shift = |corner: [u32; 4]| -> [u32; 4] {
+        std::array::from_fn(|d| corner[d] - if plan.relative { made.0[d] } else { 0 })
+    };
     let value = json!({"destination": destination, "lower": shift(part.0), "upper": shift(part.1), "size": bytes(part), "transfer_id": id});
     work.ofmaps.entry(key).or_default().push(value);
 }
@@ -420,9 +531,13 @@ fn piece(plan: &Plan, work: &mut Work, key: (usize, usize), made: Box4, part: Bo
 fn allocate(tensors: &mut [Tensor], cores: usize) {
     for core in 0..cores {
         let mut placed: Vec<usize> = Vec::new();
-        let own: Vec<usize> = (0..tensors.len()).filter(|t| tensors[*t].core == core).collect();
+        let own: Vec<usize> = (0..tensors.len())
+            .filter(|t| tensors[*t].core == core)
+            .collect();
         for index in own {
-            let overlaps = |other: &Tensor| other.first <= tensors[index].last && tensors[index].first <= other.last;
+            let overlaps = |other: &Tensor| {
+                other.first <= tensors[index].last && tensors[index].first <= other.last
+            };
             let mut taken: Vec<(u64, u64)> = placed
                 .iter()
                 .filter(|o| overlaps(&tensors[**o]))
@@ -435,7 +550,10 @@ fn allocate(tensors: &mut [Tensor], cores: usize) {
                     address = end.next_multiple_of(64);
                 }
             }
-            assert!(address + tensors[index].size <= BUFFER, "the plan does not fit L2");
+            assert!(
+                address + tensors[index].size <= BUFFER,
+                "the plan does not fit L2"
+            );
             tensors[index].address = address;
             placed.push(index);
             let last = tensors[index].first;
@@ -448,15 +566,22 @@ fn print(plan: &Plan, all: &[Layer], parts: &[Vec<Option<Box4>>], work: Work) ->
     let cores = (plan.columns * plan.rows) as usize;
     let orders = work.orders;
     let mut schedule = Map::new();
-    schedule.insert("-1".into(), json!({"in": work.dram_in, "out": work.dram_out}));
+    schedule.insert(
+        "-1".into(),
+        json!({"in": work.dram_in, "out": work.dram_out}),
+    );
     for core in 0..cores {
         let mut workloads = Vec::new();
         let own: Vec<&Tensor> = work.tensors.iter().filter(|t| t.core == core).collect();
         let held: Vec<_> = work.held.iter().filter(|h| h.0 == core).collect();
         for (index, layer) in all.iter().enumerate() {
-            let Some(part) = parts[index][core] else { continue };
+            let Some(part) = parts[index][core] else {
+                continue;
+            };
             let here = workloads.len();
-            let inputs: Vec<&Vec<u32>> = (0..layer.reads.len()).map(|operand| &work.inputs[&(core, index, operand)]).collect();
+            let inputs: Vec<&Vec<u32>> = (0..layer.reads.len())
+                .map(|operand| &work.inputs[&(core, index, operand)])
+                .collect();
             let needed = layer.needs(part);
             let buffer: Vec<Value> = own
                 .iter()
@@ -484,7 +609,12 @@ fn print(plan: &Plan, all: &[Layer], parts: &[Vec<Option<Box4>>], work: Work) ->
             let tiles: Vec<(String, Value)> = cut(part, plan.tile_cut, plan.tiles)
                 .into_iter()
                 .enumerate()
-                .map(|(number, tile)| (format!("tile_num_{number}"), tile_value(layer, tile, work_cycles)))
+                .map(|(number, tile)| {
+                    (
+                        format!("tile_num_{number}"),
+                        tile_value(layer, tile, work_cycles),
+                    )
+                })
                 .collect();
             let mut value = json!({
                 "buffer": buffer, "ifmap": ifmap, "layer_name": layer.name,
@@ -510,7 +640,9 @@ fn print(plan: &Plan, all: &[Layer], parts: &[Vec<Option<Box4>>], work: Work) ->
 
 fn padding(layer: &Layer, (low, high): Box4) -> [u32; 4] {
     let before = |d: usize| layer.pad.saturating_sub(low[d] * layer.stride);
-    let after = |d: usize| (high[d] * layer.stride + layer.kernel - 1).saturating_sub(layer.pad + layer.input[d] - 1);
+    let after = |d: usize| {
+        (high[d] * layer.stride + layer.kernel - 1).saturating_sub(layer.pad + layer.input[d] - 1)
+    };
     [before(2), after(2), before(3), after(3)]
 }
 
@@ -544,8 +676,19 @@ pub(crate) fn said(text: &str, network: Option<&Network>) -> Vec<&'static str> {
     match Schedule::read(text) {
         Err(finding) => vec![finding.rule.code],
         Ok(schedule) => {
-            let findings = lint(&schedule, text, Given { network, ..Given::default() }, &Limits::default());
-            findings.into_iter().map(|finding| finding.rule.code).collect()
+            let findings = lint(
+                &schedule,
+                text,
+                Given {
+                    network,
+                    ..Given::default()
+                },
+                &Limits::default(),
+            );
+            findings
+                .into_iter()
+                .map(|finding| finding.rule.code)
+                .collect()
         }
     }
 }

@@ -15,8 +15,15 @@ pub(super) struct Line<'a> {
 impl<'a> Line<'a> {
     /// A line without its comment, which starts at a semicolon.
     pub(super) fn new(text: &'a str, number: usize) -> Line<'a> {
-        let text = text.split_once(';').map_or(text, |(code, _)| code).trim_end();
-        let mut line = Line { text, number, at: 0 };
+        let text = text
+            .split_once(';')
+            .map_or(text, |(code, _)| code)
+            .trim_end();
+        let mut line = Line {
+            text,
+            number,
+            at: 0,
+        };
         line.skip();
         line
     }
@@ -46,13 +53,23 @@ impl<'a> Line<'a> {
     /// The error that something else was expected here.
     pub(super) fn expected(&self, what: &str) -> AssembleError {
         let rest = self.rest();
-        let found: String = rest.split_whitespace().next().unwrap_or("the end of the line").chars().take(40).collect();
+        let found: String = rest
+            .split_whitespace()
+            .next()
+            .unwrap_or("the end of the line")
+            .chars()
+            .take(40)
+            .collect();
         self.error(format!("expected {what}, found `{found}`"))
     }
 
     /// An error at this place.
     pub(super) fn error(&self, message: impl Into<String>) -> AssembleError {
-        AssembleError { line: self.number, column: self.at + 1, message: message.into() }
+        AssembleError {
+            line: self.number,
+            column: self.at + 1,
+            message: message.into(),
+        }
     }
 
     /// Takes this text if it stands here.
@@ -66,17 +83,27 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn expect(&mut self, text: &str) -> Result<(), AssembleError> {
-        if self.eat(text) { Ok(()) } else { Err(self.expected(&format!("`{text}`"))) }
+        if self.eat(text) {
+            Ok(())
+        } else {
+            Err(self.expected(&format!("`{text}`")))
+        }
     }
 
     pub(super) fn end(&self) -> Result<(), AssembleError> {
-        if self.at_end() { Ok(()) } else { Err(self.expected("the end of the line")) }
+        if self.at_end() {
+            Ok(())
+        } else {
+            Err(self.expected("the end of the line"))
+        }
     }
 
     /// Letters, digits and whatever else is no mark.
     pub(super) fn word(&mut self, what: &str) -> Result<&'a str, AssembleError> {
         let rest = self.rest();
-        let size = rest.find(|c: char| c.is_whitespace() || MARKS.contains(c)).unwrap_or(rest.len());
+        let size = rest
+            .find(|c: char| c.is_whitespace() || MARKS.contains(c))
+            .unwrap_or(rest.len());
         if size == 0 {
             return Err(self.expected(what));
         }
@@ -89,13 +116,19 @@ impl<'a> Line<'a> {
     pub(super) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> Result<T, AssembleError> {
         let start = self.at;
         let word = self.word(what)?;
-        let (negative, digits) = word.strip_prefix('-').map_or((false, word), |digits| (true, digits));
+        let (negative, digits) = word
+            .strip_prefix('-')
+            .map_or((false, word), |digits| (true, digits));
         let value = match digits.strip_prefix("0x") {
             Some(digits) => i128::from_str_radix(digits, 16),
             None => digits.parse(),
         };
-        let value = value.ok().filter(|_| !digits.starts_with(['+', '-']) && !digits.starts_with("0x-"));
-        let value = value.map(|v| if negative { -v } else { v }).and_then(|v| T::try_from(v).ok());
+        let value = value
+            .ok()
+            .filter(|_| !digits.starts_with(['+', '-']) && !digits.starts_with("0x-"));
+        let value = value
+            .map(|v| if negative { -v } else { v })
+            .and_then(|v| T::try_from(v).ok());
         value.ok_or_else(|| {
             self.at = start;
             self.expected(what)
@@ -107,7 +140,9 @@ impl<'a> Line<'a> {
         let start = self.at;
         // A float may hold a sign in its exponent, which is a mark elsewhere.
         let rest = self.rest();
-        let size = rest.find(|c: char| c.is_whitespace() || ",]".contains(c)).unwrap_or(rest.len());
+        let size = rest
+            .find(|c: char| c.is_whitespace() || ",]".contains(c))
+            .unwrap_or(rest.len());
         self.at += size;
         self.skip();
         rest[..size].parse().map_err(|_| {
@@ -117,7 +152,10 @@ impl<'a> Line<'a> {
     }
 
     /// `[a, b, c]`.
-    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>) -> Result<Vec<T>, AssembleError> {
+    pub(super) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>,
+    ) -> Result<Vec<T>, AssembleError> {
         self.expect("[")?;
         let mut items = Vec::new();
         if self.eat("]") {
@@ -133,7 +171,10 @@ impl<'a> Line<'a> {
     }
 
     /// `a,b,c` without brackets.
-    pub(super) fn series<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>) -> Result<Vec<T>, AssembleError> {
+    pub(super) fn series<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>,
+    ) -> Result<Vec<T>, AssembleError> {
         let mut items = vec![item(self)?];
         while self.eat(",") {
             items.push(item(self)?);

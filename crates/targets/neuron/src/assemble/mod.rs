@@ -43,7 +43,10 @@ pub struct AssembleError {
 /// The first line that does not follow the form. Whether the program makes sense is the linter's to say: a program with
 /// a fault can be assembled on purpose.
 pub fn assemble(text: &str) -> Result<Draft<'_>, AssembleError> {
-    let mut assembler = Assembler { draft: Draft::default(), engine: None };
+    let mut assembler = Assembler {
+        draft: Draft::default(),
+        engine: None,
+    };
     for (index, text) in text.lines().enumerate() {
         let mut line = Line::new(text, index + 1);
         if !line.at_end() {
@@ -64,7 +67,8 @@ impl<'a> Assembler<'a> {
         let word = line.word("a statement")?;
         match word {
             "neff" => {
-                line.word("the program's name")?.clone_into(&mut self.draft.name);
+                line.word("the program's name")?
+                    .clone_into(&mut self.draft.name);
                 if !line.at_end() {
                     self.draft.architecture = architecture(line)?;
                 }
@@ -79,7 +83,10 @@ impl<'a> Assembler<'a> {
             }
             "subgraph" => {
                 let name = line.word("the subgraph's name")?.to_owned();
-                self.draft.subgraphs.push(DraftSubgraph { name, ..DraftSubgraph::default() });
+                self.draft.subgraphs.push(DraftSubgraph {
+                    name,
+                    ..DraftSubgraph::default()
+                });
                 self.engine = None;
             }
             "queue" => {
@@ -91,7 +98,9 @@ impl<'a> Assembler<'a> {
                 let name = line.word("the engine's name")?;
                 let engine = Engine::from_name(name);
                 if engine == Engine::Unknown {
-                    return Err(line.error(format!("`{name}` is no engine; pe, act, dve, pool and sp are")));
+                    return Err(line.error(format!(
+                        "`{name}` is no engine; pe, act, dve, pool and sp are"
+                    )));
                 }
                 self.engine = Some(engine);
             }
@@ -118,13 +127,21 @@ impl<'a> Assembler<'a> {
     }
 
     fn subgraph(&mut self, line: &Line<'_>) -> Result<&mut DraftSubgraph<'a>, AssembleError> {
-        self.draft.subgraphs.last_mut().ok_or_else(|| line.error("a `subgraph` line must come before"))
+        self.draft
+            .subgraphs
+            .last_mut()
+            .ok_or_else(|| line.error("a `subgraph` line must come before"))
     }
 
     fn work(&mut self, line: &Line<'_>) -> Result<&mut DraftEngine<'a>, AssembleError> {
-        let engine = self.engine.ok_or_else(|| line.error("an `engine` line must come before"))?;
+        let engine = self
+            .engine
+            .ok_or_else(|| line.error("an `engine` line must come before"))?;
         let subgraph = self.subgraph(line)?;
-        subgraph.engines.get_mut(engine.index()).ok_or_else(|| line.error("no such engine"))
+        subgraph
+            .engines
+            .get_mut(engine.index())
+            .ok_or_else(|| line.error("no such engine"))
     }
 
     /// `var NAME TYPE …`: numbers go up from 0 in the order of declaration.
@@ -132,24 +149,37 @@ impl<'a> Assembler<'a> {
         let name = line.word("the variable's name")?;
         let kind = line.word("the variable's type")?;
         let kind = match VariableType::from_name(kind) {
-            VariableType::Unknown => return Err(line.error(format!("`{kind}` is no type of variable"))),
+            VariableType::Unknown => {
+                return Err(line.error(format!("`{kind}` is no type of variable")));
+            }
             kind => kind,
         };
         let tensors = self.draft.inputs.iter().chain(&self.draft.outputs);
-        let shaped = tensors.into_iter().find(|t| *t.name == *name).and_then(Tensor::bytes);
+        let shaped = tensors
+            .into_iter()
+            .find(|t| *t.name == *name)
+            .and_then(Tensor::bytes);
         let subgraph = self.subgraph(line)?;
         let number = |line: &mut Line<'a>, subgraph: &DraftSubgraph<'_>| {
             let other = line.word("a variable's name")?;
             let known = subgraph.variables.get(other).and_then(|v| v.var_id);
             known.ok_or_else(|| line.error(format!("no variable is called `{other}` so far")))
         };
-        let mut variable =
-            Variable { kind: Some(kind), var_id: Some(subgraph.variables.len() as u64), size: shaped, ..Variable::default() };
+        let mut variable = Variable {
+            kind: Some(kind),
+            var_id: Some(subgraph.variables.len() as u64),
+            size: shaped,
+            ..Variable::default()
+        };
         match kind {
             VariableType::File => {
                 let file = line.word("the constant's file name")?;
                 let bytes = constant(line, file)?;
-                let data = if is_array(file) { bytes.len().saturating_sub(NPY_HEADER) } else { bytes.len() };
+                let data = if is_array(file) {
+                    bytes.len().saturating_sub(NPY_HEADER)
+                } else {
+                    bytes.len()
+                };
                 variable.size = Some(data as u64);
                 variable.file_name = Some(file.into());
                 subgraph.files.push((file.to_owned(), bytes));
@@ -188,7 +218,9 @@ fn architecture(line: &mut Line<'_>) -> Result<Architecture, AssembleError> {
         "trn1" | "inf2" => Ok(Architecture::Trn1),
         "trn2" => Ok(Architecture::Trn2),
         "trn3" => Ok(Architecture::Trn3),
-        other => Err(line.error(format!("`{other}` is no hardware; inf1, trn1, inf2, trn2 and trn3 are"))),
+        other => Err(line.error(format!(
+            "`{other}` is no hardware; inf1, trn1, inf2, trn2 and trn3 are"
+        ))),
     }
 }
 
@@ -196,12 +228,21 @@ fn architecture(line: &mut Line<'_>) -> Result<Architecture, AssembleError> {
 fn tensor<'a>(line: &mut Line<'a>) -> Result<Tensor<'a>, AssembleError> {
     let name = line.word("the tensor's name")?;
     let dtype = line.word("the element type")?;
-    let element = DataType::from_name(dtype).element().or_else(|| ElementType::from_name(dtype));
+    let element = DataType::from_name(dtype)
+        .element()
+        .or_else(|| ElementType::from_name(dtype));
     if element.is_none() {
         return Err(line.error(format!("`{dtype}` is no element type")));
     }
     let shape = line.list(|l| l.integer("a dimension"))?;
-    Ok(Tensor { name: name.into(), dtype: dtype.into(), element, shape, pointer: String::new(), times: 1 })
+    Ok(Tensor {
+        name: name.into(),
+        dtype: dtype.into(),
+        element,
+        shape,
+        pointer: String::new(),
+        times: 1,
+    })
 }
 
 fn fabric(line: &mut Line<'_>) -> Result<FabricPath, AssembleError> {
@@ -219,7 +260,10 @@ fn queue_set<'a>(line: &mut Line<'a>) -> Result<(&'a str, QueueSet<'a>), Assembl
         QueueType::Unknown => return Err(line.error(format!("`{kind}` is no type of queue set"))),
         kind => kind,
     };
-    let mut queue = QueueSet { kind: Some(kind), ..QueueSet::default() };
+    let mut queue = QueueSet {
+        kind: Some(kind),
+        ..QueueSet::default()
+    };
     while !line.at_end() {
         let key = line.word("an option")?;
         if key == "pinned" {
@@ -230,14 +274,19 @@ fn queue_set<'a>(line: &mut Line<'a>) -> Result<(&'a str, QueueSet<'a>), Assembl
         match key {
             "owner" => queue.owner = Some(line.word("an engine")?.into()),
             "queues" => queue.num_queues = Some(line.integer("a number of queues")?),
-            "instances" => queue.queue_instances = line.series(|l| Ok(l.word("an instance")?.into()))?,
+            "instances" => {
+                queue.queue_instances = line.series(|l| Ok(l.word("an instance")?.into()))?
+            }
             "semaphores" => queue.semaphore_set = line.series(|l| l.integer("a semaphore"))?,
             "semaphore" => queue.semaphore = Some(line.integer("a semaphore")?),
             "fabric" => queue.fabric_path = Some(fabric(line)?),
             "scratch" => {
                 let partition_offset = line.integer("an offset")?;
                 line.expect(":")?;
-                queue.dynamic_dma = Some(DynamicDma { partition_offset, partition_size: line.integer("a size")? });
+                queue.dynamic_dma = Some(DynamicDma {
+                    partition_offset,
+                    partition_size: line.integer("a size")?,
+                });
             }
             other => return Err(line.error(format!("`{other}` is no option of a queue set"))),
         }
@@ -272,16 +321,28 @@ fn entry<'a>(line: &mut Line<'a>) -> Result<DmaEntry<'a>, AssembleError> {
 /// `out+4 [1:8, 16:2] float32 *0.5`: variable, offset, step and size of each dimension, type, factor.
 fn side<'a>(line: &mut Line<'a>) -> Result<AccessPattern<'a>, AssembleError> {
     let variable = line.word("a variable")?;
-    let offset = if line.eat("+") { line.integer("an offset")? } else { 0 };
+    let offset = if line.eat("+") {
+        line.integer("an offset")?
+    } else {
+        0
+    };
     let dimensions = line.list(|l| {
         let step: i64 = l.integer("a step")?;
         l.expect(":")?;
         Ok((step, l.integer::<u64>("a size")?))
     })?;
     let (steps, sizes): (Vec<i64>, Vec<u64>) = dimensions.into_iter().unzip();
-    let mut pattern = AccessPattern { variable: Some(variable.into()), offset: Some(offset), ..AccessPattern::default() };
+    let mut pattern = AccessPattern {
+        variable: Some(variable.into()),
+        offset: Some(offset),
+        ..AccessPattern::default()
+    };
     (pattern.steps, pattern.sizes) = (steps.into(), sizes.into());
-    let named = line.rest().split(|c: char| c.is_whitespace() || c == ',').next().map(DataType::from_name);
+    let named = line
+        .rest()
+        .split(|c: char| c.is_whitespace() || c == ',')
+        .next()
+        .map(DataType::from_name);
     if let Some(dtype) = named.filter(|d| *d != DataType::Unknown) {
         line.word("a type")?;
         pattern.dtype = Some(dtype);
@@ -293,7 +354,10 @@ fn side<'a>(line: &mut Line<'a>) -> Result<AccessPattern<'a>, AssembleError> {
 }
 
 /// `add out [...] <- a [...], b [...] scale=2`.
-fn descriptor<'a>(operation: Operation, line: &mut Line<'a>) -> Result<Descriptor<'a>, AssembleError> {
+fn descriptor<'a>(
+    operation: Operation,
+    line: &mut Line<'a>,
+) -> Result<Descriptor<'a>, AssembleError> {
     let mut descriptor = Descriptor::new(operation, side(line)?);
     line.expect("<-")?;
     let sources = line.series(side)?;
@@ -315,9 +379,15 @@ fn descriptor<'a>(operation: Operation, line: &mut Line<'a>) -> Result<Descripto
                 descriptor.constant_dtype = Some(dtype);
                 descriptor.constant = Some(line.parse("a constant")?);
             }
-            "shape" => descriptor.transpose_shape = Some(line.list(|l| l.integer("a dimension"))?.into()),
-            "element" => descriptor.transpose_element_size = Some(line.integer("a number of bytes")?),
-            "tiling" => descriptor.num_tiling_dimensions = Some(line.integer("a number of dimensions")?),
+            "shape" => {
+                descriptor.transpose_shape = Some(line.list(|l| l.integer("a dimension"))?.into())
+            }
+            "element" => {
+                descriptor.transpose_element_size = Some(line.integer("a number of bytes")?)
+            }
+            "tiling" => {
+                descriptor.num_tiling_dimensions = Some(line.integer("a number of dimensions")?)
+            }
             other => return Err(line.error(format!("`{other}` is no option of a transfer"))),
         }
     }
@@ -326,7 +396,11 @@ fn descriptor<'a>(operation: Operation, line: &mut Line<'a>) -> Result<Descripto
 
 /// Files of arrays are told by their name, as [`Constant`](crate::Constant) tells them.
 fn is_array(file: &str) -> bool {
-    Member { path: file, bytes: &[] }.has_extension("npy")
+    Member {
+        path: file,
+        bytes: &[],
+    }
+    .has_extension("npy")
 }
 
 /// Bytes of the npy headers that are written: short ones end at a multiple of 64.
@@ -339,12 +413,18 @@ fn constant(line: &mut Line<'_>, file: &str) -> Result<Vec<u8>, AssembleError> {
     if dtype == "hex" {
         while !line.at_end() {
             let byte = line.word("a byte")?;
-            bytes.push(u8::from_str_radix(byte, 16).map_err(|_| line.error(format!("`{byte}` is no byte")))?);
+            bytes.push(
+                u8::from_str_radix(byte, 16)
+                    .map_err(|_| line.error(format!("`{byte}` is no byte")))?,
+            );
         }
         return Ok(bytes);
     }
     let shape: Vec<u64> = line.list(|l| l.integer("a dimension"))?;
-    let count = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).ok_or_else(|| line.error("too many elements"))?;
+    let count = shape
+        .iter()
+        .try_fold(1u64, |n, d| n.checked_mul(*d))
+        .ok_or_else(|| line.error("too many elements"))?;
     let mut data = Vec::new();
     let mut found = 0;
     while !line.at_end() {
@@ -353,7 +433,11 @@ fn constant(line: &mut Line<'_>, file: &str) -> Result<Vec<u8>, AssembleError> {
             "float16" => data.extend(half::f16::from_f32(line.parse("a number")?).to_le_bytes()),
             "int32" => data.extend(line.integer::<i32>("a number")?.to_le_bytes()),
             "uint8" => data.push(line.integer("a number")?),
-            other => return Err(line.error(format!("constants of {other} cannot be written; float32, float16, int32 and uint8 can"))),
+            other => {
+                return Err(line.error(format!(
+                    "constants of {other} cannot be written; float32, float16, int32 and uint8 can"
+                )));
+            }
         }
         found += 1;
     }
@@ -368,7 +452,10 @@ fn constant(line: &mut Line<'_>, file: &str) -> Result<Vec<u8>, AssembleError> {
             _ => "|u1",
         };
         let dimensions: Vec<String> = shape.iter().map(|d| format!("{d},")).collect();
-        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}", dimensions.join(" "));
+        let header = format!(
+            "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}",
+            dimensions.join(" ")
+        );
         if header.len() >= NPY_HEADER - 10 {
             return Err(line.error("the shape has too many dimensions"));
         }

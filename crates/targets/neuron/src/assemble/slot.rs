@@ -4,8 +4,8 @@
 use super::{AssembleError, Line};
 use crate::def::VariableType;
 use crate::stream::{
-    Copy, Dma, DmaAddress, DmaSide, ELEMENT_CODES, EventSemaphore, Events, Head, Instruction, LoadWeights, Matmul, Memset, OPCODES,
-    PSUM_BASE, Slot, Tensor3, Tensor4, TensorTensor,
+    Copy, Dma, DmaAddress, DmaSide, ELEMENT_CODES, EventSemaphore, Events, Head, Instruction,
+    LoadWeights, Matmul, Memset, OPCODES, PSUM_BASE, Slot, Tensor3, Tensor4, TensorTensor,
 };
 use crate::write::DraftSubgraph;
 use zerocopy::FromZeros;
@@ -14,7 +14,12 @@ use zerocopy::FromZeros;
 const ADD: u8 = 4;
 
 /// The instruction of a line whose first word has been taken.
-pub(super) fn slot(word: &str, start: &str, line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<Slot, AssembleError> {
+pub(super) fn slot(
+    word: &str,
+    start: &str,
+    line: &mut Line<'_>,
+    subgraph: &DraftSubgraph<'_>,
+) -> Result<Slot, AssembleError> {
     let byte = match OPCODES.iter().find(|o| o.name == word) {
         Some(opcode) => opcode.byte,
         None if start.starts_with("Operation(") => {
@@ -23,18 +28,28 @@ pub(super) fn slot(word: &str, start: &str, line: &mut Line<'_>, subgraph: &Draf
             line.expect(")")?;
             byte
         }
-        None => return Err(line.error(format!("`{word}` is neither a statement nor an instruction"))),
+        None => {
+            return Err(line.error(format!(
+                "`{word}` is neither a statement nor an instruction"
+            )));
+        }
     };
     let mut slot = Slot::new_zeroed();
     slot.head = Head::new(byte, Events::default());
     match slot.decode() {
-        Instruction::LoadWeights(i) => Ok(Instruction::LoadWeights(&load_weights(*i, line)?).encode()),
+        Instruction::LoadWeights(i) => {
+            Ok(Instruction::LoadWeights(&load_weights(*i, line)?).encode())
+        }
         Instruction::Matmul(i) => Ok(Instruction::Matmul(&matmul(*i, line)?).encode()),
-        Instruction::TensorTensor(i) => Ok(Instruction::TensorTensor(&tensor_tensor(*i, line)?).encode()),
+        Instruction::TensorTensor(i) => {
+            Ok(Instruction::TensorTensor(&tensor_tensor(*i, line)?).encode())
+        }
         Instruction::Copy(i) => Ok(Instruction::Copy(&copy(*i, line)?).encode()),
         Instruction::Cast(i) => Ok(Instruction::Cast(&copy(*i, line)?).encode()),
         Instruction::Memset(i) => Ok(Instruction::Memset(&memset(*i, line)?).encode()),
-        Instruction::EventSemaphore(i) => Ok(Instruction::EventSemaphore(&event_semaphore(*i, line)?).encode()),
+        Instruction::EventSemaphore(i) => {
+            Ok(Instruction::EventSemaphore(&event_semaphore(*i, line)?).encode())
+        }
         Instruction::Dma(i) => Ok(Instruction::Dma(&dma(*i, line, subgraph)?).encode()),
         Instruction::NoEffect(i) | Instruction::Other(i) => other(*i, line),
     }
@@ -85,7 +100,11 @@ fn tensor_tensor(mut i: TensorTensor, line: &mut Line<'_>) -> Result<TensorTenso
     (second, i.second) = tensor3(line)?;
     i.operand_elements = first | second << 4;
     line.expect("op=")?;
-    i.operation = if line.eat("add") { ADD } else { line.integer("an operation")? };
+    i.operation = if line.eat("add") {
+        ADD
+    } else {
+        line.integer("an operation")?
+    };
     i.partitions = channels(line)?;
     i.head.events = events(line)?;
     Ok(i)
@@ -111,14 +130,21 @@ fn memset(mut i: Memset, line: &mut Line<'_>) -> Result<Memset, AssembleError> {
     Ok(i)
 }
 
-fn event_semaphore(mut i: EventSemaphore, line: &mut Line<'_>) -> Result<EventSemaphore, AssembleError> {
+fn event_semaphore(
+    mut i: EventSemaphore,
+    line: &mut Line<'_>,
+) -> Result<EventSemaphore, AssembleError> {
     i.head.events = events(line)?;
     i.second = events(line)?;
     Ok(i)
 }
 
 /// The last signal is the transfer's own, the others are the instruction's.
-fn dma(mut i: Dma, line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<Dma, AssembleError> {
+fn dma(
+    mut i: Dma,
+    line: &mut Line<'_>,
+    subgraph: &DraftSubgraph<'_>,
+) -> Result<Dma, AssembleError> {
     line.expect("dst=")?;
     i.destination_element = element(line)?;
     i.destination = dma_side(line, subgraph)?;
@@ -150,14 +176,24 @@ fn dma(mut i: Dma, line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<
         waits_and_signals.push(event(line)?);
     }
     match waits_and_signals.pop() {
-        Some(Event { update: true, mode: 0x15, index, value: Some(value) }) if value <= 255 => {
+        Some(Event {
+            update: true,
+            mode: 0x15,
+            index,
+            value: Some(value),
+        }) if value <= 255 => {
             (i.semaphore, i.increment) = (index, value as u8);
         }
-        _ => return Err(line.error("a transfer ends with the semaphore that it raises: `$S[8]+=16@complete`")),
+        _ => {
+            return Err(line
+                .error("a transfer ends with the semaphore that it raises: `$S[8]+=16@complete`"));
+        }
     }
     for event in waits_and_signals {
         if !event.join(&mut i.head.events) {
-            return Err(line.error("an instruction has one wait and one signal, which share their value"));
+            return Err(
+                line.error("an instruction has one wait and one signal, which share their value")
+            );
         }
     }
     Ok(i)
@@ -170,11 +206,20 @@ fn other(mut slot: Slot, line: &mut Line<'_>) -> Result<Slot, AssembleError> {
     }
     if line.eat("bytes=") {
         let digits = line.word("the operands in hexadecimal")?;
-        let byte = |at: usize| digits.get(2 * at..2 * at + 2).and_then(|d| u8::from_str_radix(d, 16).ok());
+        let byte = |at: usize| {
+            digits
+                .get(2 * at..2 * at + 2)
+                .and_then(|d| u8::from_str_radix(d, 16).ok())
+        };
         let bytes: Option<Vec<u8>> = (0..slot.operands.len()).map(byte).collect();
         match bytes {
             Some(bytes) if digits.len() == 2 * bytes.len() => slot.operands.copy_from_slice(&bytes),
-            _ => return Err(line.error(format!("expected {} bytes in hexadecimal", slot.operands.len()))),
+            _ => {
+                return Err(line.error(format!(
+                    "expected {} bytes in hexadecimal",
+                    slot.operands.len()
+                )));
+            }
         }
     }
     slot.head.events = events(line)?;
@@ -188,10 +233,15 @@ fn element(line: &mut Line<'_>) -> Result<u8, AssembleError> {
     if let Some(known) = ELEMENT_CODES.iter().find(|c| c.name == name) {
         return Ok(known.code);
     }
-    let code = name.strip_prefix("type0x").and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    let code = name
+        .strip_prefix("type0x")
+        .and_then(|digits| u8::from_str_radix(digits, 16).ok());
     code.ok_or_else(|| {
         let names: Vec<&str> = ELEMENT_CODES.iter().map(|c| c.name).collect();
-        line.error(format!("`{name}` is no element type; {} are", names.join(", ")))
+        line.error(format!(
+            "`{name}` is no element type; {} are",
+            names.join(", ")
+        ))
     })
 }
 
@@ -200,8 +250,14 @@ fn address(line: &mut Line<'_>) -> Result<u32, AssembleError> {
     if !line.eat("psum") {
         return line.integer("an address");
     }
-    let offset: u32 = if line.eat("+") { line.integer("an offset")? } else { 0 };
-    offset.checked_add(PSUM_BASE).ok_or_else(|| line.error("the offset leaves PSUM"))
+    let offset: u32 = if line.eat("+") {
+        line.integer("an offset")?
+    } else {
+        0
+    };
+    offset
+        .checked_add(PSUM_BASE)
+        .ok_or_else(|| line.error("the offset leaves PSUM"))
 }
 
 /// `fp16@0x37f00[1,0,0][64,1,1]`
@@ -209,19 +265,34 @@ fn tensor3(line: &mut Line<'_>) -> Result<(u8, Tensor3), AssembleError> {
     let (element, address) = (element(line)?, address(line)?);
     let steps = numbers::<i16, 3>(line)?.map(Into::into);
     let counts = numbers::<u16, 3>(line)?.map(Into::into);
-    Ok((element, Tensor3 { address: address.into(), steps, counts }))
+    Ok((
+        element,
+        Tensor3 {
+            address: address.into(),
+            steps,
+            counts,
+        },
+    ))
 }
 
 fn tensor4(line: &mut Line<'_>) -> Result<(u8, Tensor4), AssembleError> {
     let (element, address) = (element(line)?, address(line)?);
     let steps = numbers::<i16, 4>(line)?.map(Into::into);
     let counts = numbers::<u16, 4>(line)?.map(Into::into);
-    Ok((element, Tensor4 { address: address.into(), steps, counts }))
+    Ok((
+        element,
+        Tensor4 {
+            address: address.into(),
+            steps,
+            counts,
+        },
+    ))
 }
 
 fn numbers<T: TryFrom<i128>, const N: usize>(line: &mut Line<'_>) -> Result<[T; N], AssembleError> {
     let list = line.list(|l| l.integer("a number"))?;
-    list.try_into().map_err(|list: Vec<T>| line.error(format!("{} numbers, expected {N}", list.len())))
+    list.try_into()
+        .map_err(|list: Vec<T>| line.error(format!("{} numbers, expected {N}", list.len())))
 }
 
 /// `128*64`: rows and columns.
@@ -256,21 +327,41 @@ fn channels(line: &mut Line<'_>) -> Result<u8, AssembleError> {
 fn dma_side(line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<DmaSide, AssembleError> {
     let kind = line.word("var, table or register")?;
     line.expect("[")?;
-    let variable = subgraph.variables.get(line.rest().split(']').next().unwrap_or_default());
+    let variable = subgraph
+        .variables
+        .get(line.rest().split(']').next().unwrap_or_default());
     let id = variable.and_then(|v| v.var_id);
     let (id, tag) = match (kind, id) {
         ("var", Some(id)) => (u16::try_from(id).ok(), 0x1000),
         ("table", Some(id)) => {
-            let tables = subgraph.variables.values().filter(|v| v.kind == Some(VariableType::DgeTable));
-            let index = tables.flat_map(|t| &t.list).position(|listed| *listed == id);
-            (Some(index.ok_or_else(|| line.error("the table does not list this variable"))? as u16), 0x2000)
+            let tables = subgraph
+                .variables
+                .values()
+                .filter(|v| v.kind == Some(VariableType::DgeTable));
+            let index = tables
+                .flat_map(|t| &t.list)
+                .position(|listed| *listed == id);
+            (
+                Some(
+                    index.ok_or_else(|| line.error("the table does not list this variable"))?
+                        as u16,
+                ),
+                0x2000,
+            )
         }
         ("var", None) => (None, 0x1000),
         ("table", None) => (None, 0x2000),
         ("register", _) => (None, 0x2800),
         (other, _) => {
-            let tag = other.strip_prefix("tag0x").and_then(|digits| u16::from_str_radix(digits, 16).ok());
-            (None, tag.ok_or_else(|| line.error(format!("`{other}` is none of var, table, register")))?)
+            let tag = other
+                .strip_prefix("tag0x")
+                .and_then(|digits| u16::from_str_radix(digits, 16).ok());
+            (
+                None,
+                tag.ok_or_else(|| {
+                    line.error(format!("`{other}` is none of var, table, register"))
+                })?,
+            )
         }
     };
     let id = match id {
@@ -281,7 +372,11 @@ fn dma_side(line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<DmaSide
         None => line.integer("a variable or a number")?,
     };
     line.expect("]")?;
-    let offset: u32 = if line.eat("+") { line.integer("an offset")? } else { 0 };
+    let offset: u32 = if line.eat("+") {
+        line.integer("an offset")?
+    } else {
+        0
+    };
     let steps = numbers::<i32, 2>(line)?.map(Into::into);
     let counts = numbers::<u16, 2>(line)?.map(Into::into);
     line.expect("*")?;
@@ -291,8 +386,17 @@ fn dma_side(line: &mut Line<'_>, subgraph: &DraftSubgraph<'_>) -> Result<DmaSide
         0x10000 => 0,
         _ => return Err(line.error("a row has 1 to 65536 bytes")),
     };
-    let address = DmaAddress { offset: offset.into(), id: id.into(), tag: tag.into() };
-    Ok(DmaSide { address, steps, counts, row_bytes: row_bytes.into() })
+    let address = DmaAddress {
+        offset: offset.into(),
+        id: id.into(),
+        tag: tag.into(),
+    };
+    Ok(DmaSide {
+        address,
+        steps,
+        counts,
+        row_bytes: row_bytes.into(),
+    })
 }
 
 /// One wait or one signal.
@@ -306,9 +410,18 @@ struct Event {
 impl Event {
     /// Adds it to a pair; `false` where the pair has one already, or has another value.
     fn join(&self, events: &mut Events) -> bool {
-        let taken = if self.update { events.update_mode != 0 } else { events.wait_mode != 0 };
+        let taken = if self.update {
+            events.update_mode != 0
+        } else {
+            events.wait_mode != 0
+        };
         let alone = events.wait_mode == 0 && events.update_mode == 0;
-        if taken || !alone && self.value.is_some_and(|v| v != events.value.get() && events.value.get() != 0) {
+        if taken
+            || !alone
+                && self
+                    .value
+                    .is_some_and(|v| v != events.value.get() && events.value.get() != 0)
+        {
             return false;
         }
         // A wait comes before its signal.
@@ -334,7 +447,12 @@ fn event(line: &mut Line<'_>) -> Result<Event, AssembleError> {
     line.expect("]")?;
     for (sign, mode) in [("==", 1), (">=", 5), (">", 4)] {
         if line.eat(sign) {
-            return Ok(Event { update: false, mode, index, value: Some(line.integer("a value")?) });
+            return Ok(Event {
+                update: false,
+                mode,
+                index,
+                value: Some(line.integer("a value")?),
+            });
         }
     }
     let (mode, value) = if line.eat("++") {
@@ -352,7 +470,12 @@ fn event(line: &mut Line<'_>) -> Result<Event, AssembleError> {
         "complete" => 0x10,
         other => return Err(line.error(format!("`{other}` is neither read nor complete"))),
     };
-    Ok(Event { update: true, mode: mode | moment, index, value })
+    Ok(Event {
+        update: true,
+        mode: mode | moment,
+        index,
+        value,
+    })
 }
 
 /// A wait and a signal, each of which may be missing.
@@ -376,8 +499,18 @@ mod tests {
 
     fn parse(text: &str) -> Result<Slot, AssembleError> {
         let mut subgraph = DraftSubgraph::default();
-        subgraph.variables.insert("SB".into(), Variable { var_id: Some(7), ..Variable::default() });
-        let table = Variable { kind: Some(VariableType::DgeTable), list: vec![9, 7], ..Variable::default() };
+        subgraph.variables.insert(
+            "SB".into(),
+            Variable {
+                var_id: Some(7),
+                ..Variable::default()
+            },
+        );
+        let table = Variable {
+            kind: Some(VariableType::DgeTable),
+            list: vec![9, 7],
+            ..Variable::default()
+        };
         subgraph.variables.insert("T".into(), table);
         let mut line = Line::new(text, 1);
         let word = line.word("a statement")?;
@@ -415,7 +548,9 @@ mod tests {
     fn variables_can_be_named() {
         let text = "PSEUDO_DMA_DIRECT2D dst=fp16@var[SB][256,1][2,1]*128 src=fp16@table[SB]+0x10[256,1][2,1]*128 $S[8]+=16@complete";
         let listed = parse(text).map(|slot| slot.decode().to_string());
-        assert!(listed.is_ok_and(|t| t.contains("dst=fp16@var[7]+0x0[") && t.contains("src=fp16@table[1]+0x10[")));
+        assert!(listed.is_ok_and(
+            |t| t.contains("dst=fp16@var[7]+0x0[") && t.contains("src=fp16@table[1]+0x10[")
+        ));
     }
 
     #[test]
@@ -424,8 +559,16 @@ mod tests {
             ("NOPE", 5, "neither a statement nor an instruction"),
             ("NOP $S[300]>=1", 8, "a semaphore"),
             ("COPY dst=fp99@0x0[1][1] src=", 15, "no element type"),
-            ("COPY dst=fp32@0x0[1,2][1] src=", 23, "2 numbers, expected 4"),
-            ("PSEUDO_DMA_DIRECT2D dst=fp16@var[0][1,1][1,1]*1 src=fp16@var[0][1,1][1,1]*1", 76, "ends with the semaphore"),
+            (
+                "COPY dst=fp32@0x0[1,2][1] src=",
+                23,
+                "2 numbers, expected 4",
+            ),
+            (
+                "PSEUDO_DMA_DIRECT2D dst=fp16@var[0][1,1][1,1]*1 src=fp16@var[0][1,1][1,1]*1",
+                76,
+                "ends with the semaphore",
+            ),
             ("NOP $S[1]>=1 $S[2]>=2 $S[3]>=3", 23, "the end of the line"),
         ] {
             let error = parse(text).expect_err(text);

@@ -34,21 +34,44 @@ struct Part {
 impl Part {
     /// All groups of 32 rows and of 32 columns are set, or those that the instruction needs.
     fn new(chip: &Chip, groups: (u8, u8), rows: u8, columns: u64) -> Result<Part, Fault> {
-        let (rows, columns) = (usize::from(rows), usize::try_from(columns).unwrap_or(usize::MAX));
-        let (first_row, first_column) = (first_of(groups.0, rows, "rows")?, first_of(groups.1, columns, "columns")?);
-        Ok(Part { array: chip.array, first_row, first_column, rows, columns })
+        let (rows, columns) = (
+            usize::from(rows),
+            usize::try_from(columns).unwrap_or(usize::MAX),
+        );
+        let (first_row, first_column) = (
+            first_of(groups.0, rows, "rows")?,
+            first_of(groups.1, columns, "columns")?,
+        );
+        Ok(Part {
+            array: chip.array,
+            first_row,
+            first_column,
+            rows,
+            columns,
+        })
     }
 
     fn pattern(&self) -> Pattern {
         let number = size_of::<f32>();
         let first = self.first_column * COLUMN_BYTES + self.first_row * number;
-        let columns = Loop { count: self.columns as u64, stride: COLUMN_BYTES as i64 };
+        let columns = Loop {
+            count: self.columns as u64,
+            stride: COLUMN_BYTES as i64,
+        };
         Pattern::new(first as u64, (self.rows * number) as u64, [columns])
     }
 
     /// The weights as a matrix of columns × rows: where they lie, or else in `room`.
-    fn weights<'w>(&self, array: &'w [u8], room: &'w mut Vec<f32>) -> Result<Matrix<'w, f32>, Fault> {
-        let in_place = if cfg!(target_endian = "little") { <[f32]>::ref_from_bytes(array).ok() } else { None };
+    fn weights<'w>(
+        &self,
+        array: &'w [u8],
+        room: &'w mut Vec<f32>,
+    ) -> Result<Matrix<'w, f32>, Fault> {
+        let in_place = if cfg!(target_endian = "little") {
+            <[f32]>::ref_from_bytes(array).ok()
+        } else {
+            None
+        };
         let all = if let Some(all) = in_place {
             all
         } else {
@@ -65,10 +88,17 @@ impl Part {
 /// The first row, or column, of a mask of groups.
 fn first_of(mask: u8, size: usize, what: &str) -> Result<usize, Fault> {
     const GROUP: usize = SIDE / 4;
-    let (first, needed) = if mask == 0xf { (0, 4) } else { (mask.trailing_zeros() as usize * GROUP, size.div_ceil(GROUP)) };
-    let groups_fit = mask != 0 && u32::from(mask >> mask.trailing_zeros()) == (1u32 << needed.min(4)) - 1;
+    let (first, needed) = if mask == 0xf {
+        (0, 4)
+    } else {
+        (mask.trailing_zeros() as usize * GROUP, size.div_ceil(GROUP))
+    };
+    let groups_fit =
+        mask != 0 && u32::from(mask >> mask.trailing_zeros()) == (1u32 << needed.min(4)) - 1;
     if size == 0 || first.saturating_add(size) > SIDE || !groups_fit {
-        return Err(Fault::unsupported(format!("{size} {what} in groups {mask:#x} are not supported")));
+        return Err(Fault::unsupported(format!(
+            "{size} {what} in groups {mask:#x} are not supported"
+        )));
     }
     Ok(first)
 }
@@ -117,10 +147,23 @@ fn with_scratch<T>(act: impl FnOnce(&mut Scratch) -> T) -> T {
 }
 
 impl LoadWeights {
-    pub(super) fn new(chip: &Chip, layout: &stream::LoadWeights, source: &Operand) -> Result<LoadWeights, Fault> {
-        let part = Part::new(chip, (layout.row_groups, layout.column_groups), layout.rows, layout.source.elements())?;
-        let backwards = backwards(source).ok_or_else(|| Fault::program("the columns leave the memory"))?;
-        Ok(LoadWeights { from: chip.elements(&backwards)?, part })
+    pub(super) fn new(
+        chip: &Chip,
+        layout: &stream::LoadWeights,
+        source: &Operand,
+    ) -> Result<LoadWeights, Fault> {
+        let part = Part::new(
+            chip,
+            (layout.row_groups, layout.column_groups),
+            layout.rows,
+            layout.source.elements(),
+        )?;
+        let backwards =
+            backwards(source).ok_or_else(|| Fault::program("the columns leave the memory"))?;
+        Ok(LoadWeights {
+            from: chip.elements(&backwards)?,
+            part,
+        })
     }
 
     pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
@@ -130,16 +173,33 @@ impl LoadWeights {
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         with_scratch(|scratch| {
-            let Scratch { packed, moving: weights, .. } = scratch;
+            let Scratch {
+                packed,
+                moving: weights,
+                ..
+            } = scratch;
             self.from.read(storage, packed, weights)?;
             packed.resize(size_of_val(&weights[..]), 0);
-            encode_f32(ElementType::Float32, weights, Rounding::NearestEven, packed).map_err(fault)?;
+            encode_f32(ElementType::Float32, weights, Rounding::NearestEven, packed)
+                .map_err(fault)?;
             // Partition by partition there, column by column here.
             let number = size_of::<f32>();
-            let columns = Loop { count: self.part.columns as u64, stride: number as i64 };
-            let rows = Loop { count: self.part.rows as u64, stride: (self.part.columns * number) as i64 };
+            let columns = Loop {
+                count: self.part.columns as u64,
+                stride: number as i64,
+            };
+            let rows = Loop {
+                count: self.part.rows as u64,
+                stride: (self.part.columns * number) as i64,
+            };
             let by_column = Pattern::new(0, number as u64, [rows, columns]);
-            strided::copy(packed, &by_column, storage.bytes_mut(self.part.array), &self.part.pattern()).map_err(fault)
+            strided::copy(
+                packed,
+                &by_column,
+                storage.bytes_mut(self.part.array),
+                &self.part.pattern(),
+            )
+            .map_err(fault)
         })
     }
 }
@@ -152,15 +212,35 @@ fn backwards(operand: &Operand) -> Option<Operand> {
         address += i64::from(*step) * (i64::from(count) - 1) * bytes;
     }
     let steps = operand.steps.map(i16::checked_neg);
-    let [Some(a), Some(b), Some(c), Some(d)] = steps else { return None };
-    Some(Operand { address: u32::try_from(address).ok()?, steps: [a, b, c, d], ..*operand })
+    let [Some(a), Some(b), Some(c), Some(d)] = steps else {
+        return None;
+    };
+    Some(Operand {
+        address: u32::try_from(address).ok()?,
+        steps: [a, b, c, d],
+        ..*operand
+    })
 }
 
 impl Matmul {
-    pub(super) fn new(chip: &Chip, layout: &stream::Matmul, to: &Operand, from: &Operand) -> Result<Matmul, Fault> {
-        let part = Part::new(chip, (layout.row_groups, layout.column_groups), layout.rows, u64::from(layout.columns))?;
+    pub(super) fn new(
+        chip: &Chip,
+        layout: &stream::Matmul,
+        to: &Operand,
+        from: &Operand,
+    ) -> Result<Matmul, Fault> {
+        let part = Part::new(
+            chip,
+            (layout.row_groups, layout.column_groups),
+            layout.rows,
+            u64::from(layout.columns),
+        )?;
         if to.elements() != from.elements() {
-            return Err(Fault::program(format!("{} elements are read of each partition, {} written", from.elements(), to.elements())));
+            return Err(Fault::program(format!(
+                "{} elements are read of each partition, {} written",
+                from.elements(),
+                to.elements()
+            )));
         }
         let (moving, accumulate) = (from.elements() as usize, layout.accumulate & 1 == 0);
         let (from, to) = (chip.elements(from)?, chip.elements(to)?);
@@ -173,9 +253,18 @@ impl Matmul {
         }
         let transpose = layout.transpose == 1;
         if transpose && from.element.bits() < 16 {
-            return Err(Fault::unsupported("transpositions of elements of one byte are not supported"));
+            return Err(Fault::unsupported(
+                "transpositions of elements of one byte are not supported",
+            ));
         }
-        Ok(Matmul { part, from, moving, to, accumulate, transpose })
+        Ok(Matmul {
+            part,
+            from,
+            moving,
+            to,
+            accumulate,
+            transpose,
+        })
     }
 
     pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
@@ -188,28 +277,56 @@ impl Matmul {
     }
 
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        with_scratch(|scratch| if self.transpose { self.select(storage, scratch) } else { self.sum(storage, scratch) })
+        with_scratch(|scratch| {
+            if self.transpose {
+                self.select(storage, scratch)
+            } else {
+                self.sum(storage, scratch)
+            }
+        })
     }
 
     /// The array adds up its rows from zero; PSUM adds the result to what it holds.
     fn sum(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
-        let Scratch { packed, weights, sums, .. } = scratch;
-        let in_place = self.from.runs(self.moving).filter(|_| self.from.buffer != self.to.buffer);
+        let Scratch {
+            packed,
+            weights,
+            sums,
+            ..
+        } = scratch;
+        let in_place = self
+            .from
+            .runs(self.moving)
+            .filter(|_| self.from.buffer != self.to.buffer);
         if in_place.is_none() {
             self.from.gather(storage, packed)?;
         }
-        let moving = if in_place.is_some() { self.from.buffer } else { self.part.array };
-        let Some(([array, moving], psum)) = storage.split([self.part.array, moving], self.to.buffer) else {
+        let moving = if in_place.is_some() {
+            self.from.buffer
+        } else {
+            self.part.array
+        };
+        let Some(([array, moving], psum)) =
+            storage.split([self.part.array, moving], self.to.buffer)
+        else {
             return Err(Fault::program("sums go into the array"));
         };
         let (moving, stride) = match in_place {
             Some((first, stride)) => (moving.get(first..).unwrap_or(&[]), stride),
             None => (&packed[..], packed.len() / self.part.rows),
         };
-        let moving = Encoded::new(self.from.element, moving, self.part.rows, self.moving, stride).map_err(fault)?;
+        let moving = Encoded::new(
+            self.from.element,
+            moving,
+            self.part.rows,
+            self.moving,
+            stride,
+        )
+        .map_err(fault)?;
         let weights = self.part.weights(array, weights)?;
         if let Some((place, stride)) = self.in_place(psum) {
-            let place = MatrixMut::with_stride(place, self.part.columns, self.moving, stride).map_err(fault)?;
+            let place = MatrixMut::with_stride(place, self.part.columns, self.moving, stride)
+                .map_err(fault)?;
             return multiply_encoded(weights, moving, place, self.accumulate).map_err(fault);
         }
         sums.resize(self.part.columns * self.moving, 0.0);
@@ -229,9 +346,12 @@ impl Matmul {
     /// is how programs have them.
     fn in_place<'s>(&self, psum: &'s mut [u8]) -> Option<(&'s mut [f32], usize)> {
         let number = size_of::<f32>();
-        let (first, stride) =
-            self.to.runs(self.moving).filter(|_| self.to.element == ElementType::Float32 && cfg!(target_endian = "little"))?;
-        let size = (self.part.columns.checked_sub(1)?).checked_mul(stride)?.checked_add(self.moving * number)?;
+        let (first, stride) = self.to.runs(self.moving).filter(|_| {
+            self.to.element == ElementType::Float32 && cfg!(target_endian = "little")
+        })?;
+        let size = (self.part.columns.checked_sub(1)?)
+            .checked_mul(stride)?
+            .checked_add(self.moving * number)?;
         let bytes = psum.get_mut(first..first.checked_add(size)?)?;
         Some((<[f32]>::mut_from_bytes(bytes).ok()?, stride / number))
     }
@@ -239,7 +359,12 @@ impl Matmul {
     /// Each column of the moving data with a single one selects a row of weights, which passes as it is, infinities
     /// and NaN included. Other columns are multiplied.
     fn select(&self, storage: &mut Storage<'_>, scratch: &mut Scratch) -> Result<(), Fault> {
-        let Scratch { packed, moving, weights, sums } = scratch;
+        let Scratch {
+            packed,
+            moving,
+            weights,
+            sums,
+        } = scratch;
         self.from.read(storage, packed, moving)?;
         let weights = self.part.weights(storage.bytes(self.part.array), weights)?;
         sums.resize(self.part.columns * self.moving, 0.0);
@@ -250,10 +375,16 @@ impl Matmul {
                 (Some((row, value)), None) if value.to_bits() == 1f32.to_bits() => Some(row),
                 _ => None,
             };
-            for (sums, weights) in sums.chunks_mut(self.moving).zip((0..self.part.columns).map(|c| weights.row(c))) {
+            for (sums, weights) in sums
+                .chunks_mut(self.moving)
+                .zip((0..self.part.columns).map(|c| weights.row(c)))
+            {
                 sums[n] = match selected {
                     Some(row) => weights[row],
-                    None => weights.iter().zip(column()).fold(0.0, |sum, (weight, value)| weight.mul_add(*value, sum)),
+                    None => weights
+                        .iter()
+                        .zip(column())
+                        .fold(0.0, |sum, (weight, value)| weight.mul_add(*value, sum)),
                 };
             }
         }

@@ -40,11 +40,14 @@ pub(crate) struct Start;
 
 impl Kernel for Refused<'_> {
     fn operation(&self) -> Cow<'static, str> {
-        self.slot.map_or("dma".into(), |slot| Opcode::name_of(slot.head.opcode).into())
+        self.slot.map_or("dma".into(), |slot| {
+            Opcode::name_of(slot.head.opcode).into()
+        })
     }
 
     fn details(&self) -> String {
-        self.slot.map_or_else(|| self.why.message.clone(), operands_text)
+        self.slot
+            .map_or_else(|| self.why.message.clone(), operands_text)
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
@@ -52,7 +55,10 @@ impl Kernel for Refused<'_> {
     }
 
     fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
-        Err(Fault { message: format!("{}: {}", self.operation(), self.why.message), ..self.why })
+        Err(Fault {
+            message: format!("{}: {}", self.operation(), self.why.message),
+            ..self.why
+        })
     }
 }
 

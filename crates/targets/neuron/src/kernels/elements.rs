@@ -17,12 +17,19 @@ pub(super) fn copy(storage: &mut Storage<'_>, from: &Elements, to: &Elements) ->
 /// `MEMSET`: the low bytes of a value everywhere.
 pub(super) fn fill(storage: &mut Storage<'_>, value: u32, to: &Elements) -> Result<(), Fault> {
     let (value, size) = (value.to_le_bytes(), (to.element.bits() / 8) as usize);
-    let value = value.get(..size).ok_or_else(|| Fault::unsupported(format!("elements of {size} bytes are not supported")))?;
+    let value = value
+        .get(..size)
+        .ok_or_else(|| Fault::unsupported(format!("elements of {size} bytes are not supported")))?;
     strided::fill(value, storage.bytes_mut(to.buffer), &to.pattern).map_err(fault)
 }
 
 /// `TENSOR_TENSOR` that adds.
-pub(super) fn add(storage: &mut Storage<'_>, first: &Elements, second: &Elements, to: &Elements) -> Result<(), Fault> {
+pub(super) fn add(
+    storage: &mut Storage<'_>,
+    first: &Elements,
+    second: &Elements,
+    to: &Elements,
+) -> Result<(), Fault> {
     let (mut packed, mut sums, mut addends) = (Vec::new(), Vec::new(), Vec::new());
     first.read(storage, &mut packed, &mut sums)?;
     second.read(storage, &mut packed, &mut addends)?;

@@ -42,8 +42,12 @@ impl Executed<'_> {
         }
         let operands = instruction.operands();
         Ok(match (instruction, &operands[..]) {
-            (Instruction::LoadWeights(i), [from]) => Effect::LoadWeights(LoadWeights::new(&self.chip, i, from)?),
-            (Instruction::Matmul(i), [to, from]) => Effect::Matmul(Matmul::new(&self.chip, i, to, from)?),
+            (Instruction::LoadWeights(i), [from]) => {
+                Effect::LoadWeights(LoadWeights::new(&self.chip, i, from)?)
+            }
+            (Instruction::Matmul(i), [to, from]) => {
+                Effect::Matmul(Matmul::new(&self.chip, i, to, from)?)
+            }
             (Instruction::TensorTensor(i), [to, first, second]) => {
                 if i.operation != ADD {
                     return Err(Fault::unsupported(format!(
@@ -52,18 +56,33 @@ impl Executed<'_> {
                     )));
                 }
                 if first.code != second.code {
-                    return Err(Fault::unsupported("operands of different types are not supported: which code is whose is not known"));
+                    return Err(Fault::unsupported(
+                        "operands of different types are not supported: which code is whose is not known",
+                    ));
                 }
                 equal(first, to)?;
                 equal(second, to)?;
-                Effect::Add { first: self.chip.elements(first)?, second: self.chip.elements(second)?, to: self.chip.elements(to)? }
+                Effect::Add {
+                    first: self.chip.elements(first)?,
+                    second: self.chip.elements(second)?,
+                    to: self.chip.elements(to)?,
+                }
             }
             (Instruction::Copy(_) | Instruction::Cast(_), [to, from]) => {
                 equal(from, to)?;
-                Effect::Copy { from: self.chip.elements(from)?, to: self.chip.elements(to)? }
+                Effect::Copy {
+                    from: self.chip.elements(from)?,
+                    to: self.chip.elements(to)?,
+                }
             }
-            (Instruction::Memset(i), [to]) => Effect::Fill { value: i.value.get(), to: self.chip.elements(to)? },
-            (Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Dma(_), []) => Effect::None,
+            (Instruction::Memset(i), [to]) => Effect::Fill {
+                value: i.value.get(),
+                to: self.chip.elements(to)?,
+            },
+            (
+                Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Dma(_),
+                [],
+            ) => Effect::None,
             _ => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
         })
     }
@@ -72,7 +91,12 @@ impl Executed<'_> {
 /// Why a slot is not executed, if it is not.
 pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault> {
     let [state_buffer, psum, array] = [0, 1, 2].map(BufferId::from_raw);
-    let chip = Chip { state_buffer, psum, array, state_buffer_partition };
+    let chip = Chip {
+        state_buffer,
+        psum,
+        array,
+        state_buffer_partition,
+    };
     Executed { slot, chip }.effect().err()
 }
 
@@ -80,21 +104,26 @@ pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault>
 fn unsupported(opcode: u8) -> String {
     match Opcode::of(opcode).map(|o| o.support) {
         Some(Support::Listed) if Opcode::triggers(opcode) => TRIGGERS.to_owned(),
-        Some(Support::Listed) => "this instruction is not supported: what it does is not proven".to_owned(),
+        Some(Support::Listed) => {
+            "this instruction is not supported: what it does is not proven".to_owned()
+        }
         _ => format!("opcode {opcode:#04x} is not supported: it has no known name"),
     }
 }
 
 /// Why instructions that trigger descriptors are not executed, and their descriptors neither.
-pub(crate) const TRIGGERS: &str =
-    "decides which DMA descriptors move, and when; this is not supported, and the order of the list would not be that of the program";
+pub(crate) const TRIGGERS: &str = "decides which DMA descriptors move, and when; this is not supported, and the order of the list would not be that of the program";
 
 /// As many elements of each partition are written as read.
 fn equal(from: &Operand, to: &Operand) -> Result<(), Fault> {
     if from.elements() == to.elements() {
         return Ok(());
     }
-    Err(Fault::program(format!("{} elements are read of each partition, {} written", from.elements(), to.elements())))
+    Err(Fault::program(format!(
+        "{} elements are read of each partition, {} written",
+        from.elements(),
+        to.elements()
+    )))
 }
 
 impl Kernel for Executed<'_> {
@@ -130,7 +159,10 @@ impl Kernel for Executed<'_> {
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        let effect = self.effect().map_err(|fault| Fault { message: format!("{}: {}", self.operation(), fault.message), ..fault })?;
+        let effect = self.effect().map_err(|fault| Fault {
+            message: format!("{}: {}", self.operation(), fault.message),
+            ..fault
+        })?;
         match effect {
             Effect::None => Ok(()),
             Effect::LoadWeights(effect) => effect.execute(storage),
@@ -144,9 +176,15 @@ impl Kernel for Executed<'_> {
     fn unproven(&self) -> Option<Cow<'static, str>> {
         let instruction = self.slot.decode();
         match instruction {
-            Instruction::LoadWeights(i) if (i.row_groups, i.column_groups) != (0xf, 0xf) => return Some(GROUPS.into()),
-            Instruction::Matmul(i) if (i.row_groups, i.column_groups) != (0xf, 0xf) => return Some(GROUPS.into()),
-            Instruction::Memset(i) if i.value.get() != 0 => return Some("the value of a MEMSET that is not zero".into()),
+            Instruction::LoadWeights(i) if (i.row_groups, i.column_groups) != (0xf, 0xf) => {
+                return Some(GROUPS.into());
+            }
+            Instruction::Matmul(i) if (i.row_groups, i.column_groups) != (0xf, 0xf) => {
+                return Some(GROUPS.into());
+            }
+            Instruction::Memset(i) if i.value.get() != 0 => {
+                return Some("the value of a MEMSET that is not zero".into());
+            }
             _ => {}
         }
         let codes = instruction.operands().into_iter().map(|o| o.code);
@@ -158,9 +196,11 @@ const GROUPS: &str = "groups of rows and columns of the matrix engine";
 
 /// Names what the waits and signals of an instruction rest on besides proven rules.
 fn unproven_events(instruction: &Instruction<'_>) -> Option<Cow<'static, str>> {
-    instruction.events().find_map(|events| match (events.wait().proven(), events.update().proven()) {
-        (true, true) => None,
-        (false, _) => Some(format!("wait mode {:#04x}", events.wait_mode).into()),
-        (true, false) => Some(format!("update mode {:#04x}", events.update_mode).into()),
+    instruction.events().find_map(|events| {
+        match (events.wait().proven(), events.update().proven()) {
+            (true, true) => None,
+            (false, _) => Some(format!("wait mode {:#04x}", events.wait_mode).into()),
+            (true, false) => Some(format!("update mode {:#04x}", events.update_mode).into()),
+        }
     })
 }

@@ -17,7 +17,9 @@ pub(crate) mod instruction;
 pub(crate) mod transfer;
 
 use crate::stream::operand::leaves_partitions;
-use crate::stream::{ElementCode, Operand, PARTITION_STRIDE, PARTITIONS, PSUM_PARTITION_BYTES, Slot, Space};
+use crate::stream::{
+    ElementCode, Operand, PARTITION_STRIDE, PARTITIONS, PSUM_PARTITION_BYTES, Slot, Space,
+};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::Encoded;
 use chipless_kernels::{Error, strided};
@@ -42,7 +44,11 @@ const MOST_ELEMENTS: u64 = 1 << 16;
 impl Chip {
     /// All that an engine may write, as bounds.
     fn unknown_writes(&self, visit: &mut dyn FnMut(Access)) {
-        for (buffer, size) in [(self.state_buffer, ON_CHIP_BYTES), (self.psum, ON_CHIP_BYTES), (self.array, array::ARRAY_BYTES)] {
+        for (buffer, size) in [
+            (self.state_buffer, ON_CHIP_BYTES),
+            (self.psum, ON_CHIP_BYTES),
+            (self.array, array::ARRAY_BYTES),
+        ] {
             visit(Access::write(buffer, Pattern::contiguous(0, size)).may());
         }
     }
@@ -50,21 +56,37 @@ impl Chip {
     /// The elements of an operand, if they lie in its memory.
     fn elements(&self, operand: &Operand) -> Result<Elements, Fault> {
         let role = operand.role;
-        let code = ElementCode::of(operand.code)
-            .ok_or_else(|| Fault::unsupported(format!("{role}: element type code {:#x} is not supported", operand.code)))?;
+        let code = ElementCode::of(operand.code).ok_or_else(|| {
+            Fault::unsupported(format!(
+                "{role}: element type code {:#x} is not supported",
+                operand.code
+            ))
+        })?;
         if operand.elements() > MOST_ELEMENTS {
-            let message = format!("{role}: {} elements of a partition, at most {MOST_ELEMENTS} are possible", operand.elements());
+            let message = format!(
+                "{role}: {} elements of a partition, at most {MOST_ELEMENTS} are possible",
+                operand.elements()
+            );
             return Err(Fault::program(message));
         }
         let place = operand.pattern(code.element.bits() / 8);
-        let (space, pattern) = place.ok_or_else(|| Fault::program(format!("{role}: address {:#x} is behind PSUM", operand.address)))?;
+        let (space, pattern) = place.ok_or_else(|| {
+            Fault::program(format!(
+                "{role}: address {:#x} is behind PSUM",
+                operand.address
+            ))
+        })?;
         let (buffer, bytes) = match space {
             Space::StateBuffer => (self.state_buffer, self.state_buffer_partition),
             Space::Psum => (self.psum, PSUM_PARTITION_BYTES),
         };
         match leaves_partitions(&pattern, bytes) {
             Some(why) => Err(Fault::program(format!("{role} reaches {why}"))),
-            None => Ok(Elements { buffer, pattern, element: code.element }),
+            None => Ok(Elements {
+                buffer,
+                pattern,
+                element: code.element,
+            }),
         }
     }
 }
@@ -97,7 +119,11 @@ impl Elements {
     /// Where runs of so many elements each need not be brought together, as a single run in each partition: the first byte, and
     /// the bytes from one run to the next.
     fn runs(&self, elements: usize) -> Option<(usize, usize)> {
-        let Pattern { offset, run, ref loops } = self.pattern;
+        let Pattern {
+            offset,
+            run,
+            ref loops,
+        } = self.pattern;
         let stride = match loops[..] {
             [] => run,
             [partitions] => u64::try_from(partitions.stride).ok()?,
@@ -114,13 +140,23 @@ impl Elements {
     }
 
     /// The numbers, in place of what `values` held; `packed` is room to work.
-    fn read(&self, storage: &Storage<'_>, packed: &mut Vec<u8>, values: &mut Vec<f32>) -> Result<(), Fault> {
+    fn read(
+        &self,
+        storage: &Storage<'_>,
+        packed: &mut Vec<u8>,
+        values: &mut Vec<f32>,
+    ) -> Result<(), Fault> {
         let (bits, run) = (self.element.bits() as usize, self.pattern.run as usize);
         let bytes = storage.bytes(self.buffer);
-        if let (Some((first, stride)), true) = (self.runs(run * 8 / bits), run >= LONG_RUN && self.pattern.fits(bytes.len() as u64)) {
+        if let (Some((first, stride)), true) = (
+            self.runs(run * 8 / bits),
+            run >= LONG_RUN && self.pattern.fits(bytes.len() as u64),
+        ) {
             let (rows, columns) = (self.bytes() as usize / run, run * 8 / bits);
             values.resize(rows * columns, 0.0);
-            return Encoded::new(self.element, &bytes[first..], rows, columns, stride).and_then(|m| m.decode(values)).map_err(fault);
+            return Encoded::new(self.element, &bytes[first..], rows, columns, stride)
+                .and_then(|m| m.decode(values))
+                .map_err(fault);
         }
         self.gather(storage, packed)?;
         values.resize(packed.len() * 8 / bits, 0.0);
@@ -128,7 +164,12 @@ impl Elements {
     }
 
     /// Rounds numbers and puts them; `packed` is room to work.
-    fn write(&self, storage: &mut Storage<'_>, packed: &mut Vec<u8>, values: &[f32]) -> Result<(), Fault> {
+    fn write(
+        &self,
+        storage: &mut Storage<'_>,
+        packed: &mut Vec<u8>,
+        values: &[f32],
+    ) -> Result<(), Fault> {
         packed.resize(values.len() * self.element.bits() as usize / 8, 0);
         encode_f32(self.element, values, Rounding::NearestEven, packed).map_err(fault)?;
         strided::scatter(packed, storage.bytes_mut(self.buffer), &self.pattern).map_err(fault)
@@ -138,7 +179,9 @@ impl Elements {
 /// Moves bytes as they are.
 fn move_bytes(storage: &mut Storage<'_>, from: &Elements, to: &Elements) -> Result<(), Fault> {
     match storage.split([from.buffer], to.buffer) {
-        Some(([source], destination)) => strided::copy(source, &from.pattern, destination, &to.pattern),
+        Some(([source], destination)) => {
+            strided::copy(source, &from.pattern, destination, &to.pattern)
+        }
         None => strided::copy_within(storage.bytes_mut(to.buffer), &from.pattern, &to.pattern),
     }
     .map_err(fault)
@@ -146,17 +189,24 @@ fn move_bytes(storage: &mut Storage<'_>, from: &Elements, to: &Elements) -> Resu
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn fault(error: Error) -> Fault {
-    Fault { unsupported: matches!(error, Error::Memory { .. }), message: error.to_string() }
+    Fault {
+        unsupported: matches!(error, Error::Memory { .. }),
+        message: error.to_string(),
+    }
 }
 
 /// The operands of a slot as text, without the name of its operation.
 fn operands_text(slot: &Slot) -> String {
     let text = slot.decode().to_string();
-    text.split_once(' ').map_or_else(String::new, |(_, operands)| operands.to_owned())
+    text.split_once(' ')
+        .map_or_else(String::new, |(_, operands)| operands.to_owned())
 }
 
 /// Names a type code that no program at hand has proven.
 fn unproven_codes(codes: impl IntoIterator<Item = u8>) -> Option<std::borrow::Cow<'static, str>> {
-    let unproven = codes.into_iter().filter_map(crate::stream::ElementCode::of).find(|code| !code.proven)?;
+    let unproven = codes
+        .into_iter()
+        .filter_map(crate::stream::ElementCode::of)
+        .find(|code| !code.proven)?;
     Some(format!("element type {} of an instruction", unproven.name).into())
 }

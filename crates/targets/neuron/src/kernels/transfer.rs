@@ -69,7 +69,9 @@ impl Kernel for Transfer<'_> {
         match (&self.text, &self.operation) {
             (Text::Slot(_), Operation::Copy) => "dma copy".into(),
             (Text::Slot(_), _) => "dma cast".into(),
-            (Text::Descriptor(descriptor, _), _) => format!("dma {}", descriptor.operation.name()).into(),
+            (Text::Descriptor(descriptor, _), _) => {
+                format!("dma {}", descriptor.operation.name()).into()
+            }
         }
     }
 
@@ -77,9 +79,18 @@ impl Kernel for Transfer<'_> {
         match &self.text {
             Text::Slot(slot) => super::operands_text(slot),
             Text::Descriptor(descriptor, rings) => {
-                let sources: Vec<String> = descriptor.sources().map(|source| format!(" src={}", side(source))).collect();
-                let tiling = descriptor.num_tiling_dimensions.map_or_else(String::new, |n| format!(" tiling={n}"));
-                format!("dst={}{}{tiling}{rings}", side(&descriptor.to), sources.concat())
+                let sources: Vec<String> = descriptor
+                    .sources()
+                    .map(|source| format!(" src={}", side(source)))
+                    .collect();
+                let tiling = descriptor
+                    .num_tiling_dimensions
+                    .map_or_else(String::new, |n| format!(" tiling={n}"));
+                format!(
+                    "dst={}{}{tiling}{rings}",
+                    side(&descriptor.to),
+                    sources.concat()
+                )
             }
         }
     }
@@ -95,26 +106,55 @@ impl Kernel for Transfer<'_> {
         match (&self.operation, &self.sources[..]) {
             (Operation::Copy, [from]) => move_bytes(storage, from, &self.to),
             (Operation::Cast, [_]) => self.compute(storage, Compute::Add, &[1.0], None),
-            (Operation::Transpose { shape, element_bytes }, [from]) => self.transpose(storage, from, shape, *element_bytes),
-            (Operation::Compute { how, scales, constant }, _) => self.compute(storage, *how, scales, *constant),
-            _ => Err(Fault::program(format!("{} sources, expected one", self.sources.len()))),
+            (
+                Operation::Transpose {
+                    shape,
+                    element_bytes,
+                },
+                [from],
+            ) => self.transpose(storage, from, shape, *element_bytes),
+            (
+                Operation::Compute {
+                    how,
+                    scales,
+                    constant,
+                },
+                _,
+            ) => self.compute(storage, *how, scales, *constant),
+            _ => Err(Fault::program(format!(
+                "{} sources, expected one",
+                self.sources.len()
+            ))),
         }
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
         match (&self.text, &self.operation) {
             (Text::Slot(slot), _) => {
-                let crate::stream::Instruction::Dma(dma) = slot.decode() else { return None };
+                let crate::stream::Instruction::Dma(dma) = slot.decode() else {
+                    return None;
+                };
                 super::unproven_codes(
-                    [dma.source_element, dma.destination_element].into_iter().filter(|_| dma.source_element != dma.destination_element),
+                    [dma.source_element, dma.destination_element]
+                        .into_iter()
+                        .filter(|_| dma.source_element != dma.destination_element),
                 )
             }
-            (Text::Descriptor(..), Operation::Compute { how: Compute::Add, .. }) => Some("the order of a descriptor's additions".into()),
+            (
+                Text::Descriptor(..),
+                Operation::Compute {
+                    how: Compute::Add, ..
+                },
+            ) => Some("the order of a descriptor's additions".into()),
             (Text::Descriptor(..), Operation::Transpose { shape, .. }) if shape.len() > 1 => {
                 Some("the order of a descriptor's transpose_shape".into())
             }
-            (Text::Descriptor(..), Operation::Cast) if self.rounds() => Some("the rounding of conversions from and to integers".into()),
-            (Text::Descriptor(..), _) => Some("descriptors run once, in the order of the list".into()),
+            (Text::Descriptor(..), Operation::Cast) if self.rounds() => {
+                Some("the rounding of conversions from and to integers".into())
+            }
+            (Text::Descriptor(..), _) => {
+                Some("descriptors run once, in the order of the list".into())
+            }
         }
     }
 }
@@ -124,22 +164,43 @@ fn side(side: &crate::engine::AccessPattern<'_>) -> String {
     let list = |numbers: &[String]| format!("[{}]", numbers.join(","));
     let steps: Vec<String> = side.steps.iter().map(ToString::to_string).collect();
     let sizes: Vec<String> = side.sizes.iter().map(ToString::to_string).collect();
-    let (variable, offset) = (side.variable.as_deref().unwrap_or("?"), side.offset.unwrap_or(0));
-    let dtype = side.dtype.map_or(String::new(), |dtype| format!("{}@", dtype.name()));
-    format!("{dtype}{variable}+{offset:#x}{}{}", list(&steps), list(&sizes))
+    let (variable, offset) = (
+        side.variable.as_deref().unwrap_or("?"),
+        side.offset.unwrap_or(0),
+    );
+    let dtype = side
+        .dtype
+        .map_or(String::new(), |dtype| format!("{}@", dtype.name()));
+    format!(
+        "{dtype}{variable}+{offset:#x}{}{}",
+        list(&steps),
+        list(&sizes)
+    )
 }
 
 impl Transfer<'_> {
     /// Decodes the sources to binary32, puts their elements together and rounds the result, block by block.
-    fn compute(&self, storage: &mut Storage<'_>, how: Compute, scales: &[f32], constant: Option<f32>) -> Result<(), Fault> {
+    fn compute(
+        &self,
+        storage: &mut Storage<'_>,
+        how: Compute,
+        scales: &[f32],
+        constant: Option<f32>,
+    ) -> Result<(), Fault> {
         let mut sources = Vec::with_capacity(self.sources.len());
         for from in &self.sources {
             // What the transfer itself overwrites is taken before it writes.
-            let taken = if from.buffer == self.to.buffer { Some(take(storage, from)?) } else { None };
+            let taken = if from.buffer == self.to.buffer {
+                Some(take(storage, from)?)
+            } else {
+                None
+            };
             sources.push((from, Cursor::new(&from.pattern), taken));
         }
         let size = (self.to.element.bits() / 8) as usize;
-        let mut left = usize::try_from(self.to.bytes()).map_err(|_| Fault::program("more than 2^64 bytes"))? / size;
+        let mut left = usize::try_from(self.to.bytes())
+            .map_err(|_| Fault::program("more than 2^64 bytes"))?
+            / size;
         let mut to = Cursor::new(&self.to.pattern);
         let (mut packed, mut values, mut results) = ([0; BLOCK * 8], [0.0; BLOCK], [0.0; BLOCK]);
         while left > 0 {
@@ -171,10 +232,20 @@ impl Transfer<'_> {
     /// Whether a conversion may round in a way that nothing tells: to integers, and from those that binary32 does not hold.
     fn rounds(&self) -> bool {
         let is_integer = |element: ElementType| element.kind() != Kind::Float;
-        is_integer(self.to.element) || self.sources.iter().any(|source| is_integer(source.element) && source.element.bits() > 24)
+        is_integer(self.to.element)
+            || self
+                .sources
+                .iter()
+                .any(|source| is_integer(source.element) && source.element.bits() > 24)
     }
 
-    fn transpose(&self, storage: &mut Storage<'_>, from: &Elements, shape: &[usize], size: usize) -> Result<(), Fault> {
+    fn transpose(
+        &self,
+        storage: &mut Storage<'_>,
+        from: &Elements,
+        shape: &[usize],
+        size: usize,
+    ) -> Result<(), Fault> {
         let packed = take(storage, from)?;
         let mut turned = vec![0; packed.len()];
         // The source has the dimensions in reverse order: the result's outermost is its innermost.
@@ -196,7 +267,8 @@ impl Transfer<'_> {
                 *index = 0;
             }
         }
-        strided::scatter(&turned, storage.bytes_mut(self.to.buffer), &self.to.pattern).map_err(fault)
+        strided::scatter(&turned, storage.bytes_mut(self.to.buffer), &self.to.pattern)
+            .map_err(fault)
     }
 }
 
@@ -232,7 +304,12 @@ struct Cursor<'p> {
 
 impl<'p> Cursor<'p> {
     fn new(pattern: &'p Pattern) -> Cursor<'p> {
-        Cursor { runs: pattern.runs(), run: pattern.run as usize, at: 0, left: 0 }
+        Cursor {
+            runs: pattern.runs(),
+            run: pattern.run as usize,
+            at: 0,
+            left: 0,
+        }
     }
 
     /// The next bytes of the run that the cursor is in, at most `wanted`: where they start, how many.
@@ -248,7 +325,10 @@ impl<'p> Cursor<'p> {
     }
 
     fn read(&mut self, bytes: &[u8], mut packed: &mut [u8]) {
-        while let Some((start, size)) = (!packed.is_empty()).then(|| self.piece(packed.len())).flatten() {
+        while let Some((start, size)) = (!packed.is_empty())
+            .then(|| self.piece(packed.len()))
+            .flatten()
+        {
             let (now, later) = packed.split_at_mut(size);
             now.copy_from_slice(&bytes[start..start + size]);
             packed = later;
@@ -256,7 +336,10 @@ impl<'p> Cursor<'p> {
     }
 
     fn write(&mut self, bytes: &mut [u8], mut packed: &[u8]) {
-        while let Some((start, size)) = (!packed.is_empty()).then(|| self.piece(packed.len())).flatten() {
+        while let Some((start, size)) = (!packed.is_empty())
+            .then(|| self.piece(packed.len()))
+            .flatten()
+        {
             let (now, later) = packed.split_at(size);
             bytes[start..start + size].copy_from_slice(now);
             packed = later;

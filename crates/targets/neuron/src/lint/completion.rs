@@ -6,18 +6,21 @@
 use super::Findings;
 use crate::def::VariableType;
 use crate::read::{EngineRoom, Subgraph};
-use crate::rules::rules;
 use crate::stream::operand::variable;
-use crate::stream::{Change, Comparison, Dma, Instruction, SLOT_BYTES, Stream, UpdateMode, WaitMode};
-use chipless_model::{Place, Rule, Severity};
+use crate::stream::{
+    Change, Comparison, Dma, Instruction, SLOT_BYTES, Stream, UpdateMode, WaitMode,
+};
+use chipless_model::Place;
 
-rules! {
-    PART_OF_TRANSFER Error "neff-wait-part" "an instruction waits for a part of a transfer"
+chipless_model::rules! {
+    PART_OF_TRANSFER Fault Error Format "neff-wait-part" "an instruction waits for a part of a transfer"
         "A transfer raises its semaphore by one for each ring that it goes to, in no fixed order. A wait for a value between two whole transfers is satisfied while the last of them still moves."
-        "Wait for a multiple of the amount by which the transfers raise the semaphore." "NEFF specification, semaphore; DMA overview: each ring signals";
-    NOT_AWAITED Warning "neff-output-not-awaited" "no instruction waits for the last transfer to an output"
+        "Wait for a multiple of the amount by which the transfers raise the semaphore."
+        "NEFF specification, semaphore; DMA overview: each ring signals";
+    NOT_AWAITED Departure Warning Writers "neff-output-not-awaited" "no instruction waits for the last transfer to an output"
         "When all engines have come to the end of their instructions, the program counts as done. A transfer that nobody waits for may still be moving then, so that the host reads an old output."
-        "Let an instruction of the engine wait for the semaphore of the transfer." "compiled programs: the last instruction of an engine waits for its transfers";
+        "Let an instruction of the engine wait for the semaphore of the transfer."
+        "compiled programs: the last instruction of an engine waits for its transfers";
 }
 
 /// What raises a semaphore.
@@ -50,8 +53,15 @@ struct Wait<'s, 'a> {
 pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
     for (index, subgraph) in subgraphs.iter().enumerate() {
         let mut raised = [Raised::default(); 256];
-        let remote = subgraphs.iter().enumerate().filter(|(other, _)| *other != index).flat_map(|(_, s)| &s.engines);
-        for semaphore in remote.flat_map(|room| &room.file.dma).flat_map(|entry| &entry.remote_semaphores) {
+        let remote = subgraphs
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+            .flat_map(|(_, s)| &s.engines);
+        for semaphore in remote
+            .flat_map(|room| &room.file.dma)
+            .flat_map(|entry| &entry.remote_semaphores)
+        {
             if let Some(raised) = raised.get_mut(*semaphore as usize) {
                 raised.otherwise = true;
             }
@@ -65,7 +75,9 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
         for (room, slot, dma) in last {
             let is_output = |d: &Dma| matches!(variable(&subgraph.definition, d.destination.address), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
             let raised = raised[usize::from(dma.semaphore)];
-            let is_awaited = waits.iter().any(|wait| wait.semaphore == dma.semaphore && wait.value >= raised.total);
+            let is_awaited = waits
+                .iter()
+                .any(|wait| wait.semaphore == dma.semaphore && wait.value >= raised.total);
             if is_output(dma) && !raised.otherwise && !is_awaited {
                 let message = format!(
                     "nothing waits until $S[{}] is {}, which it is when this transfer, the last of the engine, is over",
@@ -80,9 +92,16 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
 /// What the descriptors of an engine file raise.
 fn stored(subgraph: &Subgraph<'_>, room: &EngineRoom<'_>, raised: &mut [Raised; 256]) {
     for entry in &room.file.dma {
-        let set = entry.queue_name().and_then(|name| subgraph.definition.queue_set(name));
-        let rings = set.and_then(|set| subgraph.definition.queues.get_index(set)).map_or(1, |(_, queue)| queue.queues());
-        if let Some(raised) = entry.semaphore.and_then(|semaphore| raised.get_mut(usize::try_from(semaphore).ok()?)) {
+        let set = entry
+            .queue_name()
+            .and_then(|name| subgraph.definition.queue_set(name));
+        let rings = set
+            .and_then(|set| subgraph.definition.queues.get_index(set))
+            .map_or(1, |(_, queue)| queue.queues());
+        if let Some(raised) = entry
+            .semaphore
+            .and_then(|semaphore| raised.get_mut(usize::try_from(semaphore).ok()?))
+        {
             raised.transfer(rings);
         }
     }
@@ -95,9 +114,16 @@ fn streamed<'s, 'a>(
     waits: &mut Vec<Wait<'s, 'a>>,
     last: &mut Vec<(&'s EngineRoom<'a>, usize, &'s Dma)>,
 ) {
-    let Some(member) = room.instructions else { return };
+    let Some(member) = room.instructions else {
+        return;
+    };
     let mut transfer = None;
-    for (slot, instruction) in Stream::new(member.bytes).slots.iter().map(crate::stream::Slot::decode).enumerate() {
+    for (slot, instruction) in Stream::new(member.bytes)
+        .slots
+        .iter()
+        .map(crate::stream::Slot::decode)
+        .enumerate()
+    {
         for events in instruction.events() {
             let value = u64::from(events.value.get());
             let value = match events.wait() {
@@ -105,8 +131,15 @@ fn streamed<'s, 'a>(
                 WaitMode::Immediate(Comparison::Greater) => Some(value + 1),
                 _ => None,
             };
-            waits.extend(value.map(|value| Wait { room, slot, semaphore: events.wait_index, value }));
-            if let UpdateMode::Semaphore(Change::Increment | Change::Decrement | Change::Add, _) = events.update() {
+            waits.extend(value.map(|value| Wait {
+                room,
+                slot,
+                semaphore: events.wait_index,
+                value,
+            }));
+            if let UpdateMode::Semaphore(Change::Increment | Change::Decrement | Change::Add, _) =
+                events.update()
+            {
                 raised[usize::from(events.update_index)].otherwise = true;
             }
         }
@@ -140,5 +173,7 @@ fn partial(raised: &[Raised; 256], waits: &[Wait<'_, '_>], findings: &mut Findin
 
 fn place(room: &EngineRoom<'_>, slot: usize) -> Place {
     let part = room.instructions.map_or("", |member| member.path);
-    Place::bytes((slot * SLOT_BYTES) as u64, SLOT_BYTES as u64).in_part(part.to_owned()).at(format!("slot {slot}"))
+    Place::bytes((slot * SLOT_BYTES) as u64, SLOT_BYTES as u64)
+        .in_part(part.to_owned())
+        .at(format!("slot {slot}"))
 }

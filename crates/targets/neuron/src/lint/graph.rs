@@ -12,10 +12,18 @@ use std::collections::HashSet;
 pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
     let root = &neff.graph_source;
     for (pointer, message) in &neff.interface.faults {
-        findings.report(&rules::GRAPH, || root.place(root.text, "", pointer), message.as_str());
+        findings.report(
+            &rules::GRAPH,
+            || root.place(root.text, "", pointer),
+            message.as_str(),
+        );
     }
     if neff.subgraphs.is_empty() && neff.dangling.is_empty() {
-        findings.report(&rules::NO_PROGRAM, || root.place(root.text, "", "/nodes"), "no node names a kelf file with subgraphs");
+        findings.report(
+            &rules::NO_PROGRAM,
+            || root.place(root.text, "", "/nodes"),
+            "no node names a kelf file with subgraphs",
+        );
     }
     nodes(neff, findings);
     kelfs(neff, findings);
@@ -30,11 +38,16 @@ pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings
     }
     unlisted(neff, findings);
     for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
-        if let (Some(member), Some(name), Some(source)) = (room.instructions, &room.file.instr, &room.source)
+        if let (Some(member), Some(name), Some(source)) =
+            (room.instructions, &room.file.instr, &room.source)
             && member.path.rsplit('/').next() != name.rsplit('/').next()
         {
             let message = format!("`{name}` here, `{}` in def.json", member.path);
-            findings.report(&rules::INSTRUCTION_NAME, || source.place(source.text, "", "/instr"), message);
+            findings.report(
+                &rules::INSTRUCTION_NAME,
+                || source.place(source.text, "", "/instr"),
+                message,
+            );
         }
     }
 }
@@ -42,74 +55,147 @@ pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings
 /// Numbers of nodes, outputs and entries that stand in `neff.json` itself.
 fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     let (root, graph) = (&neff.graph_source, &neff.graph);
-    let mut report =
-        |rule: &'static Rule, pointer: &str, message: String| findings.report(rule, || root.place(root.text, "", pointer), message);
+    let mut report = |rule: &'static Rule, pointer: &str, message: String| {
+        findings.report(rule, || root.place(root.text, "", pointer), message)
+    };
     // Outputs of a node: an argument is its own.
-    let outputs = |node: &GraphNode<'_>| if &*node.op == "null" { 1 } else { node.output_names.len() as u64 };
-    let leads_somewhere = |entry: &[u64], before: usize| match *entry {
-        [node, output] | [node, output, _] => {
-            graph.nodes.get(..before).and_then(|n| n.get(node as usize)).is_some_and(|n| output < outputs(n))
+    let outputs = |node: &GraphNode<'_>| {
+        if &*node.op == "null" {
+            1
+        } else {
+            node.output_names.len() as u64
         }
+    };
+    let leads_somewhere = |entry: &[u64], before: usize| match *entry {
+        [node, output] | [node, output, _] => graph
+            .nodes
+            .get(..before)
+            .and_then(|n| n.get(node as usize))
+            .is_some_and(|n| output < outputs(n)),
         _ => false,
     };
     let mut entries = 0u64;
     for (index, node) in graph.nodes.iter().enumerate() {
         if !matches!(&*node.op, "null" | "tvm_op") {
-            report(&rules::GRAPH_NODE, &format!("/nodes/{index}/op"), format!("op `{}`: expected `null` or `tvm_op`", node.op));
+            report(
+                &rules::GRAPH_NODE,
+                &format!("/nodes/{index}/op"),
+                format!("op `{}`: expected `null` or `tvm_op`", node.op),
+            );
         }
         let function = node.attrs.func_name.as_deref();
         if &*node.op == "tvm_op" && function != Some("__kelf") {
-            let message = format!("func_name `{}`: expected `__kelf`", function.unwrap_or_default());
-            report(&rules::GRAPH_NODE, &format!("/nodes/{index}/attrs/func_name"), message);
+            let message = format!(
+                "func_name `{}`: expected `__kelf`",
+                function.unwrap_or_default()
+            );
+            report(
+                &rules::GRAPH_NODE,
+                &format!("/nodes/{index}/attrs/func_name"),
+                message,
+            );
         }
         if let Some(row) = graph.node_row_ptr.get(index).filter(|row| **row != entries) {
-            let message = format!("outputs of node {index} begin at entry {row}, expected {entries}");
-            report(&rules::GRAPH_INDEX, &format!("/node_row_ptr/{index}"), message);
+            let message =
+                format!("outputs of node {index} begin at entry {row}, expected {entries}");
+            report(
+                &rules::GRAPH_INDEX,
+                &format!("/node_row_ptr/{index}"),
+                message,
+            );
         }
         entries = entries.saturating_add(outputs(node));
-        for (input, entry) in node.inputs.iter().enumerate().filter(|(_, entry)| !leads_somewhere(entry, index)) {
-            let message = format!("expected the number of a node before this one, of its output, and a version, found {entry:?}");
-            report(&rules::GRAPH_INDEX, &format!("/nodes/{index}/inputs/{input}"), message);
+        for (input, entry) in node
+            .inputs
+            .iter()
+            .enumerate()
+            .filter(|(_, entry)| !leads_somewhere(entry, index))
+        {
+            let message = format!(
+                "expected the number of a node before this one, of its output, and a version, found {entry:?}"
+            );
+            report(
+                &rules::GRAPH_INDEX,
+                &format!("/nodes/{index}/inputs/{input}"),
+                message,
+            );
         }
     }
-    for (index, head) in graph.heads.iter().enumerate().filter(|(_, head)| head.len() > 3) {
+    for (index, head) in graph
+        .heads
+        .iter()
+        .enumerate()
+        .filter(|(_, head)| head.len() > 3)
+    {
         let message = format!("expected a node, an output and a version, found {head:?}");
         report(&rules::GRAPH_INDEX, &format!("/heads/{index}"), message);
     }
     let count = graph.nodes.len() as u64;
     let last = graph.node_row_ptr.get(graph.nodes.len()).copied();
     if graph.node_row_ptr.len() as u64 != count + 1 || last != Some(entries) {
-        let message = format!("expected {} numbers, the last {entries}, found {} numbers", count + 1, graph.node_row_ptr.len());
+        let message = format!(
+            "expected {} numbers, the last {entries}, found {} numbers",
+            count + 1,
+            graph.node_row_ptr.len()
+        );
         report(&rules::GRAPH_INDEX, "/node_row_ptr", message);
     }
     let lists = [
-        ("shape", graph.attrs.shape.as_ref().map(|list| list.1.len() as u64)),
-        ("dltype", graph.attrs.dltype.as_ref().map(|list| list.1.len() as u64)),
+        (
+            "shape",
+            graph.attrs.shape.as_ref().map(|list| list.1.len() as u64),
+        ),
+        (
+            "dltype",
+            graph.attrs.dltype.as_ref().map(|list| list.1.len() as u64),
+        ),
     ];
     for (name, found) in lists {
         if let Some(found) = found.filter(|found| *found != entries) {
-            let message = format!("expected an entry for each of the {entries} outputs of nodes, found {found}");
+            let message = format!(
+                "expected an entry for each of the {entries} outputs of nodes, found {found}"
+            );
             report(&rules::GRAPH_INDEX, &format!("/attrs/{name}"), message);
         }
     }
     let listed: HashSet<u64> = graph.arg_nodes.iter().copied().collect();
-    let used: HashSet<u64> = graph.nodes.iter().flat_map(|n| &n.inputs).filter_map(|entry| entry.first().copied()).collect();
+    let used: HashSet<u64> = graph
+        .nodes
+        .iter()
+        .flat_map(|n| &n.inputs)
+        .filter_map(|entry| entry.first().copied())
+        .collect();
     for (index, node) in graph.nodes.iter().enumerate() {
         let (is_argument, is_listed) = (&*node.op == "null", listed.contains(&(index as u64)));
         if is_argument != is_listed {
-            let message =
-                format!("node {index} (`{}`) is {} argument, arg_nodes says otherwise", node.name, if is_argument { "an" } else { "no" });
+            let message = format!(
+                "node {index} (`{}`) is {} argument, arg_nodes says otherwise",
+                node.name,
+                if is_argument { "an" } else { "no" }
+            );
             report(&rules::GRAPH_INDEX, "/arg_nodes", message);
         }
         if is_argument && !used.contains(&(index as u64)) {
-            report(&rules::GRAPH_INDEX, &format!("/nodes/{index}"), format!("`{}` is an input of no other node", node.name));
+            report(
+                &rules::GRAPH_INDEX,
+                &format!("/nodes/{index}"),
+                format!("`{}` is an input of no other node", node.name),
+            );
         }
     }
     if let Some(beyond) = graph.arg_nodes.iter().find(|node| **node >= count) {
-        report(&rules::GRAPH_INDEX, "/arg_nodes", format!("there are {count} nodes, found {beyond}"));
+        report(
+            &rules::GRAPH_INDEX,
+            "/arg_nodes",
+            format!("there are {count} nodes, found {beyond}"),
+        );
     }
     if listed.len() != graph.arg_nodes.len() {
-        report(&rules::GRAPH_INDEX, "/arg_nodes", "a node stands there twice".to_owned());
+        report(
+            &rules::GRAPH_INDEX,
+            "/arg_nodes",
+            "a node stands there twice".to_owned(),
+        );
     }
 }
 
@@ -122,13 +208,20 @@ fn engines(neff: &Neff<'_>, findings: &mut Findings) {
                 let (names, key) = (subgraph.definition.engine(*engine), engine.name());
                 let file = names.is_some_and(|names| names.file.is_some());
                 let instructions = names.is_some_and(|names| names.instructions.is_some());
-                [(!file, key.to_owned()), (!instructions, format!("{key}_instr"))]
+                [
+                    (!file, key.to_owned()),
+                    (!instructions, format!("{key}_instr")),
+                ]
             })
             .filter_map(|(is_missing, key)| is_missing.then_some(key))
             .collect();
         if !missing.is_empty() {
             let source = &subgraph.source;
-            findings.report(&rules::ENGINE_MISSING, || source.place(source.text, "", ""), format!("no {}", missing.join(", ")));
+            findings.report(
+                &rules::ENGINE_MISSING,
+                || source.place(source.text, "", ""),
+                format!("no {}", missing.join(", ")),
+            );
         }
     }
 }
@@ -139,27 +232,55 @@ fn kelfs(neff: &Neff<'_>, findings: &mut Findings) {
         let architecture = kelf.architecture();
         if architecture == Some(Architecture::Unknown) {
             let target = kelf.target.as_deref().unwrap_or_default();
-            let message = format!("target `{target}` is not supported; tonga, sunda, cayman and mariana are");
-            findings.report(&rules::TARGET, || source.place(source.text, "", "/target"), message);
-        } else if architecture.is_some_and(|a| a != neff.architecture) {
             let message =
-                format!("target {} here, {} in `{}`", architecture.unwrap_or(Architecture::Any), neff.architecture, neff.kelfs[0].0.member);
-            findings.report(&rules::TARGETS_DIFFER, || source.place(source.text, "", "/target"), message);
+                format!("target `{target}` is not supported; tonga, sunda, cayman and mariana are");
+            findings.report(
+                &rules::TARGET,
+                || source.place(source.text, "", "/target"),
+                message,
+            );
+        } else if architecture.is_some_and(|a| a != neff.architecture) {
+            let message = format!(
+                "target {} here, {} in `{}`",
+                architecture.unwrap_or(Architecture::Any),
+                neff.architecture,
+                neff.kelfs[0].0.member
+            );
+            findings.report(
+                &rules::TARGETS_DIFFER,
+                || source.place(source.text, "", "/target"),
+                message,
+            );
         }
         if architecture.is_none() {
-            findings.report(&rules::TARGET_MISSING, || source.place(source.text, "", ""), "no target");
+            findings.report(
+                &rules::TARGET_MISSING,
+                || source.place(source.text, "", ""),
+                "no target",
+            );
         }
         let mut names = HashSet::new();
         for (index, graph) in kelf.graphs.iter().enumerate() {
             if !names.insert(&*graph.name) {
                 let place = || source.place(source.text, "", &format!("/graphs/{index}/name"));
-                findings.report(&rules::SUBGRAPH_TWICE, place, format!("two subgraphs are called `{}`", graph.name));
+                findings.report(
+                    &rules::SUBGRAPH_TWICE,
+                    place,
+                    format!("two subgraphs are called `{}`", graph.name),
+                );
             }
         }
         let subgraphs = kelf.graphs.len() as u64;
         if subgraphs != cores && neff.architecture != Architecture::Inf1 {
-            let message = format!("lnc_size is {}, but there are {subgraphs} subgraphs", neff.container.header.lnc_size);
-            findings.report(&rules::LNC, || source.place(source.text, "", "/graphs"), message);
+            let message = format!(
+                "lnc_size is {}, but there are {subgraphs} subgraphs",
+                neff.container.header.lnc_size
+            );
+            findings.report(
+                &rules::LNC,
+                || source.place(source.text, "", "/graphs"),
+                message,
+            );
         }
     }
 }
@@ -167,11 +288,19 @@ fn kelfs(neff: &Neff<'_>, findings: &mut Findings) {
 /// Functions sets that no index describes. What the index lacks is found on reading.
 fn function_sets(neff: &Neff<'_>, findings: &mut Findings) {
     for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
-        let (Some(source), Some(name), None) = (&room.source, room.file.activation_function_sets.first(), &room.file.act_info) else {
+        let (Some(source), Some(name), None) = (
+            &room.source,
+            room.file.activation_function_sets.first(),
+            &room.file.act_info,
+        ) else {
             continue;
         };
         let place = || source.place(source.text, "", "/activation_function_sets");
-        findings.report(&rules::FUNCTION_SET_INDEX, place, format!("`{name}` is named, but there is no act_info"));
+        findings.report(
+            &rules::FUNCTION_SET_INDEX,
+            place,
+            format!("`{name}` is named, but there is no act_info"),
+        );
     }
 }
 
@@ -179,8 +308,16 @@ fn function_sets(neff: &Neff<'_>, findings: &mut Findings) {
 fn device_memory(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
     let plan = MemoryPlan::new(neff, CONTIGUOUS_PAGE);
     // Rings are estimated from above, and pages of the scratchpad are the runtime's choice.
-    let rings = plan.cores.iter().flat_map(|core| &core.rings).map(|rings| rings.bytes).fold(0, u64::saturating_add);
-    let needed = plan.total().saturating_sub(rings).saturating_sub(CONTIGUOUS_PAGE);
+    let rings = plan
+        .cores
+        .iter()
+        .flat_map(|core| &core.rings)
+        .map(|rings| rings.bytes)
+        .fold(0, u64::saturating_add);
+    let needed = plan
+        .total()
+        .saturating_sub(rings)
+        .saturating_sub(CONTIGUOUS_PAGE);
     if needed > hardware.device_bytes {
         let root = &neff.graph_source;
         let message = format!(
@@ -189,7 +326,11 @@ fn device_memory(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
             hardware.architecture.families(),
             hardware.device_bytes
         );
-        findings.report(&rules::DEVICE_MEMORY, || root.place(root.text, "", ""), message);
+        findings.report(
+            &rules::DEVICE_MEMORY,
+            || root.place(root.text, "", ""),
+            message,
+        );
     }
 }
 
@@ -198,32 +339,65 @@ fn interface(neff: &Neff<'_>, tensor: &Tensor<'_>, kind: VariableType, findings:
     let place = || root.place(root.text, "", &tensor.pointer);
     let name = &tensor.name;
     if tensor.element.is_none() && !tensor.dtype.is_empty() {
-        findings.report(&rules::IO_ELEMENT, place, format!("`{name}` has element type `{}`, which is not supported", tensor.dtype));
+        findings.report(
+            &rules::IO_ELEMENT,
+            place,
+            format!(
+                "`{name}` has element type `{}`, which is not supported",
+                tensor.dtype
+            ),
+        );
     }
-    let declared: Vec<_> = neff.subgraphs.iter().filter_map(|s| Some((s, s.definition.variables.get(&**name)?))).collect();
+    let declared: Vec<_> = neff
+        .subgraphs
+        .iter()
+        .filter_map(|s| Some((s, s.definition.variables.get(&**name)?)))
+        .collect();
     if declared.is_empty() && !neff.subgraphs.is_empty() {
-        findings.report(&rules::IO_MISSING, place, format!("no subgraph declares the {kind} `{name}`"));
+        findings.report(
+            &rules::IO_MISSING,
+            place,
+            format!("no subgraph declares the {kind} `{name}`"),
+        );
     }
     if kind == VariableType::Output && tensor.times > declared.len().max(1) {
-        let message = format!("`{name}` is listed {} times, {} subgraphs declare it", tensor.times, declared.len());
+        let message = format!(
+            "`{name}` is listed {} times, {} subgraphs declare it",
+            tensor.times,
+            declared.len()
+        );
         findings.report(&rules::OUTPUT_TWICE, place, message);
     }
     let mut first = None;
     for (subgraph, variable) in declared {
         if variable.kind.is_some_and(|k| k != kind) {
-            let message = format!("`{name}` is an {kind}, but `{}` declares it with another type", subgraph.source.member);
+            let message = format!(
+                "`{name}` is an {kind}, but `{}` declares it with another type",
+                subgraph.source.member
+            );
             findings.report(&rules::IO_TYPE, place, message);
         }
         let Some(size) = variable.size else { continue };
         if *first.get_or_insert(size) != size {
-            let message =
-                format!("`{name}` has {size} bytes in `{}`, another subgraph says {}", subgraph.source.member, first.unwrap_or(size));
+            let message = format!(
+                "`{name}` has {size} bytes in `{}`, another subgraph says {}",
+                subgraph.source.member,
+                first.unwrap_or(size)
+            );
             findings.report(&rules::SIDES_DIFFER, place, message);
             continue;
         }
-        let bytes = tensor.bytes().or(if tensor.element.is_some() { Some(u64::MAX) } else { None });
+        let bytes = tensor.bytes().or(if tensor.element.is_some() {
+            Some(u64::MAX)
+        } else {
+            None
+        });
         if let Some(bytes) = bytes.filter(|bytes| *bytes != size) {
-            let rule = if bytes > size { &rules::IO_SIZE } else { &rules::IO_PADDING };
+            let rule = if bytes > size {
+                &rules::IO_SIZE
+            } else {
+                &rules::IO_PADDING
+            };
             let message = format!(
                 "`{name}`, {:?} of {}, has {bytes} bytes, its variable in `{}` {size}",
                 tensor.shape, tensor.dtype, subgraph.source.member
@@ -253,7 +427,11 @@ fn unlisted(neff: &Neff<'_>, findings: &mut Findings) {
             let mut pointer = "/var".to_owned();
             crate::json::push_key(&mut pointer, name);
             let place = || subgraph.source.place(variable.text, &pointer, "");
-            findings.report(&rules::IO_UNLISTED, place, format!("`{name}` is not among the tensors of neff.json"));
+            findings.report(
+                &rules::IO_UNLISTED,
+                place,
+                format!("`{name}` is not among the tensors of neff.json"),
+            );
         }
     }
 }

@@ -34,7 +34,9 @@ impl Hardware {
         let memory = architecture.machine().map(|m| m.memory);
         Hardware {
             architecture,
-            partition_bytes: memory.as_ref().map_or(PARTITION_STRIDE, |m| m.sbuf_partition_bytes),
+            partition_bytes: memory
+                .as_ref()
+                .map_or(PARTITION_STRIDE, |m| m.sbuf_partition_bytes),
             device_bytes: memory.map_or(1 << 57, |m| m.hbm_bytes),
         }
     }
@@ -59,9 +61,17 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
         findings
     };
     let streams = || stream::rules::check(neff, hardware.partition_bytes, limits);
-    let instructions = neff.subgraphs.iter().flat_map(|s| &s.engines).filter_map(|room| room.instructions);
+    let instructions = neff
+        .subgraphs
+        .iter()
+        .flat_map(|s| &s.engines)
+        .filter_map(|room| room.instructions);
     let bytes: usize = instructions.map(|member| member.bytes.len()).sum();
-    let (mut findings, of_streams) = if bytes < LARGE { (tables(), streams()) } else { rayon::join(tables, streams) };
+    let (mut findings, of_streams) = if bytes < LARGE {
+        (tables(), streams())
+    } else {
+        rayon::join(tables, streams)
+    };
     for finding in of_streams {
         findings.push(finding);
     }
@@ -77,18 +87,32 @@ struct Findings {
 
 impl Findings {
     fn new(limits: &Limits) -> Findings {
-        Findings { kept: Vec::new(), limit: limits.findings, dropped: 0 }
+        Findings {
+            kept: Vec::new(),
+            limit: limits.findings,
+            dropped: 0,
+        }
     }
 
     fn push(&mut self, finding: Finding) {
-        if self.full() { self.dropped += 1 } else { self.kept.push(finding) }
+        if self.full() {
+            self.dropped += 1
+        } else {
+            self.kept.push(finding)
+        }
     }
 
-    fn report(&mut self, rule: &'static Rule, place: impl FnOnce() -> Place, message: impl AsRef<str>) {
+    fn report(
+        &mut self,
+        rule: &'static Rule,
+        place: impl FnOnce() -> Place,
+        message: impl AsRef<str>,
+    ) {
         if self.full() {
             self.dropped += 1;
         } else {
-            self.kept.push(rule.at(place(), clip(message.as_ref(), 1000)));
+            self.kept
+                .push(rule.at(place(), clip(message.as_ref(), 1000)));
         }
     }
 
@@ -99,8 +123,12 @@ impl Findings {
 
     fn done(mut self) -> Vec<Finding> {
         if self.dropped > 0 {
-            let message = format!("{} more findings beyond the limit findings = {}", self.dropped, self.limit);
-            self.kept.push(rules::MORE_FINDINGS.at(Place::file(), message));
+            let message = format!(
+                "{} more findings beyond the limit findings = {}",
+                self.dropped, self.limit
+            );
+            self.kept
+                .push(rules::MORE_FINDINGS.at(Place::file(), message));
         }
         self.kept
     }
@@ -125,7 +153,11 @@ impl Object<'_, '_> {
         if findings.full() {
             return String::new();
         }
-        let text = field.split('/').skip(1).try_fold(self.text, crate::json::child).unwrap_or("nothing");
+        let text = field
+            .split('/')
+            .skip(1)
+            .try_fold(self.text, crate::json::child)
+            .unwrap_or("nothing");
         clip(text, 60).into_owned()
     }
 }

@@ -6,8 +6,8 @@ use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
 use crate::stream::{Bodies, Slot};
 use chipless_model::{
-    Demand, IndexVec, Kernel, KernelId, Limits, Location, PartId, Piece, PieceId, Place, Program, Queue, QueueId, Signal, Span, SyncId,
-    SyncKind, Task, TaskId, Time, Wait,
+    Demand, IndexVec, Kernel, KernelId, Limits, Location, PartId, Piece, PieceId, Place, Program,
+    Queue, QueueId, Signal, Span, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 
 /// A program in the making.
@@ -36,9 +36,18 @@ pub(super) struct NewTask<'t> {
 
 impl<'p> Builder<'p> {
     pub(super) fn new(limits: &Limits) -> Builder<'p> {
-        let program = Program { target: "neuron", ..Program::default() };
+        let program = Program {
+            target: "neuron",
+            ..Program::default()
+        };
         // Ids are 32 bits wide; a task brings at most four entries of any other table.
-        Builder { program, counts: IndexVec::new(), bodies: Bodies::default(), executed: Vec::new(), most_tasks: limits.tasks.min(1 << 29) }
+        Builder {
+            program,
+            counts: IndexVec::new(),
+            bodies: Bodies::default(),
+            executed: Vec::new(),
+            most_tasks: limits.tasks.min(1 << 29),
+        }
     }
 
     /// Makes room for a number of tasks to come.
@@ -83,22 +92,48 @@ impl<'p> Builder<'p> {
     pub(super) fn task(&mut self, task: NewTask<'_>) -> Result<TaskId, Error> {
         let count = self.program.tasks.len() as u64;
         if count >= self.most_tasks {
-            let message = format!("more than {count} tasks: beyond the limit tasks = {}", self.most_tasks);
+            let message = format!(
+                "more than {count} tasks: beyond the limit tasks = {}",
+                self.most_tasks
+            );
             return Err(Box::new(LIMIT.at(Place::file(), message)));
         }
-        let NewTask { queue, kernel, waits, signals, demands, fixed, location, label } = task;
+        let NewTask {
+            queue,
+            kernel,
+            waits,
+            signals,
+            demands,
+            fixed,
+            location,
+            label,
+        } = task;
         let index = self.counts[queue];
         self.counts[queue] += 1;
         let program = &mut self.program;
         let waits = Span::push(&mut program.waits, waits.iter().copied());
         let signals = Span::push(&mut program.signals, signals.iter().copied());
         let demands = Span::push(&mut program.demands, demands.iter().copied());
-        Ok(program.tasks.push(Task { queue, index, kernel, waits, signals, demands, fixed, location, label }))
+        Ok(program.tasks.push(Task {
+            queue,
+            index,
+            kernel,
+            waits,
+            signals,
+            demands,
+            fixed,
+            location,
+            label,
+        }))
     }
 
     /// A piece whose tasks are not known yet.
     pub(super) fn reserve_piece(&mut self, queue: QueueId) -> PieceId {
-        self.program.pieces.push(Piece { queue, first: TaskId::from_raw(0), count: 0 })
+        self.program.pieces.push(Piece {
+            queue,
+            first: TaskId::from_raw(0),
+            count: 0,
+        })
     }
 
     /// Gives a reserved piece its one task.
@@ -110,7 +145,11 @@ impl<'p> Builder<'p> {
     /// Releases the tasks from `first` on, all of one queue, before the start.
     pub(super) fn release(&mut self, queue: QueueId, first: TaskId) {
         let count = (self.program.tasks.len() - first.index()) as u32;
-        let piece = self.program.pieces.push(Piece { queue, first, count });
+        let piece = self.program.pieces.push(Piece {
+            queue,
+            first,
+            count,
+        });
         self.program.initial.push(piece);
     }
 
@@ -124,7 +163,12 @@ impl<'p> Builder<'p> {
     /// One more signal for a task.
     pub(super) fn add_signal(&mut self, task: TaskId, signal: Signal) {
         let program = &mut self.program;
-        let all: Vec<Signal> = program.signals(task).iter().copied().chain([signal]).collect();
+        let all: Vec<Signal> = program
+            .signals(task)
+            .iter()
+            .copied()
+            .chain([signal])
+            .collect();
         program.tasks[task].signals = Span::push(&mut program.signals, all);
     }
 }

@@ -79,7 +79,11 @@ impl<'p, 'm> Core<'p, 'm> {
             semaphores: Vec::new(),
             events: Vec::new(),
             hbm,
-            dma: builder.program.resources.push(Resource { name, capacity: rate, per_transfer: rate }),
+            dma: builder.program.resources.push(Resource {
+                name,
+                capacity: rate,
+                per_transfer: rate,
+            }),
             lanes: BTreeMap::new(),
             fabric: BTreeMap::new(),
             start_kernel: None,
@@ -88,13 +92,33 @@ impl<'p, 'm> Core<'p, 'm> {
 
     /// The semaphore of a number.
     pub(super) fn semaphore(&mut self, number: u64, builder: &mut Builder<'p>) -> Option<SyncId> {
-        let kind = SyncKind::Semaphore { initial: 0, low: 0, high: i64::from(u32::MAX) };
-        numbered(&mut self.semaphores, number, self.machine.limits.semaphores, &self.subgraph.name, "S", kind, builder)
+        let kind = SyncKind::Semaphore {
+            initial: 0,
+            low: 0,
+            high: i64::from(u32::MAX),
+        };
+        numbered(
+            &mut self.semaphores,
+            number,
+            self.machine.limits.semaphores,
+            &self.subgraph.name,
+            "S",
+            kind,
+            builder,
+        )
     }
 
     /// The event of a number.
     pub(super) fn event(&mut self, number: u64, builder: &mut Builder<'p>) -> Option<SyncId> {
-        numbered(&mut self.events, number, self.machine.limits.events, &self.subgraph.name, "E", SyncKind::Event, builder)
+        numbered(
+            &mut self.events,
+            number,
+            self.machine.limits.events,
+            &self.subgraph.name,
+            "E",
+            SyncKind::Event,
+            builder,
+        )
     }
 
     /// Position of the queue set that an engine's instructions hand transfers to.
@@ -105,8 +129,19 @@ impl<'p, 'm> Core<'p, 'm> {
         let (sets, subgraph) = (&mut self.sets, self.subgraph);
         *self.implicit.entry(engine.index()).or_insert_with(|| {
             let name = format!("{}.transfers", engine.name());
-            debug_assert!(sets.len() >= subgraph.definition.queues.len(), "implicit sets come last");
-            sets.push(Set { name, queue: None, start: None, rings: DEFAULT_RINGS, next_ring: 0, fabric: FabricPath::Main, pinned: false });
+            debug_assert!(
+                sets.len() >= subgraph.definition.queues.len(),
+                "implicit sets come last"
+            );
+            sets.push(Set {
+                name,
+                queue: None,
+                start: None,
+                rings: DEFAULT_RINGS,
+                next_ring: 0,
+                fabric: FabricPath::Main,
+                pinned: false,
+            });
             sets.len() - 1
         })
     }
@@ -120,7 +155,9 @@ impl<'p, 'm> Core<'p, 'm> {
     /// The queue in which transfers of a set start.
     pub(super) fn start(&mut self, set: usize, builder: &mut Builder<'p>) -> QueueId {
         let Set { name, start, .. } = &mut self.sets[set];
-        *start.get_or_insert_with(|| builder.queue(format!("{}.{name}.start", self.subgraph.name), STARTING))
+        *start.get_or_insert_with(|| {
+            builder.queue(format!("{}.{name}.start", self.subgraph.name), STARTING)
+        })
     }
 
     /// Both queues of a set that has transfers.
@@ -131,7 +168,9 @@ impl<'p, 'm> Core<'p, 'm> {
 
     /// What a start does: nothing, like all others.
     pub(super) fn start_kernel(&mut self, builder: &mut Builder<'p>) -> KernelId {
-        *self.start_kernel.get_or_insert_with(|| builder.kernel(Start))
+        *self
+            .start_kernel
+            .get_or_insert_with(|| builder.kernel(Start))
     }
 
     /// The memory's rate, shared by all cores.
@@ -154,16 +193,25 @@ impl<'p, 'm> Core<'p, 'm> {
             let name = format!("{}.dma×{rings}", self.subgraph.name);
             let (all, some) = (f64::from(dma.engines_per_core), f64::from(rings.max(1)));
             let capacity = dma.engine_bytes_per_second * all;
-            builder.program.resources.push(Resource { name, capacity, per_transfer: dma.engine_bytes_per_second * some })
+            builder.program.resources.push(Resource {
+                name,
+                capacity,
+                per_transfer: dma.engine_bytes_per_second * some,
+            })
         }))
     }
 
     /// The links of a fabric path. Their rate is not public: they carry what the DMA engines can move.
     pub(super) fn fabric(&mut self, path: FabricPath, builder: &mut Builder<'p>) -> ResourceId {
-        let rate = self.machine.dma.engine_bytes_per_second * f64::from(self.machine.dma.engines_per_core);
+        let rate =
+            self.machine.dma.engine_bytes_per_second * f64::from(self.machine.dma.engines_per_core);
         *self.fabric.entry(path.name()).or_insert_with(|| {
             let name = format!("{}.fabric.{}", self.subgraph.name, path.name());
-            builder.program.resources.push(Resource { name, capacity: rate, per_transfer: rate })
+            builder.program.resources.push(Resource {
+                name,
+                capacity: rate,
+                per_transfer: rate,
+            })
         })
     }
 }
@@ -172,7 +220,10 @@ impl<'p, 'm> Core<'p, 'm> {
 pub(super) fn written_once(to: &Elements, program: &Program<'_>) -> Result<(), Fault> {
     let size = program.buffers[to.buffer].size;
     if to.bytes() > size {
-        let message = format!("{} bytes are written to a memory of {size}: some of them several times, which is not supported", to.bytes());
+        let message = format!(
+            "{} bytes are written to a memory of {size}: some of them several times, which is not supported",
+            to.bytes()
+        );
         return Err(Fault::unsupported(message));
     }
     Ok(())
@@ -195,5 +246,8 @@ fn numbered(
     if known.len() <= index {
         known.resize(index + 1, None);
     }
-    Some(*known[index].get_or_insert_with(|| builder.sync(format!("{subgraph} ${letter}[{number}]"), kind)))
+    Some(
+        *known[index]
+            .get_or_insert_with(|| builder.sync(format!("{subgraph} ${letter}[{number}]"), kind)),
+    )
 }

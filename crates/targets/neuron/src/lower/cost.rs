@@ -25,7 +25,12 @@ pub(super) struct EngineCost<'m> {
 
 impl<'m> EngineCost<'m> {
     pub(super) fn new(machine: &'m Machine, engine: Engine) -> EngineCost<'m> {
-        EngineCost { machine, engine, products: 0.0, known: FxHashMap::default() }
+        EngineCost {
+            machine,
+            engine,
+            products: 0.0,
+            known: FxHashMap::default(),
+        }
     }
 
     /// How long the instruction keeps its engine from the next one. `body` is its number among the slots of the core.
@@ -48,7 +53,10 @@ impl<'m> EngineCost<'m> {
                 self.products += cycles;
                 self.cycles(cycles)
             }
-            Instruction::TensorTensor(_) | Instruction::Copy(_) | Instruction::Cast(_) | Instruction::Memset(_) => {
+            Instruction::TensorTensor(_)
+            | Instruction::Copy(_)
+            | Instruction::Cast(_)
+            | Instruction::Memset(_) => {
                 if let Some(time) = self.known.get(&body) {
                     return *time;
                 }
@@ -61,7 +69,9 @@ impl<'m> EngineCost<'m> {
                 _ => self.machine.dma.software_dge_ns,
             }),
             // What other instructions cost is not public.
-            Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Other(_) => Time::ZERO,
+            Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Other(_) => {
+                Time::ZERO
+            }
         }
     }
 
@@ -80,7 +90,9 @@ impl<'m> EngineCost<'m> {
     fn element_wise(&self, instruction: &Instruction<'_>) -> f64 {
         let rules = &self.machine.element_wise;
         let operands = instruction.operands();
-        let Some(elements) = operands.iter().map(Operand::elements).max() else { return 0.0 };
+        let Some(elements) = operands.iter().map(Operand::elements).max() else {
+            return 0.0;
+        };
         let mut cycles = elements as f64;
         let two = operands.len() > 2;
         if two {
@@ -90,7 +102,10 @@ impl<'m> EngineCost<'m> {
             let bytes = ElementCode::of(o.code).map_or(1, |c| c.element.bits() / 8);
             u64::from(o.steps[0].unsigned_abs()) * bytes
         };
-        if operands.iter().any(|o| o.counts[0] > 1 && step(o) > rules.wide_stride_bytes) {
+        if operands
+            .iter()
+            .any(|o| o.counts[0] > 1 && step(o) > rules.wide_stride_bytes)
+        {
             cycles *= rules.wide_stride_factor;
         }
         if self.engine == Engine::Dve {
@@ -98,13 +113,16 @@ impl<'m> EngineCost<'m> {
                 let element = ElementCode::of(o.code).map(|c| c.element);
                 matches!(element, Some(ElementType::Float16 | ElementType::BFloat16))
             };
-            let in_sbuf = |o: &&Operand| OnChip::at(o.address).is_some_and(|a| a.space == Space::StateBuffer);
+            let in_sbuf =
+                |o: &&Operand| OnChip::at(o.address).is_some_and(|a| a.space == Space::StateBuffer);
             let contiguous = |o: &Operand| o.counts[0] == 1 || o.steps[0] == 1;
             if operands.iter().all(is_16_bit) {
                 let sbuf = operands.iter().filter(in_sbuf).count() == operands.len();
                 cycles /= match (two, sbuf, operands.iter().all(contiguous)) {
                     (false, true, true) => rules.vector_speedup_16bit_sbuf,
-                    (false, true, false) | (false, false, true) | (true, true, _) => rules.vector_speedup_16bit,
+                    (false, true, false) | (false, false, true) | (true, true, _) => {
+                        rules.vector_speedup_16bit
+                    }
                     (false, false, false) | (true, false, _) => 1.0,
                 };
             }
@@ -134,31 +152,61 @@ impl<'p> Core<'p, '_> {
         transposes: bool,
         builder: &mut Builder<'p>,
     ) -> TransferCost {
-        let read: u64 = sources.iter().map(Elements::bytes).fold(0, u64::saturating_add);
+        let read: u64 = sources
+            .iter()
+            .map(Elements::bytes)
+            .fold(0, u64::saturating_add);
         let bytes = read.max(to.bytes());
         let rows = sources.iter().chain([to]).map(rows).max().unwrap_or(0);
         let dma = &self.machine.dma;
         let (available, engines) = (self.sets[set].rings, u64::from(dma.engines_per_core));
         let state_buffer = self.memory.chip.state_buffer;
         let on_chip = |e: &&Elements| e.buffer == state_buffer;
-        let partitions = sources.iter().chain([to]).filter(on_chip).map(partitions).max();
+        let partitions = sources
+            .iter()
+            .chain([to])
+            .filter(on_chip)
+            .map(partitions)
+            .max();
         // A DMA engine serves some partitions of the state buffer; in HBM, rows are dealt out.
-        let spread = partitions.map_or(rows, |p| p.div_ceil(u64::from(dma.partitions_per_engine)).min(rows));
+        let spread = partitions.map_or(rows, |p| {
+            p.div_ceil(u64::from(dma.partitions_per_engine)).min(rows)
+        });
         let rings = spread.clamp(1, available);
         let lanes = rings.min(engines);
         let descriptors = Time(dma.descriptor().0.saturating_mul(rows.div_ceil(lanes)));
         let first = self.sets[set].next_ring;
         self.sets[set].next_ring = (first + rows % available) % available;
-        let served = if transposes { (bytes as f64 / dma.transpose_efficiency) as u64 } else { bytes };
+        let served = if transposes {
+            (bytes as f64 / dma.transpose_efficiency) as u64
+        } else {
+            bytes
+        };
         let mut demands = SmallVec::new();
-        demands.push(Demand { resource: self.dma(), bytes: served });
-        demands.extend(self.lanes(lanes as u32, builder).map(|resource| Demand { resource, bytes: served }));
+        demands.push(Demand {
+            resource: self.dma(),
+            bytes: served,
+        });
+        demands.extend(self.lanes(lanes as u32, builder).map(|resource| Demand {
+            resource,
+            bytes: served,
+        }));
         let path = self.sets[set].fabric;
-        demands.push(Demand { resource: self.fabric(path, builder), bytes });
+        demands.push(Demand {
+            resource: self.fabric(path, builder),
+            bytes,
+        });
         let hbm = self.hbm();
         let off_chip = sources.iter().chain([to]).filter(|e| !on_chip(e));
-        demands.extend(off_chip.map(|e| Demand { resource: hbm, bytes: e.bytes() }));
-        TransferCost { fixed: descriptors, demands, rings: (first, rings) }
+        demands.extend(off_chip.map(|e| Demand {
+            resource: hbm,
+            bytes: e.bytes(),
+        }));
+        TransferCost {
+            fixed: descriptors,
+            demands,
+            rings: (first, rings),
+        }
     }
 }
 
@@ -170,6 +218,10 @@ fn rows(side: &Elements) -> u64 {
 
 /// Partitions of the state buffer that one side touches.
 fn partitions(side: &Elements) -> u64 {
-    let across = side.pattern.loops.iter().filter(|l| l.stride.unsigned_abs() >= u64::from(PARTITION_STRIDE));
+    let across = side
+        .pattern
+        .loops
+        .iter()
+        .filter(|l| l.stride.unsigned_abs() >= u64::from(PARTITION_STRIDE));
     across.map(|l| l.count).fold(1, u64::saturating_mul)
 }

@@ -11,7 +11,9 @@ use crate::kernels::instruction::TRIGGERS;
 use crate::kernels::transfer::{Compute, Operation, Text, Transfer};
 use crate::read::EngineRoom;
 use crate::stream::{Opcode, Stream};
-use chipless_model::{Action, ElementType, Fault, Location, PartId, Program, QueueId, Signal, SyncId, Time};
+use chipless_model::{
+    Action, ElementType, Fault, Location, PartId, Program, QueueId, Signal, SyncId, Time,
+};
 use smallvec::SmallVec;
 
 /// How the descriptors of a core are executed.
@@ -25,7 +27,10 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn and(self, other: Found) -> Found {
-        Found { listed: self.listed || other.listed, triggered: self.triggered || other.triggered }
+        Found {
+            listed: self.listed || other.listed,
+            triggered: self.triggered || other.triggered,
+        }
     }
 }
 
@@ -40,7 +45,8 @@ pub(super) fn lower<'p>(
     let subgraph = cores[index].subgraph;
     let mut found = Found::default();
     // Entries of one queue set run in list order; a set that several engine files use takes them file by file.
-    let mut by_set: Vec<Vec<(&'p EngineRoom<'p>, PartId, &'p DmaEntry<'p>)>> = vec![Vec::new(); cores[index].sets.len()];
+    let mut by_set: Vec<Vec<(&'p EngineRoom<'p>, PartId, &'p DmaEntry<'p>)>> =
+        vec![Vec::new(); cores[index].sets.len()];
     let mut lost = Vec::new();
     for room in &subgraph.engines {
         let Some(source) = &room.source else { continue };
@@ -49,9 +55,14 @@ pub(super) fn lower<'p>(
         }
         let part = builder.part(source.member);
         for entry in &room.file.dma {
-            let set = entry.queue_name().and_then(|name| subgraph.definition.queue_set(name));
+            let set = entry
+                .queue_name()
+                .and_then(|name| subgraph.definition.queue_set(name));
             // One without transfers would have had some.
-            match set.filter(|_| !entry.descriptors.is_empty()).and_then(|set| by_set.get_mut(set)) {
+            match set
+                .filter(|_| !entry.descriptors.is_empty())
+                .and_then(|set| by_set.get_mut(set))
+            {
                 Some(entries) => entries.push((room, part, entry)),
                 None => lost.push((room, part, entry)),
             }
@@ -61,9 +72,20 @@ pub(super) fn lower<'p>(
     if !lost.is_empty() {
         lower_lost(&lost, index, phase, cores, builder, phases)?;
     }
-    for (set, entries) in by_set.iter().enumerate().filter(|(_, entries)| !entries.is_empty()) {
+    for (set, entries) in by_set
+        .iter()
+        .enumerate()
+        .filter(|(_, entries)| !entries.is_empty())
+    {
         let queue = cores[index].queue(set, builder);
-        phases.put(queue, if cores[index].sets[set].pinned { 0 } else { phase });
+        phases.put(
+            queue,
+            if cores[index].sets[set].pinned {
+                0
+            } else {
+                phase
+            },
+        );
         let mut first_task = None;
         for (room, part, entry) in entries {
             let triggered = triggers(room);
@@ -84,13 +106,26 @@ pub(super) fn lower<'p>(
                         let (first, count) = cost.rings;
                         let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
                         let kernel = match &triggered {
-                            None => builder.kernel(Transfer { text: Text::Descriptor(descriptor, rings), sources, to, operation }),
-                            Some(why) => builder.kernel(Refused { slot: None, why: why.clone(), writes: writes(core, descriptor) }),
+                            None => builder.kernel(Transfer {
+                                text: Text::Descriptor(descriptor, rings),
+                                sources,
+                                to,
+                                operation,
+                            }),
+                            Some(why) => builder.kernel(Refused {
+                                slot: None,
+                                why: why.clone(),
+                                writes: writes(core, descriptor),
+                            }),
                         };
                         (kernel, cost.fixed, cost.demands)
                     }
                     Err(why) => {
-                        let refused = Refused { slot: None, why, writes: writes(core, descriptor) };
+                        let refused = Refused {
+                            slot: None,
+                            why,
+                            writes: writes(core, descriptor),
+                        };
                         (builder.kernel(refused), Time::ZERO, SmallVec::new())
                     }
                 };
@@ -100,7 +135,16 @@ pub(super) fn lower<'p>(
                 }
                 let signals = if i == last { &signals[..] } else { &[] };
                 let label = Some(label(entry));
-                let task = NewTask { queue, kernel, waits: &[], signals, demands: &demands, fixed, location, label };
+                let task = NewTask {
+                    queue,
+                    kernel,
+                    waits: &[],
+                    signals,
+                    demands: &demands,
+                    fixed,
+                    location,
+                    label,
+                };
                 first_task = first_task.or(Some(builder.task(task)?));
             }
         }
@@ -120,7 +164,10 @@ fn lower_lost<'p>(
     builder: &mut Builder<'p>,
     phases: &mut Phases,
 ) -> Result<(), Error> {
-    let queue: QueueId = builder.queue(format!("{}.lost descriptors", cores[index].subgraph.name), 1);
+    let queue: QueueId = builder.queue(
+        format!("{}.lost descriptors", cores[index].subgraph.name),
+        1,
+    );
     phases.put(queue, phase);
     let mut first_task = None;
     for (room, part, entry) in lost {
@@ -130,9 +177,22 @@ fn lower_lost<'p>(
         } else {
             format!("the program has no queue set `{name}`")
         });
-        let kernel = builder.kernel(Refused { slot: None, why, writes: cores[index].memory.writable.clone() });
+        let kernel = builder.kernel(Refused {
+            slot: None,
+            why,
+            writes: cores[index].memory.writable.clone(),
+        });
         let (location, label) = (location(room, *part, entry), Some(label(entry)));
-        let task = NewTask { queue, kernel, waits: &[], signals: &[], demands: &[], fixed: Time::ZERO, location, label };
+        let task = NewTask {
+            queue,
+            kernel,
+            waits: &[],
+            signals: &[],
+            demands: &[],
+            fixed: Time::ZERO,
+            location,
+            label,
+        };
         first_task = first_task.or(Some(builder.task(task)?));
     }
     if let Some(first) = first_task {
@@ -144,9 +204,15 @@ fn lower_lost<'p>(
 /// Why the descriptors of an engine are not executed in list order: its stream has instructions that trigger them.
 fn triggers(room: &EngineRoom<'_>) -> Option<Fault> {
     let slots = Stream::new(room.instructions?.bytes).slots;
-    let (index, slot) = slots.iter().enumerate().find(|(_, slot)| Opcode::triggers(slot.head.opcode))?;
+    let (index, slot) = slots
+        .iter()
+        .enumerate()
+        .find(|(_, slot)| Opcode::triggers(slot.head.opcode))?;
     let name = Opcode::name_of(slot.head.opcode);
-    Some(Fault::unsupported(format!("{name} in slot {index} of the {} engine {TRIGGERS}", room.engine.title())))
+    Some(Fault::unsupported(format!(
+        "{name} in slot {index} of the {} engine {TRIGGERS}",
+        room.engine.title()
+    )))
 }
 
 /// What an entry gives when its last item is done.
@@ -159,23 +225,51 @@ fn signals<'p>(
 ) -> SmallVec<[Signal; 4]> {
     let rings = cores[index].sets[set].rings.min(u64::from(u32::MAX)) as i64;
     let mut syncs: SmallVec<[(SyncId, i64); 4]> = SmallVec::new();
-    syncs.extend(entry.semaphore.and_then(|number| cores[index].semaphore(number, builder)).map(|sync| (sync, rings)));
+    syncs.extend(
+        entry
+            .semaphore
+            .and_then(|number| cores[index].semaphore(number, builder))
+            .map(|sync| (sync, rings)),
+    );
     for (_, remote) in cores.iter_mut().enumerate().filter(|(i, _)| *i != index) {
         let numbers = entry.remote_semaphores.iter();
-        syncs.extend(numbers.filter_map(|number| remote.semaphore(*number, builder)).map(|sync| (sync, rings)));
+        syncs.extend(
+            numbers
+                .filter_map(|number| remote.semaphore(*number, builder))
+                .map(|sync| (sync, rings)),
+        );
     }
-    syncs.extend(entry.event.and_then(|number| cores[index].event(number, builder)).map(|sync| (sync, 1)));
-    syncs.into_iter().map(|(sync, by)| Signal::on_completion(Action::Add(sync, by))).collect()
+    syncs.extend(
+        entry
+            .event
+            .and_then(|number| cores[index].event(number, builder))
+            .map(|sync| (sync, 1)),
+    );
+    syncs
+        .into_iter()
+        .map(|(sync, by)| Signal::on_completion(Action::Add(sync, by)))
+        .collect()
 }
 
 fn location(room: &EngineRoom<'_>, part: PartId, entry: &DmaEntry<'_>) -> Location {
-    let offset = room.source.as_ref().map_or(0, |source| source.offset(entry.text) as u64);
-    Location { part, offset, size: u32::try_from(entry.text.len()).unwrap_or(u32::MAX) }
+    let offset = room
+        .source
+        .as_ref()
+        .map_or(0, |source| source.offset(entry.text) as u64);
+    Location {
+        part,
+        offset,
+        size: u32::try_from(entry.text.len()).unwrap_or(u32::MAX),
+    }
 }
 
 fn label(entry: &DmaEntry<'_>) -> Box<str> {
     let id = entry.id.map_or_else(String::new, |id| format!("id {id}"));
-    match entry.function_start.as_deref().filter(|name| !name.is_empty()) {
+    match entry
+        .function_start
+        .as_deref()
+        .filter(|name| !name.is_empty())
+    {
         Some(function) => format!("{id}, start of {function}").into(),
         None => id.into(),
     }
@@ -184,7 +278,8 @@ fn label(entry: &DmaEntry<'_>) -> Box<str> {
 /// What a descriptor that is not executed may have written: its destination, as far as that is known.
 fn writes(core: &Core<'_, '_>, descriptor: &Descriptor<'_>) -> Unknown {
     let name = descriptor.to.variable.as_deref().unwrap_or_default();
-    core.memory.writes(core.subgraph.definition.variables.get_index_of(name))
+    core.memory
+        .writes(core.subgraph.definition.variables.get_index_of(name))
 }
 
 /// What a descriptor moves, and how.
@@ -194,42 +289,85 @@ fn transfer(
     program: &Program<'_>,
 ) -> Result<(SmallVec<[Elements; 1]>, Elements, Operation), Fault> {
     let to = side(core, &descriptor.to, program)?;
-    let sources = descriptor.sources().map(|source| side(core, source, program)).collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
-    let written = to.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are written"))?;
+    let sources = descriptor
+        .sources()
+        .map(|source| side(core, source, program))
+        .collect::<Result<SmallVec<[Elements; 1]>, Fault>>()?;
+    let written = to
+        .pattern
+        .bytes()
+        .ok_or_else(|| Fault::program("more than 2^64 bytes are written"))?;
     written_once(&to, program)?;
     for source in &sources {
-        let read = source.pattern.bytes().ok_or_else(|| Fault::program("more than 2^64 bytes are read"))?;
+        let read = source
+            .pattern
+            .bytes()
+            .ok_or_else(|| Fault::program("more than 2^64 bytes are read"))?;
         let (from, into) = match descriptor.operation {
             Named::Copy | Named::Transpose => (Some(read), Some(written)),
-            _ => (read.checked_mul(to.element.bits()), written.checked_mul(source.element.bits())),
+            _ => (
+                read.checked_mul(to.element.bits()),
+                written.checked_mul(source.element.bits()),
+            ),
         };
-        let is_whole = matches!(descriptor.operation, Named::Copy | Named::Transpose) || read.is_multiple_of(source.element.bits() / 8);
+        let is_whole = matches!(descriptor.operation, Named::Copy | Named::Transpose)
+            || read.is_multiple_of(source.element.bits() / 8);
         if from != into || from.is_none() || !is_whole {
-            return Err(Fault::program(format!("{read} bytes of {} are read, {written} of {} written", source.element, to.element)));
+            return Err(Fault::program(format!(
+                "{read} bytes of {} are read, {written} of {} written",
+                source.element, to.element
+            )));
         }
     }
-    let one = || if sources.len() == 1 { Ok(()) } else { Err(Fault::program(format!("{} sources, expected one", sources.len()))) };
+    let one = || {
+        if sources.len() == 1 {
+            Ok(())
+        } else {
+            Err(Fault::program(format!(
+                "{} sources, expected one",
+                sources.len()
+            )))
+        }
+    };
     let compute = |how: Compute| {
-        let scales = descriptor.sources().map(|source| descriptor.scale_of(source) as f32);
-        let scales = if descriptor.operation == Named::Fma { scales.collect() } else { vec![1.0; sources.len()] };
-        let constant = descriptor.constant.filter(|_| descriptor.constant_dtype.is_some() && how != Compute::Add);
+        let scales = descriptor
+            .sources()
+            .map(|source| descriptor.scale_of(source) as f32);
+        let scales = if descriptor.operation == Named::Fma {
+            scales.collect()
+        } else {
+            vec![1.0; sources.len()]
+        };
+        let constant = descriptor
+            .constant
+            .filter(|_| descriptor.constant_dtype.is_some() && how != Compute::Add);
         let constant = constant.map(|value| match descriptor.constant_dtype {
             Some(ConstantType::Int32) => value as i32 as f32,
             Some(ConstantType::UInt32) => value as u32 as f32,
             _ => value as f32,
         });
-        Operation::Compute { how, scales, constant }
+        Operation::Compute {
+            how,
+            scales,
+            constant,
+        }
     };
     let operation = match descriptor.operation {
         Named::Copy => one().map(|()| Operation::Copy)?,
         // Between equal types nothing changes, not even integers that binary32 does not hold.
-        Named::Cast if sources.iter().all(|source| source.element == to.element) => one().map(|()| Operation::Copy)?,
+        Named::Cast if sources.iter().all(|source| source.element == to.element) => {
+            one().map(|()| Operation::Copy)?
+        }
         Named::Cast => one().map(|()| Operation::Cast)?,
         Named::Add | Named::Fma => compute(Compute::Add),
         Named::Min => compute(Compute::Min),
         Named::Max => compute(Compute::Max),
         Named::Transpose => one().and_then(|()| transposition(descriptor, &to, written))?,
-        Named::Unknown => return Err(Fault::unsupported("this operation of a descriptor is not supported: its name is not known")),
+        Named::Unknown => {
+            return Err(Fault::unsupported(
+                "this operation of a descriptor is not supported: its name is not known",
+            ));
+        }
     };
     if sources.is_empty() {
         return Err(Fault::program("a descriptor without sources"));
@@ -237,37 +375,74 @@ fn transfer(
     Ok((sources, to, operation))
 }
 
-fn transposition(descriptor: &Descriptor<'_>, to: &Elements, bytes: u64) -> Result<Operation, Fault> {
+fn transposition(
+    descriptor: &Descriptor<'_>,
+    to: &Elements,
+    bytes: u64,
+) -> Result<Operation, Fault> {
     let shape = descriptor.transpose_shape.as_ref();
-    let shape = shape.ok_or_else(|| Fault::unsupported("a transposition without transpose_shape is not supported"))?;
-    let size = descriptor.transpose_element_size.unwrap_or(to.element.bits() / 8);
-    let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).and_then(|n| n.checked_mul(size));
+    let shape = shape.ok_or_else(|| {
+        Fault::unsupported("a transposition without transpose_shape is not supported")
+    })?;
+    let size = descriptor
+        .transpose_element_size
+        .unwrap_or(to.element.bits() / 8);
+    let elements = shape
+        .iter()
+        .try_fold(1u64, |n, d| n.checked_mul(*d))
+        .and_then(|n| n.checked_mul(size));
     if elements != Some(bytes) || size == 0 {
-        return Err(Fault::program(format!("a transposition to {:?} elements of {size} bytes moves {bytes} bytes", &shape[..])));
+        return Err(Fault::program(format!(
+            "a transposition to {:?} elements of {size} bytes moves {bytes} bytes",
+            &shape[..]
+        )));
     }
     let mut shape: Vec<usize> = shape.iter().map(|d| *d as usize).collect();
     // Unit dimensions come last and have no part in it.
     while shape.last() == Some(&1) {
         shape.pop();
     }
-    Ok(Operation::Transpose { shape, element_bytes: size as usize })
+    Ok(Operation::Transpose {
+        shape,
+        element_bytes: size as usize,
+    })
 }
 
-fn side(core: &Core<'_, '_>, side: &AccessPattern<'_>, program: &Program<'_>) -> Result<Elements, Fault> {
+fn side(
+    core: &Core<'_, '_>,
+    side: &AccessPattern<'_>,
+    program: &Program<'_>,
+) -> Result<Elements, Fault> {
     let name = side.variable.as_deref().unwrap_or_default();
     let position = core.subgraph.definition.variables.get_index_of(name);
     let spot = position.and_then(|at| core.memory.variables.get(at).copied().flatten());
-    let spot = spot.ok_or_else(|| Fault::program(format!("the program has no variable `{name}` in memory")))?;
-    let pattern = side.pattern().ok_or_else(|| Fault::program(format!("{name}: steps and sizes do not fit together")))?;
-    let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by));
-    let pattern = pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
-    let (element, size) = (side.data_type().element().unwrap_or(ElementType::UInt8), program.buffers[spot.buffer].size);
+    let spot = spot
+        .ok_or_else(|| Fault::program(format!("the program has no variable `{name}` in memory")))?;
+    let pattern = side
+        .pattern()
+        .ok_or_else(|| Fault::program(format!("{name}: steps and sizes do not fit together")))?;
+    let pattern = i64::try_from(spot.offset)
+        .ok()
+        .and_then(|by| pattern.shifted(by));
+    let pattern =
+        pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
+    let (element, size) = (
+        side.data_type().element().unwrap_or(ElementType::UInt8),
+        program.buffers[spot.buffer].size,
+    );
     if pattern.bytes() == Some(0) {
         return Err(Fault::program(format!("{name}: no bytes are moved")));
     }
     if !pattern.fits(size) {
         let extent = pattern.extent();
-        return Err(Fault::program(format!("{name}: bytes {} to {} of a memory of {size}", extent.start, extent.end)));
+        return Err(Fault::program(format!(
+            "{name}: bytes {} to {} of a memory of {size}",
+            extent.start, extent.end
+        )));
     }
-    Ok(Elements { buffer: spot.buffer, pattern, element })
+    Ok(Elements {
+        buffer: spot.buffer,
+        pattern,
+        element,
+    })
 }

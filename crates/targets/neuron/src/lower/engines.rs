@@ -12,7 +12,10 @@ use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::transfer::{Operation, Text, Transfer};
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{Dma, DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Stream};
-use chipless_model::{Action, Condition, Demand, ElementType, Fault, KernelId, Location, PieceId, Program, Signal, SyncKind, Time, Wait};
+use chipless_model::{
+    Action, Condition, Demand, ElementType, Fault, KernelId, Location, PieceId, Program, Signal,
+    SyncKind, Time, Wait,
+};
 use smallvec::{SmallVec, smallvec};
 
 /// A transfer that an engine handed over.
@@ -28,16 +31,26 @@ struct Handed {
 }
 
 /// Lowers the streams of a core.
-pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Builder<'p>, phases: &mut Phases) -> Result<(), Error> {
+pub(super) fn lower<'p>(
+    core: &mut Core<'p, '_>,
+    phase: usize,
+    builder: &mut Builder<'p>,
+    phases: &mut Phases,
+) -> Result<(), Error> {
     let subgraph = core.subgraph;
     builder.leave_core();
     for room in &subgraph.engines {
-        let Some(member) = room.instructions else { continue };
+        let Some(member) = room.instructions else {
+            continue;
+        };
         let slots = Stream::new(member.bytes).slots;
         if slots.is_empty() {
             continue;
         }
-        let transfers = slots.iter().filter(|slot| matches!(slot.decode(), Instruction::Dma(_))).count();
+        let transfers = slots
+            .iter()
+            .filter(|slot| matches!(slot.decode(), Instruction::Dma(_)))
+            .count();
         builder.reserve(slots.len() + 2 * transfers);
         let queue = builder.queue(format!("{}.{}", subgraph.name, room.engine.name()), 1);
         phases.put(queue, phase);
@@ -48,7 +61,11 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
         for (index, slot) in slots.iter().enumerate() {
             let instruction = slot.decode();
             let (executed, body) = builder.slot(slot, core.memory.chip);
-            let location = Location { part, offset: (index * SLOT_BYTES) as u64, size: SLOT_BYTES as u32 };
+            let location = Location {
+                part,
+                offset: (index * SLOT_BYTES) as u64,
+                size: SLOT_BYTES as u32,
+            };
             let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
             let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
             for events in instruction.events() {
@@ -60,20 +77,36 @@ pub(super) fn lower<'p>(core: &mut Core<'p, '_>, phase: usize, builder: &mut Bui
                 if let Some((number, by, moment)) = events.change()
                     && let Some(sync) = core.semaphore(u64::from(number), builder)
                 {
-                    signals.push(Signal { moment, action: Action::Add(sync, by) });
+                    signals.push(Signal {
+                        moment,
+                        action: Action::Add(sync, by),
+                    });
                 }
             }
             let kernel = match instruction {
                 Instruction::Dma(dma) => {
-                    let (transfer, kernel) = hand_over(core, room.engine, (slot, executed), dma, location, builder);
-                    signals.extend([transfer.start, transfer.transfer].map(|piece| Signal::on_completion(Action::Release(piece))));
+                    let (transfer, kernel) =
+                        hand_over(core, room.engine, (slot, executed), dma, location, builder);
+                    signals.extend(
+                        [transfer.start, transfer.transfer]
+                            .map(|piece| Signal::on_completion(Action::Release(piece))),
+                    );
                     handed.push(transfer);
                     kernel
                 }
                 _ => executed,
             };
             let fixed = cost.of(&instruction, body);
-            let task = NewTask { queue, kernel, waits: &waits, signals: &signals, demands: &[], fixed, location, label: None };
+            let task = NewTask {
+                queue,
+                kernel,
+                waits: &waits,
+                signals: &signals,
+                demands: &[],
+                fixed,
+                location,
+                label: None,
+            };
             first = first.or(Some(builder.task(task)?));
         }
         if let Some(first) = first {
@@ -97,24 +130,66 @@ fn hand_over<'p>(
 ) -> (Handed, KernelId) {
     let set = core.set_of(engine, dma.semaphore);
     let (start, transfer) = (core.start(set, builder), core.queue(set, builder));
-    let (start, transfer) = (builder.reserve_piece(start), builder.reserve_piece(transfer));
+    let (start, transfer) = (
+        builder.reserve_piece(start),
+        builder.reserve_piece(transfer),
+    );
     let semaphore = core.semaphore(u64::from(dma.semaphore), builder);
-    let signal = semaphore.map(|sync| Signal::on_completion(Action::Add(sync, i64::from(dma.increment))));
+    let signal =
+        semaphore.map(|sync| Signal::on_completion(Action::Add(sync, i64::from(dma.increment))));
     match sides(core, dma, &builder.program) {
         Ok((from, to)) => {
             let cost = core.transfer_cost(set, std::slice::from_ref(&from), &to, false, builder);
-            let operation = if from.element == to.element { Operation::Copy } else { Operation::Cast };
-            let kernel = builder.kernel(Transfer { text: Text::Slot(slot), sources: smallvec![from], to, operation });
-            let handed = Handed { set, start, transfer, kernel, fixed: cost.fixed, demands: cost.demands, signal, location };
+            let operation = if from.element == to.element {
+                Operation::Copy
+            } else {
+                Operation::Cast
+            };
+            let kernel = builder.kernel(Transfer {
+                text: Text::Slot(slot),
+                sources: smallvec![from],
+                to,
+                operation,
+            });
+            let handed = Handed {
+                set,
+                start,
+                transfer,
+                kernel,
+                fixed: cost.fixed,
+                demands: cost.demands,
+                signal,
+                location,
+            };
             (handed, executed)
         }
         Err(why) => {
-            let destination = variable(&core.subgraph.definition, dma.destination.address).ok().map(|(position, _, _)| position);
+            let destination = variable(&core.subgraph.definition, dma.destination.address)
+                .ok()
+                .map(|(position, _, _)| position);
             let writes = core.memory.writes(destination);
-            let kernel = builder.kernel(Skipped { writes: writes.clone() });
+            let kernel = builder.kernel(Skipped {
+                writes: writes.clone(),
+            });
             let demands = SmallVec::new();
-            let handed = Handed { set, start, transfer, kernel, fixed: Time::ZERO, demands, signal, location };
-            (handed, builder.kernel(Refused { slot: Some(slot), why, writes }))
+            let handed = Handed {
+                set,
+                start,
+                transfer,
+                kernel,
+                fixed: Time::ZERO,
+                demands,
+                signal,
+                location,
+            };
+            (
+                handed,
+                builder.kernel(Refused {
+                    slot: Some(slot),
+                    why,
+                    writes,
+                }),
+            )
         }
     }
 }
@@ -127,13 +202,30 @@ fn lower_transfer<'p>(
     builder: &mut Builder<'p>,
     phases: &mut Phases,
 ) -> Result<(), Error> {
-    let Handed { set, start, transfer, kernel, fixed, ref demands, signal, location } = *handed;
-    let Some((queue, start_queue)) = core.queues(set) else { return Ok(()) };
+    let Handed {
+        set,
+        start,
+        transfer,
+        kernel,
+        fixed,
+        ref demands,
+        signal,
+        location,
+    } = *handed;
+    let Some((queue, start_queue)) = core.queues(set) else {
+        return Ok(());
+    };
     phases.put(queue, phase);
     // Both are released at the hand-over, so that transfers run in the order of their instructions; the start makes the first byte available.
-    let started = builder.sync(format!("{} started", builder.program.queues[queue].name), SyncKind::Token);
+    let started = builder.sync(
+        format!("{} started", builder.program.queues[queue].name),
+        SyncKind::Token,
+    );
     let signals = [Signal::on_completion(Action::Add(started, 1))];
-    let waits = [Wait { sync: started, condition: Condition::AtLeast(1) }];
+    let waits = [Wait {
+        sync: started,
+        condition: Condition::AtLeast(1),
+    }];
     let task = NewTask {
         queue: start_queue,
         kernel: core.start_kernel(builder),
@@ -146,22 +238,39 @@ fn lower_transfer<'p>(
     };
     let task = builder.task(task)?;
     builder.fill_piece(start, task);
-    let task = NewTask { queue, kernel, waits: &waits, signals: signal.as_slice(), demands, fixed, location, label: None };
+    let task = NewTask {
+        queue,
+        kernel,
+        waits: &waits,
+        signals: signal.as_slice(),
+        demands,
+        fixed,
+        location,
+        label: None,
+    };
     let task = builder.task(task)?;
     builder.fill_piece(transfer, task);
     Ok(())
 }
 
 /// Both sides of a transfer, as large as each other and inside their memories.
-fn sides(core: &Core<'_, '_>, dma: &Dma, program: &Program<'_>) -> Result<(Elements, Elements), Fault> {
+fn sides(
+    core: &Core<'_, '_>,
+    dma: &Dma,
+    program: &Program<'_>,
+) -> Result<(Elements, Elements), Fault> {
     if dma.kind != 0 {
-        return Err(Fault::unsupported(format!("transfers of kind {} are not supported: only direct ones (0) are proven", dma.kind)));
+        return Err(Fault::unsupported(format!(
+            "transfers of kind {} are not supported: only direct ones (0) are proven",
+            dma.kind
+        )));
     }
     let side = |side: &DmaSide, code: u8| {
-        let (position, name, declared) = variable(&core.subgraph.definition, side.address).map_err(|why| match why {
-            Unresolved::Unsupported(why) => Fault::unsupported(why),
-            Unresolved::Missing(what) => Fault::program(format!("the program has no {what}")),
-        })?;
+        let (position, name, declared) = variable(&core.subgraph.definition, side.address)
+            .map_err(|why| match why {
+                Unresolved::Unsupported(why) => Fault::unsupported(why),
+                Unresolved::Missing(what) => Fault::program(format!("the program has no {what}")),
+            })?;
         let spot = core.memory.variables.get(position).copied().flatten();
         let spot = spot.ok_or_else(|| Fault::program(format!("{name} has no place in memory")))?;
         let pattern = side.pattern();
@@ -170,21 +279,42 @@ fn sides(core: &Core<'_, '_>, dma: &Dma, program: &Program<'_>) -> Result<(Eleme
         {
             return Err(Fault::program(format!("{name}: {why}")));
         }
-        let pattern = i64::try_from(spot.offset).ok().and_then(|by| pattern.shifted(by));
-        let pattern = pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
+        let pattern = i64::try_from(spot.offset)
+            .ok()
+            .and_then(|by| pattern.shifted(by));
+        let pattern =
+            pattern.ok_or_else(|| Fault::program(format!("{name}: the offset is beyond 2^63")))?;
         // Between equal codes bytes move as they are, whatever they mean.
         let element = match ElementCode::of(code) {
             Some(code) => code.element,
             None if dma.source_element == dma.destination_element => ElementType::UInt8,
-            None => return Err(Fault::unsupported(format!("element type code {code:#x} is not supported: its meaning is not known"))),
+            None => {
+                return Err(Fault::unsupported(format!(
+                    "element type code {code:#x} is not supported: its meaning is not known"
+                )));
+            }
         };
-        Ok(Elements { buffer: spot.buffer, pattern, element })
+        Ok(Elements {
+            buffer: spot.buffer,
+            pattern,
+            element,
+        })
     };
-    let (from, to) = (side(&dma.source, dma.source_element)?, side(&dma.destination, dma.destination_element)?);
+    let (from, to) = (
+        side(&dma.source, dma.source_element)?,
+        side(&dma.destination, dma.destination_element)?,
+    );
     written_once(&to, program)?;
-    let (read, written) = (from.bytes().saturating_mul(to.element.bits()), to.bytes().saturating_mul(from.element.bits()));
+    let (read, written) = (
+        from.bytes().saturating_mul(to.element.bits()),
+        to.bytes().saturating_mul(from.element.bits()),
+    );
     if read != written {
-        return Err(Fault::program(format!("{} bytes are read, {} written", from.bytes(), to.bytes())));
+        return Err(Fault::program(format!(
+            "{} bytes are read, {} written",
+            from.bytes(),
+            to.bytes()
+        )));
     }
     Ok((from, to))
 }

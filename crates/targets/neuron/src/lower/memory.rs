@@ -9,7 +9,9 @@ use crate::kernels::control::Unknown;
 use crate::kernels::{Chip, ON_CHIP_BYTES};
 use crate::machine::Machine;
 use crate::read::{Neff, Subgraph};
-use chipless_model::{Buffer, BufferId, Interface, Memory, MemoryId, MemoryKind, Place, Port, Program, Role};
+use chipless_model::{
+    Buffer, BufferId, Interface, Memory, MemoryId, MemoryKind, Place, Port, Program, Role,
+};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -39,8 +41,15 @@ pub(super) struct CoreMemory {
 impl CoreMemory {
     /// What a transfer may write of which only the variable is known that it goes to, if that.
     pub(super) fn writes(&self, variable: Option<usize>) -> Unknown {
-        let buffer = variable.and_then(|at| self.variables.get(at).copied().flatten()).map(|spot| spot.buffer);
-        match self.writable.0.iter().find(|(writable, _)| Some(*writable) == buffer) {
+        let buffer = variable
+            .and_then(|at| self.variables.get(at).copied().flatten())
+            .map(|spot| spot.buffer);
+        match self
+            .writable
+            .0
+            .iter()
+            .find(|(writable, _)| Some(*writable) == buffer)
+        {
             Some(known) => Unknown([*known].into()),
             None => self.writable.clone(),
         }
@@ -62,25 +71,55 @@ struct Hbm {
 
 impl Hbm {
     fn place(&mut self, size: u64, alignment: u64) -> Option<u64> {
-        let address = self.next.checked_next_multiple_of(alignment.max(HBM_ALIGNMENT))?;
+        let address = self
+            .next
+            .checked_next_multiple_of(alignment.max(HBM_ALIGNMENT))?;
         self.next = address.checked_add(size)?;
         Some(address)
     }
 }
 
 impl Layout {
-    pub(super) fn new<'p>(neff: &'p Neff<'p>, machine: &Machine, builder: &mut Builder<'p>) -> Result<Layout, Error> {
+    pub(super) fn new<'p>(
+        neff: &'p Neff<'p>,
+        machine: &Machine,
+        builder: &mut Builder<'p>,
+    ) -> Result<Layout, Error> {
         let program = &mut builder.program;
-        let memory = Memory { name: "hbm".into(), size: machine.memory.hbm_bytes, kind: MemoryKind::Hbm };
-        let mut hbm = Hbm { memory: program.memories.push(memory), next: HBM_BASE };
-        let mut layout = Layout { cores: Vec::new(), shared: HashMap::new() };
+        let memory = Memory {
+            name: "hbm".into(),
+            size: machine.memory.hbm_bytes,
+            kind: MemoryKind::Hbm,
+        };
+        let mut hbm = Hbm {
+            memory: program.memories.push(memory),
+            next: HBM_BASE,
+        };
+        let mut layout = Layout {
+            cores: Vec::new(),
+            shared: HashMap::new(),
+        };
         for (name, size, role) in shared_variables(neff) {
             let at = || Place::file().at(name.to_owned());
-            let buffer = in_hbm(program, &mut hbm, name.to_owned(), size, 0, role, Cow::Borrowed(&[]), at)?;
+            let buffer = in_hbm(
+                program,
+                &mut hbm,
+                name.to_owned(),
+                size,
+                0,
+                role,
+                Cow::Borrowed(&[]),
+                at,
+            )?;
             layout.shared.insert(name.to_owned(), buffer);
         }
         for subgraph in &neff.subgraphs {
-            let core = layout.core(subgraph, machine.memory.sbuf_partition_bytes, &mut hbm, program)?;
+            let core = layout.core(
+                subgraph,
+                machine.memory.sbuf_partition_bytes,
+                &mut hbm,
+                program,
+            )?;
             layout.cores.push(core);
         }
         Ok(layout)
@@ -96,9 +135,20 @@ impl Layout {
         let name = &subgraph.name;
         let mut on_chip = |part: &str, size: u64, kind: MemoryKind| {
             let name = format!("{name}.{part}");
-            let memory = program.memories.push(Memory { name: name.clone(), size, kind });
+            let memory = program.memories.push(Memory {
+                name: name.clone(),
+                size,
+                kind,
+            });
             let (role, initial) = (Role::Scratch, Cow::Borrowed(&[][..]));
-            program.buffers.push(Buffer { name, memory, address: Some(0), size, role, initial })
+            program.buffers.push(Buffer {
+                name,
+                memory,
+                address: Some(0),
+                size,
+                role,
+                initial,
+            })
         };
         let mut core = CoreMemory {
             chip: Chip {
@@ -114,27 +164,59 @@ impl Layout {
         let scratchpad = match scratchpad {
             0 => None,
             size => {
-                let (name, at) = (format!("{name}.scratchpad"), || Place::file().in_part(subgraph.source.member.to_owned()));
-                Some(in_hbm(program, hbm, name, size, 0, Role::Scratch, Cow::Borrowed(&[]), at)?)
+                let (name, at) = (format!("{name}.scratchpad"), || {
+                    Place::file().in_part(subgraph.source.member.to_owned())
+                });
+                Some(in_hbm(
+                    program,
+                    hbm,
+                    name,
+                    size,
+                    0,
+                    Role::Scratch,
+                    Cow::Borrowed(&[]),
+                    at,
+                )?)
             }
         };
-        for ((variable_name, variable), constant) in subgraph.definition.variables.iter().zip(&subgraph.constants) {
+        for ((variable_name, variable), constant) in subgraph
+            .definition
+            .variables
+            .iter()
+            .zip(&subgraph.constants)
+        {
             let at = || place(subgraph, variable_name, variable);
             let spot = match (variable.kind, variable.size) {
-                (Some(VariableType::StateBuffer), _) => Some(Spot { buffer: core.chip.state_buffer, offset: 0 }),
-                (Some(VariableType::Input | VariableType::Output), Some(_)) => self.shared.get(&**variable_name).copied().map(Spot::at),
-                (Some(VariableType::Virtual), Some(_)) => {
-                    scratchpad.map(|buffer| Spot { buffer, offset: variable.backing_variable_off.unwrap_or(0) })
+                (Some(VariableType::StateBuffer), _) => Some(Spot {
+                    buffer: core.chip.state_buffer,
+                    offset: 0,
+                }),
+                (Some(VariableType::Input | VariableType::Output), Some(_)) => {
+                    self.shared.get(&**variable_name).copied().map(Spot::at)
                 }
-                (Some(VariableType::File | VariableType::TmpBuf | VariableType::Pointer), Some(size)) => {
+                (Some(VariableType::Virtual), Some(_)) => scratchpad.map(|buffer| Spot {
+                    buffer,
+                    offset: variable.backing_variable_off.unwrap_or(0),
+                }),
+                (
+                    Some(VariableType::File | VariableType::TmpBuf | VariableType::Pointer),
+                    Some(size),
+                ) => {
                     let (role, initial) = match (variable.kind, constant) {
-                        (Some(VariableType::File), Some(constant)) => (Role::Constant, &constant.bytes[..]),
+                        (Some(VariableType::File), Some(constant)) => {
+                            (Role::Constant, &constant.bytes[..])
+                        }
                         (Some(VariableType::TmpBuf), _) => (Role::Scratch, &[][..]),
                         _ => (Role::Constant, &[][..]),
                     };
-                    let (name, alignment) = (format!("{name}.{variable_name}"), variable.alignment.unwrap_or(0));
+                    let (name, alignment) = (
+                        format!("{name}.{variable_name}"),
+                        variable.alignment.unwrap_or(0),
+                    );
                     let initial = Cow::Borrowed(initial.get(..size as usize).unwrap_or(initial));
-                    Some(Spot::at(in_hbm(program, hbm, name, size, alignment, role, initial, at)?))
+                    Some(Spot::at(in_hbm(
+                        program, hbm, name, size, alignment, role, initial, at,
+                    )?))
                 }
                 _ => None,
             };
@@ -142,16 +224,43 @@ impl Layout {
         }
         // Addresses are known now.
         for (position, variable) in subgraph.definition.variables.values().enumerate() {
-            let Some(referenced) = variable.referenced_var_id.filter(|_| variable.kind == Some(VariableType::Pointer)) else { continue };
-            let Some(Some(pointer)) = core.variables.get(position) else { continue };
-            let to = subgraph.definition.variable_by_id(referenced).and_then(|(to, _, _)| core.variables.get(to).copied().flatten());
-            let address = to.and_then(|to| program.buffers[to.buffer].address?.checked_add(to.offset));
-            program.buffers[pointer.buffer].initial = Cow::Owned(address.unwrap_or(0).to_le_bytes().to_vec());
+            let Some(referenced) = variable
+                .referenced_var_id
+                .filter(|_| variable.kind == Some(VariableType::Pointer))
+            else {
+                continue;
+            };
+            let Some(Some(pointer)) = core.variables.get(position) else {
+                continue;
+            };
+            let to = subgraph
+                .definition
+                .variable_by_id(referenced)
+                .and_then(|(to, _, _)| core.variables.get(to).copied().flatten());
+            let address =
+                to.and_then(|to| program.buffers[to.buffer].address?.checked_add(to.offset));
+            program.buffers[pointer.buffer].initial =
+                Cow::Owned(address.unwrap_or(0).to_le_bytes().to_vec());
         }
-        let Chip { state_buffer, psum, array, .. } = core.chip;
-        let used: BTreeSet<BufferId> = core.variables.iter().flatten().map(|spot| spot.buffer).chain([state_buffer, psum, array]).collect();
-        let writable = used.into_iter().map(|buffer| (buffer, &program.buffers[buffer]));
-        let writable = writable.filter(|(_, b)| !matches!(b.role, Role::Input | Role::Constant)).map(|(id, b)| (id, b.size));
+        let Chip {
+            state_buffer,
+            psum,
+            array,
+            ..
+        } = core.chip;
+        let used: BTreeSet<BufferId> = core
+            .variables
+            .iter()
+            .flatten()
+            .map(|spot| spot.buffer)
+            .chain([state_buffer, psum, array])
+            .collect();
+        let writable = used
+            .into_iter()
+            .map(|buffer| (buffer, &program.buffers[buffer]));
+        let writable = writable
+            .filter(|(_, b)| !matches!(b.role, Role::Input | Role::Constant))
+            .map(|(id, b)| (id, b.size));
         core.writable = Unknown(writable.collect());
         Ok(core)
     }
@@ -183,10 +292,17 @@ fn shared_variables<'p>(neff: &'p Neff<'p>) -> Vec<(&'p str, u64, Role)> {
         *known = size.max(*known);
         if *known_role != role {
             // One subgraph's output is another one's input: the host has no part in it, unless the graph says so.
-            *known_role = if neff.interface.outputs.iter().any(|t| t.name == *name) { Role::Output } else { Role::Scratch };
+            *known_role = if neff.interface.outputs.iter().any(|t| t.name == *name) {
+                Role::Output
+            } else {
+                Role::Scratch
+            };
         }
     }
-    shared.into_iter().map(|(name, (size, role))| (name, size, role)).collect()
+    shared
+        .into_iter()
+        .map(|(name, (size, role))| (name, size, role))
+        .collect()
 }
 
 /// Bytes that the virtual variables of a subgraph take: the largest end of any.
@@ -216,12 +332,23 @@ fn in_hbm<'p>(
     initial: Cow<'p, [u8]>,
     at: impl Fn() -> Place,
 ) -> Result<BufferId, Error> {
-    let alignment = if alignment.is_power_of_two() { alignment } else { 0 };
+    let alignment = if alignment.is_power_of_two() {
+        alignment
+    } else {
+        0
+    };
     let address = hbm.place(size, alignment).ok_or_else(|| {
         let message = format!("{name} has {size} bytes: the variables together go beyond 2^64");
         Box::new(NOT_LOWERED.at(at(), message))
     })?;
-    Ok(program.buffers.push(Buffer { name, memory: hbm.memory, address: Some(address), size, role, initial }))
+    Ok(program.buffers.push(Buffer {
+        name,
+        memory: hbm.memory,
+        address: Some(address),
+        size,
+        role,
+        initial,
+    }))
 }
 
 /// What the host gives and gets.
@@ -229,9 +356,17 @@ pub(super) fn interface(neff: &Neff<'_>, layout: &Layout, program: &mut Program<
     let ports = |tensors: &[crate::graph::Tensor<'_>]| {
         let port = |t: &crate::graph::Tensor<'_>| {
             let buffer = *layout.shared.get(&*t.name)?;
-            Some(Port { name: t.name.to_string(), buffer, element: t.element?, shape: t.shape.clone() })
+            Some(Port {
+                name: t.name.to_string(),
+                buffer,
+                element: t.element?,
+                shape: t.shape.clone(),
+            })
         };
         tensors.iter().filter_map(port).collect()
     };
-    program.interface = Interface { inputs: ports(&neff.interface.inputs), outputs: ports(&neff.interface.outputs) };
+    program.interface = Interface {
+        inputs: ports(&neff.interface.inputs),
+        outputs: ports(&neff.interface.outputs),
+    };
 }

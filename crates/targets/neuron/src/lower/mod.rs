@@ -32,15 +32,15 @@ use crate::graph::Architecture;
 use crate::json::Error;
 use crate::machine::Machine;
 use crate::read::Neff;
-use crate::rules::rules;
 use builder::Builder;
-use chipless_model::{Limits, Program, Resource, Rule, Severity};
+use chipless_model::{Limits, Program, Resource};
 pub use labels::attach_labels;
 
-rules! {
-    NOT_LOWERED Error "neff-not-lowered" "the program cannot be made to run"
+chipless_model::rules! {
+    NOT_LOWERED Unsupported Error Chipless "neff-not-lowered" "the program cannot be made to run"
         "A declaration that every execution rests on is missing or makes no sense: a variable without size, more bytes than addresses."
-        "The other findings of `check` tell more." "NEFF specification";
+        "The other findings of `check` tell more."
+        "NEFF specification";
 }
 
 /// A program that can be run, and what people should know before they trust its numbers.
@@ -57,28 +57,52 @@ pub struct Lowered<'p> {
 /// # Errors
 /// Declarations without which nothing can run, or more tasks than the limit. Instructions and descriptors that cannot be
 /// executed are no errors here: their tasks fault when a functional run reaches them.
-pub fn lower<'p>(neff: &'p Neff<'p>, machine: &Machine, limits: &Limits) -> Result<Lowered<'p>, Error> {
+pub fn lower<'p>(
+    neff: &'p Neff<'p>,
+    machine: &Machine,
+    limits: &Limits,
+) -> Result<Lowered<'p>, Error> {
     let mut builder = Builder::new(limits);
     let layout = memory::Layout::new(neff, machine, &mut builder)?;
     let rate = machine.memory.hbm_bytes_per_second;
-    let hbm = builder.program.resources.push(Resource { name: "hbm".into(), capacity: rate, per_transfer: rate });
+    let hbm = builder.program.resources.push(Resource {
+        name: "hbm".into(),
+        capacity: rate,
+        per_transfer: rate,
+    });
     let mut cores: Vec<core::Core<'p, '_>> = Vec::with_capacity(neff.subgraphs.len());
     for (index, subgraph) in neff.subgraphs.iter().enumerate() {
-        cores.push(core::Core::new(index, subgraph, &layout, machine, hbm, &mut builder));
+        cores.push(core::Core::new(
+            index,
+            subgraph,
+            &layout,
+            machine,
+            hbm,
+            &mut builder,
+        ));
     }
     let serial = neff.architecture == Architecture::Inf1 && cores.len() > 1;
     let mut phases = phases::Phases::default();
     let mut found = descriptors::Found::default();
     for index in 0..cores.len() {
         let phase = if serial { index + 1 } else { 1 };
-        found = found.and(descriptors::lower(&mut cores, index, phase, &mut builder, &mut phases)?);
+        found = found.and(descriptors::lower(
+            &mut cores,
+            index,
+            phase,
+            &mut builder,
+            &mut phases,
+        )?);
         engines::lower(&mut cores[index], phase, &mut builder, &mut phases)?;
     }
     phases.order(&mut builder);
     memory::interface(neff, &layout, &mut builder.program);
     let mut program = builder.program;
     program.name = neff.container.header.name();
-    Ok(Lowered { program, notes: notes(found, serial) })
+    Ok(Lowered {
+        program,
+        notes: notes(found, serial),
+    })
 }
 
 fn notes(found: descriptors::Found, serial: bool) -> Vec<String> {

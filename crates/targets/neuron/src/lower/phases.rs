@@ -19,24 +19,38 @@ impl Phases {
     /// Lets every phase wait for the one before it: the last task of each queue signals, the first one waits.
     pub(super) fn order(mut self, builder: &mut Builder<'_>) {
         self.0.sort_by_key(|(_, phase)| *phase);
-        let mut ends: IndexVec<QueueId, Option<(TaskId, TaskId)>> = builder.program.queues.iter().map(|_| None).collect();
+        let mut ends: IndexVec<QueueId, Option<(TaskId, TaskId)>> =
+            builder.program.queues.iter().map(|_| None).collect();
         for (task, t) in builder.program.tasks.iter_enumerated() {
             ends[t.queue].get_or_insert((task, task)).1 = task;
         }
         let mut before = None;
         for queues in self.0.chunk_by(|a, b| a.1 == b.1) {
-            let tasks: Vec<(TaskId, TaskId)> = queues.iter().filter_map(|(queue, _)| ends[*queue]).collect();
+            let tasks: Vec<(TaskId, TaskId)> = queues
+                .iter()
+                .filter_map(|(queue, _)| ends[*queue])
+                .collect();
             if tasks.is_empty() {
                 continue;
             }
             if let Some((sync, count)) = before {
                 for (first, _) in &tasks {
-                    builder.add_wait(*first, Wait { sync, condition: Condition::AtLeast(count) });
+                    builder.add_wait(
+                        *first,
+                        Wait {
+                            sync,
+                            condition: Condition::AtLeast(count),
+                        },
+                    );
                 }
             }
             let is_last = queues.last() == self.0.last();
             if !is_last {
-                let kind = SyncKind::Semaphore { initial: 0, low: 0, high: tasks.len() as i64 };
+                let kind = SyncKind::Semaphore {
+                    initial: 0,
+                    low: 0,
+                    high: tasks.len() as i64,
+                };
                 let sync = builder.sync(format!("end of phase {}", queues[0].1), kind);
                 for (_, last) in &tasks {
                     builder.add_signal(*last, Signal::on_completion(Action::Add(sync, 1)));

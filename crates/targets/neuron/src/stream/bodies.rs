@@ -15,9 +15,20 @@ impl Bodies {
     pub(crate) fn number(&mut self, slot: &Slot) -> (u32, bool) {
         let mut body = *slot;
         // The modes stay: some of them keep a slot from being executed.
-        let Events { wait_mode, update_mode, .. } = slot.head.events;
-        body.head.events = Events { wait_mode, update_mode, ..Events::default() };
-        let number = *self.known.entry(zerocopy::transmute!(body)).or_insert(self.next);
+        let Events {
+            wait_mode,
+            update_mode,
+            ..
+        } = slot.head.events;
+        body.head.events = Events {
+            wait_mode,
+            update_mode,
+            ..Events::default()
+        };
+        let number = *self
+            .known
+            .entry(zerocopy::transmute!(body))
+            .or_insert(self.next);
         let is_new = number == self.next;
         self.next += u32::from(is_new);
         (number, is_new)
@@ -38,13 +49,18 @@ mod tests {
         let mut bodies = Bodies::default();
         let slot = |address: u8, semaphore: u8, mode: u8| {
             let mut bytes = [0; SLOT_BYTES];
-            (bytes[0], bytes[4], bytes[5], bytes[8], bytes[16]) = (0x02, mode, semaphore, semaphore, address);
+            (bytes[0], bytes[4], bytes[5], bytes[8], bytes[16]) =
+                (0x02, mode, semaphore, semaphore, address);
             zerocopy::transmute!(bytes)
         };
         assert_eq!(bodies.number(&slot(1, 7, 5)), (0, true));
         assert_eq!(bodies.number(&slot(1, 8, 5)), (0, false));
         assert_eq!(bodies.number(&slot(2, 8, 5)), (1, true));
-        assert_eq!(bodies.number(&slot(1, 8, 0xfe)), (2, true), "what cannot be executed touches nothing");
+        assert_eq!(
+            bodies.number(&slot(1, 8, 0xfe)),
+            (2, true),
+            "what cannot be executed touches nothing"
+        );
         bodies.leave_core();
         assert_eq!(bodies.number(&slot(1, 7, 5)), (3, true));
     }

@@ -29,17 +29,27 @@ pub struct SourceLine<'a> {
 
 impl<'a> DebugInfo<'a> {
     /// Reads the assembler's files and the back end's files of one engine.
-    pub fn read(assembler: impl IntoIterator<Item = &'a [u8]>, back_end: impl IntoIterator<Item = &'a [u8]>) -> DebugInfo<'a> {
+    pub fn read(
+        assembler: impl IntoIterator<Item = &'a [u8]>,
+        back_end: impl IntoIterator<Item = &'a [u8]>,
+    ) -> DebugInfo<'a> {
         let mut info = DebugInfo::default();
         for file in assembler {
-            for entry in Fields(file).filter_map(|(field, value)| value.bytes().filter(|_| field == 3)) {
-                let ids = Fields(entry).find_map(|(field, value)| value.bytes().filter(|_| field == 3));
+            for entry in
+                Fields(file).filter_map(|(field, value)| value.bytes().filter(|_| field == 3))
+            {
+                let ids =
+                    Fields(entry).find_map(|(field, value)| value.bytes().filter(|_| field == 3));
                 info.slots.push(ids.and_then(|mut ids| varint(&mut ids)));
             }
         }
         for file in back_end {
-            let paths: Vec<&str> = Fields(file).filter_map(|(field, value)| value.text().filter(|_| field == 5)).collect();
-            for entry in Fields(file).filter_map(|(field, value)| value.bytes().filter(|_| field == 3)) {
+            let paths: Vec<&str> = Fields(file)
+                .filter_map(|(field, value)| value.text().filter(|_| field == 5))
+                .collect();
+            for entry in
+                Fields(file).filter_map(|(field, value)| value.bytes().filter(|_| field == 3))
+            {
                 info.instructions.push(instruction(entry, &paths));
             }
         }
@@ -50,7 +60,10 @@ impl<'a> DebugInfo<'a> {
     /// Where a slot comes from.
     pub fn slot(&self, index: usize) -> Option<&SourceLine<'a>> {
         let id = (*self.slots.get(index)?)?;
-        let position = self.instructions.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        let position = self
+            .instructions
+            .binary_search_by_key(&id, |(id, _)| *id)
+            .ok()?;
         self.instructions.get(position).map(|(_, line)| line)
     }
 }
@@ -74,10 +87,20 @@ fn instruction<'a>(entry: &'a [u8], paths: &[&'a str]) -> (u64, SourceLine<'a>) 
             (1, Value::Integer(n)) => id = n,
             (2, value) => source.name = value.text().unwrap_or_default(),
             (7, Value::Bytes(pair)) => {
-                let text = |number| Fields(pair).find_map(|(field, value)| value.text().filter(|_| field == number)).unwrap_or_default();
+                let text = |number| {
+                    Fields(pair)
+                        .find_map(|(field, value)| value.text().filter(|_| field == number))
+                        .unwrap_or_default()
+                };
                 match text(1) {
                     "kernel_line" => source.line = text(2).parse().unwrap_or_default(),
-                    "kernel_file" => source.file = text(2).parse().ok().and_then(|n: usize| paths.get(n).copied()).unwrap_or_default(),
+                    "kernel_file" => {
+                        source.file = text(2)
+                            .parse()
+                            .ok()
+                            .and_then(|n: usize| paths.get(n).copied())
+                            .unwrap_or_default()
+                    }
                     _ => {}
                 }
             }
@@ -96,7 +119,11 @@ enum Value<'a> {
 
 impl<'a> Value<'a> {
     fn bytes(self) -> Option<&'a [u8]> {
-        if let Value::Bytes(bytes) = self { Some(bytes) } else { None }
+        if let Value::Bytes(bytes) = self {
+            Some(bytes)
+        } else {
+            None
+        }
     }
 
     fn text(self) -> Option<&'a str> {
@@ -150,11 +177,30 @@ mod tests {
 
     fn files() -> (Vec<u8>, Vec<u8>) {
         let slot = |ids: &[u8]| field(3, &field(3, ids));
-        let assembler = [field(1, b"about"), field(3, b""), slot(&[0x9a, 1]), slot(&[7]), slot(&[9])].concat();
+        let assembler = [
+            field(1, b"about"),
+            field(3, b""),
+            slot(&[0x9a, 1]),
+            slot(&[7]),
+            slot(&[9]),
+        ]
+        .concat();
         let pair = |key: &[u8], value: &[u8]| field(7, &[field(1, key), field(2, value)].concat());
-        let first = [vec![8, 0x9a, 1], field(2, b"I-72-0"), pair(b"kernel_file", b"1"), pair(b"kernel_line", b"58")].concat();
+        let first = [
+            vec![8, 0x9a, 1],
+            field(2, b"I-72-0"),
+            pair(b"kernel_file", b"1"),
+            pair(b"kernel_line", b"58"),
+        ]
+        .concat();
         let second = [vec![8, 7], field(2, b"I-87-0")].concat();
-        let back_end = [field(3, &first), field(3, &second), field(5, b"/home/a.py"), field(5, b"/home/b.py")].concat();
+        let back_end = [
+            field(3, &first),
+            field(3, &second),
+            field(5, b"/home/a.py"),
+            field(5, b"/home/b.py"),
+        ]
+        .concat();
         (assembler, back_end)
     }
 
@@ -163,8 +209,14 @@ mod tests {
         let (assembler, back_end) = files();
         let info = DebugInfo::read([&assembler[..]], [&back_end[..]]);
         assert_eq!(info.slot(0), None);
-        assert_eq!(info.slot(1).map(ToString::to_string).as_deref(), Some("I-72-0 at b.py:58"));
-        assert_eq!(info.slot(2).map(ToString::to_string).as_deref(), Some("I-87-0"));
+        assert_eq!(
+            info.slot(1).map(ToString::to_string).as_deref(),
+            Some("I-72-0 at b.py:58")
+        );
+        assert_eq!(
+            info.slot(2).map(ToString::to_string).as_deref(),
+            Some("I-87-0")
+        );
         assert_eq!(info.slot(3), None, "the back end has no instruction 9");
         assert_eq!(info.slot(4), None);
     }

@@ -6,7 +6,19 @@ use zerocopy::byteorder::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// One wait and one signal, which share a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    FromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+    Unaligned,
+)]
 #[repr(C)]
 pub struct Events {
     /// How it waits, see [`WaitMode`].
@@ -85,14 +97,21 @@ impl WaitMode {
 
     /// Whether a program that ran to the right numbers has it.
     pub const fn proven(self) -> bool {
-        matches!(self, WaitMode::None | WaitMode::Immediate(Comparison::AtLeast))
+        matches!(
+            self,
+            WaitMode::None | WaitMode::Immediate(Comparison::AtLeast)
+        )
     }
 }
 
 impl UpdateMode {
     /// What the byte means.
     pub const fn from_byte(byte: u8) -> UpdateMode {
-        let moment = if byte & 0x10 == 0 { Moment::Read } else { Moment::Completion };
+        let moment = if byte & 0x10 == 0 {
+            Moment::Read
+        } else {
+            Moment::Completion
+        };
         match byte & !0x10 {
             0 if byte == 0 => UpdateMode::None,
             3 => UpdateMode::Semaphore(Change::Increment, moment),
@@ -104,7 +123,10 @@ impl UpdateMode {
 
     /// Whether a program that ran to the right numbers has it.
     pub const fn proven(self) -> bool {
-        matches!(self, UpdateMode::None | UpdateMode::Semaphore(Change::Increment, Moment::Completion))
+        matches!(
+            self,
+            UpdateMode::None | UpdateMode::Semaphore(Change::Increment, Moment::Completion)
+        )
     }
 }
 
@@ -112,13 +134,22 @@ impl Events {
     /// Waits until a semaphore has at least this value.
     #[must_use]
     pub fn waiting(self, semaphore: u8, at_least: u32) -> Events {
-        Events { wait_mode: 5, wait_index: semaphore, value: at_least.into(), ..self }
+        Events {
+            wait_mode: 5,
+            wait_index: semaphore,
+            value: at_least.into(),
+            ..self
+        }
     }
 
     /// Adds one to a semaphore at completion.
     #[must_use]
     pub fn signalling(self, semaphore: u8) -> Events {
-        Events { update_mode: 0x13, update_index: semaphore, ..self }
+        Events {
+            update_mode: 0x13,
+            update_index: semaphore,
+            ..self
+        }
     }
 
     /// How it waits.
@@ -139,14 +170,18 @@ impl Events {
             WaitMode::Immediate(Comparison::Equal) => Condition::Equal(value),
             WaitMode::Immediate(Comparison::Greater) => Condition::Greater(value),
             WaitMode::Immediate(Comparison::AtLeast) => Condition::AtLeast(value),
-            WaitMode::None | WaitMode::Register(_) | WaitMode::Unordered | WaitMode::Unknown(_) => return None,
+            WaitMode::None | WaitMode::Register(_) | WaitMode::Unordered | WaitMode::Unknown(_) => {
+                return None;
+            }
         };
         Some((self.wait_index, condition))
     }
 
     /// The change of a semaphore, and when; `None` where it does not signal or where the mode is not known.
     pub fn change(&self) -> Option<(u8, i64, Moment)> {
-        let UpdateMode::Semaphore(change, moment) = self.update() else { return None };
+        let UpdateMode::Semaphore(change, moment) = self.update() else {
+            return None;
+        };
         let by = match change {
             Change::Increment => 1,
             Change::Decrement => -1,
@@ -159,14 +194,24 @@ impl Events {
     pub fn refusal(&self) -> Option<String> {
         match self.wait() {
             WaitMode::Register(mode) => {
-                return Some(format!("wait mode {mode:#04x} compares with a register; registers are not supported"));
+                return Some(format!(
+                    "wait mode {mode:#04x} compares with a register; registers are not supported"
+                ));
             }
-            WaitMode::Unordered => return Some("wait mode 0xfe (unordered) is not supported".to_owned()),
-            WaitMode::Unknown(mode) => return Some(format!("wait mode {mode:#04x} is not supported: its meaning is not known")),
+            WaitMode::Unordered => {
+                return Some("wait mode 0xfe (unordered) is not supported".to_owned());
+            }
+            WaitMode::Unknown(mode) => {
+                return Some(format!(
+                    "wait mode {mode:#04x} is not supported: its meaning is not known"
+                ));
+            }
             WaitMode::None | WaitMode::Immediate(_) => {}
         }
         match self.update() {
-            UpdateMode::Unknown(mode) => Some(format!("update mode {mode:#04x} is not supported: its meaning is not known")),
+            UpdateMode::Unknown(mode) => Some(format!(
+                "update mode {mode:#04x} is not supported: its meaning is not known"
+            )),
             UpdateMode::None | UpdateMode::Semaphore(..) => None,
         }
     }
@@ -207,9 +252,15 @@ impl fmt::Display for Events {
         let semaphore = self.update_index;
         match self.update() {
             UpdateMode::None => Ok(()),
-            UpdateMode::Semaphore(Change::Increment, moment) => write!(f, "{space}$S[{semaphore}]++@{}", at(moment)),
-            UpdateMode::Semaphore(Change::Decrement, moment) => write!(f, "{space}$S[{semaphore}]--@{}", at(moment)),
-            UpdateMode::Semaphore(Change::Add, moment) => write!(f, "{space}$S[{semaphore}]+={value}@{}", at(moment)),
+            UpdateMode::Semaphore(Change::Increment, moment) => {
+                write!(f, "{space}$S[{semaphore}]++@{}", at(moment))
+            }
+            UpdateMode::Semaphore(Change::Decrement, moment) => {
+                write!(f, "{space}$S[{semaphore}]--@{}", at(moment))
+            }
+            UpdateMode::Semaphore(Change::Add, moment) => {
+                write!(f, "{space}$S[{semaphore}]+={value}@{}", at(moment))
+            }
             UpdateMode::Unknown(mode) => write!(f, "{space}$S[{semaphore}]?{mode:#04x}({value})"),
         }
     }
@@ -224,18 +275,53 @@ mod tests {
         let text = |events: Events| events.to_string();
         assert_eq!(text(Events::default()), "");
         assert_eq!(text(Events::default().waiting(45, 16)), "$S[45]>=16");
-        assert_eq!(text(Events::default().waiting(45, 16).signalling(8)), "$S[45]>=16 $S[8]++@complete");
-        assert_eq!(text(Events { update_mode: 0x05, update_index: 3, value: 7.into(), ..Events::default() }), "$S[3]+=7@read");
-        assert_eq!(text(Events { wait_mode: 0x77, ..Events::default() }), "$S[0]?0x77(0)");
+        assert_eq!(
+            text(Events::default().waiting(45, 16).signalling(8)),
+            "$S[45]>=16 $S[8]++@complete"
+        );
+        assert_eq!(
+            text(Events {
+                update_mode: 0x05,
+                update_index: 3,
+                value: 7.into(),
+                ..Events::default()
+            }),
+            "$S[3]+=7@read"
+        );
+        assert_eq!(
+            text(Events {
+                wait_mode: 0x77,
+                ..Events::default()
+            }),
+            "$S[0]?0x77(0)"
+        );
     }
 
     #[test]
     fn every_byte_is_a_mode_or_a_refusal() {
         for byte in 0..=u8::MAX {
-            let wait = Events { wait_mode: byte, wait_index: 1, value: 9.into(), ..Events::default() };
-            assert_eq!(wait.refusal().is_none(), byte == 0 || wait.condition().is_some(), "wait mode {byte:#x}");
-            let update = Events { update_mode: byte, update_index: 1, value: 9.into(), ..Events::default() };
-            assert_eq!(update.refusal().is_none(), byte == 0 || update.change().is_some(), "update mode {byte:#x}");
+            let wait = Events {
+                wait_mode: byte,
+                wait_index: 1,
+                value: 9.into(),
+                ..Events::default()
+            };
+            assert_eq!(
+                wait.refusal().is_none(),
+                byte == 0 || wait.condition().is_some(),
+                "wait mode {byte:#x}"
+            );
+            let update = Events {
+                update_mode: byte,
+                update_index: 1,
+                value: 9.into(),
+                ..Events::default()
+            };
+            assert_eq!(
+                update.refusal().is_none(),
+                byte == 0 || update.change().is_some(),
+                "update mode {byte:#x}"
+            );
         }
     }
 }

@@ -259,7 +259,9 @@ impl Tensor3 {
 impl Tensor4 {
     /// Elements in each partition; 2^64 and more cannot come from four 16-bit counts but by the largest of them.
     pub fn elements(&self) -> u64 {
-        self.counts.iter().fold(1u64, |n, count| n.saturating_mul(u64::from(count.get())))
+        self.counts
+            .iter()
+            .fold(1u64, |n, count| n.saturating_mul(u64::from(count.get())))
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) use text::ADD;
 pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};
 pub use layout::{
-    Copy, Dma, DmaAddress, DmaSide, EventSemaphore, Head, LoadWeights, Matmul, Memset, SLOT_BYTES, Slot, Tensor3, Tensor4, TensorTensor,
+    Copy, Dma, DmaAddress, DmaSide, EventSemaphore, Head, LoadWeights, Matmul, Memset, SLOT_BYTES,
+    Slot, Tensor3, Tensor4, TensorTensor,
 };
 pub use opcode::{ELEMENT_CODES, ElementCode, Evidence, OPCODES, Opcode, Support};
 pub use operand::Operand;
@@ -55,7 +56,10 @@ impl<'a> Stream<'a> {
         let count = bytes.len() / SLOT_BYTES;
         match <[Slot]>::ref_from_prefix_with_elems(bytes, count) {
             Ok((slots, rest)) => Stream { slots, rest },
-            Err(_) => Stream { slots: &[], rest: bytes },
+            Err(_) => Stream {
+                slots: &[],
+                rest: bytes,
+            },
         }
     }
 }
@@ -142,7 +146,11 @@ impl Instruction<'_> {
 
     /// Its waits and signals: one pair, or two.
     pub fn events(&self) -> impl Iterator<Item = Events> + use<> {
-        let second = if let Instruction::EventSemaphore(i) = self { Some(i.second) } else { None };
+        let second = if let Instruction::EventSemaphore(i) = self {
+            Some(i.second)
+        } else {
+            None
+        };
         std::iter::once(self.head().events).chain(second)
     }
 }
@@ -150,7 +158,13 @@ impl Instruction<'_> {
 impl Head {
     /// The head of an instruction with these waits and signals.
     pub const fn new(opcode: u8, events: Events) -> Head {
-        Head { opcode, words: 16, debug_command: 0, debug_hint: 0, events }
+        Head {
+            opcode,
+            words: 16,
+            debug_command: 0,
+            debug_hint: 0,
+            events,
+        }
     }
 }
 
@@ -184,7 +198,11 @@ impl OnChip {
         if within >= PARTITIONS * PARTITION_STRIDE {
             return None;
         }
-        Some(OnChip { space, partition: within / PARTITION_STRIDE, offset: within % PARTITION_STRIDE })
+        Some(OnChip {
+            space,
+            partition: within / PARTITION_STRIDE,
+            offset: within % PARTITION_STRIDE,
+        })
     }
 
     /// The PSUM bank that the byte is in, counted in its partition.
@@ -209,12 +227,20 @@ pub enum DmaTarget {
 impl DmaAddress {
     /// An offset in the variable with this number.
     pub fn variable(id: u16, offset: u32) -> DmaAddress {
-        DmaAddress { offset: offset.into(), id: id.into(), tag: 0x1000.into() }
+        DmaAddress {
+            offset: offset.into(),
+            id: id.into(),
+            tag: 0x1000.into(),
+        }
     }
 
     /// An offset in the variable at this index of the table.
     pub fn table(index: u16, offset: u32) -> DmaAddress {
-        DmaAddress { offset: offset.into(), id: index.into(), tag: 0x2000.into() }
+        DmaAddress {
+            offset: offset.into(),
+            id: index.into(),
+            tag: 0x2000.into(),
+        }
     }
 
     /// What the offset counts from.
@@ -260,8 +286,19 @@ mod tests {
 
     #[test]
     fn addresses_on_the_chip() {
-        assert_eq!(OnChip::at(0x37c00), Some(OnChip { space: Space::StateBuffer, partition: 0, offset: 0x37c00 }));
-        let psum = OnChip { space: Space::Psum, partition: 2, offset: 0x900 };
+        assert_eq!(
+            OnChip::at(0x37c00),
+            Some(OnChip {
+                space: Space::StateBuffer,
+                partition: 0,
+                offset: 0x37c00
+            })
+        );
+        let psum = OnChip {
+            space: Space::Psum,
+            partition: 2,
+            offset: 0x900,
+        };
         assert_eq!(OnChip::at(0x208_0900), Some(psum));
         assert_eq!(psum.bank(), 1);
         assert_eq!(OnChip::at(0x400_0000), None);

@@ -146,7 +146,10 @@ opcodes! {
 impl Opcode {
     /// The opcode of a byte; `None` where it has no name.
     pub fn of(byte: u8) -> Option<&'static Opcode> {
-        OPCODES.binary_search_by_key(&byte, |o| o.byte).ok().map(|index| &OPCODES[index])
+        OPCODES
+            .binary_search_by_key(&byte, |o| o.byte)
+            .ok()
+            .map(|index| &OPCODES[index])
     }
 
     /// Its name, or `Operation(238)` as the vendor's tools write a byte without one.
@@ -178,7 +181,12 @@ pub struct ElementCode {
 pub static ELEMENT_CODES: &[ElementCode] = {
     use chipless_model::ElementType as E;
     const fn code(code: u8, name: &'static str, element: E, proven: bool) -> ElementCode {
-        ElementCode { code, name, element, proven }
+        ElementCode {
+            code,
+            name,
+            element,
+            proven,
+        }
     }
     &[
         code(0x2, "int8", E::Int8, false),
@@ -214,7 +222,11 @@ mod tests {
     fn the_table_is_sorted_and_names_are_unique() {
         assert!(OPCODES.is_sorted_by(|a, b| a.byte < b.byte));
         for (i, opcode) in OPCODES.iter().enumerate() {
-            assert!(OPCODES[..i].iter().all(|o| o.name != opcode.name), "{}", opcode.name);
+            assert!(
+                OPCODES[..i].iter().all(|o| o.name != opcode.name),
+                "{}",
+                opcode.name
+            );
             assert_eq!(Opcode::of(opcode.byte), Some(opcode));
         }
         assert_eq!(Opcode::of(0xee), None);
@@ -227,17 +239,36 @@ mod tests {
         let rows = OPCODES.iter().map(|o| {
             let since = o.since.unwrap_or("–");
             let known = if o.known.is_empty() { "–" } else { o.known };
-            format!("| `{:02x}` | `{}` | {since} | {} | {} | {known} |\n", o.byte, o.name, o.support.name(), o.evidence.name())
+            format!(
+                "| `{:02x}` | `{}` | {since} | {} | {} | {known} |\n",
+                o.byte,
+                o.name,
+                o.support.name(),
+                o.evidence.name()
+            )
         });
         let codes = ELEMENT_CODES.iter().map(|c| {
-            let evidence = if c.proven { Evidence::Execution } else { Evidence::ThirdParty };
-            format!("| `{:x}` | `{}` | {} | {} |\n", c.code, c.name, c.element, evidence.name())
+            let evidence = if c.proven {
+                Evidence::Execution
+            } else {
+                Evidence::ThirdParty
+            };
+            format!(
+                "| `{:x}` | `{}` | {} | {} |\n",
+                c.code,
+                c.name,
+                c.element,
+                evidence.name()
+            )
         });
         let (rows, codes): (Vec<String>, Vec<String>) = (rows.collect(), codes.collect());
         let page = include_str!("../../../../../docs/neuron-opcodes.md");
         for (name, rows) in [("opcodes", rows), ("element types", codes)] {
             let table = rows.concat();
-            assert!(page.contains(&table), "docs/neuron-opcodes.md: the table of {name} should read\n{table}");
+            assert!(
+                page.contains(&table),
+                "docs/neuron-opcodes.md: the table of {name} should read\n{table}"
+            );
         }
     }
 }

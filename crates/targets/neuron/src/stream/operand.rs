@@ -1,7 +1,10 @@
 //! What an instruction reads and writes on the chip, and what a transfer moves.
 
 use super::text::ACCUMULATOR;
-use super::{DmaAddress, DmaSide, DmaTarget, Instruction, OnChip, PARTITION_STRIDE, PARTITIONS, Space, Tensor3, Tensor4};
+use super::{
+    DmaAddress, DmaSide, DmaTarget, Instruction, OnChip, PARTITION_STRIDE, PARTITIONS, Space,
+    Tensor3, Tensor4,
+};
 use crate::def::{Definition, Variable, VariableType};
 use crate::json::Name;
 use chipless_model::{Direction, Loop, Pattern};
@@ -28,28 +31,57 @@ pub struct Operand {
 }
 
 impl Operand {
-    fn new(role: &'static str, direction: Direction, code: u8, tensor: impl Into<(u32, [i16; 4], [u16; 4])>, partitions: u8) -> Operand {
+    fn new(
+        role: &'static str,
+        direction: Direction,
+        code: u8,
+        tensor: impl Into<(u32, [i16; 4], [u16; 4])>,
+        partitions: u8,
+    ) -> Operand {
         let (address, steps, counts) = tensor.into();
-        Operand { role, direction, code, address, steps, counts, partitions }
+        Operand {
+            role,
+            direction,
+            code,
+            address,
+            steps,
+            counts,
+            partitions,
+        }
     }
 
     /// Elements of one partition.
     pub fn elements(&self) -> u64 {
-        self.counts.iter().fold(1u64, |n, count| n.saturating_mul(u64::from(*count)))
+        self.counts
+            .iter()
+            .fold(1u64, |n, count| n.saturating_mul(u64::from(*count)))
     }
 
     /// The memory, and its bytes partition by partition, each walked in the order of the instruction; `None` where the
     /// address is in no memory.
     pub fn pattern(&self, element_bytes: u64) -> Option<(Space, Pattern)> {
-        let OnChip { space, partition, offset } = OnChip::at(self.address)?;
+        let OnChip {
+            space,
+            partition,
+            offset,
+        } = OnChip::at(self.address)?;
         let first = u64::from(partition) * u64::from(PARTITION_STRIDE) + u64::from(offset);
         let free = self
             .counts
             .iter()
             .zip(self.steps)
-            .map(|(count, step)| Loop { count: u64::from(*count), stride: i64::from(step) * element_bytes as i64 });
-        let partitions = Loop { count: u64::from(self.partitions), stride: i64::from(PARTITION_STRIDE) };
-        Some((space, Pattern::new(first, element_bytes, free.chain([partitions]))))
+            .map(|(count, step)| Loop {
+                count: u64::from(*count),
+                stride: i64::from(step) * element_bytes as i64,
+            });
+        let partitions = Loop {
+            count: u64::from(self.partitions),
+            stride: i64::from(PARTITION_STRIDE),
+        };
+        Some((
+            space,
+            Pattern::new(first, element_bytes, free.chain([partitions])),
+        ))
     }
 }
 
@@ -57,13 +89,21 @@ impl From<&Tensor3> for (u32, [i16; 4], [u16; 4]) {
     fn from(t: &Tensor3) -> Self {
         let [a, b, c] = t.steps;
         let [i, j, k] = t.counts;
-        (t.address.get(), [a.get(), b.get(), c.get(), 0], [i.get(), j.get(), k.get(), 1])
+        (
+            t.address.get(),
+            [a.get(), b.get(), c.get(), 0],
+            [i.get(), j.get(), k.get(), 1],
+        )
     }
 }
 
 impl From<&Tensor4> for (u32, [i16; 4], [u16; 4]) {
     fn from(t: &Tensor4) -> Self {
-        (t.address.get(), t.steps.map(I16::get), t.counts.map(U16::get))
+        (
+            t.address.get(),
+            t.steps.map(I16::get),
+            t.counts.map(U16::get),
+        )
     }
 }
 
@@ -73,23 +113,74 @@ impl Instruction<'_> {
         let (read, write) = (Direction::Read, Direction::Write);
         let mut operands = SmallVec::new();
         match self {
-            Instruction::LoadWeights(i) => operands.push(Operand::new("src", read, i.element, &i.source, i.rows)),
+            Instruction::LoadWeights(i) => {
+                operands.push(Operand::new("src", read, i.element, &i.source, i.rows))
+            }
             Instruction::Matmul(i) => {
-                let result = if i.transpose == 0 { ACCUMULATOR } else { i.element };
-                operands.push(Operand::new("dst", write, result, &i.destination, i.columns));
+                let result = if i.transpose == 0 {
+                    ACCUMULATOR
+                } else {
+                    i.element
+                };
+                operands.push(Operand::new(
+                    "dst",
+                    write,
+                    result,
+                    &i.destination,
+                    i.columns,
+                ));
                 operands.push(Operand::new("src", read, i.element, &i.source, i.rows));
             }
             Instruction::TensorTensor(i) => {
-                operands.push(Operand::new("dst", write, i.element, &i.destination, i.partitions));
-                operands.push(Operand::new("src0", read, i.operand_elements & 0xf, &i.first, i.partitions));
-                operands.push(Operand::new("src1", read, i.operand_elements >> 4, &i.second, i.partitions));
+                operands.push(Operand::new(
+                    "dst",
+                    write,
+                    i.element,
+                    &i.destination,
+                    i.partitions,
+                ));
+                operands.push(Operand::new(
+                    "src0",
+                    read,
+                    i.operand_elements & 0xf,
+                    &i.first,
+                    i.partitions,
+                ));
+                operands.push(Operand::new(
+                    "src1",
+                    read,
+                    i.operand_elements >> 4,
+                    &i.second,
+                    i.partitions,
+                ));
             }
             Instruction::Copy(i) | Instruction::Cast(i) => {
-                operands.push(Operand::new("dst", write, i.destination_element, &i.destination, i.partitions));
-                operands.push(Operand::new("src", read, i.source_element, &i.source, i.partitions));
+                operands.push(Operand::new(
+                    "dst",
+                    write,
+                    i.destination_element,
+                    &i.destination,
+                    i.partitions,
+                ));
+                operands.push(Operand::new(
+                    "src",
+                    read,
+                    i.source_element,
+                    &i.source,
+                    i.partitions,
+                ));
             }
-            Instruction::Memset(i) => operands.push(Operand::new("dst", write, i.element, &i.destination, i.partitions)),
-            Instruction::EventSemaphore(_) | Instruction::Dma(_) | Instruction::NoEffect(_) | Instruction::Other(_) => {}
+            Instruction::Memset(i) => operands.push(Operand::new(
+                "dst",
+                write,
+                i.element,
+                &i.destination,
+                i.partitions,
+            )),
+            Instruction::EventSemaphore(_)
+            | Instruction::Dma(_)
+            | Instruction::NoEffect(_)
+            | Instruction::Other(_) => {}
         }
         operands
     }
@@ -105,7 +196,10 @@ fn spread(pattern: &Pattern) -> Option<((i128, i128), (i128, i128))> {
         return None;
     }
     let at = i128::from(pattern.offset);
-    let (mut partitions, mut offsets) = ((at / size, at / size), (at % size, at % size + i128::from(pattern.run)));
+    let (mut partitions, mut offsets) = (
+        (at / size, at / size),
+        (at % size, at % size + i128::from(pattern.run)),
+    );
     for l in &pattern.loops {
         let (whole, rest) = split(l);
         let last = i128::from(l.count - 1);
@@ -131,40 +225,75 @@ const RUNS: u64 = 1 << 12;
 /// descriptors there.
 pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Option<String> {
     let runtime = definition.reservations.iter().map(|kept| {
-        let partitions = (kept.base_partition, kept.base_partition.saturating_add(kept.partitions));
-        (format!("the runtime's ({})", kept.kind), partitions, kept.offset, kept.size)
+        let partitions = (
+            kept.base_partition,
+            kept.base_partition.saturating_add(kept.partitions),
+        );
+        (
+            format!("the runtime's ({})", kept.kind),
+            partitions,
+            kept.offset,
+            kept.size,
+        )
     });
     let scratch = definition.queues.iter().filter_map(|(name, queue)| {
         let scratch = queue.dynamic_dma?;
         let partitions = (0, u64::from(PARTITIONS));
-        Some((format!("descriptor scratch of `{name}`"), partitions, scratch.partition_offset, scratch.partition_size))
+        Some((
+            format!("descriptor scratch of `{name}`"),
+            partitions,
+            scratch.partition_offset,
+            scratch.partition_size,
+        ))
     });
     let (partitions, offsets) = spread(pattern)?;
-    let mut kept = runtime.chain(scratch).filter(|(_, (first, end), offset, size)| {
-        let (start, stop) = (i128::from(*offset), i128::from(*offset) + i128::from(*size));
-        partitions.0 < i128::from(*end) && partitions.1 >= i128::from(*first) && offsets.0 < stop && offsets.1 > start
-    });
+    let mut kept = runtime
+        .chain(scratch)
+        .filter(|(_, (first, end), offset, size)| {
+            let (start, stop) = (i128::from(*offset), i128::from(*offset) + i128::from(*size));
+            partitions.0 < i128::from(*end)
+                && partitions.1 >= i128::from(*first)
+                && offsets.0 < stop
+                && offsets.1 > start
+        });
     // Loops from partition to partition touch the same bytes in each.
     let loops = pattern.loops.iter().filter(|l| split(l).1 != 0).copied();
-    let within = Pattern::new(pattern.offset % u64::from(PARTITION_STRIDE), pattern.run, loops);
+    let within = Pattern::new(
+        pattern.offset % u64::from(PARTITION_STRIDE),
+        pattern.run,
+        loops,
+    );
     if within.bytes()? / within.run > RUNS {
         return None;
     }
-    let touches =
-        |offset: u64, size: u64| within.runs().any(|at| at < offset.saturating_add(size) && at.saturating_add(within.run) > offset);
-    kept.find(|(_, _, offset, size)| touches(*offset, *size)).map(|(whose, _, offset, size)| {
-        format!("bytes {offset:#x} to {:#x} of a partition, which are {whose}", offset.saturating_add(size))
-    })
+    let touches = |offset: u64, size: u64| {
+        within
+            .runs()
+            .any(|at| at < offset.saturating_add(size) && at.saturating_add(within.run) > offset)
+    };
+    kept.find(|(_, _, offset, size)| touches(*offset, *size))
+        .map(|(whose, _, offset, size)| {
+            format!(
+                "bytes {offset:#x} to {:#x} of a partition, which are {whose}",
+                offset.saturating_add(size)
+            )
+        })
 }
 
 /// Whether every run of a pattern stays inside the usable bytes of a partition; if not, what leaves them.
 pub(crate) fn leaves_partitions(pattern: &Pattern, partition_bytes: u32) -> Option<String> {
     let (partitions, offsets) = spread(pattern)?;
     if partitions.0 < 0 || partitions.1 >= i128::from(PARTITIONS) {
-        return Some(format!("partitions {} to {}, there are {PARTITIONS}", partitions.0, partitions.1));
+        return Some(format!(
+            "partitions {} to {}, there are {PARTITIONS}",
+            partitions.0, partitions.1
+        ));
     }
     if offsets.0 < 0 || offsets.1 > i128::from(partition_bytes) {
-        return Some(format!("bytes {:#x} to {:#x} of a partition, which has {partition_bytes:#x}", offsets.0, offsets.1));
+        return Some(format!(
+            "bytes {:#x} to {:#x} of a partition, which has {partition_bytes:#x}",
+            offsets.0, offsets.1
+        ));
     }
     None
 }
@@ -186,31 +315,54 @@ pub(crate) fn variable<'d, 'a>(
     let id = match address.target() {
         DmaTarget::Variable(id) => u64::from(id),
         DmaTarget::Table(index) => {
-            let tables = definition.variables.iter().filter(|(_, v)| v.kind == Some(VariableType::DgeTable));
+            let tables = definition
+                .variables
+                .iter()
+                .filter(|(_, v)| v.kind == Some(VariableType::DgeTable));
             let mut tables = tables.map(|(name, v)| (name, &v.list));
             match (tables.next(), tables.next()) {
-                (Some((name, list)), None) => *list
-                    .get(usize::from(index))
-                    .ok_or_else(|| Unresolved::Missing(format!("entry {index} of {name}, which has {}", list.len())))?,
-                (None, _) => return Err(Unresolved::Missing(format!("entry {index} of a dge-table, but there is none"))),
+                (Some((name, list)), None) => *list.get(usize::from(index)).ok_or_else(|| {
+                    Unresolved::Missing(format!(
+                        "entry {index} of {name}, which has {}",
+                        list.len()
+                    ))
+                })?,
+                (None, _) => {
+                    return Err(Unresolved::Missing(format!(
+                        "entry {index} of a dge-table, but there is none"
+                    )));
+                }
                 (Some(_), Some(_)) => {
-                    return Err(Unresolved::Unsupported("several dge-tables in one subgraph are not supported".to_owned()));
+                    return Err(Unresolved::Unsupported(
+                        "several dge-tables in one subgraph are not supported".to_owned(),
+                    ));
                 }
             }
         }
-        DmaTarget::Register => return Err(Unresolved::Unsupported("addresses in registers are not supported".to_owned())),
+        DmaTarget::Register => {
+            return Err(Unresolved::Unsupported(
+                "addresses in registers are not supported".to_owned(),
+            ));
+        }
         DmaTarget::Unknown(tag) => {
-            return Err(Unresolved::Unsupported(format!("address tag {tag:#06x} is not supported: its meaning is not known")));
+            return Err(Unresolved::Unsupported(format!(
+                "address tag {tag:#06x} is not supported: its meaning is not known"
+            )));
         }
     };
-    definition.variable_by_id(id).ok_or_else(|| Unresolved::Missing(format!("the variable with var_id {id}")))
+    definition
+        .variable_by_id(id)
+        .ok_or_else(|| Unresolved::Missing(format!("the variable with var_id {id}")))
 }
 
 impl DmaSide {
     /// Its bytes in order, from the start of the variable.
     pub fn pattern(&self) -> Pattern {
         let loops = self.counts.iter().zip(&self.steps);
-        let loops = loops.map(|(count, step)| Loop { count: u64::from(count.get()), stride: i64::from(step.get()) });
+        let loops = loops.map(|(count, step)| Loop {
+            count: u64::from(count.get()),
+            stride: i64::from(step.get()),
+        });
         Pattern::new(u64::from(self.address.offset.get()), self.row(), loops)
     }
 }

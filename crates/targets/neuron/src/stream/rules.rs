@@ -2,81 +2,100 @@
 
 use super::operand::{Operand, Unresolved, kept_bytes, leaves_partitions, variable};
 use super::{
-    Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space,
-    Stream, Support,
+    Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES,
+    PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream, Support,
 };
 use crate::def::{Definition, QueueType, VariableType};
 use crate::graph::Engine;
 use crate::kernels::instruction::refusal;
 use crate::read::{EngineRoom, Neff, Subgraph};
-use crate::rules::rules;
 use crate::stream::DebugInfo;
-use chipless_model::{Direction, Finding, Limits, Place, Rule, Severity};
+use chipless_model::{Direction, Finding, Limits, Place, Rule};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
-rules! {
-    STREAM_LENGTH Error "neff-stream-length" "an instruction stream is no whole number of slots"
+chipless_model::rules! {
+    STREAM_LENGTH Fault Error Format "neff-stream-length" "an instruction stream is no whole number of slots"
         "Instructions are slots of 64 bytes; the member has bytes behind the last whole one."
-        "The member is cut off: take the file from its origin again." "compiled programs";
-    SLOT_LENGTH Warning "neff-slot-length" "a slot says that it has another length than 16 words"
+        "The member is cut off: take the file from its origin again."
+        "compiled programs";
+    SLOT_LENGTH Departure Warning Writers "neff-slot-length" "a slot says that it has another length than 16 words"
         "Byte 1 of a slot counts its 32-bit words, and is 16 in every known program. The slot is read as 64 bytes."
-        "Compile again." "compiled programs";
-    OPCODE Error "neff-opcode" "an opcode is not supported: it has no known name"
+        "Compile again."
+        "compiled programs";
+    OPCODE Unsupported Error Chipless "neff-opcode" "an opcode is not supported: it has no known name"
         "Chipless knows the opcodes that compiled programs and public sources name; this byte is none of them."
-        "If the compiler is newer than Chipless, report the opcode; else the file is damaged." "table of opcodes in the documentation";
-    NOT_EXECUTED Note "neff-not-executed" "an instruction or a transfer is listed, not executed"
+        "If the compiler is newer than Chipless, report the opcode; else the file is damaged."
+        "table of opcodes in the documentation";
+    NOT_EXECUTED Unsupported Note Chipless "neff-not-executed" "an instruction or a transfer is listed, not executed"
         "It has a name, but what it does is not proven by any program at hand. A functional run stops there; a timing run goes on. What it would have written counts as written."
-        "Use --timing-only for the timing." "table of opcodes in the documentation";
-    EVENT_MODE Error "neff-event-mode" "a wait or update mode is not supported"
+        "Use --timing-only for the timing."
+        "table of opcodes in the documentation";
+    EVENT_MODE Unsupported Error Chipless "neff-event-mode" "a wait or update mode is not supported"
         "The byte that says how an instruction waits or signals has a value whose meaning is not known, or one that needs registers."
-        "If the compiler is newer than Chipless, report the mode; else the file is damaged." "compiled programs; profiler schema";
-    ELEMENT_CODE Error "neff-element-code" "an element type code is not supported: it has no known meaning"
+        "If the compiler is newer than Chipless, report the mode; else the file is damaged."
+        "compiled programs; profiler schema";
+    ELEMENT_CODE Unsupported Error Chipless "neff-element-code" "an element type code is not supported: it has no known meaning"
         "Instructions name element types by a code of four bits; not every code is known."
-        "If the compiler is newer than Chipless, report the code; else the file is damaged." "compiled programs";
-    TILE_BOUNDS Error "neff-tile-bounds" "an instruction reaches beyond its memory"
+        "If the compiler is newer than Chipless, report the code; else the file is damaged."
+        "compiled programs";
+    TILE_BOUNDS Fault Error Hardware "neff-tile-bounds" "an instruction reaches beyond its memory"
         "Elements of the state buffer and of PSUM must lie inside the bytes of a partition, in one of 128 partitions."
-        "Check the allocation of on-chip memory." "NKI architecture guides";
-    START_PARTITION Error "neff-start-partition" "an instruction starts at a partition where it must not"
+        "Check the allocation of on-chip memory."
+        "NKI architecture guides";
+    START_PARTITION Fault Error Hardware "neff-start-partition" "an instruction starts at a partition where it must not"
         "More than 64 partitions start at 0, more than 32 at 0 or 64, up to 32 at 0, 32, 64 or 96."
-        "Move the tile to a legal partition." "NKI architecture guides";
-    TILE_SIZE Error "neff-tile-size" "a tile is larger than the engine takes, or empty"
+        "Move the tile to a legal partition."
+        "NKI architecture guides";
+    TILE_SIZE Fault Error Hardware "neff-tile-size" "a tile is larger than the engine takes, or empty"
         "The matrix engine has 128 rows and 128 columns, and takes 512 columns of moving data at a time."
-        "Split the instruction; leave out an empty one." "NKI architecture guides";
-    PSUM_BANK Error "neff-psum-bank" "a matrix product does not stay in one PSUM bank"
+        "Split the instruction; leave out an empty one."
+        "NKI architecture guides";
+    PSUM_BANK Fault Error Hardware "neff-psum-bank" "a matrix product does not stay in one PSUM bank"
         "The sums of one instruction must lie in one bank of 2 KiB in each partition, of PSUM."
-        "Move the sums to a bank boundary, or split the instruction." "NKI architecture guides";
-    ELEMENT_COUNT Error "neff-element-count" "source and destination of an instruction differ in elements"
+        "Move the sums to a bank boundary, or split the instruction."
+        "NKI architecture guides";
+    ELEMENT_COUNT Fault Error Hardware "neff-element-count" "source and destination of an instruction differ in elements"
         "Element-wise instructions write as many elements as they read."
-        "Check the shapes." "NKI architecture guides";
-    DMA_TARGET Error "neff-dma-target" "the address of a transfer is not supported"
+        "Check the shapes."
+        "NKI architecture guides";
+    DMA_TARGET Unsupported Error Chipless "neff-dma-target" "the address of a transfer is not supported"
         "An address counts from a variable or from an entry of a table of variables; others are not known."
-        "If the compiler is newer than Chipless, report the tag; else the file is damaged." "compiled programs";
-    DMA_VARIABLE Error "neff-dma-variable" "the address of a transfer leads to no variable"
+        "If the compiler is newer than Chipless, report the tag; else the file is damaged."
+        "compiled programs";
+    DMA_VARIABLE Fault Error Format "neff-dma-variable" "the address of a transfer leads to no variable"
         "The number of a variable or the index into the table that an instruction names does not exist in def.json."
-        "Compile again: instructions and def.json do not belong together." "NEFF specification, Variables";
-    DMA_BOUNDS Error "neff-dma-bounds" "a transfer leaves its variable"
+        "Compile again: instructions and def.json do not belong together."
+        "NEFF specification, Variables";
+    DMA_BOUNDS Fault Error Format "neff-dma-bounds" "a transfer leaves its variable"
         "Rows of a transfer start or end outside the variable that they are counted from."
-        "Check offset, steps and counts against the size of the variable." "NEFF specification, Variables";
-    DMA_COUNT Error "neff-dma-count" "source and destination of a transfer differ in size"
+        "Check offset, steps and counts against the size of the variable."
+        "NEFF specification, Variables";
+    DMA_COUNT Fault Error Format "neff-dma-count" "source and destination of a transfer differ in size"
         "A transfer writes as many bytes as it reads, or, where it casts, as many elements."
-        "Check rows and row sizes of both sides." "compiled programs";
-    DMA_WRITES_INPUT Warning "neff-dma-writes-input" "a transfer writes to an input or a constant"
+        "Check rows and row sizes of both sides."
+        "compiled programs";
+    DMA_WRITES_INPUT Fault Warning Format "neff-dma-writes-input" "a transfer writes to an input or a constant"
         "The host expects inputs and constants to be as they were; the next run would see other values."
-        "Check which variable the destination names." "NEFF specification, Variables";
-    KEPT_BYTES Warning "neff-kept-bytes" "state buffer bytes that somebody else keeps are written"
+        "Check which variable the destination names."
+        "NEFF specification, Variables";
+    KEPT_BYTES Fault Warning Format "neff-kept-bytes" "state buffer bytes that somebody else keeps are written"
         "runtime_statebuffer_reservation names bytes that the runtime uses while the program runs, dynamic_dma those in which descriptors are built. Written over, other work of the core goes wrong."
-        "Move the tile." "Measured on compiler output";
-    OPERAND_ALIGNMENT Warning "neff-operand-alignment" "elements do not start at a multiple of their size"
+        "Move the tile."
+        "Measured on compiler output";
+    OPERAND_ALIGNMENT Fault Warning Format "neff-operand-alignment" "elements do not start at a multiple of their size"
         "Compilers place elements of two and four bytes at even addresses and multiples of four. Chipless reads them where they are; that hardware does so too is not proven."
-        "Align the tile." "Measured on compiler output";
-    PSUM_GROUP Warning "neff-psum-group" "a group of sums does not end with stop, or goes on behind it"
+        "Align the tile."
+        "Measured on compiler output";
+    PSUM_GROUP Fault Warning Format "neff-psum-group" "a group of sums does not end with stop, or goes on behind it"
         "The first MATMUL of a group of sums says start and overwrites what PSUM holds, the last one says stop; only then are the sums complete, and other engines may read them. Chipless adds by start alone."
-        "Check the accumulation flags of the MATMULs into this bank." "Measured on compiler output";
-    DMA_QUEUE Warning "neff-dma-queue" "a transfer has no queue set of its own"
+        "Check the accumulation flags of the MATMULs into this bank."
+        "Measured on compiler output";
+    DMA_QUEUE Departure Warning Writers "neff-dma-queue" "a transfer has no queue set of its own"
         "Instructions hand transfers to the dynamic queue set that their engine owns, and signal a semaphore of its set."
-        "Declare a queue set of type dynamic for the engine, and use its semaphores." "NEFF specification, Queue Sets; compiled programs";
+        "Declare a queue set of type dynamic for the engine, and use its semaphores."
+        "NEFF specification, Queue Sets; compiled programs";
 }
 
 /// Findings of every instruction stream of a program. `sbuf_partition_bytes` are the usable bytes of a state buffer
@@ -110,11 +129,20 @@ impl<'c, 'a> Check<'c, 'a> {
         most: usize,
         findings: &'c mut Vec<Finding>,
     ) -> Check<'c, 'a> {
-        Check { definition: &subgraph.definition, room, sbuf_partition_bytes, debug: None, most, findings }
+        Check {
+            definition: &subgraph.definition,
+            room,
+            sbuf_partition_bytes,
+            debug: None,
+            most,
+            findings,
+        }
     }
 
     fn stream(&mut self) {
-        let Some(member) = self.room.instructions else { return };
+        let Some(member) = self.room.instructions else {
+            return;
+        };
         let Stream { slots, rest } = Stream::new(member.bytes);
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
         // What is right once is right again: nothing that is checked here depends on the numbers of semaphores.
@@ -131,34 +159,51 @@ impl<'c, 'a> Check<'c, 'a> {
             let support = Opcode::of(slot.head.opcode).map(|o| o.support);
             match support {
                 None => self.opcode(index, slot),
-                Some(Support::Listed) => listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1,
+                Some(Support::Listed) => {
+                    listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1
+                }
                 Some(Support::Executed | Support::NoEffect) => self.slot(index, slot),
             }
             if is_new {
-                is_clean.push(self.findings.len() == before && !matches!(support, Some(Support::Listed)));
+                is_clean.push(
+                    self.findings.len() == before && !matches!(support, Some(Support::Listed)),
+                );
             }
         }
         self.groups(slots);
         for (opcode, (first, count)) in listed {
-            let message = format!("{}: {count} instructions, the first of them here", Opcode::name_of(opcode));
+            let message = format!(
+                "{}: {count} instructions, the first of them here",
+                Opcode::name_of(opcode)
+            );
             self.report(&NOT_EXECUTED, first, message);
         }
         if !rest.is_empty() {
-            let place = Place::bytes((slots.len() * SLOT_BYTES) as u64, rest.len() as u64).in_part(member.path.to_owned());
-            let message = format!("{} bytes are {} slots of {SLOT_BYTES} and {} bytes", member.bytes.len(), slots.len(), rest.len());
+            let place = Place::bytes((slots.len() * SLOT_BYTES) as u64, rest.len() as u64)
+                .in_part(member.path.to_owned());
+            let message = format!(
+                "{} bytes are {} slots of {SLOT_BYTES} and {} bytes",
+                member.bytes.len(),
+                slots.len(),
+                rest.len()
+            );
             self.findings.push(STREAM_LENGTH.at(place, message));
         }
     }
 
     /// Reports at a slot, with the line of the source that it comes from.
     fn report(&mut self, rule: &'static Rule, index: usize, message: String) {
-        let Some(member) = self.room.instructions else { return };
+        let Some(member) = self.room.instructions else {
+            return;
+        };
         let debug = self.debug.get_or_insert_with(|| debug_info(self.room));
         let item = match debug.slot(index) {
             Some(line) => format!("slot {index} ({line})"),
             None => format!("slot {index}"),
         };
-        let place = Place::bytes((index * SLOT_BYTES) as u64, SLOT_BYTES as u64).in_part(member.path.to_owned()).at(item);
+        let place = Place::bytes((index * SLOT_BYTES) as u64, SLOT_BYTES as u64)
+            .in_part(member.path.to_owned())
+            .at(item);
         self.findings.push(rule.at(place, message));
     }
 
@@ -175,13 +220,21 @@ impl<'c, 'a> Check<'c, 'a> {
         let mut groups: FxHashMap<_, Last> = FxHashMap::default();
         for (index, slot) in slots.iter().enumerate() {
             let instruction = slot.decode();
-            let Instruction::Matmul(i) = instruction else { continue };
+            let Instruction::Matmul(i) = instruction else {
+                continue;
+            };
             let operands = instruction.operands();
-            let Some(destination) = operands.first().filter(|_| i.transpose == 0) else { continue };
+            let Some(destination) = operands.first().filter(|_| i.transpose == 0) else {
+                continue;
+            };
             let (starts, is_complete) = (i.accumulate & 1 != 0, i.accumulate & 2 != 0);
             let entry = groups.entry((destination.address, destination.steps, destination.counts));
             let known = matches!(entry, Entry::Occupied(_));
-            let last = entry.or_insert(Last { slot: index, is_complete, is_reported: false });
+            let last = entry.or_insert(Last {
+                slot: index,
+                is_complete,
+                is_reported: false,
+            });
             if known && !last.is_reported && starts != last.is_complete {
                 let before = last.slot;
                 last.is_reported = true;
@@ -194,15 +247,33 @@ impl<'c, 'a> Check<'c, 'a> {
             }
             (last.slot, last.is_complete) = (index, is_complete);
         }
-        let mut open: Vec<usize> = groups.values().filter(|l| !l.is_complete && !l.is_reported).map(|l| l.slot).collect();
+        let mut open: Vec<usize> = groups
+            .values()
+            .filter(|l| !l.is_complete && !l.is_reported)
+            .map(|l| l.slot)
+            .collect();
         open.sort_unstable();
-        for slot in open.into_iter().take(self.most.saturating_sub(self.findings.len())) {
-            self.report(&PSUM_GROUP, slot, "is the last to add to the sums at dst, and does not say stop".to_owned());
+        for slot in open
+            .into_iter()
+            .take(self.most.saturating_sub(self.findings.len()))
+        {
+            self.report(
+                &PSUM_GROUP,
+                slot,
+                "is the last to add to the sums at dst, and does not say stop".to_owned(),
+            );
         }
     }
 
     fn opcode(&mut self, index: usize, slot: &Slot) {
-        self.report(&OPCODE, index, format!("opcode {:#04x} is not supported: it has no known name", slot.head.opcode));
+        self.report(
+            &OPCODE,
+            index,
+            format!(
+                "opcode {:#04x} is not supported: it has no known name",
+                slot.head.opcode
+            ),
+        );
     }
 
     /// A slot that is executed. Whatever keeps it from that is said, if only at the end.
@@ -212,14 +283,29 @@ impl<'c, 'a> Check<'c, 'a> {
         if before == self.findings.len()
             && let Some(fault) = refusal(slot, self.sbuf_partition_bytes)
         {
-            self.report(if fault.unsupported { &NOT_EXECUTED } else { &ELEMENT_COUNT }, index, fault.message);
+            self.report(
+                if fault.unsupported {
+                    &NOT_EXECUTED
+                } else {
+                    &ELEMENT_COUNT
+                },
+                index,
+                fault.message,
+            );
         }
     }
 
     fn fields(&mut self, index: usize, slot: &Slot) {
         let instruction = slot.decode();
         if slot.head.words != 16 {
-            self.report(&SLOT_LENGTH, index, format!("the slot says that it has {} words, expected 16", slot.head.words));
+            self.report(
+                &SLOT_LENGTH,
+                index,
+                format!(
+                    "the slot says that it has {} words, expected 16",
+                    slot.head.words
+                ),
+            );
         }
         for refusal in instruction.events().filter_map(|e: Events| e.refusal()) {
             self.report(&EVENT_MODE, index, refusal);
@@ -235,13 +321,25 @@ impl<'c, 'a> Check<'c, 'a> {
             Instruction::LoadWeights(i) => {
                 self.at_most(index, "rows", i.rows.into(), 128);
                 self.at_most(index, "columns", i.columns.into(), 128);
-                self.equal(index, "columns of the array", i.columns.into(), "of the source", i.source.elements());
+                self.equal(
+                    index,
+                    "columns of the array",
+                    i.columns.into(),
+                    "of the source",
+                    i.source.elements(),
+                );
             }
             Instruction::Matmul(i) => {
                 self.at_most(index, "rows", i.rows.into(), 128);
                 self.at_most(index, "columns", i.columns.into(), 128);
                 self.at_most(index, "columns of moving data", i.source.elements(), 512);
-                self.equal(index, "elements of the destination", i.destination.elements(), "of the source", i.source.elements());
+                self.equal(
+                    index,
+                    "elements of the destination",
+                    i.destination.elements(),
+                    "of the source",
+                    i.source.elements(),
+                );
                 if let Some(destination) = operands.first() {
                     self.bank(index, destination);
                 }
@@ -249,7 +347,13 @@ impl<'c, 'a> Check<'c, 'a> {
             _ => {
                 if let [destination, sources @ ..] = &operands[..] {
                     for source in sources {
-                        self.equal(index, "elements of the destination", destination.elements(), source.role, source.elements());
+                        self.equal(
+                            index,
+                            "elements of the destination",
+                            destination.elements(),
+                            source.role,
+                            source.elements(),
+                        );
                     }
                 }
             }
@@ -258,23 +362,37 @@ impl<'c, 'a> Check<'c, 'a> {
 
     fn at_most(&mut self, index: usize, what: &str, found: u64, most: u64) {
         if found == 0 || found > most {
-            self.report(&TILE_SIZE, index, format!("{found} {what}, possible are 1 to {most}"));
+            self.report(
+                &TILE_SIZE,
+                index,
+                format!("{found} {what}, possible are 1 to {most}"),
+            );
         }
     }
 
     fn equal(&mut self, index: usize, left_name: &str, left: u64, right_name: &str, right: u64) {
         if left != right {
-            self.report(&ELEMENT_COUNT, index, format!("{left} {left_name}, {right} {right_name}"));
+            self.report(
+                &ELEMENT_COUNT,
+                index,
+                format!("{left} {left_name}, {right} {right_name}"),
+            );
         }
     }
 
     fn operand(&mut self, index: usize, operand: &Operand) {
         let Some(code) = ElementCode::of(operand.code) else {
-            let message = format!("{}: element type code {:#x} is not supported: its meaning is not known", operand.role, operand.code);
+            let message = format!(
+                "{}: element type code {:#x} is not supported: its meaning is not known",
+                operand.role, operand.code
+            );
             return self.report(&ELEMENT_CODE, index, message);
         };
         let Some((space, pattern)) = operand.pattern(code.element.bits() / 8) else {
-            let message = format!("{}: address {:#x} is behind the end of PSUM", operand.role, operand.address);
+            let message = format!(
+                "{}: address {:#x} is behind the end of PSUM",
+                operand.role, operand.address
+            );
             return self.report(&TILE_BOUNDS, index, message);
         };
         let (name, bytes) = match space {
@@ -282,16 +400,27 @@ impl<'c, 'a> Check<'c, 'a> {
             Space::Psum => ("PSUM", PSUM_PARTITION_BYTES),
         };
         if let Some(why) = leaves_partitions(&pattern, bytes) {
-            self.report(&TILE_BOUNDS, index, format!("{} reaches {why}, of {name}", operand.role));
+            self.report(
+                &TILE_BOUNDS,
+                index,
+                format!("{} reaches {why}, of {name}", operand.role),
+            );
         }
         if operand.direction == Direction::Write
             && space == Space::StateBuffer
             && let Some(why) = kept_bytes(self.definition, &pattern)
         {
-            self.report(&KEPT_BYTES, index, format!("{} reaches {why}", operand.role));
+            self.report(
+                &KEPT_BYTES,
+                index,
+                format!("{} reaches {why}", operand.role),
+            );
         }
         if !u64::from(operand.address).is_multiple_of(code.element.bits() / 8) {
-            let message = format!("{}: elements of {} start at {:#x}", operand.role, code.element, operand.address);
+            let message = format!(
+                "{}: elements of {} start at {:#x}",
+                operand.role, code.element, operand.address
+            );
             self.report(&OPERAND_ALIGNMENT, index, message);
         }
         let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
@@ -301,19 +430,33 @@ impl<'c, 'a> Check<'c, 'a> {
             65.. => start == 0,
         };
         if !legal {
-            let message = format!("{}: {} partitions start at partition {start}", operand.role, operand.partitions);
+            let message = format!(
+                "{}: {} partitions start at partition {start}",
+                operand.role, operand.partitions
+            );
             self.report(&START_PARTITION, index, message);
         }
     }
 
     fn bank(&mut self, index: usize, operand: &Operand) {
-        let Some(code) = ElementCode::of(operand.code) else { return };
-        let one = Operand { partitions: 1, ..*operand };
-        let Some((space, pattern)) = one.pattern(code.element.bits() / 8) else { return };
+        let Some(code) = ElementCode::of(operand.code) else {
+            return;
+        };
+        let one = Operand {
+            partitions: 1,
+            ..*operand
+        };
+        let Some((space, pattern)) = one.pattern(code.element.bits() / 8) else {
+            return;
+        };
         let extent = pattern.extent();
         let bank = |byte: i128| byte.div_euclid(i128::from(PSUM_BANK_BYTES));
         if space != Space::Psum {
-            self.report(&PSUM_BANK, index, format!("dst is {:#x} in the state buffer", operand.address));
+            self.report(
+                &PSUM_BANK,
+                index,
+                format!("dst is {:#x} in the state buffer", operand.address),
+            );
         } else if !extent.is_empty() && bank(extent.start) != bank(extent.end - 1) {
             let within = i128::from(super::PARTITION_STRIDE);
             let (start, end) = (extent.start.rem_euclid(within), extent.end - extent.start);
@@ -328,14 +471,22 @@ impl<'c, 'a> Check<'c, 'a> {
     fn dma(&mut self, index: usize, dma: &Dma) {
         if dma.kind != 0 {
             let kind = dma.kind;
-            self.report(&NOT_EXECUTED, index, format!("a transfer of kind {kind}: only direct ones (0) are executed"));
+            self.report(
+                &NOT_EXECUTED,
+                index,
+                format!("a transfer of kind {kind}: only direct ones (0) are executed"),
+            );
             return;
         }
-        let sides = [("src", &dma.source, dma.source_element), ("dst", &dma.destination, dma.destination_element)];
+        let sides = [
+            ("src", &dma.source, dma.source_element),
+            ("dst", &dma.destination, dma.destination_element),
+        ];
         for (role, side, _) in sides {
             self.side(index, role, side);
         }
-        let [source, destination] = sides.map(|(_, side, code)| (side.bytes(), ElementCode::of(code)));
+        let [source, destination] =
+            sides.map(|(_, side, code)| (side.bytes(), ElementCode::of(code)));
         match (source.1, destination.1) {
             _ if dma.source_element == dma.destination_element => {
                 if source.0 != destination.0 {
@@ -353,9 +504,19 @@ impl<'c, 'a> Check<'c, 'a> {
                 }
             }
             (Some(from), Some(to)) => {
-                let (read, written) = (source.0 * 8 / from.element.bits(), destination.0 * 8 / to.element.bits());
+                let (read, written) = (
+                    source.0 * 8 / from.element.bits(),
+                    destination.0 * 8 / to.element.bits(),
+                );
                 if read != written {
-                    self.report(&DMA_COUNT, index, format!("{read} elements of {} are read, {written} of {} written", from.name, to.name));
+                    self.report(
+                        &DMA_COUNT,
+                        index,
+                        format!(
+                            "{read} elements of {} are read, {written} of {} written",
+                            from.name, to.name
+                        ),
+                    );
                 }
             }
             _ => {
@@ -363,15 +524,28 @@ impl<'c, 'a> Check<'c, 'a> {
                 self.report(
                     &ELEMENT_CODE,
                     index,
-                    format!("a cast from code {:#x} to {:#x} is not supported: not both are known", codes.0, codes.1),
+                    format!(
+                        "a cast from code {:#x} to {:#x} is not supported: not both are known",
+                        codes.0, codes.1
+                    ),
                 );
             }
         }
         if let Some((_, _, variable)) = variable(self.definition, dma.destination.address).ok()
-            && matches!(variable.kind, Some(VariableType::Input | VariableType::File))
+            && matches!(
+                variable.kind,
+                Some(VariableType::Input | VariableType::File)
+            )
         {
             let kind = variable.kind.map_or("", VariableType::name);
-            self.report(&DMA_WRITES_INPUT, index, format!("dst is {}, a variable of type {kind}", dma.destination.address));
+            self.report(
+                &DMA_WRITES_INPUT,
+                index,
+                format!(
+                    "dst is {}, a variable of type {kind}",
+                    dma.destination.address
+                ),
+            );
         }
         self.queue(index, dma);
     }
@@ -379,13 +553,21 @@ impl<'c, 'a> Check<'c, 'a> {
     fn side(&mut self, index: usize, role: &'static str, side: &DmaSide) {
         let (name, variable) = match variable(self.definition, side.address) {
             Ok((_, name, variable)) => (name.to_string(), variable),
-            Err(Unresolved::Unsupported(why)) => return self.report(&DMA_TARGET, index, format!("{role}: {why}")),
-            Err(Unresolved::Missing(what)) => return self.report(&DMA_VARIABLE, index, format!("{role} needs {what}")),
+            Err(Unresolved::Unsupported(why)) => {
+                return self.report(&DMA_TARGET, index, format!("{role}: {why}"));
+            }
+            Err(Unresolved::Missing(what)) => {
+                return self.report(&DMA_VARIABLE, index, format!("{role} needs {what}"));
+            }
         };
         let pattern = side.pattern();
         if variable.kind == Some(VariableType::StateBuffer) {
             if let Some(why) = leaves_partitions(&pattern, self.sbuf_partition_bytes) {
-                self.report(&DMA_BOUNDS, index, format!("{role} reaches {why}, of {name}"));
+                self.report(
+                    &DMA_BOUNDS,
+                    index,
+                    format!("{role} reaches {why}, of {name}"),
+                );
             }
             if role == "dst"
                 && let Some(why) = kept_bytes(self.definition, &pattern)
@@ -396,7 +578,10 @@ impl<'c, 'a> Check<'c, 'a> {
             && !pattern.fits(size)
         {
             let extent = pattern.extent();
-            let message = format!("{role} reaches bytes {:#x} to {:#x} of {name}, which has {size:#x}", extent.start, extent.end);
+            let message = format!(
+                "{role} reaches bytes {:#x} to {:#x} of {name}, which has {size:#x}",
+                extent.start, extent.end
+            );
             self.report(&DMA_BOUNDS, index, message);
         }
     }
@@ -404,14 +589,31 @@ impl<'c, 'a> Check<'c, 'a> {
     fn queue(&mut self, index: usize, dma: &Dma) {
         let semaphore = u64::from(dma.semaphore);
         match queue_set(self.definition, self.room.engine, semaphore) {
-            None => self.report(&DMA_QUEUE, index, format!("{} owns no queue set of type dynamic", self.room.engine.name())),
+            None => self.report(
+                &DMA_QUEUE,
+                index,
+                format!(
+                    "{} owns no queue set of type dynamic",
+                    self.room.engine.name()
+                ),
+            ),
             Some(position) => {
-                let Some((name, set)) = self.definition.queues.get_index(position) else { return };
+                let Some((name, set)) = self.definition.queues.get_index(position) else {
+                    return;
+                };
                 if !set.semaphore_set.is_empty() && !set.semaphore_set.contains(&semaphore) {
-                    self.report(&DMA_QUEUE, index, format!("$S[{semaphore}] is not in the semaphore_set of {name}"));
+                    self.report(
+                        &DMA_QUEUE,
+                        index,
+                        format!("$S[{semaphore}] is not in the semaphore_set of {name}"),
+                    );
                 }
                 if u64::from(dma.increment) != set.queues() {
-                    let message = format!("$S[{semaphore}] rises by {}, {name} has {} queues", dma.increment, set.queues());
+                    let message = format!(
+                        "$S[{semaphore}] rises by {}, {name} has {} queues",
+                        dma.increment,
+                        set.queues()
+                    );
                     self.report(&DMA_QUEUE, index, message);
                 }
             }
@@ -420,15 +622,32 @@ impl<'c, 'a> Check<'c, 'a> {
 }
 
 /// The dynamic queue set of an engine: where it owns several, the one whose set has the semaphore.
-pub(crate) fn queue_set(definition: &Definition<'_>, engine: Engine, semaphore: u64) -> Option<usize> {
-    let own =
-        |set: &crate::def::QueueSet<'_>| set.kind == Some(QueueType::Dynamic) && set.owner() == Some(crate::def::Owner::Engine(engine));
-    let mut sets = definition.queues.values().enumerate().filter(|(_, set)| own(set));
-    let with_semaphore = sets.clone().find(|(_, set)| set.semaphore_set.contains(&semaphore));
-    with_semaphore.or_else(|| sets.next()).map(|(position, _)| position)
+pub(crate) fn queue_set(
+    definition: &Definition<'_>,
+    engine: Engine,
+    semaphore: u64,
+) -> Option<usize> {
+    let own = |set: &crate::def::QueueSet<'_>| {
+        set.kind == Some(QueueType::Dynamic)
+            && set.owner() == Some(crate::def::Owner::Engine(engine))
+    };
+    let mut sets = definition
+        .queues
+        .values()
+        .enumerate()
+        .filter(|(_, set)| own(set));
+    let with_semaphore = sets
+        .clone()
+        .find(|(_, set)| set.semaphore_set.contains(&semaphore));
+    with_semaphore
+        .or_else(|| sets.next())
+        .map(|(position, _)| position)
 }
 
 /// The debug files of an engine.
 pub(crate) fn debug_info<'a>(room: &EngineRoom<'a>) -> DebugInfo<'a> {
-    DebugInfo::read(room.assembler_debug.iter().map(|m| m.bytes), room.debug.iter().map(|m| m.bytes))
+    DebugInfo::read(
+        room.assembler_debug.iter().map(|m| m.bytes),
+        room.debug.iter().map(|m| m.bytes),
+    )
 }

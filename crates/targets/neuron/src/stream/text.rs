@@ -1,7 +1,10 @@
 //! Instructions as text, in the notation of the vendor's profiler where it has one:
 //! `fp16@0x37cfe[-1,0,-32][32,1,4]` are elements by type, address, steps and counts, `$S[8]>=16` is a wait.
 
-use super::{Dma, DmaAddress, DmaSide, DmaTarget, ElementCode, Instruction, OnChip, Opcode, Slot, Space, Tensor3, Tensor4};
+use super::{
+    Dma, DmaAddress, DmaSide, DmaTarget, ElementCode, Instruction, OnChip, Opcode, Slot, Space,
+    Tensor3, Tensor4,
+};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for Instruction<'_> {
@@ -13,14 +16,31 @@ impl Display for Instruction<'_> {
         }
         match self {
             Instruction::LoadWeights(i) => {
-                write!(f, " src={} {}*{}", Tensor(i.element, i.source.view()), i.rows, i.columns)?;
+                write!(
+                    f,
+                    " src={} {}*{}",
+                    Tensor(i.element, i.source.view()),
+                    i.rows,
+                    i.columns
+                )?;
                 groups(f, i.row_groups, i.column_groups)?;
                 transpose(f, i.transpose)?;
             }
             Instruction::Matmul(i) => {
-                let result = if i.transpose == 0 { ACCUMULATOR } else { i.element };
-                let (source, destination) = (Tensor(i.element, i.source.view()), Tensor(result, i.destination.view()));
-                write!(f, " dst={destination} src={source} {}*{}", i.rows, i.columns)?;
+                let result = if i.transpose == 0 {
+                    ACCUMULATOR
+                } else {
+                    i.element
+                };
+                let (source, destination) = (
+                    Tensor(i.element, i.source.view()),
+                    Tensor(result, i.destination.view()),
+                );
+                write!(
+                    f,
+                    " dst={destination} src={source} {}*{}",
+                    i.rows, i.columns
+                )?;
                 groups(f, i.row_groups, i.column_groups)?;
                 transpose(f, i.transpose)?;
                 match i.accumulate {
@@ -34,7 +54,12 @@ impl Display for Instruction<'_> {
             Instruction::TensorTensor(i) => {
                 let (low, high) = (i.operand_elements & 0xf, i.operand_elements >> 4);
                 let destination = Tensor(i.element, i.destination.view());
-                write!(f, " dst={destination} src0={} src1={}", Tensor(low, i.first.view()), Tensor(high, i.second.view()))?;
+                write!(
+                    f,
+                    " dst={destination} src0={} src1={}",
+                    Tensor(low, i.first.view()),
+                    Tensor(high, i.second.view())
+                )?;
                 match i.operation {
                     ADD => write!(f, " op=add channels={}", i.partitions),
                     other => write!(f, " op={other:#04x} channels={}", i.partitions),
@@ -42,11 +67,20 @@ impl Display for Instruction<'_> {
             }
             Instruction::Copy(i) | Instruction::Cast(i) => {
                 let destination = Tensor(i.destination_element, i.destination.view());
-                write!(f, " dst={destination} src={} channels={}", Tensor(i.source_element, i.source.view()), i.partitions)?;
+                write!(
+                    f,
+                    " dst={destination} src={} channels={}",
+                    Tensor(i.source_element, i.source.view()),
+                    i.partitions
+                )?;
             }
             Instruction::Memset(i) => {
                 let destination = Tensor(i.element, i.destination.view());
-                write!(f, " dst={destination} value={:#x} channels={}", i.value, i.partitions)?;
+                write!(
+                    f,
+                    " dst={destination} value={:#x} channels={}",
+                    i.value, i.partitions
+                )?;
             }
             Instruction::Dma(i) => dma(f, i)?,
             Instruction::EventSemaphore(_) | Instruction::NoEffect(_) => {}
@@ -79,13 +113,21 @@ struct View<'a> {
 
 impl Tensor3 {
     fn view(&self) -> View<'_> {
-        View { address: self.address.get(), steps: &self.steps, counts: &self.counts }
+        View {
+            address: self.address.get(),
+            steps: &self.steps,
+            counts: &self.counts,
+        }
     }
 }
 
 impl Tensor4 {
     fn view(&self) -> View<'_> {
-        View { address: self.address.get(), steps: &self.steps, counts: &self.counts }
+        View {
+            address: self.address.get(),
+            steps: &self.steps,
+            counts: &self.counts,
+        }
     }
 }
 
@@ -97,8 +139,16 @@ impl Display for Tensor<'_> {
         let Tensor(code, view) = self;
         write!(f, "{}@", Element(*code))?;
         match OnChip::at(view.address) {
-            Some(OnChip { space: Space::Psum, partition, offset }) => {
-                write!(f, "psum+{:#x}", partition * super::PARTITION_STRIDE + offset)?;
+            Some(OnChip {
+                space: Space::Psum,
+                partition,
+                offset,
+            }) => {
+                write!(
+                    f,
+                    "psum+{:#x}",
+                    partition * super::PARTITION_STRIDE + offset
+                )?;
             }
             _ => write!(f, "{:#x}", view.address)?,
         }
@@ -130,7 +180,11 @@ fn list<T: Display>(f: &mut Formatter<'_>, numbers: &[T]) -> fmt::Result {
 
 /// Row and column groups are all set in every known program: shown only where they are not.
 fn groups(f: &mut Formatter<'_>, rows: u8, columns: u8) -> fmt::Result {
-    if (rows, columns) == (0xf, 0xf) { Ok(()) } else { write!(f, " row_groups={rows:#x} column_groups={columns:#x}") }
+    if (rows, columns) == (0xf, 0xf) {
+        Ok(())
+    } else {
+        write!(f, " row_groups={rows:#x} column_groups={columns:#x}")
+    }
 }
 
 fn transpose(f: &mut Formatter<'_>, flag: u8) -> fmt::Result {
@@ -163,7 +217,11 @@ impl Display for DmaSide {
 
 fn dma(f: &mut Formatter<'_>, i: &Dma) -> fmt::Result {
     let (source, destination) = (Element(i.source_element), Element(i.destination_element));
-    write!(f, " dst={destination}@{} src={source}@{}", i.destination, i.source)?;
+    write!(
+        f,
+        " dst={destination}@{} src={source}@{}",
+        i.destination, i.source
+    )?;
     match i.kind {
         0 => {}
         1 => f.write_str(" indirect")?,
@@ -190,7 +248,9 @@ fn other(f: &mut Formatter<'_>, slot: &Slot) -> fmt::Result {
         }
     }
     f.write_str(" bytes=")?;
-    slot.operands.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    slot.operands
+        .iter()
+        .try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -198,7 +258,10 @@ mod tests {
     use super::super::*;
 
     fn text(hex: &str) -> String {
-        let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hex")).collect();
+        let bytes: Vec<u8> = hex
+            .split_whitespace()
+            .map(|byte| u8::from_str_radix(byte, 16).expect("hex"))
+            .collect();
         let mut slot = [0; SLOT_BYTES];
         slot[..bytes.len()].copy_from_slice(&bytes);
         Stream::new(&slot).slots[0].decode().to_string()
@@ -208,7 +271,10 @@ mod tests {
     fn instructions_as_text() {
         let load = "01 10 00 00 05 08 00 00 10 00 00 00 00 00 00 00 fe 7c 03 00 ff ff 00 00 e0 ff 20 00 01 00 04 00 \
                     07 00 01 00 00 00 80 80 00 00 00 00 0f 0f";
-        assert_eq!(text(load), "LDWEIGHTS src=fp16@0x37cfe[-1,0,-32][32,1,4] 128*128 transpose $S[8]>=16");
+        assert_eq!(
+            text(load),
+            "LDWEIGHTS src=fp16@0x37cfe[-1,0,-32][32,1,4] 128*128 transpose $S[8]>=16"
+        );
         let matmul = "02 10 00 00 00 00 13 05 00 00 00 00 00 00 00 00 00 7f 03 00 01 00 00 00 00 00 40 00 01 00 01 00 \
                       07 00 00 00 00 00 80 80 00 00 00 01 0f 0f 00 00 00 08 00 02 01 00 00 00 00 00 40 00 01 00 01 00";
         assert_eq!(
@@ -216,7 +282,10 @@ mod tests {
             "MATMUL dst=fp32@psum+0x800[1,0,0][64,1,1] src=fp16@0x37f00[1,0,0][64,1,1] 128*128 start $S[5]++@complete"
         );
         let both = "a0 10 00 00 05 18 00 00 10 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 05 04 13 07 01";
-        assert_eq!(text(both), "EVENT_SEMAPHORE $S[24]>=16 $S[4]>=1 $S[7]++@complete");
+        assert_eq!(
+            text(both),
+            "EVENT_SEMAPHORE $S[24]>=16 $S[4]>=1 $S[7]++@complete"
+        );
         let dma = "d4 10 00 00 05 04 00 00 02 00 00 00 00 1b 10 00 00 42 00 00 00 00 00 10 00 00 04 00 01 00 00 00 \
                    80 00 01 00 00 01 00 00 00 00 00 00 02 00 00 20 00 01 00 00 01 00 00 00 80 00 01 00 80 00 0a 07";
         assert_eq!(
@@ -224,7 +293,10 @@ mod tests {
             "PSEUDO_DMA_DIRECT2D dst=fp16@table[2]+0x0[256,1][128,1]*128 src=fp32@var[0]+0x4200[262144,1][128,1]*256 \
              $S[4]>=2 $S[27]+=16@complete"
         );
-        assert_eq!(text("c1 10 00 00 00 00 00 00 00 00 00 00 71 53 70")[..34], *"PSEUDO_DMA_TRIGGER queue=qSp bytes");
+        assert_eq!(
+            text("c1 10 00 00 00 00 00 00 00 00 00 00 71 53 70")[..34],
+            *"PSEUDO_DMA_TRIGGER queue=qSp bytes"
+        );
         assert_eq!(text("ee")[..20], *"Operation(238) bytes");
     }
 }

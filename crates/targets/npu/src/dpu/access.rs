@@ -19,12 +19,28 @@ impl Workload {
     /// Every byte that the workload may touch. `known(offset, size)` gives bytes of the own tile that are certain to
     /// stand there when the workload runs: with the bytes of weight tables, sparsity maps and storage element pointers,
     /// what these point at becomes exact.
-    pub fn accesses_with(&self, known: &dyn Fn(u64, u64) -> Option<Vec<u8>>, visit: &mut dyn FnMut(Region)) {
-        let mut read = |pattern: Pattern, may: bool| visit(Region { tile: self.tile, pattern, write: false, may });
+    pub fn accesses_with(
+        &self,
+        known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
+        visit: &mut dyn FnMut(Region),
+    ) {
+        let mut read = |pattern: Pattern, may: bool| {
+            visit(Region {
+                tile: self.tile,
+                pattern,
+                write: false,
+                may,
+            })
+        };
         match self.input.sparse {
-            None => self.input.dense_patterns(&self.geometry, &mut |pattern| read(pattern, false)),
+            None => self
+                .input
+                .dense_patterns(&self.geometry, &mut |pattern| read(pattern, false)),
             Some(elements) => {
-                self.input.sparse_patterns(elements, &self.geometry, &mut |pattern| read(pattern, false));
+                self.input
+                    .sparse_patterns(elements, &self.geometry, &mut |pattern| {
+                        read(pattern, false)
+                    });
                 match self.input.storage_elements(elements, &self.geometry, known) {
                     Some(found) => strided(found, |pattern| read(pattern, false)),
                     None => read(Pattern::contiguous(0, TILE_BYTES), true),
@@ -36,22 +52,42 @@ impl Workload {
         }
         if self.uses_weight_table() {
             let size = Weights::table_bytes(self.geometry.outputs);
-            self.swizzled(self.weights.table, size, &mut |pattern| read(pattern, false));
+            self.swizzled(self.weights.table, size, &mut |pattern| {
+                read(pattern, false)
+            });
             if self.uses_weights() {
                 match self.known_bytes(self.weights.table, size, known) {
-                    Some(table) => self.weight_accesses(&self.weights.parse_table(&table), known, &mut read),
+                    Some(table) => {
+                        self.weight_accesses(&self.weights.parse_table(&table), known, &mut read)
+                    }
                     None => read(Pattern::contiguous(0, TILE_BYTES), true),
                 }
             }
         }
         if !self.continued {
-            self.output.patterns(self.tile, &mut |tile, pattern| visit(Region { tile, pattern, write: true, may: false }));
+            self.output.patterns(self.tile, &mut |tile, pattern| {
+                visit(Region {
+                    tile,
+                    pattern,
+                    write: true,
+                    may: false,
+                })
+            });
         }
     }
 
     /// Weights and sparsity maps, from the entries of the table.
-    fn weight_accesses(&self, table: &[Entry], known: Known<'_>, read: &mut dyn FnMut(Pattern, bool)) {
-        let channels = if self.operation == Operation::Depthwise { 1 } else { self.input.channels(&self.geometry) };
+    fn weight_accesses(
+        &self,
+        table: &[Entry],
+        known: Known<'_>,
+        read: &mut dyn FnMut(Pattern, bool),
+    ) {
+        let channels = if self.operation == Operation::Depthwise {
+            1
+        } else {
+            self.input.channels(&self.geometry)
+        };
         let each = (self.geometry.taps() * channels) as u64;
         let (mut exact, mut bound, mut maps) = (Vec::new(), Vec::new(), Vec::new());
         for entry in table {
@@ -94,7 +130,11 @@ impl Workload {
         let whole = known(rows.start, rows.end - rows.start);
         for (start, size) in self.weights.swizzle.pieces(start, size) {
             match &whole {
-                Some(whole) => bytes.extend_from_slice(whole.get((start - rows.start) as usize..)?.get(..size as usize)?),
+                Some(whole) => bytes.extend_from_slice(
+                    whole
+                        .get((start - rows.start) as usize..)?
+                        .get(..size as usize)?,
+                ),
                 None => bytes.extend(known(start, size)?),
             }
         }

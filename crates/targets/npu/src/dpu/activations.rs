@@ -43,12 +43,17 @@ pub(super) struct StorageElements {
 impl Tensor {
     /// Channels of the dense array that a window becomes.
     pub(super) fn channels(&self, geometry: &Geometry) -> usize {
-        self.pattern.map_or(geometry.channels, |pattern| pattern.count_ones() as usize)
+        self.pattern
+            .map_or(geometry.channels, |pattern| pattern.count_ones() as usize)
     }
 
     /// Channels of a pixel in memory.
     fn pitch(&self) -> usize {
-        if self.pattern.is_some() { COMPRESSED_PITCH } else { self.size.z }
+        if self.pattern.is_some() {
+            COMPRESSED_PITCH
+        } else {
+            self.size.z
+        }
     }
 
     /// Bytes of this many elements.
@@ -58,11 +63,19 @@ impl Tensor {
 
     /// First channel and number of channels of a pixel that are read.
     fn read_channels(&self, geometry: &Geometry) -> (usize, usize) {
-        if self.pattern.is_some() { (0, COMPRESSED_PITCH) } else { (geometry.start.z, geometry.channels) }
+        if self.pattern.is_some() {
+            (0, COMPRESSED_PITCH)
+        } else {
+            (geometry.start.z, geometry.channels)
+        }
     }
 
     /// The window as a dense array `[y][x][c]`, integers less their zero point.
-    pub(super) fn gather<T: Element>(&self, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    pub(super) fn gather<T: Element>(
+        &self,
+        tile: &[u8],
+        geometry: &Geometry,
+    ) -> Result<Vec<T>, Fault> {
         match self.sparse {
             Some(elements) => self.gather_sparse(elements, tile, geometry),
             None => self.gather_dense(tile, geometry),
@@ -82,7 +95,9 @@ impl Tensor {
         let mut scratch = Vec::new();
         let mut fill = |y: usize, x: usize, out: &mut [T], elements: usize| {
             let address = self.position(geometry.start.y + y, geometry.start.x + x, first);
-            let bytes = self.swizzle.read(tile, address, self.bytes(elements), &mut scratch);
+            let bytes = self
+                .swizzle
+                .read(tile, address, self.bytes(elements), &mut scratch);
             self.decode(bytes.ok_or_else(|| outside("activations", end, tile))?, out)
         };
         for (y, row) in dense.chunks_exact_mut(window.x * channels).enumerate() {
@@ -106,7 +121,12 @@ impl Tensor {
         Ok(dense)
     }
 
-    fn gather_sparse<T: Element>(&self, elements: StorageElements, tile: &[u8], geometry: &Geometry) -> Result<Vec<T>, Fault> {
+    fn gather_sparse<T: Element>(
+        &self,
+        elements: StorageElements,
+        tile: &[u8],
+        geometry: &Geometry,
+    ) -> Result<Vec<T>, Fault> {
         let (window, start) = (geometry.window(), geometry.start);
         let last = self.pixel(start.y + window.y - 1, start.x + window.x - 1);
         let map_end = elements.map + ((last as u64 + 1) * self.size.z as u64).div_ceil(8);
@@ -126,13 +146,20 @@ impl Tensor {
             if stored == 0 {
                 continue;
             }
-            let data = self.base + storage_element(tile, elements.table + number as u64 * POINTER_BYTES, (x, y))?;
+            let data = self.base
+                + storage_element(tile, elements.table + number as u64 * POINTER_BYTES, (x, y))?;
             let packed = &mut packed[..before + stored];
             let size = self.bytes(packed.len());
             let bytes = tile
                 .get(data as usize..)
                 .and_then(|rest| rest.get(..size as usize))
-                .ok_or_else(|| outside(&format!("storage element of pixel ({x}, {y}) ({size} bytes at {data:#x})"), data + size, tile))?;
+                .ok_or_else(|| {
+                    outside(
+                        &format!("storage element of pixel ({x}, {y}) ({size} bytes at {data:#x})"),
+                        data + size,
+                        tile,
+                    )
+                })?;
             self.decode(bytes, packed)?;
             expand(map, bit + start.z, &packed[before..], pixel);
         }
@@ -140,7 +167,8 @@ impl Tensor {
     }
 
     fn decode<T: Element>(&self, bytes: &[u8], out: &mut [T]) -> Result<(), Fault> {
-        T::decode(self.format, self.zero_point, bytes, out).map_err(|e| Fault::program(format!("activations: {e}")))
+        T::decode(self.format, self.zero_point, bytes, out)
+            .map_err(|e| Fault::program(format!("activations: {e}")))
     }
 
     fn pixel(&self, y: usize, x: usize) -> usize {
@@ -157,7 +185,10 @@ impl Tensor {
         let (window, start) = (geometry.window(), geometry.start);
         let (first, read) = self.read_channels(geometry);
         let last = self.position(start.y + window.y - 1, start.x + window.x - 1, first);
-        (self.position(start.y, start.x, first), last + self.bytes(read))
+        (
+            self.position(start.y, start.x, first),
+            last + self.bytes(read),
+        )
     }
 
     /// The bytes of a dense tensor that the taps of a window fall on.
@@ -175,12 +206,28 @@ impl Tensor {
             let row = self.bytes(self.pitch() * self.size.x) as i64;
             for (y, rows) in regular(geometry.y) {
                 for (x, columns) in regular(geometry.x) {
-                    let start = self.position(geometry.start.y + y.start, geometry.start.x + x.start, first);
+                    let start = self.position(
+                        geometry.start.y + y.start,
+                        geometry.start.x + x.start,
+                        first,
+                    );
                     let whole = [
-                        Loop { count: x.len() as u64, stride: pixel },
-                        Loop { count: columns, stride: geometry.x.stride as i64 * pixel },
-                        Loop { count: y.len() as u64, stride: row },
-                        Loop { count: rows, stride: geometry.y.stride as i64 * row },
+                        Loop {
+                            count: x.len() as u64,
+                            stride: pixel,
+                        },
+                        Loop {
+                            count: columns,
+                            stride: geometry.x.stride as i64 * pixel,
+                        },
+                        Loop {
+                            count: y.len() as u64,
+                            stride: row,
+                        },
+                        Loop {
+                            count: rows,
+                            stride: geometry.y.stride as i64 * row,
+                        },
                     ];
                     emit(Pattern::new(start, self.bytes(read), whole));
                 }
@@ -194,7 +241,8 @@ impl Tensor {
             for x in &columns {
                 let (pixels, together) = if whole { (1, x.len()) } else { (x.len(), 1) };
                 for i in 0..pixels {
-                    let start = self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
+                    let start =
+                        self.position(geometry.start.y + y, geometry.start.x + x.start + i, first);
                     ranges.add(start, self.bytes(read * together));
                 }
             }
@@ -203,11 +251,23 @@ impl Tensor {
     }
 
     /// The bytes of a sparse tensor's pointers and map that belong to a window.
-    pub(super) fn sparse_patterns(&self, elements: StorageElements, geometry: &Geometry, emit: &mut dyn FnMut(Pattern)) {
+    pub(super) fn sparse_patterns(
+        &self,
+        elements: StorageElements,
+        geometry: &Geometry,
+        emit: &mut dyn FnMut(Pattern),
+    ) {
         let window = geometry.window();
         let first = self.pixel(geometry.start.y, geometry.start.x) as u64;
-        let rows = Loop { count: window.y as u64, stride: self.size.x as i64 * POINTER_BYTES as i64 };
-        emit(Pattern::new(elements.table + first * POINTER_BYTES, window.x as u64 * POINTER_BYTES, [rows]));
+        let rows = Loop {
+            count: window.y as u64,
+            stride: self.size.x as i64 * POINTER_BYTES as i64,
+        };
+        emit(Pattern::new(
+            elements.table + first * POINTER_BYTES,
+            window.x as u64 * POINTER_BYTES,
+            [rows],
+        ));
         let map = |y| {
             let start = self.pixel(geometry.start.y + y, geometry.start.x) * self.size.z;
             let (start, end) = (start / 8, (start + window.x * self.size.z).div_ceil(8));
@@ -228,13 +288,26 @@ impl Tensor {
         let mut found = Vec::new();
         for y in 0..window.y {
             let row = self.pixel(geometry.start.y + y, geometry.start.x);
-            let pointers = known(elements.table + row as u64 * POINTER_BYTES, window.x as u64 * POINTER_BYTES)?;
-            let (start, end) = (row * self.size.z / 8, ((row + window.x) * self.size.z).div_ceil(8));
+            let pointers = known(
+                elements.table + row as u64 * POINTER_BYTES,
+                window.x as u64 * POINTER_BYTES,
+            )?;
+            let (start, end) = (
+                row * self.size.z / 8,
+                ((row + window.x) * self.size.z).div_ceil(8),
+            );
             let map = known(elements.map + start as u64, (end - start) as u64)?;
             for (x, pointer) in pointers.as_chunks().0.iter().enumerate() {
-                let stored = count_bits(&map, (row + x) * self.size.z - start * 8, geometry.start.z + window.z);
+                let stored = count_bits(
+                    &map,
+                    (row + x) * self.size.z - start * 8,
+                    geometry.start.z + window.z,
+                );
                 if stored > 0 {
-                    found.push((self.base + pointer_offset(u32::from_le_bytes(*pointer)), self.bytes(stored)));
+                    found.push((
+                        self.base + pointer_offset(u32::from_le_bytes(*pointer)),
+                        self.bytes(stored),
+                    ));
                 }
             }
         }
@@ -243,13 +316,20 @@ impl Tensor {
 }
 
 fn outside(what: &str, end: u64, tile: &[u8]) -> Fault {
-    Fault::program(format!("{what}: ends at {end:#x}, beyond the tile's {:#x} bytes", tile.len()))
+    Fault::program(format!(
+        "{what}: ends at {end:#x}, beyond the tile's {:#x} bytes",
+        tile.len()
+    ))
 }
 
 /// The offset from the tensor's base of the storage element of a pixel.
 fn storage_element(tile: &[u8], pointer: u64, (x, y): (usize, usize)) -> Result<u64, Fault> {
-    let word = tile.get(pointer as usize..).and_then(|rest| rest.first_chunk());
-    let word = u32::from_le_bytes(*word.ok_or_else(|| outside("storage element table", pointer + POINTER_BYTES, tile))?);
+    let word = tile
+        .get(pointer as usize..)
+        .and_then(|rest| rest.first_chunk());
+    let word = u32::from_le_bytes(
+        *word.ok_or_else(|| outside("storage element table", pointer + POINTER_BYTES, tile))?,
+    );
     if word & 0x1ff != 0 {
         return Err(Fault::unsupported(format!(
             "storage element of pixel ({x}, {y}): its pointer {word:#x} counts from base {}; only base 0 is known",
@@ -270,7 +350,10 @@ fn regular(slide: Slide) -> Vec<(std::ops::Range<usize>, u64)> {
     let mut found: Vec<(std::ops::Range<usize>, u64)> = Vec::new();
     for range in slide.taps() {
         match found.last_mut() {
-            Some((first, count)) if first.len() == range.len() && range.start == first.start + *count as usize * slide.stride => {
+            Some((first, count))
+                if first.len() == range.len()
+                    && range.start == first.start + *count as usize * slide.stride =>
+            {
                 *count += 1;
             }
             _ => found.push((range, 1)),

@@ -13,9 +13,18 @@ const DENSE_WEIGHTS: usize = 4 << 20;
 
 impl Workload {
     /// The sums of the box, `[y][x][k]`, on top of what the accumulators hold.
-    pub(super) fn sums<T: Element>(&self, tile: &[u8], table: &[Entry], earlier: Option<Vec<T::Sum>>) -> Result<Vec<T::Sum>, Fault> {
+    pub(super) fn sums<T: Element>(
+        &self,
+        tile: &[u8],
+        table: &[Entry],
+        earlier: Option<Vec<T::Sum>>,
+    ) -> Result<Vec<T::Sum>, Fault> {
         let mut input: Vec<T> = self.input.gather(tile, &self.geometry)?;
-        let update = if earlier.is_some() { Update::Accumulate } else { Update::Set };
+        let update = if earlier.is_some() {
+            Update::Accumulate
+        } else {
+            Update::Set
+        };
         let count = self.geometry.extent().volume();
         let sums = || earlier.unwrap_or_else(|| vec![T::Sum::default(); count]);
         match self.operation {
@@ -29,7 +38,8 @@ impl Workload {
             Operation::AveragePool { weight } => {
                 let weight = self.constant(weight)?;
                 let mut sums = sums();
-                window::pool_sum(&self.window(), &input, &mut sums, Update::Set).map_err(refused)?;
+                window::pool_sum(&self.window(), &input, &mut sums, Update::Set)
+                    .map_err(refused)?;
                 for sum in &mut sums {
                     *sum = T::scale(*sum, weight);
                 }
@@ -40,7 +50,11 @@ impl Workload {
                     Some(second) => second.gather(tile, &self.geometry)?,
                     None => Vec::new(),
                 };
-                Ok(input.into_iter().zip(second).map(|(a, b)| T::scaled_add(a, scale_a, b, scale_b)).collect())
+                Ok(input
+                    .into_iter()
+                    .zip(second)
+                    .map(|(a, b)| T::scaled_add(a, scale_a, b, scale_b))
+                    .collect())
             }
         }
     }
@@ -61,13 +75,20 @@ impl Workload {
             let first = number * group;
             let weights: Vec<T> = self.weights.gather(tile, entries, first, each)?;
             if entries.len() == table.len() {
-                window::convolve(&window, input, &weights, entries.len(), &mut sums, update).map_err(refused)?;
+                window::convolve(&window, input, &weights, entries.len(), &mut sums, update)
+                    .map_err(refused)?;
             } else {
                 // The group's columns of the sums, and back.
-                let columns = sums.chunks_exact(table.len()).flat_map(|pixel| &pixel[first..][..entries.len()]);
+                let columns = sums
+                    .chunks_exact(table.len())
+                    .flat_map(|pixel| &pixel[first..][..entries.len()]);
                 let mut part: Vec<T::Sum> = columns.copied().collect();
-                window::convolve(&window, input, &weights, entries.len(), &mut part, update).map_err(refused)?;
-                for (pixel, part) in sums.chunks_exact_mut(table.len()).zip(part.chunks_exact(entries.len())) {
+                window::convolve(&window, input, &weights, entries.len(), &mut part, update)
+                    .map_err(refused)?;
+                for (pixel, part) in sums
+                    .chunks_exact_mut(table.len())
+                    .zip(part.chunks_exact(entries.len()))
+                {
                     pixel[first..][..part.len()].copy_from_slice(part);
                 }
             }
@@ -109,7 +130,10 @@ impl Workload {
         for (index, value) in &hidden {
             let channel = index % channels;
             self.each_tap(index / channels, |position, tap| {
-                let (sum, weight) = (&mut sums[position * channels + channel], channel * taps + tap);
+                let (sum, weight) = (
+                    &mut sums[position * channels + channel],
+                    channel * taps + tap,
+                );
                 if present[weight] {
                     *sum = value.multiply_add_to(weights[weight], *sum);
                 }
@@ -124,12 +148,23 @@ impl Workload {
         if self.weights.dense {
             return Vec::new();
         }
-        let hidden = input.iter_mut().enumerate().filter(|(_, value)| !value.is_finite());
-        hidden.map(|(index, value)| (index, std::mem::take(value))).collect()
+        let hidden = input
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, value)| !value.is_finite());
+        hidden
+            .map(|(index, value)| (index, std::mem::take(value)))
+            .collect()
     }
 
     /// Which of the weights of these channels are stored.
-    fn presence(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<bool>, Fault> {
+    fn presence(
+        &self,
+        tile: &[u8],
+        entries: &[Entry],
+        first: usize,
+        each: usize,
+    ) -> Result<Vec<bool>, Fault> {
         let mut present = Vec::with_capacity(entries.len() * each);
         for (channel, entry) in (first..).zip(entries) {
             present.extend(self.weights.presence(tile, entry, channel, each)?);
@@ -143,7 +178,8 @@ impl Workload {
         let outputs = |slide: Slide, at: usize| {
             (0..slide.kernel).filter_map(move |tap| {
                 let from = (at + slide.pad).checked_sub(tap)?;
-                (from % slide.stride == 0 && from / slide.stride < slide.outputs).then_some((tap, from / slide.stride))
+                (from % slide.stride == 0 && from / slide.stride < slide.outputs)
+                    .then_some((tap, from / slide.stride))
             })
         };
         for (tap_y, out_y) in outputs(y, pixel / x.size) {
@@ -157,7 +193,13 @@ impl Workload {
     fn constant<T: Element>(&self, bits: u16) -> Result<T, Fault> {
         let mut value = [T::default()];
         let size = self.weights.format.bits().div_ceil(8) as usize;
-        T::decode(self.weights.format, 0, &bits.to_le_bytes()[..size], &mut value).map_err(refused)?;
+        T::decode(
+            self.weights.format,
+            0,
+            &bits.to_le_bytes()[..size],
+            &mut value,
+        )
+        .map_err(refused)?;
         Ok(value[0])
     }
 

@@ -32,7 +32,15 @@ pub struct DpuFigures {
 
 impl Default for DpuFigures {
     fn default() -> DpuFigures {
-        DpuFigures { convolution: 0.25, depthwise: 4.2, max_pool: 5.3, elementwise: 21.1, narrow: 0.5, sparse_weights: 0.52, drain: 636.0 }
+        DpuFigures {
+            convolution: 0.25,
+            depthwise: 4.2,
+            max_pool: 5.3,
+            elementwise: 21.1,
+            narrow: 0.5,
+            sparse_weights: 0.52,
+            drain: 636.0,
+        }
     }
 }
 
@@ -45,8 +53,16 @@ impl Workload {
         let mut block = match self.operation {
             Operation::Convolution => {
                 // A compressed input has the four channels that are stored, not those that the registers name.
-                let channels = if self.input.pattern.is_some() { 4 } else { self.geometry.channels };
-                let sparse = if self.weights.dense { 1.0 } else { figures.sparse_weights };
+                let channels = if self.input.pattern.is_some() {
+                    4
+                } else {
+                    self.geometry.channels
+                };
+                let sparse = if self.weights.dense {
+                    1.0
+                } else {
+                    figures.sparse_weights
+                };
                 figures.convolution * taps * channels as f64 * sparse
             }
             Operation::Depthwise | Operation::AveragePool { .. } => figures.depthwise * taps,
@@ -62,8 +78,13 @@ impl Workload {
     /// The operation in the field's words: `conv 3x3 stride 1`.
     pub fn operation(&self) -> Cow<'static, str> {
         let (x, y) = (self.geometry.x, self.geometry.y);
-        let stride = if x.stride == y.stride { x.stride.to_string() } else { format!("{}x{}", x.stride, y.stride) };
-        let window = |name: &str| Cow::from(format!("{name} {}x{} stride {stride}", x.kernel, y.kernel));
+        let stride = if x.stride == y.stride {
+            x.stride.to_string()
+        } else {
+            format!("{}x{}", x.stride, y.stride)
+        };
+        let window =
+            |name: &str| Cow::from(format!("{name} {}x{} stride {stride}", x.kernel, y.kernel));
         match self.operation {
             Operation::Convolution => window("conv"),
             Operation::Depthwise => window("depthwise conv"),
@@ -77,13 +98,26 @@ impl Workload {
     pub fn details(&self) -> String {
         let begin = self.output.begin;
         let mut parts = vec![match self.operation {
-            Operation::Convolution | Operation::Depthwise | Operation::Add { .. } if self.weights.format != self.input.format => {
-                format!("{}*{}→{}", self.input.format, self.weights.format, self.result())
+            Operation::Convolution | Operation::Depthwise | Operation::Add { .. }
+                if self.weights.format != self.input.format =>
+            {
+                format!(
+                    "{}*{}→{}",
+                    self.input.format,
+                    self.weights.format,
+                    self.result()
+                )
             }
             _ => format!("{}→{}", self.input.format, self.result()),
         }];
         parts.push(format!("in {}", self.geometry.window().describe()));
-        parts.push(format!("out {} at ({},{},{})", self.geometry.extent().describe(), begin.x, begin.y, begin.z));
+        parts.push(format!(
+            "out {} at ({},{},{})",
+            self.geometry.extent().describe(),
+            begin.x,
+            begin.y,
+            begin.z
+        ));
         let (x, y) = (self.geometry.x, self.geometry.y);
         if (x.pad, y.pad) != (0, 0) {
             parts.push(format!("padding {}x{}", x.pad, y.pad));
@@ -91,19 +125,39 @@ impl Workload {
         parts.extend(self.post.describe());
         let flags = [
             (self.uses_weights() && !self.weights.dense, "sparse weights"),
-            (self.uses_weights() && self.weights.palette.is_some(), "palettised weights"),
+            (
+                self.uses_weights() && self.weights.palette.is_some(),
+                "palettised weights",
+            ),
             (self.input.sparse.is_some(), "storage elements"),
             (self.input.pattern.is_some(), "compressed input"),
             (self.continued, "continued"),
         ];
-        parts.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.to_owned()));
-        parts.extend(self.output.permutation().map(|order| format!("order {order}")));
-        for (name, swizzle) in [("in", self.input.swizzle), ("weights", self.weights.swizzle), ("out", self.output.swizzle)] {
+        parts.extend(
+            flags
+                .into_iter()
+                .filter(|(set, _)| *set)
+                .map(|(_, name)| name.to_owned()),
+        );
+        parts.extend(
+            self.output
+                .permutation()
+                .map(|order| format!("order {order}")),
+        );
+        for (name, swizzle) in [
+            ("in", self.input.swizzle),
+            ("weights", self.weights.swizzle),
+            ("out", self.output.swizzle),
+        ] {
             if !swizzle.is_off() {
                 parts.push(format!("swizzle {name} {}", swizzle.key()));
             }
         }
-        let tiles: Vec<String> = self.output.halo_tiles().map(|tile| tile.to_string()).collect();
+        let tiles: Vec<String> = self
+            .output
+            .halo_tiles()
+            .map(|tile| tile.to_string())
+            .collect();
         match tiles.as_slice() {
             [] => {}
             [tile] => parts.push(format!("halo to tile {tile}")),

@@ -40,7 +40,11 @@ impl Workload {
     /// # Errors
     /// What [`unsupported`](Workload::unsupported) names, pointers in tables that leave the tile, sums that do not
     /// belong to this box. Nothing has been written then.
-    pub fn execute(&self, memory: &mut dyn TileMemory, partial: &mut Option<Partial>) -> Result<(), Fault> {
+    pub fn execute(
+        &self,
+        memory: &mut dyn TileMemory,
+        partial: &mut Option<Partial>,
+    ) -> Result<(), Fault> {
         let earlier = partial.take();
         if let Some(reason) = self.unsupported() {
             return Err(Fault::unsupported(reason));
@@ -48,24 +52,44 @@ impl Workload {
         if let Some(earlier) = &earlier {
             self.check_continues(earlier)?;
         }
-        let tile = memory.tile(self.tile).ok_or_else(|| Fault::program(format!("tile {} does not exist", self.tile)))?;
+        let tile = memory
+            .tile(self.tile)
+            .ok_or_else(|| Fault::program(format!("tile {} does not exist", self.tile)))?;
         if self.continued {
             self.check_accumulators(tile)?;
         } else {
             self.output.check(self.tile, memory)?;
         }
-        let table = if self.uses_weight_table() { self.weights.read_table(tile, self.geometry.outputs)? } else { Vec::new() };
-        let sums = match (self.input.format.kind(), earlier.map(|earlier| earlier.sums)) {
+        let table = if self.uses_weight_table() {
+            self.weights.read_table(tile, self.geometry.outputs)?
+        } else {
+            Vec::new()
+        };
+        let sums = match (
+            self.input.format.kind(),
+            earlier.map(|earlier| earlier.sums),
+        ) {
             (Kind::Float, None) => Sums::Floats(self.sums::<f32>(tile, &table, None)?),
-            (Kind::Float, Some(Sums::Floats(earlier))) => Sums::Floats(self.sums::<f32>(tile, &table, Some(earlier))?),
-            (Kind::Signed | Kind::Unsigned, None) => Sums::Integers(self.sums::<i16>(tile, &table, None)?),
+            (Kind::Float, Some(Sums::Floats(earlier))) => {
+                Sums::Floats(self.sums::<f32>(tile, &table, Some(earlier))?)
+            }
+            (Kind::Signed | Kind::Unsigned, None) => {
+                Sums::Integers(self.sums::<i16>(tile, &table, None)?)
+            }
             (Kind::Signed | Kind::Unsigned, Some(Sums::Integers(earlier))) => {
                 Sums::Integers(self.sums::<i16>(tile, &table, Some(earlier))?)
             }
-            _ => return Err(Fault::program("the accumulators hold continued sums of another type")),
+            _ => {
+                return Err(Fault::program(
+                    "the accumulators hold continued sums of another type",
+                ));
+            }
         };
         if self.continued {
-            *partial = Some(Partial { extent: self.geometry.extent(), sums });
+            *partial = Some(Partial {
+                extent: self.geometry.extent(),
+                sums,
+            });
             return Ok(());
         }
         let elements = self.finish(sums, &table)?;
@@ -87,7 +111,10 @@ impl Workload {
     fn check_accumulators(&self, tile: &[u8]) -> Result<(), Fault> {
         let extent = self.geometry.extent();
         if extent.volume() > tile.len() {
-            return Err(Fault::program(format!("continued sums of {} do not fit into any accumulators", extent.describe())));
+            return Err(Fault::program(format!(
+                "continued sums of {} do not fit into any accumulators",
+                extent.describe()
+            )));
         }
         Ok(())
     }
@@ -96,7 +123,10 @@ impl Workload {
     fn check_continues(&self, earlier: &Partial) -> Result<(), Fault> {
         let extent = self.geometry.extent();
         if !self.uses_weights() {
-            return Err(Fault::program(format!("the accumulators hold a continued convolution, this workload is {}", self.operation())));
+            return Err(Fault::program(format!(
+                "the accumulators hold a continued convolution, this workload is {}",
+                self.operation()
+            )));
         }
         if earlier.extent != extent {
             return Err(Fault::program(format!(

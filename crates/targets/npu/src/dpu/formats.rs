@@ -33,7 +33,12 @@ pub(super) fn zero_point(format: ElementType, register: u32) -> i16 {
 /// Numbers of the two classes that the multipliers know: floats, and integers with 32-bit accumulators that wrap.
 pub(super) trait Element: Number<Sum: From<Self>> {
     /// Elements as numbers; integers less their zero point.
-    fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [Self]) -> Result<(), Error>;
+    fn decode(
+        format: ElementType,
+        zero_point: i16,
+        bytes: &[u8],
+        out: &mut [Self],
+    ) -> Result<(), Error>;
 
     /// `sum · factor`.
     fn scale(sum: Self::Sum, factor: Self) -> Self::Sum;
@@ -46,7 +51,12 @@ pub(super) trait Element: Number<Sum: From<Self>> {
 }
 
 impl Element for f32 {
-    fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [f32]) -> Result<(), Error> {
+    fn decode(
+        format: ElementType,
+        zero_point: i16,
+        bytes: &[u8],
+        out: &mut [f32],
+    ) -> Result<(), Error> {
         cast::decode_f32(format, bytes, out)?;
         if zero_point != 0 {
             let zero_point = f32::from(zero_point);
@@ -71,7 +81,12 @@ impl Element for f32 {
 }
 
 impl Element for i16 {
-    fn decode(format: ElementType, zero_point: i16, bytes: &[u8], out: &mut [i16]) -> Result<(), Error> {
+    fn decode(
+        format: ElementType,
+        zero_point: i16,
+        bytes: &[u8],
+        out: &mut [i16],
+    ) -> Result<(), Error> {
         cast::decode_i16(format, bytes, out)?;
         if zero_point != 0 {
             // Elements have 8 bits at most and so do zero points.

@@ -67,12 +67,20 @@ pub(super) struct Geometry {
 impl Geometry {
     /// Extent of the window in the input tensor.
     pub(super) fn window(&self) -> Axes {
-        Axes { x: self.x.size, y: self.y.size, z: self.channels }
+        Axes {
+            x: self.x.size,
+            y: self.y.size,
+            z: self.channels,
+        }
     }
 
     /// Extent of the box of the output.
     pub(super) fn extent(&self) -> Axes {
-        Axes { x: self.x.outputs, y: self.y.outputs, z: self.outputs }
+        Axes {
+            x: self.x.outputs,
+            y: self.y.outputs,
+            z: self.outputs,
+        }
     }
 
     /// Positions of the kernel.

@@ -82,9 +82,17 @@ struct Destination {
 }
 
 impl Output {
-    pub(super) fn decode(i: &Invariant, v: &Variant, halos: impl Iterator<Item = HaloRegion>) -> Result<Output, DecodeError> {
+    pub(super) fn decode(
+        i: &Invariant,
+        v: &Variant,
+        halos: impl Iterator<Item = HaloRegion>,
+    ) -> Result<Output, DecodeError> {
         if i.dtype > 5 {
-            return Err(DecodeError::new("odu dtype", "an element width, 0 to 5", i.dtype));
+            return Err(DecodeError::new(
+                "odu dtype",
+                "an element width, 0 to 5",
+                i.dtype,
+            ));
         }
         if i.permutation as usize >= PERMUTATIONS.len() {
             return Err(DecodeError::new("permutation", "0 to 5", i.permutation));
@@ -95,19 +103,32 @@ impl Output {
             ("te_end_z", v.te_beg_z, v.te_end_z, i.te_dim_z),
         ] {
             if end < begin || end > last {
-                return Err(DecodeError::new(field, format_args!("{begin} (te_beg) to {last} (te_dim)"), end));
+                return Err(DecodeError::new(
+                    field,
+                    format_args!("{begin} (te_beg) to {last} (te_dim)"),
+                    end,
+                ));
             }
         }
-        let swizzle =
-            Swizzle::from_key(i.swizzle_key).ok_or_else(|| DecodeError::new("swizzle_key", "a swizzle key, 0 to 5", i.swizzle_key))?;
-        let axes = |x: u32, y: u32, z: u32| Axes { x: x as usize, y: y as usize, z: z as usize };
+        let swizzle = Swizzle::from_key(i.swizzle_key).ok_or_else(|| {
+            DecodeError::new("swizzle_key", "a swizzle key, 0 to 5", i.swizzle_key)
+        })?;
+        let axes = |x: u32, y: u32, z: u32| Axes {
+            x: x as usize,
+            y: y as usize,
+            z: z as usize,
+        };
         let mut output = Output {
             base: u64::from(i.ac_base) * 16,
             element_bits: 1 << i.dtype,
             permutation: i.permutation as usize,
             tensor: axes(i.te_dim_x + 1, i.te_dim_y + 1, i.te_dim_z + 1),
             begin: axes(v.te_beg_x, v.te_beg_y, v.te_beg_z),
-            extent: axes(v.te_end_x - v.te_beg_x + 1, v.te_end_y - v.te_beg_y + 1, v.te_end_z - v.te_beg_z + 1),
+            extent: axes(
+                v.te_end_x - v.te_beg_x + 1,
+                v.te_end_y - v.te_beg_y + 1,
+                v.te_end_z - v.te_beg_z + 1,
+            ),
             swizzle,
             halos: Vec::new(),
         };
@@ -119,25 +140,49 @@ impl Output {
 
     fn halo(&self, region: &HaloRegion, continued: bool) -> Result<Halo, DecodeError> {
         if region.tile_select >= 1 << 6 {
-            return Err(DecodeError::new("halo tile_select", "tiles 0 to 5", format_args!("{:#09b}", region.tile_select)));
+            return Err(DecodeError::new(
+                "halo tile_select",
+                "tiles 0 to 5",
+                format_args!("{:#09b}", region.tile_select),
+            ));
         }
         if region.end_x < region.begin_x {
-            return Err(DecodeError::new("halo end_x", format_args!("at least begin_x, {}", region.begin_x), region.end_x));
+            return Err(DecodeError::new(
+                "halo end_x",
+                format_args!("at least begin_x, {}", region.begin_x),
+                region.end_x,
+            ));
         }
         if region.end_y < region.begin_y {
-            return Err(DecodeError::new("halo end_y", format_args!("at least begin_y, {}", region.begin_y), region.end_y));
+            return Err(DecodeError::new(
+                "halo end_y",
+                format_args!("at least begin_y, {}", region.begin_y),
+                region.end_y,
+            ));
         }
         let halo = Halo {
             tiles: region.tile_select,
             // 22 bits, two's complement.
-            offset: i64::from(region.ac_adr_offset as i32) - if region.ac_adr_offset >= 1 << 21 { 1 << 22 } else { 0 },
+            offset: i64::from(region.ac_adr_offset as i32)
+                - if region.ac_adr_offset >= 1 << 21 {
+                    1 << 22
+                } else {
+                    0
+                },
             width: (region.target_width_msb << 10 | region.target_width_lsb) as usize,
             middle: region.begin_x as usize..region.end_x as usize + 1,
             outer: region.begin_y as usize..region.end_y as usize + 1,
         };
-        let lowest = self.destination(0, &halo).filter(|_| !continued).map_or(0, |d| self.address(&d, d.outer.start, d.middle.start));
+        let lowest = self
+            .destination(0, &halo)
+            .filter(|_| !continued)
+            .map_or(0, |d| self.address(&d, d.outer.start, d.middle.start));
         if lowest < 0 {
-            return Err(DecodeError::new("halo ac_adr_offset", "an offset that stays in the tile", halo.offset));
+            return Err(DecodeError::new(
+                "halo ac_adr_offset",
+                "an offset that stays in the tile",
+                halo.offset,
+            ));
         }
         Ok(halo)
     }
@@ -177,10 +222,11 @@ impl Output {
             middle: range(middle),
             outer: range(outer),
         };
-        let halos = self
-            .halos
-            .iter()
-            .flat_map(move |halo| (0..6).filter(|tile| halo.tiles >> tile & 1 == 1).filter_map(|tile| self.destination(tile, halo)));
+        let halos = self.halos.iter().flat_map(move |halo| {
+            (0..6)
+                .filter(|tile| halo.tiles >> tile & 1 == 1)
+                .filter_map(|tile| self.destination(tile, halo))
+        });
         std::iter::once(local).chain(halos)
     }
 
@@ -204,19 +250,32 @@ impl Output {
     /// Tile offset of the first element of the box at these coordinates.
     fn address(&self, destination: &Destination, outer: usize, middle: usize) -> i64 {
         let inner = self.order()[0].of(self.begin) * self.element_bytes();
-        destination.base + outer as i64 * destination.outer_pitch + (middle * self.middle_pitch() + inner) as i64
+        destination.base
+            + outer as i64 * destination.outer_pitch
+            + (middle * self.middle_pitch() + inner) as i64
     }
 
     /// Bytes of a run along the inner axis, and whether runs of neighbouring middle coordinates touch.
     fn run(&self) -> (usize, bool) {
         let inner = self.order()[0];
-        (inner.of(self.extent) * self.element_bytes(), inner.of(self.extent) == inner.of(self.tensor))
+        (
+            inner.of(self.extent) * self.element_bytes(),
+            inner.of(self.extent) == inner.of(self.tensor),
+        )
     }
 
     /// First byte and the end of the last, before swizzling.
     fn span(&self, destination: &Destination) -> (i64, i64) {
-        let start = self.address(destination, destination.outer.start, destination.middle.start);
-        let last = self.address(destination, destination.outer.end - 1, destination.middle.end - 1);
+        let start = self.address(
+            destination,
+            destination.outer.start,
+            destination.middle.start,
+        );
+        let last = self.address(
+            destination,
+            destination.outer.end - 1,
+            destination.middle.end - 1,
+        );
         (start, last + self.run().0 as i64)
     }
 
@@ -224,17 +283,27 @@ impl Output {
     pub(super) fn check(&self, own: u8, memory: &dyn TileMemory) -> Result<(), Fault> {
         for destination in self.destinations(own) {
             let tile = destination.tile;
-            let size = memory.tile(tile).ok_or_else(|| Fault::program(format!("output: tile {tile} does not exist")))?.len();
+            let size = memory
+                .tile(tile)
+                .ok_or_else(|| Fault::program(format!("output: tile {tile} does not exist")))?
+                .len();
             let (_, end) = self.span(&destination);
             if end > size as i64 {
-                return Err(Fault::program(format!("output: ends at {end:#x} of tile {tile}, beyond its {size:#x} bytes")));
+                return Err(Fault::program(format!(
+                    "output: ends at {end:#x} of tile {tile}, beyond its {size:#x} bytes"
+                )));
             }
         }
         Ok(())
     }
 
     /// Writes the box, `[y][x][z]`, to all its destinations. Only after [`check`](Output::check).
-    pub(super) fn write<const SIZE: usize>(&self, own: u8, elements: &[[u8; SIZE]], memory: &mut dyn TileMemory) -> Result<(), Fault> {
+    pub(super) fn write<const SIZE: usize>(
+        &self,
+        own: u8,
+        elements: &[[u8; SIZE]],
+        memory: &mut dyn TileMemory,
+    ) -> Result<(), Fault> {
         let ordered = self.permute(elements);
         let bytes = ordered.as_deref().unwrap_or(elements).as_flattened();
         let [_, middle, outer] = self.order();
@@ -242,7 +311,9 @@ impl Output {
         let row = run * middle.of(self.extent);
         for destination in self.destinations(own) {
             let tile = destination.tile;
-            let memory = memory.tile_mut(tile).ok_or_else(|| Fault::program(format!("output: tile {tile} does not exist")))?;
+            let memory = memory
+                .tile_mut(tile)
+                .ok_or_else(|| Fault::program(format!("output: tile {tile} does not exist")))?;
             let first = destination.middle.start - middle.of(self.begin);
             for o in destination.outer.clone() {
                 let row = &bytes[(o - outer.of(self.begin)) * row..][..row];
@@ -290,20 +361,33 @@ impl Output {
             let (start, end) = self.span(&destination);
             if end > ADDRESS_SPACE as i64 {
                 // Nowhere to be written to: one piece says so as well as millions.
-                emit(tile, Pattern::contiguous(start as u64, (end - start) as u64));
+                emit(
+                    tile,
+                    Pattern::contiguous(start as u64, (end - start) as u64),
+                );
                 continue;
             }
             if self.swizzle.is_off() {
                 let loops = [
-                    Loop { count: middle.len() as u64, stride: self.middle_pitch() as i64 },
-                    Loop { count: outer.len() as u64, stride: destination.outer_pitch },
+                    Loop {
+                        count: middle.len() as u64,
+                        stride: self.middle_pitch() as i64,
+                    },
+                    Loop {
+                        count: outer.len() as u64,
+                        stride: destination.outer_pitch,
+                    },
                 ];
                 emit(tile, Pattern::new(start as u64, run as u64, loops));
                 continue;
             }
             let mut ranges = Ranges::new(self.swizzle);
             for o in outer {
-                let (count, length) = if touching { (1, run * middle.len()) } else { (middle.len(), run) };
+                let (count, length) = if touching {
+                    (1, run * middle.len())
+                } else {
+                    (middle.len(), run)
+                };
                 for m in middle.clone().take(count) {
                     ranges.add(self.address(&destination, o, m) as u64, length as u64);
                 }

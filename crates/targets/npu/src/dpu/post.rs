@@ -102,7 +102,9 @@ impl Round {
     }
 
     fn shift(self, value: i64, shift: u32) -> i64 {
-        let Some(below) = shift.checked_sub(1) else { return value };
+        let Some(below) = shift.checked_sub(1) else {
+            return value;
+        };
         let (floor, half) = (value >> shift, 1i64 << below);
         let rest = value - (floor << shift);
         let up = match self {
@@ -118,7 +120,11 @@ impl Scale {
     /// The scale word of a weight table entry.
     fn from_word(word: u32) -> Option<Scale> {
         let round = Round::from_register(word >> 14 & 3)?;
-        Some(Scale { multiplier: (word >> 16) as u16, shift: word >> 8 & 0x3f, round })
+        Some(Scale {
+            multiplier: (word >> 16) as u16,
+            shift: word >> 8 & 0x3f,
+            round,
+        })
     }
 }
 
@@ -130,49 +136,83 @@ pub(super) enum Elements {
 }
 
 impl Post {
-    pub(super) fn decode(i: &Invariant, operation: Operation, input: ElementType) -> Result<Post, DecodeError> {
+    pub(super) fn decode(
+        i: &Invariant,
+        operation: Operation,
+        input: ElementType,
+    ) -> Result<Post, DecodeError> {
         let bits = 1 << i.dtype;
         if bits < 8 {
-            return Ok(Post::Unknown { reason: "output elements of less than a byte (odu dtype)".into() });
+            return Ok(Post::Unknown {
+                reason: "output elements of less than a byte (odu dtype)".into(),
+            });
         }
         let width = |expected: u32, what: &str| {
             if bits == expected {
                 Ok(())
             } else {
-                Err(DecodeError::new("odu dtype", format_args!("{expected} bits for {what}"), format_args!("{bits} bits")))
+                Err(DecodeError::new(
+                    "odu dtype",
+                    format_args!("{expected} bits for {what}"),
+                    format_args!("{bits} bits"),
+                ))
             }
         };
         if input.kind() != Kind::Float {
             return IntegerPost::decode(i, bits, i.ppe_i32_convert).map(|post| match post {
-                _ if i.ppe_fp_bypass == 0 => Post::Unknown { reason: "integer sums in the float PPE (ppe_fp_bypass 0)".into() },
-                None => Post::Unknown { reason: "float8 from integers (ppe_i32_convert 2)".into() },
+                _ if i.ppe_fp_bypass == 0 => Post::Unknown {
+                    reason: "integer sums in the float PPE (ppe_fp_bypass 0)".into(),
+                },
+                None => Post::Unknown {
+                    reason: "float8 from integers (ppe_i32_convert 2)".into(),
+                },
                 Some(post) => Post::Integer(post),
             });
         }
         if i.ppe_fp_bypass == 1 {
-            return Ok(if operation == Operation::MaxPool && input.bits() == u64::from(bits) {
-                Post::Bypass { format: input }
-            } else {
-                Post::Unknown { reason: "float sums that bypass the PPE (ppe_fp_bypass 1)".into() }
-            });
+            return Ok(
+                if operation == Operation::MaxPool && input.bits() == u64::from(bits) {
+                    Post::Bypass { format: input }
+                } else {
+                    Post::Unknown {
+                        reason: "float sums that bypass the PPE (ppe_fp_bypass 1)".into(),
+                    }
+                },
+            );
         }
         let target = match i.ppe_fp_convert {
             0 => width(32, "float32 (ppe_fp_convert 0)").map(|()| FloatTarget::Float32)?,
             1 => {
                 width(16, "float16 (ppe_fp_convert 1)")?;
-                FloatTarget::Float16 { saturate: i.ppe_fp16_clamp == 1, flush: i.ppe_fp16_ftz == 1 }
+                FloatTarget::Float16 {
+                    saturate: i.ppe_fp16_clamp == 1,
+                    flush: i.ppe_fp16_ftz == 1,
+                }
             }
-            2 => width(16, "bfloat16 (ppe_fp_convert 2)").map(|()| FloatTarget::BFloat16 { nearest: i.ppe_bf16_round == 1 })?,
-            3 => width(8, "bf8 (ppe_fp_convert 3)").map(|()| FloatTarget::Float8(ElementType::Float8E5M2))?,
-            5 => width(8, "hf8 (ppe_fp_convert 5)").map(|()| FloatTarget::Float8(ElementType::Float8E4M3Fn))?,
+            2 => width(16, "bfloat16 (ppe_fp_convert 2)").map(|()| FloatTarget::BFloat16 {
+                nearest: i.ppe_bf16_round == 1,
+            })?,
+            3 => width(8, "bf8 (ppe_fp_convert 3)")
+                .map(|()| FloatTarget::Float8(ElementType::Float8E5M2))?,
+            5 => width(8, "hf8 (ppe_fp_convert 5)")
+                .map(|()| FloatTarget::Float8(ElementType::Float8E4M3Fn))?,
             4 => match IntegerPost::decode(i, bits, 0)? {
                 Some(post) if post.scale.is_some() => FloatTarget::Integer(post),
-                _ => return Ok(Post::Unknown { reason: "integers from floats with scales of the weight table".into() }),
+                _ => {
+                    return Ok(Post::Unknown {
+                        reason: "integers from floats with scales of the weight table".into(),
+                    });
+                }
             },
             other => return Err(DecodeError::new("ppe_fp_convert", "0 to 5", other)),
         };
         Ok(Post::Float(FloatPost {
-            scale: (i.ppe_fp_scale_override == 1).then(|| (f32::from_bits(i.ppe_fp_bias), f32::from_bits(i.ppe_fp_scale))),
+            scale: (i.ppe_fp_scale_override == 1).then(|| {
+                (
+                    f32::from_bits(i.ppe_fp_bias),
+                    f32::from_bits(i.ppe_fp_scale),
+                )
+            }),
             slope: (i.ppe_fp_prelu_en == 1).then(|| f32::from_bits(i.ppe_fp_prelu)),
             high_clamp: i.ppe_scale_hclamp as i32,
             target,
@@ -199,20 +239,37 @@ impl Post {
         let mut found = Vec::new();
         if let Post::Float(post) = self {
             match &post.target {
-                FloatTarget::Float16 { flush: true, .. } => found.push("flushing of float16 denormals (ppe_fp16_ftz)".into()),
+                FloatTarget::Float16 { flush: true, .. } => {
+                    found.push("flushing of float16 denormals (ppe_fp16_ftz)".into())
+                }
                 FloatTarget::BFloat16 { .. } => found.push("bfloat16 results".into()),
                 FloatTarget::Float8(format) => found.push(format!("{format} results")),
-                FloatTarget::Float32 if post.high_clamp != i32::MAX => found.push("an upper clamp of float32 results".into()),
+                FloatTarget::Float32 if post.high_clamp != i32::MAX => {
+                    found.push("an upper clamp of float32 results".into())
+                }
                 _ => {}
             }
         }
-        let (Post::Integer(integer) | Post::Float(FloatPost { target: FloatTarget::Integer(integer), .. })) = self else {
+        let (Post::Integer(integer)
+        | Post::Float(FloatPost {
+            target: FloatTarget::Integer(integer),
+            ..
+        })) = self
+        else {
             return found;
         };
         if matches!(integer.target, IntegerTarget::Bytes(2 | 4)) {
             found.push("integer results of more than 8 bits".into());
         }
-        if let Some((_, Scale { round: round @ (Round::NearestAway | Round::Down), shift: 1.., .. })) = integer.scale {
+        if let Some((
+            _,
+            Scale {
+                round: round @ (Round::NearestAway | Round::Down),
+                shift: 1..,
+                ..
+            },
+        )) = integer.scale
+        {
             found.push(format!("integer rounding {round:?} (ppe_scale_round)"));
         }
         found
@@ -222,7 +279,12 @@ impl Post {
     pub(super) fn describe(&self) -> Vec<String> {
         let mut found = Vec::new();
         match self {
-            Post::Float(FloatPost { slope, high_clamp, target, .. }) => {
+            Post::Float(FloatPost {
+                slope,
+                high_clamp,
+                target,
+                ..
+            }) => {
                 match slope {
                     Some(0.0) => found.push("ReLU".into()),
                     Some(slope) => found.push(format!("slope {slope}")),
@@ -232,7 +294,14 @@ impl Post {
                     found.push(format!("at most {}", f16::from_bits(*high_clamp as u16)));
                 }
             }
-            Post::Integer(IntegerPost { slope, zero_point, low, high, target, .. }) => {
+            Post::Integer(IntegerPost {
+                slope,
+                zero_point,
+                low,
+                high,
+                target,
+                ..
+            }) => {
                 match slope {
                     (0, _) => found.push("ReLU".into()),
                     (1, 0) => {}
@@ -242,8 +311,12 @@ impl Post {
                     found.push(format!("zero point {zero_point}"));
                 }
                 match target {
-                    IntegerTarget::Float16 if *high != i32::MAX => found.push(format!("at most {}", f16::from_bits(*high as u16))),
-                    IntegerTarget::Bytes(_) if (*low, *high) != (i32::MIN, i32::MAX) => found.push(format!("clamp {low} to {high}")),
+                    IntegerTarget::Float16 if *high != i32::MAX => {
+                        found.push(format!("at most {}", f16::from_bits(*high as u16)))
+                    }
+                    IntegerTarget::Bytes(_) if (*low, *high) != (i32::MIN, i32::MAX) => {
+                        found.push(format!("clamp {low} to {high}"))
+                    }
                     _ => {}
                 }
             }
@@ -269,21 +342,37 @@ impl Post {
     }
 
     /// Float sums `[y][x][z]`, `table.len()` or else `channels` to a pixel, as elements.
-    pub(super) fn floats(&self, mut sums: Vec<f32>, channels: usize, table: &[Entry]) -> Result<Elements, Fault> {
+    pub(super) fn floats(
+        &self,
+        mut sums: Vec<f32>,
+        channels: usize,
+        table: &[Entry],
+    ) -> Result<Elements, Fault> {
         match self {
-            Post::Bypass { format } if format.bits() == 16 => Ok(Elements::Two(encode(*format, &sums)?)),
+            Post::Bypass { format } if format.bits() == 16 => {
+                Ok(Elements::Two(encode(*format, &sums)?))
+            }
             Post::Bypass { format } => Ok(Elements::One(encode(*format, &sums)?)),
             Post::Float(post) => {
                 post.scale_and_slope(&mut sums, channels, table);
                 post.convert(sums)
             }
-            Post::Integer(_) | Post::Unknown { .. } => Err(Fault::unsupported("float sums in the integer PPE")),
+            Post::Integer(_) | Post::Unknown { .. } => {
+                Err(Fault::unsupported("float sums in the integer PPE"))
+            }
         }
     }
 
     /// Integer sums `[y][x][z]` as elements.
-    pub(super) fn integers(&self, sums: &[i32], channels: usize, table: &[Entry]) -> Result<Elements, Fault> {
-        let Post::Integer(post) = self else { return Err(Fault::unsupported("integer sums in the float PPE")) };
+    pub(super) fn integers(
+        &self,
+        sums: &[i32],
+        channels: usize,
+        table: &[Entry],
+    ) -> Result<Elements, Fault> {
+        let Post::Integer(post) = self else {
+            return Err(Fault::unsupported("integer sums in the float PPE"));
+        };
         let scales = match post.scale {
             Some(scale) => vec![scale; channels],
             None => table
@@ -297,11 +386,19 @@ impl Post {
                 })
                 .collect::<Result<Vec<_>, Fault>>()?,
         };
-        let values = sums.chunks_exact(channels).flat_map(|pixel| pixel.iter().zip(&scales));
+        let values = sums
+            .chunks_exact(channels)
+            .flat_map(|pixel| pixel.iter().zip(&scales));
         Ok(match post.target {
-            IntegerTarget::Float16 => Elements::Two(values.map(|(sum, (bias, scale))| post.half(*sum, *bias, *scale)).collect()),
+            IntegerTarget::Float16 => Elements::Two(
+                values
+                    .map(|(sum, (bias, scale))| post.half(*sum, *bias, *scale))
+                    .collect(),
+            ),
             IntegerTarget::Bytes(bytes) => {
-                let values = values.map(|(sum, (bias, scale))| post.integer(i64::from(*sum) + i64::from(*bias), *scale));
+                let values = values.map(|(sum, (bias, scale))| {
+                    post.integer(i64::from(*sum) + i64::from(*bias), *scale)
+                });
                 match bytes {
                     1 => Elements::One(values.map(|v| [v as u8]).collect()),
                     2 => Elements::Two(values.map(|v| (v as i16).to_le_bytes()).collect()),
@@ -325,7 +422,10 @@ impl FloatPost {
             }
             return;
         }
-        let (biases, scales): (Vec<f32>, Vec<f32>) = table.iter().map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale))).unzip();
+        let (biases, scales): (Vec<f32>, Vec<f32>) = table
+            .iter()
+            .map(|e| (f32::from_bits(e.bias), f32::from_bits(e.scale)))
+            .unzip();
         for pixel in sums.chunks_exact_mut(channels) {
             for ((sum, bias), scale) in pixel.iter_mut().zip(&biases).zip(&scales) {
                 *sum = finish(*sum, *bias, *scale);
@@ -347,13 +447,22 @@ impl FloatPost {
                     }
                 }
                 let mut halves = encode(ElementType::Float16, &values)?;
-                self.clamp_patterns(&mut halves, |pattern| if *flush && pattern & 0x7c00 == 0 { pattern & -0x8000 } else { pattern });
+                self.clamp_patterns(&mut halves, |pattern| {
+                    if *flush && pattern & 0x7c00 == 0 {
+                        pattern & -0x8000
+                    } else {
+                        pattern
+                    }
+                });
                 Ok(Elements::Two(halves))
             }
             FloatTarget::BFloat16 { nearest } => {
                 if !nearest {
                     // The upper half as it is; a NaN stays one.
-                    values.iter_mut().filter(|v| !v.is_nan()).for_each(|v| *v = f32::from_bits(v.to_bits() & 0xffff_0000));
+                    values
+                        .iter_mut()
+                        .filter(|v| !v.is_nan())
+                        .for_each(|v| *v = f32::from_bits(v.to_bits() & 0xffff_0000));
                 }
                 let mut halves = encode(ElementType::BFloat16, &values)?;
                 self.clamp_patterns(&mut halves, |pattern| pattern);
@@ -361,11 +470,20 @@ impl FloatPost {
             }
             FloatTarget::Float8(format) => Ok(Elements::One(encode(*format, &values)?)),
             FloatTarget::Integer(post) => {
-                let Some((bias, scale)) = post.scale else { return Err(Fault::unsupported("integer scales of the weight table")) };
-                let values = values.into_iter().map(|v| post.integer(i64::from(v.round_ties_even() as i32) + i64::from(bias), scale));
+                let Some((bias, scale)) = post.scale else {
+                    return Err(Fault::unsupported("integer scales of the weight table"));
+                };
+                let values = values.into_iter().map(|v| {
+                    post.integer(
+                        i64::from(v.round_ties_even() as i32) + i64::from(bias),
+                        scale,
+                    )
+                });
                 Ok(match post.target {
                     IntegerTarget::Bytes(1) => Elements::One(values.map(|v| [v as u8]).collect()),
-                    IntegerTarget::Bytes(2) => Elements::Two(values.map(|v| (v as i16).to_le_bytes()).collect()),
+                    IntegerTarget::Bytes(2) => {
+                        Elements::Two(values.map(|v| (v as i16).to_le_bytes()).collect())
+                    }
                     _ => Elements::Four(values.map(i32::to_le_bytes).collect()),
                 })
             }
@@ -386,18 +504,29 @@ impl IntegerPost {
         let target = match convert {
             0 => IntegerTarget::Bytes(bits / 8),
             1 if bits == 16 => IntegerTarget::Float16,
-            1 => return Err(DecodeError::new("odu dtype", "16 bits for float16 (ppe_i32_convert 1)", format_args!("{bits} bits"))),
+            1 => {
+                return Err(DecodeError::new(
+                    "odu dtype",
+                    "16 bits for float16 (ppe_i32_convert 1)",
+                    format_args!("{bits} bits"),
+                ));
+            }
             2 => return Ok(None),
             other => return Err(DecodeError::new("ppe_i32_convert", "0 to 2", other)),
         };
-        let round =
-            Round::from_register(i.ppe_scale_round).ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
-        let scale = Scale { multiplier: i.ppe_scale_mult as u16, shift: i.ppe_scale_shift, round };
+        let round = Round::from_register(i.ppe_scale_round)
+            .ok_or_else(|| DecodeError::new("ppe_scale_round", "0, 2 or 3", i.ppe_scale_round))?;
+        let scale = Scale {
+            multiplier: i.ppe_scale_mult as u16,
+            shift: i.ppe_scale_shift,
+            round,
+        };
         Ok(Some(IntegerPost {
             scale: (i.ppe_scale_override == 1).then_some((i.ppe_bias as i32, scale)),
             slope: (i64::from(i.ppe_prelu_mult), i.ppe_prelu_shift),
             // Nine bits, two's complement.
-            zero_point: i64::from(i.ppe_g8_bias_c) - if i.ppe_g8_bias_c >= 1 << 8 { 1 << 9 } else { 0 },
+            zero_point: i64::from(i.ppe_g8_bias_c)
+                - if i.ppe_g8_bias_c >= 1 << 8 { 1 << 9 } else { 0 },
             low: i.ppe_scale_lclamp as i32,
             high: i.ppe_scale_hclamp as i32,
             target,
@@ -414,12 +543,16 @@ impl IntegerPost {
 
     fn integer(&self, biased: i64, scale: Scale) -> i32 {
         // 34 bits of sum and bias, 16 of multiplier, 11 of slope: 61 bits.
-        let mut value = scale.round.shift(biased * i64::from(scale.multiplier), scale.shift);
+        let mut value = scale
+            .round
+            .shift(biased * i64::from(scale.multiplier), scale.shift);
         if value < 0 {
             value = scale.round.shift(value * self.slope.0, self.slope.1);
         }
         // Not `clamp`, which panics where the limits cross.
-        (value + self.zero_point).max(i64::from(self.low)).min(i64::from(self.high)) as i32
+        (value + self.zero_point)
+            .max(i64::from(self.low))
+            .min(i64::from(self.high)) as i32
     }
 
     fn half(&self, sum: i32, bias: i32, scale: Scale) -> [u8; 2] {
@@ -428,7 +561,8 @@ impl IntegerPost {
         if value < 0.0 {
             value *= self.slope.0 as f64 * power(self.slope.1);
         }
-        let pattern = i32::from(f16::from_f64(value + self.zero_point as f64).to_bits() as i16).min(self.high);
+        let pattern = i32::from(f16::from_f64(value + self.zero_point as f64).to_bits() as i16)
+            .min(self.high);
         (pattern as i16).to_le_bytes()
     }
 }
@@ -438,8 +572,17 @@ fn power(shift: u32) -> f64 {
     f64::from_bits((1023 - u64::from(shift)) << 52)
 }
 
-fn encode<const SIZE: usize>(format: ElementType, values: &[f32]) -> Result<Vec<[u8; SIZE]>, Fault> {
+fn encode<const SIZE: usize>(
+    format: ElementType,
+    values: &[f32],
+) -> Result<Vec<[u8; SIZE]>, Fault> {
     let mut elements = vec![[0; SIZE]; values.len()];
-    encode_f32(format, values, Rounding::NearestEven, elements.as_flattened_mut()).map_err(|e| Fault::program(format!("results: {e}")))?;
+    encode_f32(
+        format,
+        values,
+        Rounding::NearestEven,
+        elements.as_flattened_mut(),
+    )
+    .map_err(|e| Fault::program(format!("results: {e}")))?;
     Ok(elements)
 }

@@ -27,7 +27,9 @@ pub struct Region {
 pub(super) fn strided(mut ranges: Vec<(u64, u64)>, mut emit: impl FnMut(Pattern)) {
     ranges.retain(|(_, size)| *size > 0);
     // Most lists are in order but for neighbours: the ranges of a turned row.
-    ranges.chunk_by_mut(|(a, _), (b, _)| a / ROW == b / ROW).for_each(<[_]>::sort_unstable);
+    ranges
+        .chunk_by_mut(|(a, _), (b, _)| a / ROW == b / ROW)
+        .for_each(<[_]>::sort_unstable);
     if !ranges.is_sorted() {
         ranges.sort_unstable();
     }
@@ -41,9 +43,23 @@ pub(super) fn strided(mut ranges: Vec<(u64, u64)>, mut emit: impl FnMut(Pattern)
     let mut rest = &ranges[..];
     while let Some(((start, size), others)) = rest.split_first() {
         let stride = others.first().map_or(0, |(next, _)| next - start);
-        let continues = |((last, _), (next, length)): &((u64, u64), (u64, u64))| next - last == stride && length == size;
-        let count = 1 + rest.iter().copied().zip(others.iter().copied()).take_while(continues).count();
-        emit(Pattern::new(*start, *size, [Loop { count: count as u64, stride: stride as i64 }]));
+        let continues = |((last, _), (next, length)): &((u64, u64), (u64, u64))| {
+            next - last == stride && length == size
+        };
+        let count = 1 + rest
+            .iter()
+            .copied()
+            .zip(others.iter().copied())
+            .take_while(continues)
+            .count();
+        emit(Pattern::new(
+            *start,
+            *size,
+            [Loop {
+                count: count as u64,
+                stride: stride as i64,
+            }],
+        ));
         rest = &rest[count..];
     }
 }
@@ -62,9 +78,22 @@ mod tests {
 
     #[test]
     fn equal_steps_become_one_loop() {
-        assert_eq!(collect(&[(0, 8), (16, 8), (8, 8)]), [Pattern::contiguous(0, 24)]);
+        assert_eq!(
+            collect(&[(0, 8), (16, 8), (8, 8)]),
+            [Pattern::contiguous(0, 24)]
+        );
         assert_eq!(collect(&[(100, 8), (80, 8), (60, 8), (0, 8)]).len(), 2);
-        assert_eq!(collect(&[(0, 8), (32, 8), (64, 8)]), [Pattern::new(0, 8, [Loop { count: 3, stride: 32 }])]);
+        assert_eq!(
+            collect(&[(0, 8), (32, 8), (64, 8)]),
+            [Pattern::new(
+                0,
+                8,
+                [Loop {
+                    count: 3,
+                    stride: 32
+                }]
+            )]
+        );
         assert_eq!(collect(&[(0, 8), (32, 8), (64, 4)]).len(), 2);
     }
 

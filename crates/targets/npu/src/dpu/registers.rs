@@ -5,15 +5,23 @@
 
 /// Bits `bit..bit + width` of the little-endian word at `offset`; zero where the descriptor is too short to hold it.
 fn field(bytes: &[u8], offset: usize, bit: u32, width: u32) -> u32 {
-    let word = bytes.get(offset..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u32::from_le_bytes(*word));
+    let word = bytes
+        .get(offset..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |word| u32::from_le_bytes(*word));
     (word >> bit) & (u32::MAX >> (32 - width))
 }
 
 #[cfg(test)]
 fn set_field(bytes: &mut [u8], offset: usize, bit: u32, width: u32, value: u32) {
     let mask = u32::MAX >> (32 - width);
-    assert!(value <= mask, "{value:#x} does not fit into {width} bits at {offset:#x}");
-    let word: &mut [u8; 4] = bytes[offset..].first_chunk_mut().expect("offset inside the descriptor");
+    assert!(
+        value <= mask,
+        "{value:#x} does not fit into {width} bits at {offset:#x}"
+    );
+    let word: &mut [u8; 4] = bytes[offset..]
+        .first_chunk_mut()
+        .expect("offset inside the descriptor");
     *word = ((u32::from_le_bytes(*word) & !(mask << bit)) | (value << bit)).to_le_bytes();
 }
 
@@ -66,7 +74,12 @@ impl Register {
 pub fn register(name: &str) -> Option<Register> {
     let find = |fields: &[(&str, usize, u32, u32)], in_variant| {
         let (_, offset, bit, width) = *fields.iter().find(|field| field.0 == name)?;
-        Some(Register { in_variant, offset, bit, width })
+        Some(Register {
+            in_variant,
+            offset,
+            bit,
+            width,
+        })
     };
     find(Invariant::FIELDS, false).or_else(|| find(Variant::FIELDS, true))
 }
@@ -202,7 +215,9 @@ pub(super) const HALO_OFFSET: usize = 0x40;
 
 /// The halo regions of a variant, enabled or not.
 pub(super) fn halo_regions(variant: &[u8; Variant::BYTES]) -> impl Iterator<Item = HaloRegion> {
-    let regions = variant.get(HALO_OFFSET..HALO_OFFSET + 6 * HaloRegion::BYTES).unwrap_or_default();
+    let regions = variant
+        .get(HALO_OFFSET..HALO_OFFSET + 6 * HaloRegion::BYTES)
+        .unwrap_or_default();
     regions.as_chunks().0.iter().map(HaloRegion::decode)
 }
 
@@ -212,7 +227,13 @@ pub(super) const PALETTE_OFFSET: usize = 0xe0;
 /// The sixteen palette entries of an invariant, two to a register, low half first.
 pub(super) fn palette(invariant: &[u8; Invariant::BYTES]) -> [u16; 16] {
     let mut entries = [0; 16];
-    for (entry, bytes) in entries.iter_mut().zip(invariant.get(PALETTE_OFFSET..).unwrap_or_default().as_chunks().0) {
+    for (entry, bytes) in entries.iter_mut().zip(
+        invariant
+            .get(PALETTE_OFFSET..)
+            .unwrap_or_default()
+            .as_chunks()
+            .0,
+    ) {
         *entry = u16::from_le_bytes(*bytes);
     }
     entries

@@ -35,18 +35,32 @@ impl Swizzle {
 
     /// The contiguous pieces that hold `size` logical bytes from `address`, in the order of the logical bytes.
     pub(super) fn pieces(self, address: u64, size: u64) -> Pieces {
-        Pieces { swizzle: self, address, left: size }
+        Pieces {
+            swizzle: self,
+            address,
+            left: size,
+        }
     }
 
     /// A range that holds all pieces: whole rows, or the bytes themselves where addresses are left alone.
     pub(super) fn rows(self, address: u64, size: u64) -> Range<u64> {
         let end = address.saturating_add(size);
-        if self.is_off() { address..end } else { address / ROW * ROW..end.div_ceil(ROW).saturating_mul(ROW) }
+        if self.is_off() {
+            address..end
+        } else {
+            address / ROW * ROW..end.div_ceil(ROW).saturating_mul(ROW)
+        }
     }
 
     /// `size` logical bytes from `address`: borrowed where they stand together, else gathered into `scratch`.
     /// `None` where they are not all inside the tile.
-    pub(super) fn read<'a>(self, tile: &'a [u8], address: u64, size: u64, scratch: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    pub(super) fn read<'a>(
+        self,
+        tile: &'a [u8],
+        address: u64,
+        size: u64,
+        scratch: &'a mut Vec<u8>,
+    ) -> Option<&'a [u8]> {
         if self.is_off() {
             return range(tile, address, size).map(|range| &tile[range]);
         }
@@ -80,7 +94,11 @@ pub(super) struct Ranges {
 
 impl Ranges {
     pub(super) fn new(swizzle: Swizzle) -> Ranges {
-        Ranges { swizzle, logical: 0..0, found: Vec::new() }
+        Ranges {
+            swizzle,
+            logical: 0..0,
+            found: Vec::new(),
+        }
     }
 
     /// Adds `size` logical bytes from `address`.
@@ -153,7 +171,9 @@ impl Iterator for Pieces {
             self.left
         } else {
             // Up to the end of the logical row, and up to the point where the rotated row wraps.
-            self.left.min(ROW - self.address % ROW).min(ROW - start % ROW)
+            self.left
+                .min(ROW - self.address % ROW)
+                .min(ROW - start % ROW)
         };
         self.address += size;
         self.left -= size;
@@ -171,7 +191,11 @@ mod tests {
         let swizzle = Swizzle::from_key(5).expect("key 5 exists");
         assert_eq!(swizzle.physical(0x18000), 0x18000, "rows 0 of 32 KiB stay");
         assert_eq!(swizzle.physical(0x18400), 0x18420, "one unit on in row 1");
-        assert_eq!(swizzle.physical(0x187ff), 0x1841f, "the last unit of row 1 wraps to its start");
+        assert_eq!(
+            swizzle.physical(0x187ff),
+            0x1841f,
+            "the last unit of row 1 wraps to its start"
+        );
         assert!(Swizzle::from_key(6).is_none());
     }
 

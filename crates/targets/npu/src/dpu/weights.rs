@@ -44,7 +44,8 @@ impl Palette {
             bytes.copy_from_slice(&entry.to_le_bytes()[..size]);
         }
         let mut values = [T::default(); 16];
-        T::decode(format, zero_point, &bytes[..16 * size], &mut values).map_err(|e| Fault::program(format!("palette: {e}")))?;
+        T::decode(format, zero_point, &bytes[..16 * size], &mut values)
+            .map_err(|e| Fault::program(format!("palette: {e}")))?;
         Ok(values)
     }
 }
@@ -68,7 +69,11 @@ impl Weights {
 
     /// Bits of a stored weight.
     pub(super) fn stored_bits(&self) -> u64 {
-        if self.palette.is_some() { 4 } else { self.format.bits() }
+        if self.palette.is_some() {
+            4
+        } else {
+            self.format.bits()
+        }
     }
 
     /// Bytes that this many stored weights take.
@@ -78,7 +83,9 @@ impl Weights {
 
     /// The entries of a table from its logical bytes.
     pub(super) fn parse_table(&self, bytes: &[u8]) -> Vec<Entry> {
-        let word = |bytes: &[u8; 16], at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let word = |bytes: &[u8; 16], at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         let entry = |bytes: &[u8; 16]| Entry {
             weights: u64::from(word(bytes, 0)) + self.offset,
             map: (word(bytes, 4) != NO_MAP).then(|| u64::from(word(bytes, 4)) + self.offset),
@@ -103,14 +110,33 @@ impl Weights {
     }
 
     /// The weights of these channels, `each` for every channel, absent ones as zero. Channels are counted from `first` in errors.
-    pub(super) fn gather<T: Element>(&self, tile: &[u8], entries: &[Entry], first: usize, each: usize) -> Result<Vec<T>, Fault> {
+    pub(super) fn gather<T: Element>(
+        &self,
+        tile: &[u8],
+        entries: &[Entry],
+        first: usize,
+        each: usize,
+    ) -> Result<Vec<T>, Fault> {
         let mut weights = vec![T::default(); entries.len() * each];
-        let palette = self.palette.as_ref().map(|palette| palette.values::<T>(self.format, self.zero_point)).transpose()?;
+        let palette = self
+            .palette
+            .as_ref()
+            .map(|palette| palette.values::<T>(self.format, self.zero_point))
+            .transpose()?;
         let (mut scratch, mut map_scratch) = (Vec::new(), Vec::new());
         let mut packed = vec![T::default(); if self.dense { 0 } else { each }];
-        for (channel, (entry, weights)) in (first..).zip(entries.iter().zip(weights.chunks_exact_mut(each.max(1)))) {
+        for (channel, (entry, weights)) in
+            (first..).zip(entries.iter().zip(weights.chunks_exact_mut(each.max(1))))
+        {
             if self.dense {
-                self.stored(tile, entry, channel, palette.as_ref(), weights, &mut scratch)?;
+                self.stored(
+                    tile,
+                    entry,
+                    channel,
+                    palette.as_ref(),
+                    weights,
+                    &mut scratch,
+                )?;
                 continue;
             }
             let map = self.map(tile, entry, channel, each, &mut map_scratch)?;
@@ -122,15 +148,33 @@ impl Weights {
     }
 
     /// Which weights of a channel are stored.
-    pub(super) fn presence(&self, tile: &[u8], entry: &Entry, channel: usize, each: usize) -> Result<Vec<bool>, Fault> {
+    pub(super) fn presence(
+        &self,
+        tile: &[u8],
+        entry: &Entry,
+        channel: usize,
+        each: usize,
+    ) -> Result<Vec<bool>, Fault> {
         let mut scratch = Vec::new();
-        Ok(bits(self.map(tile, entry, channel, each, &mut scratch)?, 0).take(each).collect())
+        Ok(bits(self.map(tile, entry, channel, each, &mut scratch)?, 0)
+            .take(each)
+            .collect())
     }
 
     /// The sparsity map of a channel.
-    fn map<'a>(&self, tile: &'a [u8], entry: &Entry, channel: usize, each: usize, scratch: &'a mut Vec<u8>) -> Result<&'a [u8], Fault> {
-        let map =
-            entry.map.ok_or_else(|| Fault::program(format!("weight table, channel {channel}: sparse weights without a sparsity map")))?;
+    fn map<'a>(
+        &self,
+        tile: &'a [u8],
+        entry: &Entry,
+        channel: usize,
+        each: usize,
+        scratch: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8], Fault> {
+        let map = entry.map.ok_or_else(|| {
+            Fault::program(format!(
+                "weight table, channel {channel}: sparse weights without a sparsity map"
+            ))
+        })?;
         let size = (each as u64).div_ceil(8);
         self.swizzle.read(tile, map, size, scratch).ok_or_else(|| {
             Fault::program(format!(
@@ -174,7 +218,10 @@ impl Weights {
 /// The bits of a map from bit `first`, least significant first.
 pub(super) fn bits(map: &[u8], first: usize) -> impl Iterator<Item = bool> {
     let bytes = map.get(first / 8..).unwrap_or_default();
-    bytes.iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1)).skip(first % 8)
+    bytes
+        .iter()
+        .flat_map(|byte| (0..8).map(move |i| byte >> i & 1 == 1))
+        .skip(first % 8)
 }
 
 /// How many of `count` bits of a map from bit `first` are set. Bits beyond its end are not.
@@ -182,8 +229,14 @@ pub(super) fn count_bits(map: &[u8], first: usize, count: usize) -> usize {
     let (map, first) = (map.get(first / 8..).unwrap_or_default(), first % 8);
     let ones_before = |end: usize| {
         let (whole, rest) = map.split_at_checked(end / 8).unwrap_or((map, &[]));
-        let rest = rest.first().map_or(0, |byte| (byte & ((1 << (end % 8)) - 1)).count_ones());
-        whole.iter().map(|byte| byte.count_ones() as usize).sum::<usize>() + rest as usize
+        let rest = rest
+            .first()
+            .map_or(0, |byte| (byte & ((1 << (end % 8)) - 1)).count_ones());
+        whole
+            .iter()
+            .map(|byte| byte.count_ones() as usize)
+            .sum::<usize>()
+            + rest as usize
     };
     ones_before(first + count) - ones_before(first)
 }
@@ -196,7 +249,9 @@ pub(super) fn expand<T: Copy>(map: &[u8], first: usize, packed: &[T], out: &mut 
         for (out, byte) in out.chunks_mut(8).zip(map) {
             if *byte == 0xff {
                 // The usual case: all of them.
-                out.iter_mut().zip(&mut packed).for_each(|(out, value)| *out = *value);
+                out.iter_mut()
+                    .zip(&mut packed)
+                    .for_each(|(out, value)| *out = *value);
             } else if *byte != 0 {
                 fill(out, bits(&[*byte], 0), &mut packed);
             }
@@ -206,7 +261,11 @@ pub(super) fn expand<T: Copy>(map: &[u8], first: usize, packed: &[T], out: &mut 
     }
 }
 
-fn fill<'a, T: Copy + 'a>(out: &mut [T], bits: impl Iterator<Item = bool>, packed: &mut impl Iterator<Item = &'a T>) {
+fn fill<'a, T: Copy + 'a>(
+    out: &mut [T],
+    bits: impl Iterator<Item = bool>,
+    packed: &mut impl Iterator<Item = &'a T>,
+) {
     for (out, present) in out.iter_mut().zip(bits) {
         if present && let Some(value) = packed.next() {
             *out = *value;

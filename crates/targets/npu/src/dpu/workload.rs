@@ -25,8 +25,16 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    pub(super) fn new(field: &'static str, expected: impl fmt::Display, found: impl fmt::Display) -> DecodeError {
-        DecodeError { field, expected: expected.to_string(), found: found.to_string() }
+    pub(super) fn new(
+        field: &'static str,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> DecodeError {
+        DecodeError {
+            field,
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
     }
 }
 
@@ -74,7 +82,11 @@ impl Workload {
     /// Values that no DPU can execute: empty boxes, boxes outside their tensors, windows that do not give the output box,
     /// reserved numbers, formats that do not go together. What a DPU may do but Chipless does not know how decodes and
     /// says so in [`unsupported`](Workload::unsupported).
-    pub fn decode(invariant: &[u8; Invariant::BYTES], variant: &[u8; Variant::BYTES], tile: u8) -> Result<Workload, DecodeError> {
+    pub fn decode(
+        invariant: &[u8; Invariant::BYTES],
+        variant: &[u8; Variant::BYTES],
+        tile: u8,
+    ) -> Result<Workload, DecodeError> {
         let i = Invariant::decode(invariant);
         let v = Variant::decode(variant);
         if tile >= 6 {
@@ -83,23 +95,46 @@ impl Workload {
         let output = Output::decode(&i, &v, registers::halo_regions(variant))?;
         let operation = operation(&i)?;
         let geometry = geometry(&i, &v, operation)?;
-        let activations = input_format(i.amode).ok_or_else(|| DecodeError::new("amode", "a format, 0 to 9", i.amode))?;
-        let weights = input_format(i.wmode).ok_or_else(|| DecodeError::new("wmode", "a format, 0 to 9", i.wmode))?;
-        if activations.kind() != Kind::Float && weights.kind() == Kind::Float && operation != Operation::MaxPool {
-            return Err(DecodeError::new("wmode", format_args!("an integer format for {activations} activations"), weights));
+        let activations = input_format(i.amode)
+            .ok_or_else(|| DecodeError::new("amode", "a format, 0 to 9", i.amode))?;
+        let weights = input_format(i.wmode)
+            .ok_or_else(|| DecodeError::new("wmode", "a format, 0 to 9", i.wmode))?;
+        if activations.kind() != Kind::Float
+            && weights.kind() == Kind::Float
+            && operation != Operation::MaxPool
+        {
+            return Err(DecodeError::new(
+                "wmode",
+                format_args!("an integer format for {activations} activations"),
+                weights,
+            ));
         }
-        let key = |field, key| Swizzle::from_key(key).ok_or_else(|| DecodeError::new(field, "a swizzle key, 0 to 5", key));
+        let key = |field, key| {
+            Swizzle::from_key(key)
+                .ok_or_else(|| DecodeError::new(field, "a swizzle key, 0 to 5", key))
+        };
         let activation_swizzle = key("swizzle_key_offset", v.swizzle_key_offset)?;
         let weight_swizzle = key("wt_swizzle_key", v.wt_swizzle_key)?;
 
-        let size = Axes { x: i.tensor_size_x as usize, y: i.tensor_size_y as usize, z: i.tensor_size_z as usize };
+        let size = Axes {
+            x: i.tensor_size_x as usize,
+            y: i.tensor_size_y as usize,
+            z: i.tensor_size_z as usize,
+        };
         let input = Tensor {
             format: activations,
-            zero_point: if operation == Operation::MaxPool { 0 } else { formats::zero_point(activations, i.mpe_actbias) },
+            zero_point: if operation == Operation::MaxPool {
+                0
+            } else {
+                formats::zero_point(activations, i.mpe_actbias)
+            },
             base: u64::from(i.act_offset0) + u64::from(i.tensor_start) * 16,
             size,
             swizzle: activation_swizzle,
-            sparse: (i.act_dense == 0).then(|| StorageElements { table: u64::from(i.se_addr), map: u64::from(i.sparsity_addr) }),
+            sparse: (i.act_dense == 0).then(|| StorageElements {
+                table: u64::from(i.se_addr),
+                map: u64::from(i.sparsity_addr),
+            }),
             pattern: (i.layer1_cmp_en == 1).then_some(i.cm_sp_pattern as u16),
         };
         let second = matches!(operation, Operation::Add { .. }).then(|| Tensor {
@@ -118,7 +153,9 @@ impl Workload {
             zero_point: formats::zero_point(weights, i.mpe_wtbias),
             dense: i.wt_dense == 1,
             swizzle: weight_swizzle,
-            palette: (i.wt_plt_cfg != 0).then(|| Palette { entries: registers::palette(invariant) }),
+            palette: (i.wt_plt_cfg != 0).then(|| Palette {
+                entries: registers::palette(invariant),
+            }),
         };
         let mut workload = Workload {
             tile,
@@ -162,7 +199,10 @@ impl Workload {
 
     /// Output channels, where each of them sees one input channel only.
     pub(crate) fn channelwise(&self) -> Option<usize> {
-        let is_channelwise = matches!(self.operation, Operation::Depthwise | Operation::MaxPool | Operation::AveragePool { .. });
+        let is_channelwise = matches!(
+            self.operation,
+            Operation::Depthwise | Operation::MaxPool | Operation::AveragePool { .. }
+        );
         is_channelwise.then_some(self.output.extent.z)
     }
 
@@ -173,9 +213,14 @@ impl Workload {
 
     /// Tensors that are swizzled, and where in the tile they start.
     pub(crate) fn swizzled_inputs(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let second = self.second.as_ref().map(|second| ("second operands", second));
+        let second = self
+            .second
+            .as_ref()
+            .map(|second| ("second operands", second));
         let inputs = [("activations", &self.input)].into_iter().chain(second);
-        inputs.filter(|(_, tensor)| !tensor.swizzle.is_off()).map(|(name, tensor)| (name, tensor.base))
+        inputs
+            .filter(|(_, tensor)| !tensor.swizzle.is_off())
+            .map(|(name, tensor)| (name, tensor.base))
     }
 
     /// The swizzle key of what it writes, and those of its two inputs; where there is one input, it counts twice.
@@ -187,15 +232,33 @@ impl Workload {
 
     /// Tile offset of the input, and how many elements stand there: none of a sparse one, which may stand anywhere.
     pub(crate) fn dense_input(&self) -> (u64, u64) {
-        let Tensor { base, size, ref sparse, .. } = self.input;
-        (base, if sparse.is_none() { size.volume() as u64 } else { 0 })
+        let Tensor {
+            base,
+            size,
+            ref sparse,
+            ..
+        } = self.input;
+        (
+            base,
+            if sparse.is_none() {
+                size.volume() as u64
+            } else {
+                0
+            },
+        )
     }
 
     /// The outputs that it computes; `None` where it leaves sums for the next workload.
     pub(crate) fn output_box(&self) -> Option<OutputBox> {
         let range = |begin: usize, extent: usize| begin..begin + extent;
         let Output { begin, extent, .. } = &self.output;
-        (!self.continued).then(|| [range(begin.x, extent.x), range(begin.y, extent.y), range(begin.z, extent.z)])
+        (!self.continued).then(|| {
+            [
+                range(begin.x, extent.x),
+                range(begin.y, extent.y),
+                range(begin.z, extent.z),
+            ]
+        })
     }
 
     /// Whether each output channel has an entry in the weight table.
@@ -205,14 +268,22 @@ impl Workload {
 
     /// Whether weights are read.
     pub(super) fn uses_weights(&self) -> bool {
-        matches!(self.operation, Operation::Convolution | Operation::Depthwise)
+        matches!(
+            self.operation,
+            Operation::Convolution | Operation::Depthwise
+        )
     }
 
     /// Whether every pixel, and the window's first channel in it, starts on a byte.
     fn starts_on_bytes(&self) -> bool {
-        [Some(&self.input), self.second.as_ref()].into_iter().flatten().all(|tensor| {
-            [tensor.size.z, self.geometry.start.z].iter().all(|channels| (channels * tensor.format.bits() as usize).is_multiple_of(8))
-        })
+        [Some(&self.input), self.second.as_ref()]
+            .into_iter()
+            .flatten()
+            .all(|tensor| {
+                [tensor.size.z, self.geometry.start.z]
+                    .iter()
+                    .all(|channels| (channels * tensor.format.bits() as usize).is_multiple_of(8))
+            })
     }
 
     fn find_unsupported(&self, i: &Invariant, v: &Variant) -> Option<String> {
@@ -223,31 +294,91 @@ impl Workload {
             (_, split) => 8usize << split,
         };
         let reasons = [
-            (i.write_sp == 1 || i.sp_out_en == 1, "sparse output (write_sp, sp_out_en)"),
+            (
+                i.write_sp == 1 || i.sp_out_en == 1,
+                "sparse output (write_sp, sp_out_en)",
+            ),
             (i.write_pt == 1, "pointer output (write_pt)"),
-            (i.write_ac == 0 && v.conv_cond == 0, "an output that is not written (write_ac 0)"),
-            (i.cast_enable0 | i.cast_enable1 | i.cast_enable2 == 1, "output broadcast (odu_cast)"),
-            (self.uses_weights() && matches!(i.wt_plt_cfg, 1 | 2), "1- and 2-bit weight palettes (wt_plt_cfg)"),
-            (self.uses_weights() && i.wt_plt_cfg == 3 && self.weights.format.bits() < 8, "palettes of elements of less than a byte"),
+            (
+                i.write_ac == 0 && v.conv_cond == 0,
+                "an output that is not written (write_ac 0)",
+            ),
+            (
+                i.cast_enable0 | i.cast_enable1 | i.cast_enable2 == 1,
+                "output broadcast (odu_cast)",
+            ),
+            (
+                self.uses_weights() && matches!(i.wt_plt_cfg, 1 | 2),
+                "1- and 2-bit weight palettes (wt_plt_cfg)",
+            ),
+            (
+                self.uses_weights() && i.wt_plt_cfg == 3 && self.weights.format.bits() < 8,
+                "palettes of elements of less than a byte",
+            ),
             (!self.starts_on_bytes(), "pixels that start inside a byte"),
-            (i.zm_input == 0 || i.cm_input == 1, "channel-major input (cm_input)"),
-            (i.seed_wload == 1 || i.fifo_wr_wload == 1, "seed and FIFO workloads"),
-            (i.elop_wload == 1 && i.elop_wload_type == 1, "elementwise operations other than addition (elop_wload_type)"),
-            (v.bin_cfg == 1 || i.amode == 7 || (i.wmode == 7 && self.uses_weights()), "binary elements"),
+            (
+                i.zm_input == 0 || i.cm_input == 1,
+                "channel-major input (cm_input)",
+            ),
+            (
+                i.seed_wload == 1 || i.fifo_wr_wload == 1,
+                "seed and FIFO workloads",
+            ),
+            (
+                i.elop_wload == 1 && i.elop_wload_type == 1,
+                "elementwise operations other than addition (elop_wload_type)",
+            ),
+            (
+                v.bin_cfg == 1 || i.amode == 7 || (i.wmode == 7 && self.uses_weights()),
+                "binary elements",
+            ),
             (i.pad_en != 0, "padding with a value (pad_*_en)"),
             (sparse && i.elop_wload == 1, "sparse elementwise operands"),
-            (sparse && (i.num_ses_in_z_dir != 0 || storage_element < self.input.size.z), "several storage elements in z"),
-            (sparse && i.sp_se_tbl_segment == 1, "segmented storage element tables"),
-            (sparse && v.dense_se == 1, "activation sparsity without a storage element table"),
-            (!sparse && v.dense_se == 0, "a storage element table without a sparsity map"),
-            (sparse && !self.input.swizzle.is_off(), "swizzled storage elements"),
-            (sparse && self.input.pattern.is_some(), "compressed input channels with storage elements"),
-            (self.input.pattern.is_some_and(|p| p == 0 || p > 0xf), "compressed input of more than four channels"),
-            (self.input.pattern.is_some() && self.operation != Operation::Convolution, "compressed input outside a convolution"),
-            (self.continued && !self.uses_weights(), "continued operations other than convolution"),
-            (i.elop_wload == 1 && self.post.scale_from_table(), "elementwise scales from a weight table"),
+            (
+                sparse && (i.num_ses_in_z_dir != 0 || storage_element < self.input.size.z),
+                "several storage elements in z",
+            ),
+            (
+                sparse && i.sp_se_tbl_segment == 1,
+                "segmented storage element tables",
+            ),
+            (
+                sparse && v.dense_se == 1,
+                "activation sparsity without a storage element table",
+            ),
+            (
+                !sparse && v.dense_se == 0,
+                "a storage element table without a sparsity map",
+            ),
+            (
+                sparse && !self.input.swizzle.is_off(),
+                "swizzled storage elements",
+            ),
+            (
+                sparse && self.input.pattern.is_some(),
+                "compressed input channels with storage elements",
+            ),
+            (
+                self.input.pattern.is_some_and(|p| p == 0 || p > 0xf),
+                "compressed input of more than four channels",
+            ),
+            (
+                self.input.pattern.is_some() && self.operation != Operation::Convolution,
+                "compressed input outside a convolution",
+            ),
+            (
+                self.continued && !self.uses_weights(),
+                "continued operations other than convolution",
+            ),
+            (
+                i.elop_wload == 1 && self.post.scale_from_table(),
+                "elementwise scales from a weight table",
+            ),
         ];
-        let reasons = reasons.into_iter().filter(|(found, _)| *found).map(|(_, reason)| reason);
+        let reasons = reasons
+            .into_iter()
+            .filter(|(found, _)| *found)
+            .map(|(_, reason)| reason);
         let found: Vec<&str> = reasons.chain(self.post.unsupported()).collect();
         (!found.is_empty()).then(|| found.join("; "))
     }
@@ -265,33 +396,75 @@ impl Workload {
         if !proven_weights && (self.uses_weights() || self.second.is_some()) {
             found.push(format!("{weights} weights for {input} activations"));
         }
-        let keys = [self.input.swizzle, self.weights.swizzle, self.output.swizzle];
+        let keys = [
+            self.input.swizzle,
+            self.weights.swizzle,
+            self.output.swizzle,
+        ];
         let scaled = matches!(self.operation, Operation::Add { scale_a, scale_b } if (scale_a, scale_b) != (1, 1));
         let reasons = [
             (self.continued, "convolution continue (conv_cond)"),
-            (keys.iter().any(|swizzle| (1..5).contains(&swizzle.key())), "swizzle keys 1 to 4"),
-            (self.uses_weights() && i.wt_offset != 0, "an offset for weight pointers (wt_offset)"),
-            (self.operation == Operation::Depthwise && !self.weights.dense, "sparse depthwise weights"),
-            (self.uses_weights() && !self.weights.dense && i.wt_plt_cfg != 0, "sparse palettised weights"),
-            (scaled && input.kind() == Kind::Float, "scaled float operands"),
-            (i.mpe_daz == 1 || i.mpe_ftz == 1, "denormals as in IEEE arithmetic (mpe_daz and mpe_ftz are ignored)"),
+            (
+                keys.iter().any(|swizzle| (1..5).contains(&swizzle.key())),
+                "swizzle keys 1 to 4",
+            ),
+            (
+                self.uses_weights() && i.wt_offset != 0,
+                "an offset for weight pointers (wt_offset)",
+            ),
+            (
+                self.operation == Operation::Depthwise && !self.weights.dense,
+                "sparse depthwise weights",
+            ),
+            (
+                self.uses_weights() && !self.weights.dense && i.wt_plt_cfg != 0,
+                "sparse palettised weights",
+            ),
+            (
+                scaled && input.kind() == Kind::Float,
+                "scaled float operands",
+            ),
+            (
+                i.mpe_daz == 1 || i.mpe_ftz == 1,
+                "denormals as in IEEE arithmetic (mpe_daz and mpe_ftz are ignored)",
+            ),
         ];
-        found.extend(reasons.into_iter().filter(|(found, _)| *found).map(|(_, reason)| reason.to_owned()));
+        found.extend(
+            reasons
+                .into_iter()
+                .filter(|(found, _)| *found)
+                .map(|(_, reason)| reason.to_owned()),
+        );
         (!found.is_empty()).then(|| found.join("; "))
     }
 }
 
 fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
     Ok(if i.elop_wload == 1 {
-        Operation::Add { scale_a: i.elop_scale_a as u16, scale_b: i.elop_scale_b as u16 }
+        Operation::Add {
+            scale_a: i.elop_scale_a as u16,
+            scale_b: i.elop_scale_b as u16,
+        }
     } else if i.pool_wt_rd_dis == 1 {
         match i.workload_operation {
-            0 => Operation::AveragePool { weight: i.pool_wt_data as u16 },
+            0 => Operation::AveragePool {
+                weight: i.pool_wt_data as u16,
+            },
             2 => Operation::MaxPool,
-            other => return Err(DecodeError::new("workload_operation", "0 (average) or 2 (max) for a pool", other)),
+            other => {
+                return Err(DecodeError::new(
+                    "workload_operation",
+                    "0 (average) or 2 (max) for a pool",
+                    other,
+                ));
+            }
         }
     } else if i.workload_operation != 0 {
-        return Err(DecodeError::new("workload_operation", "0 for an operation with weights", i.workload_operation));
+        return Err(DecodeError::new(
+            "workload_operation",
+            "0 for an operation with weights",
+            i.workload_operation,
+        ));
     } else if i.dw_input == 1 {
         Operation::Depthwise
     } else {
@@ -304,32 +477,60 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         if (low..=high).contains(&found) {
             Ok(found as usize)
         } else {
-            Err(DecodeError::new(field, format_args!("{low} to {high}"), found))
+            Err(DecodeError::new(
+                field,
+                format_args!("{low} to {high}"),
+                found,
+            ))
         }
     };
-    let stride_y = if i.stride_y_en == 1 { i.stride_y } else { i.stride };
+    let stride_y = if i.stride_y_en == 1 {
+        i.stride_y
+    } else {
+        i.stride
+    };
     let slide = |axis: SlideRegisters| {
         let kernel = within(axis.fields[0], 1, 11, axis.kernel)?;
         // A window of padding only has no meaning.
         within(axis.fields[1], 0, axis.kernel - 1, axis.pad)?;
         within(axis.fields[2], 0, axis.kernel - 1, axis.pad_after)?;
-        within(axis.fields[3], 1, axis.tensor.saturating_sub(axis.start), axis.size)?;
-        let outputs = within(axis.fields[4], axis.begin, u32::MAX, axis.end)? + 1 - axis.begin as usize;
+        within(
+            axis.fields[3],
+            1,
+            axis.tensor.saturating_sub(axis.start),
+            axis.size,
+        )?;
+        let outputs =
+            within(axis.fields[4], axis.begin, u32::MAX, axis.end)? + 1 - axis.begin as usize;
         let (stride, pad) = (axis.stride as usize + 1, axis.pad as usize);
         let needed = (outputs - 1) * stride + kernel;
         let given = axis.size + axis.pad + axis.pad_after;
         if needed > given as usize {
             return Err(DecodeError::new(
                 axis.fields[3],
-                format_args!("{needed} positions with padding, for {outputs} outputs of kernel {kernel} and stride {stride}"),
+                format_args!(
+                    "{needed} positions with padding, for {outputs} outputs of kernel {kernel} and stride {stride}"
+                ),
                 given,
             ));
         }
         // What lies behind the last tap is not looked at.
-        Ok(Slide { kernel, stride, pad, size: (axis.size as usize).min(needed - pad), outputs })
+        Ok(Slide {
+            kernel,
+            stride,
+            pad,
+            size: (axis.size as usize).min(needed - pad),
+            outputs,
+        })
     };
     let x = slide(SlideRegisters {
-        fields: ["kernel_x", "pad_count_left", "pad_count_right", "workload_size_x", "te_end_x"],
+        fields: [
+            "kernel_x",
+            "pad_count_left",
+            "pad_count_right",
+            "workload_size_x",
+            "te_end_x",
+        ],
         kernel: i.kernel_x,
         stride: i.stride,
         pad: v.pad_count_left,
@@ -341,7 +542,13 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         end: v.te_end_x,
     })?;
     let y = slide(SlideRegisters {
-        fields: ["kernel_y", "pad_count_up", "pad_count_down", "workload_size_y", "te_end_y"],
+        fields: [
+            "kernel_y",
+            "pad_count_up",
+            "pad_count_down",
+            "workload_size_y",
+            "te_end_y",
+        ],
         kernel: i.kernel_y,
         stride: stride_y,
         pad: v.pad_count_up,
@@ -352,21 +559,44 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         begin: v.te_beg_y,
         end: v.te_end_y,
     })?;
-    let channels = within("workload_size_z", 1, i.tensor_size_z.saturating_sub(v.workload_start_z), v.workload_size_z)?;
+    let channels = within(
+        "workload_size_z",
+        1,
+        i.tensor_size_z.saturating_sub(v.workload_start_z),
+        v.workload_size_z,
+    )?;
     let outputs = within("te_end_z", v.te_beg_z, u32::MAX, v.te_end_z)? + 1 - v.te_beg_z as usize;
     if operation != Operation::Convolution && channels != outputs {
-        return Err(DecodeError::new("workload_size_z", format_args!("as many channels as the output box has, {outputs}"), channels));
+        return Err(DecodeError::new(
+            "workload_size_z",
+            format_args!("as many channels as the output box has, {outputs}"),
+            channels,
+        ));
     }
     if matches!(operation, Operation::Add { .. }) {
         within("kernel_x", 1, 1, i.kernel_x)?;
         within("kernel_y", 1, 1, i.kernel_y)?;
         within("stride", 0, 0, i.stride | stride_y)?;
     }
-    for (field, size) in [("tensor_size_x", i.tensor_size_x), ("tensor_size_y", i.tensor_size_y), ("tensor_size_z", i.tensor_size_z)] {
+    for (field, size) in [
+        ("tensor_size_x", i.tensor_size_x),
+        ("tensor_size_y", i.tensor_size_y),
+        ("tensor_size_z", i.tensor_size_z),
+    ] {
         within(field, 1, 8192, size)?;
     }
-    let start = Axes { x: v.workload_start_x as usize, y: v.workload_start_y as usize, z: v.workload_start_z as usize };
-    Ok(Geometry { x, y, start, channels, outputs })
+    let start = Axes {
+        x: v.workload_start_x as usize,
+        y: v.workload_start_y as usize,
+        z: v.workload_start_z as usize,
+    };
+    Ok(Geometry {
+        x,
+        y,
+        start,
+        channels,
+        outputs,
+    })
 }
 
 /// The registers of one axis of the window, with the names of those that may be wrong.

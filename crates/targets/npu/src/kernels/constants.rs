@@ -30,8 +30,17 @@ struct Arrival<'i> {
 
 impl<'i> Constants<'i> {
     /// The task at this position of the walk writes bytes from `low` to before `high`: these, or unknown ones.
-    pub(crate) fn arrive(&mut self, tile: u8, position: usize, low: u64, high: u64, bytes: Option<&'i [u8]>) {
-        let Some(parts) = self.tiles.get_mut(tile as usize) else { return };
+    pub(crate) fn arrive(
+        &mut self,
+        tile: u8,
+        position: usize,
+        low: u64,
+        high: u64,
+        bytes: Option<&'i [u8]>,
+    ) {
+        let Some(parts) = self.tiles.get_mut(tile as usize) else {
+            return;
+        };
         self.arrivals += 1;
         let end = high.min(CMX_SIZE).div_ceil(PART) as usize;
         if parts.len() < end {
@@ -40,29 +49,52 @@ impl<'i> Constants<'i> {
         for arrivals in parts.iter_mut().take(end).skip((low / PART) as usize) {
             match arrivals.last_mut() {
                 // Unknown bytes of one task, one after the other.
-                Some(last) if last.bytes.is_none() && bytes.is_none() && last.position == position && last.high == low => {
+                Some(last)
+                    if last.bytes.is_none()
+                        && bytes.is_none()
+                        && last.position == position
+                        && last.high == low =>
+                {
                     last.high = high;
                 }
-                _ => arrivals.push(Arrival { position, number: self.arrivals, low, high, bytes }),
+                _ => arrivals.push(Arrival {
+                    position,
+                    number: self.arrivals,
+                    low,
+                    high,
+                    bytes,
+                }),
             }
         }
     }
 
     /// Puts the arrivals into the order of the walk.
     pub(crate) fn finish(mut self) -> Constants<'i> {
-        self.tiles.iter_mut().flatten().for_each(|arrivals| arrivals.sort_by_key(|a| (a.position, a.number)));
+        self.tiles
+            .iter_mut()
+            .flatten()
+            .for_each(|arrivals| arrivals.sort_by_key(|a| (a.position, a.number)));
         self
     }
 
     fn known(&self, tile: u8, position: usize, offset: u64, size: u64) -> Option<&'i [u8]> {
         let parts = self.tiles.get(tile as usize)?;
         let end = offset.checked_add(size)?;
-        let touched = parts.get((offset / PART) as usize..)?.iter().take((end.div_ceil(PART) - offset / PART) as usize);
+        let touched = parts
+            .get((offset / PART) as usize..)?
+            .iter()
+            .take((end.div_ceil(PART) - offset / PART) as usize);
         let last_of = |arrivals: &Vec<Arrival<'i>>| {
             let before = arrivals.partition_point(|a| a.position < position);
-            arrivals[..before].iter().rev().find(|a| a.low < end && offset < a.high).copied()
+            arrivals[..before]
+                .iter()
+                .rev()
+                .find(|a| a.low < end && offset < a.high)
+                .copied()
         };
-        let last = touched.filter_map(last_of).max_by_key(|a| (a.position, a.number))?;
+        let last = touched
+            .filter_map(last_of)
+            .max_by_key(|a| (a.position, a.number))?;
         let start = usize::try_from(offset.checked_sub(last.low)?).ok()?;
         last.bytes?.get(start..)?.get(..usize::try_from(size).ok()?)
     }
@@ -79,7 +111,12 @@ pub(crate) struct Knowledge<'i> {
 impl Knowledge<'_> {
     /// Bytes of a tile that are certain to stand there when the task runs.
     pub(crate) fn bytes(&self, tile: u8, offset: u64, size: u64) -> Option<Vec<u8>> {
-        Some(self.constants.get()?.known(tile, self.position, offset, size)?.to_vec())
+        Some(
+            self.constants
+                .get()?
+                .known(tile, self.position, offset, size)?
+                .to_vec(),
+        )
     }
 }
 

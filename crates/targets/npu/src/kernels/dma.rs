@@ -51,7 +51,9 @@ impl Kernel for Transfer<'_> {
     fn details(&self) -> String {
         match &self.source {
             Source::Walk(_, _, Some((before, after))) => format!("{before} to {after}"),
-            Source::Rows { row, list, .. } => format!("{} rows of {row} bytes", list.1.bytes().unwrap_or(0) / 8),
+            Source::Rows { row, list, .. } => {
+                format!("{} rows of {row} bytes", list.1.bytes().unwrap_or(0) / 8)
+            }
             Source::Fill(value) => format!("{value:#018x}"),
             Source::Unsupported(what) => format!("{what}: not executed"),
             Source::None | Source::Walk(_, _, None) => String::new(),
@@ -62,7 +64,13 @@ impl Kernel for Transfer<'_> {
         self.descriptors.accesses(visit);
         match &self.source {
             Source::Walk(buffer, pattern, _) => visit(Access::read(*buffer, pattern.clone())),
-            Source::Rows { buffer, offset, row, rows, list } => {
+            Source::Rows {
+                buffer,
+                offset,
+                row,
+                rows,
+                list,
+            } => {
                 visit(Access::read(list.0, list.1.clone()));
                 visit(Access::read(*buffer, Pattern::contiguous(*offset, row * rows)).may());
             }
@@ -70,7 +78,11 @@ impl Kernel for Transfer<'_> {
         }
         for (buffer, pattern) in &self.destinations {
             let access = Access::write(*buffer, pattern.clone());
-            visit(if let Source::Unsupported(_) = self.source { access.may() } else { access });
+            visit(if let Source::Unsupported(_) = self.source {
+                access.may()
+            } else {
+                access
+            });
         }
     }
 
@@ -78,21 +90,38 @@ impl Kernel for Transfer<'_> {
         self.descriptors.check(storage)?;
         let bytes = match &self.source {
             Source::None => return Ok(()),
-            Source::Unsupported(what) => return Err(Fault::unsupported(format!("{what} is not supported"))),
+            Source::Unsupported(what) => {
+                return Err(Fault::unsupported(format!("{what} is not supported")));
+            }
             Source::Walk(buffer, pattern, None) => return self.copy(storage, *buffer, pattern),
             Source::Walk(buffer, pattern, Some((before, after))) => {
                 let mut read = Vec::new();
                 strided::gather(storage.bytes(*buffer), pattern, &mut read).map_err(fault)?;
                 convert(&read, *before, *after).map_err(fault)?
             }
-            Source::Rows { buffer, offset, row, rows, list } => {
+            Source::Rows {
+                buffer,
+                offset,
+                row,
+                rows,
+                list,
+            } => {
                 let mut indices = Vec::new();
                 strided::gather(storage.bytes(list.0), &list.1, &mut indices).map_err(fault)?;
-                let rows = Rows { bytes: storage.bytes(*buffer), offset: *offset, size: *row, count: *rows };
+                let rows = Rows {
+                    bytes: storage.bytes(*buffer),
+                    offset: *offset,
+                    size: *row,
+                    count: *rows,
+                };
                 rows.pick(&indices)?
             }
             Source::Fill(value) => {
-                let size = self.destinations.first().and_then(|d| d.1.bytes()).unwrap_or(0) as usize;
+                let size = self
+                    .destinations
+                    .first()
+                    .and_then(|d| d.1.bytes())
+                    .unwrap_or(0) as usize;
                 value.to_le_bytes().into_iter().cycle().take(size).collect()
             }
         };
@@ -105,8 +134,12 @@ impl Kernel for Transfer<'_> {
     fn unproven(&self) -> Option<Cow<'static, str>> {
         match &self.source {
             Source::Fill(_) => Some("DMA fill (memset)".into()),
-            Source::Walk(_, _, Some((ElementType::Int8, _))) => Some("DMA conversion int8 to int4".into()),
-            Source::Walk(_, _, Some((_, ElementType::BFloat16))) => Some("DMA conversion fp32 to bf16".into()),
+            Source::Walk(_, _, Some((ElementType::Int8, _))) => {
+                Some("DMA conversion int8 to int4".into())
+            }
+            Source::Walk(_, _, Some((_, ElementType::BFloat16))) => {
+                Some("DMA conversion fp32 to bf16".into())
+            }
             _ => None,
         }
     }
@@ -114,13 +147,22 @@ impl Kernel for Transfer<'_> {
 
 impl Transfer<'_> {
     /// Bytes move as they are: straight from buffer to buffer, or by way of a copy where a destination is also the source.
-    fn copy(&self, storage: &mut Storage<'_>, source: BufferId, from: &Pattern) -> Result<(), Fault> {
+    fn copy(
+        &self,
+        storage: &mut Storage<'_>,
+        source: BufferId,
+        from: &Pattern,
+    ) -> Result<(), Fault> {
         if let [(destination, to)] = &self.destinations[..]
             && *destination == source
         {
             return strided::copy_within(storage.bytes_mut(source), from, to).map_err(fault);
         }
-        if self.destinations.iter().any(|(destination, _)| *destination == source) {
+        if self
+            .destinations
+            .iter()
+            .any(|(destination, _)| *destination == source)
+        {
             let mut bytes = Vec::new();
             strided::gather(storage.bytes(source), from, &mut bytes).map_err(fault)?;
             for (destination, to) in &self.destinations {
@@ -163,7 +205,11 @@ impl Rows<'_> {
     }
 }
 
-fn convert(bytes: &[u8], before: ElementType, after: ElementType) -> Result<Vec<u8>, chipless_kernels::Error> {
+fn convert(
+    bytes: &[u8],
+    before: ElementType,
+    after: ElementType,
+) -> Result<Vec<u8>, chipless_kernels::Error> {
     let count = (bytes.len() as u64 * 8 / before.bits()) as usize;
     let mut converted = vec![0; after.bytes_for(count as u64).unwrap_or(0) as usize];
     if before == ElementType::Float32 {

@@ -37,23 +37,55 @@ impl Kernel for DpuTask<'_> {
             visit(Access::write(buffer, Pattern::contiguous(offset, 32)).may());
         }
         let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
-        self.workload.accesses_with(&known, &mut |Region { tile, pattern, write, may }| {
-            if let Some(buffer) = self.cmx.buffer(tile) {
-                let direction = if write { Direction::Write } else { Direction::Read };
-                let certainty = if may { Certainty::May } else { Certainty::Exact };
-                visit(Access { buffer, pattern, direction, certainty });
-            }
-        });
+        self.workload.accesses_with(
+            &known,
+            &mut |Region {
+                      tile,
+                      pattern,
+                      write,
+                      may,
+                  }| {
+                if let Some(buffer) = self.cmx.buffer(tile) {
+                    let direction = if write {
+                        Direction::Write
+                    } else {
+                        Direction::Read
+                    };
+                    let certainty = if may {
+                        Certainty::May
+                    } else {
+                        Certainty::Exact
+                    };
+                    visit(Access {
+                        buffer,
+                        pattern,
+                        direction,
+                        certainty,
+                    });
+                }
+            },
+        );
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         self.descriptors.check(storage)?;
-        let mut accumulators = self.accumulators.lock().unwrap_or_else(PoisonError::into_inner);
-        self.workload.execute(&mut Tiles { storage, cmx: self.cmx }, &mut accumulators)
+        let mut accumulators = self
+            .accumulators
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        self.workload.execute(
+            &mut Tiles {
+                storage,
+                cmx: self.cmx,
+            },
+            &mut accumulators,
+        )
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
-        self.workload.unproven().map(|what| what.into_owned().into())
+        self.workload
+            .unproven()
+            .map(|what| what.into_owned().into())
     }
 }
 

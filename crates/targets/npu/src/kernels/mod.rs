@@ -21,15 +21,23 @@ pub(crate) struct Descriptors<'i>(pub(crate) Vec<(BufferId, u64, &'i [u8])>);
 impl Descriptors<'_> {
     pub(crate) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for (buffer, offset, bytes) in &self.0 {
-            visit(Access::read(*buffer, Pattern::contiguous(*offset, bytes.len() as u64)));
+            visit(Access::read(
+                *buffer,
+                Pattern::contiguous(*offset, bytes.len() as u64),
+            ));
         }
     }
 
     pub(crate) fn check(&self, storage: &Storage<'_>) -> Result<(), Fault> {
         for (buffer, offset, bytes) in &self.0 {
-            let now = storage.bytes(*buffer).get(*offset as usize..).and_then(|b| b.get(..bytes.len()));
+            let now = storage
+                .bytes(*buffer)
+                .get(*offset as usize..)
+                .and_then(|b| b.get(..bytes.len()));
             if now != Some(*bytes) {
-                let at = now.and_then(|now| now.iter().zip(*bytes).position(|(a, b)| a != b)).unwrap_or(0);
+                let at = now
+                    .and_then(|now| now.iter().zip(*bytes).position(|(a, b)| a != b))
+                    .unwrap_or(0);
                 return Err(Fault::program(format!(
                     "its descriptor at {offset:#x} was overwritten before it was executed: byte {at} differs from what the program fetched"
                 )));

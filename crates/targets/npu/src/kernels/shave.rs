@@ -42,10 +42,18 @@ impl Kernel for Invocation<'_> {
     }
 
     fn details(&self) -> String {
-        let shapes = |tensors: &[TensorRef]| tensors.iter().map(|t| t.shape.to_string()).collect::<Vec<_>>().join(", ");
+        let shapes = |tensors: &[TensorRef]| {
+            tensors
+                .iter()
+                .map(|t| t.shape.to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         match &self.work {
             Work::Known(i) => format!("{} -> {}", shapes(&i.inputs), shapes(&i.outputs)),
-            Work::Unknown { size, tensors, .. } => format!("{size} bytes of code, tensors {}", shapes(tensors)),
+            Work::Unknown { size, tensors, .. } => {
+                format!("{size} bytes of code, tensors {}", shapes(tensors))
+            }
             Work::Maintenance(_) => String::new(),
         }
     }
@@ -61,11 +69,17 @@ impl Kernel for Invocation<'_> {
             Work::Known(invocation) => {
                 each(&invocation.inputs, Access::read);
                 each(&invocation.outputs, Access::write);
-                each(&invocation.scratch, |buffer, pattern| Access::write(buffer, pattern).may());
+                each(&invocation.scratch, |buffer, pattern| {
+                    Access::write(buffer, pattern).may()
+                });
             }
             Work::Unknown { tensors, .. } => {
-                each(tensors, |buffer, pattern| Access::read(buffer, pattern).may());
-                each(tensors, |buffer, pattern| Access::write(buffer, pattern).may());
+                each(tensors, |buffer, pattern| {
+                    Access::read(buffer, pattern).may()
+                });
+                each(tensors, |buffer, pattern| {
+                    Access::write(buffer, pattern).may()
+                });
             }
             Work::Maintenance(_) => {}
         }
@@ -82,7 +96,11 @@ impl Kernel for Invocation<'_> {
                 )));
             }
         };
-        let inputs = invocation.inputs.iter().map(|t| self.load(storage, t)).collect::<Result<Vec<_>, _>>()?;
+        let inputs = invocation
+            .inputs
+            .iter()
+            .map(|t| self.load(storage, t))
+            .collect::<Result<Vec<_>, _>>()?;
         let outputs = shave::evaluate(invocation, &inputs)?;
         for (tensor, place) in outputs.iter().zip(&invocation.outputs) {
             self.store(storage, place, &tensor.values)?;
@@ -92,7 +110,9 @@ impl Kernel for Invocation<'_> {
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
         match &self.work {
-            Work::Known(invocation) => invocation.unproven().map(|what| format!("{}: {what}", invocation.operation).into()),
+            Work::Known(invocation) => invocation
+                .unproven()
+                .map(|what| format!("{}: {what}", invocation.operation).into()),
             Work::Unknown { .. } | Work::Maintenance(_) => None,
         }
     }
@@ -105,8 +125,12 @@ impl Invocation<'_> {
     }
 
     fn located(&self, tensor: &TensorRef) -> Result<(BufferId, Pattern), Fault> {
-        self.place(tensor)
-            .ok_or_else(|| Fault::program(format!("tensor at {:#x}, which is not in the CMX of one tile of the program", tensor.address)))
+        self.place(tensor).ok_or_else(|| {
+            Fault::program(format!(
+                "tensor at {:#x}, which is not in the CMX of one tile of the program",
+                tensor.address
+            ))
+        })
     }
 
     fn load(&self, storage: &Storage<'_>, tensor: &TensorRef) -> Result<shave::Tensor, Fault> {
@@ -126,12 +150,19 @@ impl Invocation<'_> {
         shave::Tensor::new(tensor.shape.clone(), values)
     }
 
-    fn store(&self, storage: &mut Storage<'_>, tensor: &TensorRef, values: &Values) -> Result<(), Fault> {
+    fn store(
+        &self,
+        storage: &mut Storage<'_>,
+        tensor: &TensorRef,
+        values: &Values,
+    ) -> Result<(), Fault> {
         let (buffer, pattern) = self.located(tensor)?;
         let element = tensor.shape.element;
         let mut bytes = vec![0; pattern.bytes().unwrap_or(0) as usize];
         match values {
-            Values::Float(values) => cast::encode_f32(element, values, cast::Rounding::NearestEven, &mut bytes),
+            Values::Float(values) => {
+                cast::encode_f32(element, values, cast::Rounding::NearestEven, &mut bytes)
+            }
             Values::Integer(values) => cast::encode_i64(element, values, &mut bytes),
         }
         .map_err(fault)?;

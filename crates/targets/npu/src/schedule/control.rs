@@ -59,7 +59,10 @@ pub(crate) struct WorkItem {
 
 impl Control {
     /// Reads the control structures and checks what [`Inference::read`] does not.
-    pub(crate) fn read(image: &Image<'_>, inference: &Inference<'_>) -> Result<Control, Vec<Finding>> {
+    pub(crate) fn read(
+        image: &Image<'_>,
+        inference: &Inference<'_>,
+    ) -> Result<Control, Vec<Finding>> {
         let mut findings = Vec::new();
         let managed_by_program = match inference.managed.programming_mode {
             0 => false,
@@ -67,7 +70,10 @@ impl Control {
             mode => {
                 let field = offset_of!(crate::raw::ManagedInference, programming_mode) as u64;
                 let place = inference_place(image, inference, field, 1).at("programming mode");
-                findings.push(rules::MODE.at(place, format!("programming mode {mode} is not supported; modes 0 and 3 are")));
+                findings.push(rules::MODE.at(
+                    place,
+                    format!("programming mode {mode} is not supported; modes 0 and 3 are"),
+                ));
                 false
             }
         };
@@ -85,7 +91,11 @@ impl Control {
         if findings.is_empty() && !managed_by_program {
             control.read_bootstrap(image, inference, &mut findings);
         }
-        if findings.is_empty() { Ok(control) } else { Err(findings) }
+        if findings.is_empty() {
+            Ok(control)
+        } else {
+            Err(findings)
+        }
     }
 
     /// Physical barriers that the program has.
@@ -95,20 +105,41 @@ impl Control {
 
     /// The virtual barrier that is the `n`th use of a physical one, in the order of the file.
     pub(crate) fn nth_use(&self, physical: u8, n: usize) -> Option<u32> {
-        self.barriers.iter().enumerate().filter(|(_, b)| b.physical == physical).nth(n).map(|(id, _)| id as u32)
+        self.barriers
+            .iter()
+            .enumerate()
+            .filter(|(_, b)| b.physical == physical)
+            .nth(n)
+            .map(|(id, _)| id as u32)
     }
 
-    fn read_work_items(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
+    fn read_work_items(
+        &mut self,
+        image: &Image<'_>,
+        inference: &Inference<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
         let (section, items) = inference.work_items;
         for (index, item) in items.iter().enumerate() {
-            let place =
-                image.place(section, index as u64 * size_of_val(item) as u64, size_of_val(item) as u64).at(format!("work item {index}"));
+            let place = image
+                .place(
+                    section,
+                    index as u64 * size_of_val(item) as u64,
+                    size_of_val(item) as u64,
+                )
+                .at(format!("work item {index}"));
             let unit = match item.kind {
                 0 | 4 => Unit::Dpu(item.unit),
-                1 => Unit::Dma { engine: item.unit, list: item.sub_unit },
+                1 => Unit::Dma {
+                    engine: item.unit,
+                    list: item.sub_unit,
+                },
                 2 => Unit::Shave(item.unit),
                 kind => {
-                    findings.push(rules::MEDIA.at(place, format!("work items of kind {kind} (media) are not supported")));
+                    findings.push(rules::MEDIA.at(
+                        place,
+                        format!("work items of kind {kind} (media) are not supported"),
+                    ));
                     continue;
                 }
             };
@@ -117,20 +148,38 @@ impl Control {
                 findings.push(rules::TILE.at(place, message));
                 continue;
             }
-            self.work_items.push(WorkItem { unit, address: item.descriptor.get(), place });
+            self.work_items.push(WorkItem {
+                unit,
+                address: item.descriptor.get(),
+                place,
+            });
         }
     }
 
-    fn read_barriers(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
+    fn read_barriers(
+        &mut self,
+        image: &Image<'_>,
+        inference: &Inference<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
         let (section, barriers) = inference.barriers;
         for (index, barrier) in barriers.iter().enumerate() {
             let size = size_of_val(barrier) as u64;
-            let place = image.place(section, index as u64 * size, size).at(format!("barrier {index}"));
+            let place = image
+                .place(section, index as u64 * size, size)
+                .at(format!("barrier {index}"));
             let (physical, limit) = (barrier.real_id, self.barrier_limit());
             if u32::from(physical) >= limit {
-                findings.push(rules::BARRIER_ID.at(place.clone(), format!("uses physical barrier {physical}; the program has {limit}")));
+                findings.push(rules::BARRIER_ID.at(
+                    place.clone(),
+                    format!("uses physical barrier {physical}; the program has {limit}"),
+                ));
             }
-            findings.extend(limits::barrier(barrier.producers.get().into(), barrier.consumers.get().into(), &place));
+            findings.extend(limits::barrier(
+                barrier.producers.get().into(),
+                barrier.consumers.get().into(),
+                &place,
+            ));
             let first = barrier.work_item.get() as usize;
             self.barriers.push(VirtualBarrier {
                 producers: u32::from(barrier.producers.get()),
@@ -143,7 +192,12 @@ impl Control {
     }
 
     /// The virtual barriers that the firmware loads first, and what follows each.
-    fn read_bootstrap(&mut self, image: &Image<'_>, inference: &Inference<'_>, findings: &mut Vec<Finding>) {
+    fn read_bootstrap(
+        &mut self,
+        image: &Image<'_>,
+        inference: &Inference<'_>,
+        findings: &mut Vec<Finding>,
+    ) {
         let (section, bootstrap) = inference.bootstrap;
         let next = |barrier: &usize| {
             let next = inference.barriers.1[*barrier].next_same_id.get();
@@ -155,8 +209,12 @@ impl Control {
             let id = id.get() as usize;
             let physical = self.barriers[id].physical;
             if std::mem::replace(&mut in_use[physical as usize], true) {
-                let place = image.place(section, index as u64 * 4, 4).at(format!("entry {index}"));
-                let message = format!("loads barrier {id} into physical barrier {physical}, which has been loaded already");
+                let place = image
+                    .place(section, index as u64 * 4, 4)
+                    .at(format!("entry {index}"));
+                let message = format!(
+                    "loads barrier {id} into physical barrier {physical}, which has been loaded already"
+                );
                 findings.push(rules::BOOTSTRAP.at(place, message));
                 continue;
             }
@@ -167,9 +225,16 @@ impl Control {
             self.chains.push(chain);
         }
         if findings.is_empty() {
-            for (barrier, _) in self.barriers.iter().zip(&loaded).filter(|(_, loaded)| !**loaded) {
-                let message =
-                    format!("is never programmed: neither the start nor another use of physical barrier {} leads to it", barrier.physical);
+            for (barrier, _) in self
+                .barriers
+                .iter()
+                .zip(&loaded)
+                .filter(|(_, loaded)| !**loaded)
+            {
+                let message = format!(
+                    "is never programmed: neither the start nor another use of physical barrier {} leads to it",
+                    barrier.physical
+                );
                 findings.push(rules::BARRIER_UNPROGRAMMED.at(barrier.place.clone(), message));
             }
         }

@@ -33,11 +33,26 @@ pub(super) enum Content {
 impl Fetches {
     /// Follows a transfer if it brings bytes of a section with contents into CMX.
     pub(super) fn follow(&mut self, image: &Image<'_>, descriptor: &Descriptor) {
-        let Operation::Move { source, from, destination, to, conversion: None } = &descriptor.operation else { return };
-        let Target::Cmx { tiles, offset } = address::resolve(image, *destination) else { return };
-        let Target::Section(section, start) = address::resolve(image, *source) else { return };
+        let Operation::Move {
+            source,
+            from,
+            destination,
+            to,
+            conversion: None,
+        } = &descriptor.operation
+        else {
+            return;
+        };
+        let Target::Cmx { tiles, offset } = address::resolve(image, *destination) else {
+            return;
+        };
+        let Target::Section(section, start) = address::resolve(image, *source) else {
+            return;
+        };
         let size = image.bytes(section).len() as u64;
-        let (Some(from), Some(to)) = (from.shifted(start as i64), to.shifted(offset as i64)) else { return };
+        let (Some(from), Some(to)) = (from.shifted(start as i64), to.shifted(offset as i64)) else {
+            return;
+        };
         if !from.fits(size) || !to.fits(address::CMX_SIZE) {
             return;
         }
@@ -49,11 +64,20 @@ impl Fetches {
                 source = (at, from.run);
             }
             if destination.1 == 0 {
-                let Some(at) = destinations.next() else { return };
+                let Some(at) = destinations.next() else {
+                    return;
+                };
                 destination = (at, to.run);
             }
             let run = source.1.min(destination.1);
-            let fetch = Fetch { offset: destination.0, from: Slice { section, offset: source.0, size: run } };
+            let fetch = Fetch {
+                offset: destination.0,
+                from: Slice {
+                    section,
+                    offset: source.0,
+                    size: run,
+                },
+            };
             for tile in address::tiles(tiles) {
                 self.tiles[tile as usize].push(fetch);
             }
@@ -68,7 +92,11 @@ impl Fetches {
         for fetch in self.tiles[tile as usize].iter().rev() {
             let fetched = fetch.offset + fetch.from.size;
             if fetch.offset <= offset && end <= fetched {
-                return Content::Known(Slice { section: fetch.from.section, offset: fetch.from.offset + (offset - fetch.offset), size });
+                return Content::Known(Slice {
+                    section: fetch.from.section,
+                    offset: fetch.from.offset + (offset - fetch.offset),
+                    size,
+                });
             }
             if fetch.offset < end && offset < fetched {
                 return Content::Mixed;

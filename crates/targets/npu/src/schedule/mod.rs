@@ -66,7 +66,9 @@ impl Unit {
     /// As printed.
     pub(crate) fn name(self) -> String {
         match self {
-            Unit::Dma { engine, list } => format!("dma{engine}.{}", if list == 0 { "ddr" } else { "cmx" }),
+            Unit::Dma { engine, list } => {
+                format!("dma{engine}.{}", if list == 0 { "ddr" } else { "cmx" })
+            }
             Unit::Dpu(tile) => format!("dpu{tile}"),
             Unit::Shave(tile) => format!("shave{tile}"),
         }

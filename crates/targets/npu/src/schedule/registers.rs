@@ -53,7 +53,12 @@ pub(super) fn decode(register: u64, value: u32) -> Write {
             let barrier = ((register - 0x2f01_0000) / 0x20) as u8;
             match value {
                 0 => Write::Nothing,
-                v => Write::Configure { barrier, producers: v & 0xff, consumers: v >> 16 & 0xff, last: v >> 8 & 1 != 0 },
+                v => Write::Configure {
+                    barrier,
+                    producers: v & 0xff,
+                    consumers: v >> 16 & 0xff,
+                    last: v >> 8 & 1 != 0,
+                },
             }
         }
         _ => Write::Unknown,

@@ -30,10 +30,21 @@ pub(super) struct Found {
 
 impl TaskSections {
     pub(super) fn new(image: &Image<'_>) -> TaskSections {
-        let sections = image.sections().iter().enumerate().filter_map(|(index, section)| {
-            let (kind, unit) = TaskKind::of_section(section.name)?;
-            Some((index, TaskSection { kind, unit, uses: vec![0; section.bytes.len() / kind.record_size()] }))
-        });
+        let sections = image
+            .sections()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, section)| {
+                let (kind, unit) = TaskKind::of_section(section.name)?;
+                Some((
+                    index,
+                    TaskSection {
+                        kind,
+                        unit,
+                        uses: vec![0; section.bytes.len() / kind.record_size()],
+                    },
+                ))
+            });
         TaskSections(sections.collect())
     }
 
@@ -42,12 +53,22 @@ impl TaskSections {
         let TaskSection { kind, unit, uses } = self.0.get(&section)?;
         let size = kind.record_size() as u64;
         let index = offset / size;
-        (offset.is_multiple_of(size) && (index as usize) < uses.len()).then_some(Found { kind: *kind, unit: *unit, index })
+        (offset.is_multiple_of(size) && (index as usize) < uses.len()).then_some(Found {
+            kind: *kind,
+            unit: *unit,
+            index,
+        })
     }
 
     /// Counts a use of a record, and says the how-manieth it was.
     pub(super) fn count(&mut self, section: usize, index: u64) -> u32 {
-        let Some(uses) = self.0.get_mut(&section).and_then(|s| s.uses.get_mut(index as usize)) else { return 0 };
+        let Some(uses) = self
+            .0
+            .get_mut(&section)
+            .and_then(|s| s.uses.get_mut(index as usize))
+        else {
+            return 0;
+        };
         *uses += 1;
         *uses
     }
@@ -55,7 +76,9 @@ impl TaskSections {
     /// Runs of consecutive tasks that never ran: section, kind, first index, how many.
     pub(super) fn unreached(&self, mut report: impl FnMut(usize, TaskKind, u64, usize)) {
         let is_task = |kind| !matches!(kind, TaskKind::Invariant | TaskKind::Range);
-        for (section, TaskSection { kind, uses, .. }) in self.0.iter().filter(|(_, s)| is_task(s.kind)) {
+        for (section, TaskSection { kind, uses, .. }) in
+            self.0.iter().filter(|(_, s)| is_task(s.kind))
+        {
             let mut at = 0;
             for run in uses.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
                 if run[0] == 0 {
@@ -67,9 +90,17 @@ impl TaskSections {
     }
 
     /// Invariants whose number of variants differs from what they say: section, index, says, ran.
-    pub(super) fn miscounted(&self, image: &Image<'_>, mut report: impl FnMut(usize, u64, u32, u32)) {
-        for (section, TaskSection { uses, .. }) in self.0.iter().filter(|(_, s)| s.kind == TaskKind::Invariant) {
-            let records = image.bytes(*section).chunks_exact(TaskKind::Invariant.record_size());
+    pub(super) fn miscounted(
+        &self,
+        image: &Image<'_>,
+        mut report: impl FnMut(usize, u64, u32, u32),
+    ) {
+        for (section, TaskSection { uses, .. }) in
+            self.0.iter().filter(|(_, s)| s.kind == TaskKind::Invariant)
+        {
+            let records = image
+                .bytes(*section)
+                .chunks_exact(TaskKind::Invariant.record_size());
             for (index, (record, ran)) in records.zip(uses).enumerate() {
                 // NPU4 DPU invariant, variant_count.
                 let says = u32::from(Record(record).u16(0x158));

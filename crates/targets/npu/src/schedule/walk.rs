@@ -5,7 +5,9 @@ use super::control::{Control, WorkItem};
 use super::fetches::{Content, Fetches};
 use super::registers::{self, Write};
 use super::sections::{Found, TaskSections};
-use super::{Configuration, Description, Fetched, Piece, Schedule, Slice, Task, Unit, barriers_of, rules};
+use super::{
+    Configuration, Description, Fetched, Piece, Schedule, Slice, Task, Unit, barriers_of, rules,
+};
 use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dma::{self, Descriptor, Operation};
@@ -27,7 +29,10 @@ pub(crate) fn walk(image: &Image<'_>, control: &Control, limits: &Limits) -> Sch
         control,
         limits,
         tasks: TaskSections::new(image),
-        schedule: Schedule { managed_by_program: control.managed_by_program, ..Schedule::default() },
+        schedule: Schedule {
+            managed_by_program: control.managed_by_program,
+            ..Schedule::default()
+        },
         barriers: vec![Barrier::default(); BARRIERS],
         fetches: Fetches::default(),
         waiting: Vec::new(),
@@ -89,7 +94,11 @@ impl Walk<'_, '_> {
             }
         }
         for item in &self.control.work_items {
-            let WorkItem { unit, address, place } = item;
+            let WorkItem {
+                unit,
+                address,
+                place,
+            } = item;
             self.piece(*unit, *address, place.clone());
         }
         self.schedule.initial = (0..self.control.bootstrap_work_items).collect();
@@ -100,14 +109,29 @@ impl Walk<'_, '_> {
 
     /// Adds a piece, and its queue if it is the first of it.
     fn piece(&mut self, unit: Unit, start: u64, place: Place) -> usize {
-        let queue = self.schedule.queues.iter().position(|u| *u == unit).unwrap_or_else(|| {
-            let queue = self.schedule.queues.len();
-            self.schedule.queues.push(unit);
-            self.waiting.push(VecDeque::new());
-            self.servers.extend((0..unit.servers()).map(|_| Server { queue, piece: None, cursor: 0, head: None }));
-            queue
+        let queue = self
+            .schedule
+            .queues
+            .iter()
+            .position(|u| *u == unit)
+            .unwrap_or_else(|| {
+                let queue = self.schedule.queues.len();
+                self.schedule.queues.push(unit);
+                self.waiting.push(VecDeque::new());
+                self.servers.extend((0..unit.servers()).map(|_| Server {
+                    queue,
+                    piece: None,
+                    cursor: 0,
+                    head: None,
+                }));
+                queue
+            });
+        self.schedule.pieces.push(Piece {
+            queue,
+            start,
+            tasks: Vec::new(),
+            place,
         });
-        self.schedule.pieces.push(Piece { queue, start, tasks: Vec::new(), place });
         self.schedule.pieces.len() - 1
     }
 
@@ -152,7 +176,9 @@ impl Walk<'_, '_> {
     fn advance(&mut self, server: usize, force: bool) -> bool {
         let queue = self.servers[server].queue;
         if self.servers[server].cursor == 0 {
-            let Some(piece) = self.waiting[queue].pop_front() else { return false };
+            let Some(piece) = self.waiting[queue].pop_front() else {
+                return false;
+            };
             let at = &mut self.servers[server];
             (at.piece, at.cursor, at.head) = (Some(piece), self.schedule.pieces[piece].start, None);
         }
@@ -168,10 +194,17 @@ impl Walk<'_, '_> {
             }
         }
         let lit = |task: &Task| barriers_of(task.waits).all(|b| self.barriers[b as usize].lit());
-        if !force && !self.servers[server].head.as_ref().is_some_and(|(task, _)| lit(task)) {
+        if !force
+            && !self.servers[server]
+                .head
+                .as_ref()
+                .is_some_and(|(task, _)| lit(task))
+        {
             return false;
         }
-        let Some((task, next)) = self.servers[server].head.take() else { return false };
+        let Some((task, next)) = self.servers[server].head.take() else {
+            return false;
+        };
         self.servers[server].cursor = next;
         let piece = self.servers[server].piece;
         self.run(*task, piece);
@@ -180,15 +213,30 @@ impl Walk<'_, '_> {
 
     /// Drops the piece of a server whose next descriptor never comes.
     fn give_up(&mut self, server: usize) -> bool {
-        let Server { queue, piece, cursor, .. } = self.servers[server];
-        let (Some(piece), true) = (piece, cursor != 0) else { return false };
+        let Server {
+            queue,
+            piece,
+            cursor,
+            ..
+        } = self.servers[server];
+        let (Some(piece), true) = (piece, cursor != 0) else {
+            return false;
+        };
         self.servers[server].cursor = 0;
         let unit = self.schedule.queues[queue];
         let count = self.schedule.pieces[piece].tasks.len();
-        let message = format!("{} is sent to the descriptor at {cursor:#x}, but no DMA brings a whole descriptor there", unit.name());
+        let message = format!(
+            "{} is sent to the descriptor at {cursor:#x}, but no DMA brings a whole descriptor there",
+            unit.name()
+        );
         let place = match count {
             0 => self.schedule.pieces[piece].place.clone(),
-            _ => self.place(self.schedule.tasks[self.schedule.pieces[piece].tasks[count - 1]].description.bytes(), "chain"),
+            _ => self.place(
+                self.schedule.tasks[self.schedule.pieces[piece].tasks[count - 1]]
+                    .description
+                    .bytes(),
+                "chain",
+            ),
         };
         self.report(&rules::NEVER_FETCHED, place, message);
         true
@@ -227,7 +275,9 @@ impl Walk<'_, '_> {
     }
 
     fn settle(&mut self, barrier: u8) {
-        while let Some(retired) = self.barriers[barrier as usize].retire(&self.schedule.configurations) {
+        while let Some(retired) =
+            self.barriers[barrier as usize].retire(&self.schedule.configurations)
+        {
             for piece in self.schedule.configurations[retired].releases.clone() {
                 self.enqueue(piece);
             }
@@ -244,10 +294,16 @@ impl Walk<'_, '_> {
     }
 
     fn resolve_dma(&mut self, engine: u8, list: u8, address: u64) -> Resolved {
-        let kind = if list == 0 { TaskKind::DmaDdr } else { TaskKind::DmaCmx };
+        let kind = if list == 0 {
+            TaskKind::DmaDdr
+        } else {
+            TaskKind::DmaCmx
+        };
         let found = match address::resolve(self.image, address) {
             Target::Section(section, offset) => match self.tasks.record(section, offset) {
-                Some(found) if found.kind == kind && found.unit == engine as usize => Some((section, offset, found.index)),
+                Some(found) if found.kind == kind && found.unit == engine as usize => {
+                    Some((section, offset, found.index))
+                }
                 _ => None,
             },
             _ => None,
@@ -257,13 +313,26 @@ impl Walk<'_, '_> {
                 "{} goes on at {address:#x}, where no descriptor of task.dma.{engine}.{list} starts",
                 Unit::Dma { engine, list }.name()
             );
-            self.report(&rules::DMA_LINK, Place::file().in_part(format!("task.dma.{engine}.{list}")), message);
+            self.report(
+                &rules::DMA_LINK,
+                Place::file().in_part(format!("task.dma.{engine}.{list}")),
+                message,
+            );
             return Resolved::Broken;
         };
-        let bytes = Slice { section, offset, size: dma::SIZE as u64 };
+        let bytes = Slice {
+            section,
+            offset,
+            size: dma::SIZE as u64,
+        };
         if self.tasks.count(section, index) > 1 {
-            let message = format!("descriptor {index} is reached a second time: the links form a cycle");
-            self.report(&rules::DMA_CYCLE, self.place(bytes, &format!("descriptor {index}")), message);
+            let message =
+                format!("descriptor {index} is reached a second time: the links form a cycle");
+            self.report(
+                &rules::DMA_CYCLE,
+                self.place(bytes, &format!("descriptor {index}")),
+                message,
+            );
             return Resolved::Broken;
         }
         let descriptor = Descriptor::decode(self.bytes(bytes));
@@ -271,17 +340,32 @@ impl Walk<'_, '_> {
             Some((read, written)) if read == written => {}
             Some((read, written)) => {
                 let message = format!("reads {read} bytes and writes {written}");
-                self.report(&rules::DMA_LENGTHS, self.place(bytes, &format!("descriptor {index}")), message);
+                self.report(
+                    &rules::DMA_LENGTHS,
+                    self.place(bytes, &format!("descriptor {index}")),
+                    message,
+                );
             }
-            None => self.report(&rules::DMA_LENGTHS, self.place(bytes, &format!("descriptor {index}")), "moves more than 2^64 bytes"),
+            None => self.report(
+                &rules::DMA_LENGTHS,
+                self.place(bytes, &format!("descriptor {index}")),
+                "moves more than 2^64 bytes",
+            ),
         }
-        if let Some(finding) = limits::transfer(&descriptor, self.image, &self.place(bytes, &format!("descriptor {index}"))) {
+        if let Some(finding) = limits::transfer(
+            &descriptor,
+            self.image,
+            &self.place(bytes, &format!("descriptor {index}")),
+        ) {
             self.schedule.findings.push(finding);
         }
         let (link, waits, posts) = (descriptor.link, descriptor.waits, descriptor.posts);
         self.check_masks(bytes, waits | posts, &format!("descriptor {index}"));
         let task = Task {
-            description: Description::Dma { descriptor: Box::new(descriptor), bytes },
+            description: Description::Dma {
+                descriptor: Box::new(descriptor),
+                bytes,
+            },
             waits,
             posts,
             configures: Vec::new(),
@@ -291,10 +375,21 @@ impl Walk<'_, '_> {
     }
 
     fn resolve_dpu(&mut self, tile: u8, address: u64) -> Resolved {
-        let Some(variant) = self.fetched(tile, address, 224) else { return Resolved::NotYet };
-        let Some(Found { kind: TaskKind::Variant, index, .. }) = self.tasks.record(variant.from.section, variant.from.offset) else {
+        let Some(variant) = self.fetched(tile, address, 224) else {
+            return Resolved::NotYet;
+        };
+        let Some(Found {
+            kind: TaskKind::Variant,
+            index,
+            ..
+        }) = self.tasks.record(variant.from.section, variant.from.offset)
+        else {
             let message = format!("dpu{tile} is sent to {address:#x}, where no variant starts");
-            self.report(&rules::VARIANT_POINTER, self.place(variant.from, "variant"), message);
+            self.report(
+                &rules::VARIANT_POINTER,
+                self.place(variant.from, "variant"),
+                message,
+            );
             return Resolved::Broken;
         };
         let item = format!("variant {index}");
@@ -304,56 +399,129 @@ impl Walk<'_, '_> {
         let (pointer, full) = (u64::from(record.u16(0)) << 5, record.u64(0xc0));
         let cmx = 0x4000_0000 | 1 << (21 + tile);
         if full != cmx + pointer {
-            let message = format!("its invariant stands at {pointer:#x} of tile {tile} by invar_ptr, and at {full:#x} by its address");
-            self.report(&rules::INVARIANT_POINTER, self.place(variant.from, &item), message);
+            let message = format!(
+                "its invariant stands at {pointer:#x} of tile {tile} by invar_ptr, and at {full:#x} by its address"
+            );
+            self.report(
+                &rules::INVARIANT_POINTER,
+                self.place(variant.from, &item),
+                message,
+            );
             return Resolved::Broken;
         }
-        let Some(invariant) = self.fetched(tile, full, 352) else { return Resolved::NotYet };
-        let Some(Found { kind: TaskKind::Invariant, index: which, .. }) = self.tasks.record(invariant.from.section, invariant.from.offset)
+        let Some(invariant) = self.fetched(tile, full, 352) else {
+            return Resolved::NotYet;
+        };
+        let Some(Found {
+            kind: TaskKind::Invariant,
+            index: which,
+            ..
+        }) = self
+            .tasks
+            .record(invariant.from.section, invariant.from.offset)
         else {
-            let message = format!("its invariant pointer {full:#x} does not name the start of an invariant");
-            self.report(&rules::INVARIANT_POINTER, self.place(variant.from, &item), message);
+            let message =
+                format!("its invariant pointer {full:#x} does not name the start of an invariant");
+            self.report(
+                &rules::INVARIANT_POINTER,
+                self.place(variant.from, &item),
+                message,
+            );
             return Resolved::Broken;
         };
         if self.tasks.count(variant.from.section, index) > 1 {
             let message = format!("variant {index} is reached a second time: the chain is a cycle");
-            self.report(&rules::CHAIN_CYCLE, self.place(variant.from, &item), message);
+            self.report(
+                &rules::CHAIN_CYCLE,
+                self.place(variant.from, &item),
+                message,
+            );
             return Resolved::Broken;
         }
         self.tasks.count(invariant.from.section, which);
         self.check_masks(variant.from, waits | posts, &item);
-        let next = if word >> 15 & 1 != 0 { cmx + (u64::from(word >> 16) << 5) } else { 0 };
-        let task =
-            Task { description: Description::Dpu { tile, variant, invariant }, waits, posts, configures: Vec::new(), releases: Vec::new() };
+        let next = if word >> 15 & 1 != 0 {
+            cmx + (u64::from(word >> 16) << 5)
+        } else {
+            0
+        };
+        let task = Task {
+            description: Description::Dpu {
+                tile,
+                variant,
+                invariant,
+            },
+            waits,
+            posts,
+            configures: Vec::new(),
+            releases: Vec::new(),
+        };
         Resolved::Task(Box::new(task), next)
     }
 
     fn resolve_shave(&mut self, tile: u8, address: u64) -> Resolved {
-        let Some(invocation) = self.fetched(tile, address, 96) else { return Resolved::NotYet };
-        let Some(Found { kind: TaskKind::Invocation, index, .. }) = self.tasks.record(invocation.from.section, invocation.from.offset)
+        let Some(invocation) = self.fetched(tile, address, 96) else {
+            return Resolved::NotYet;
+        };
+        let Some(Found {
+            kind: TaskKind::Invocation,
+            index,
+            ..
+        }) = self
+            .tasks
+            .record(invocation.from.section, invocation.from.offset)
         else {
-            let message = format!("shave{tile} is sent to {address:#x}, where no invocation starts");
-            self.report(&rules::INVOCATION_POINTER, self.place(invocation.from, "invocation"), message);
+            let message =
+                format!("shave{tile} is sent to {address:#x}, where no invocation starts");
+            self.report(
+                &rules::INVOCATION_POINTER,
+                self.place(invocation.from, "invocation"),
+                message,
+            );
             return Resolved::Broken;
         };
         let item = format!("invocation {index}");
         let record = Record(self.bytes(invocation.from));
-        let (waits, posts, next) = (record.mask(40, 32), record.mask(56, 48), u64::from(record.u32(92)));
+        let (waits, posts, next) = (
+            record.mask(40, 32),
+            record.mask(56, 48),
+            u64::from(record.u32(92)),
+        );
         let pointer = record.u64(0);
-        let Some(range) = self.fetched(tile, pointer, 40) else { return Resolved::NotYet };
-        let Some(Found { kind: TaskKind::Range, .. }) = self.tasks.record(range.from.section, range.from.offset) else {
-            let message = format!("its range pointer {pointer:#x} does not name the start of a range");
-            self.report(&rules::RANGE_POINTER, self.place(invocation.from, &item), message);
+        let Some(range) = self.fetched(tile, pointer, 40) else {
+            return Resolved::NotYet;
+        };
+        let Some(Found {
+            kind: TaskKind::Range,
+            ..
+        }) = self.tasks.record(range.from.section, range.from.offset)
+        else {
+            let message =
+                format!("its range pointer {pointer:#x} does not name the start of a range");
+            self.report(
+                &rules::RANGE_POINTER,
+                self.place(invocation.from, &item),
+                message,
+            );
             return Resolved::Broken;
         };
         if self.tasks.count(invocation.from.section, index) > 1 {
-            let message = format!("invocation {index} is reached a second time: the chain is a cycle");
-            self.report(&rules::CHAIN_CYCLE, self.place(invocation.from, &item), message);
+            let message =
+                format!("invocation {index} is reached a second time: the chain is a cycle");
+            self.report(
+                &rules::CHAIN_CYCLE,
+                self.place(invocation.from, &item),
+                message,
+            );
             return Resolved::Broken;
         }
         self.check_masks(invocation.from, waits | posts, &item);
         let task = Task {
-            description: Description::Shave { tile, invocation, range },
+            description: Description::Shave {
+                tile,
+                invocation,
+                range,
+            },
             waits,
             posts,
             configures: Vec::new(),
@@ -364,7 +532,9 @@ impl Walk<'_, '_> {
 
     /// A descriptor in the CMX of this very tile, if the program has brought it there by now.
     fn fetched(&self, tile: u8, address: u64, size: u64) -> Option<Fetched> {
-        let Target::Cmx { tiles, offset } = address::resolve(self.image, address) else { return None };
+        let Target::Cmx { tiles, offset } = address::resolve(self.image, address) else {
+            return None;
+        };
         match self.fetches.at(tile, offset, size) {
             Content::Known(from) if tiles == 1 << tile => Some(Fetched { from, offset }),
             _ => None,
@@ -373,45 +543,97 @@ impl Walk<'_, '_> {
 
     /// Follows a DMA that writes hardware registers.
     fn write_registers(&mut self, descriptor: &Descriptor, bytes: Slice, task: &mut Task) {
-        let Some(Target::Register(_)) = descriptor.destination(self.image) else { return };
+        let Some(Target::Register(_)) = descriptor.destination(self.image) else {
+            return;
+        };
         let place = self.place(bytes, "register write");
-        let Operation::Move { source, from, destination, to, conversion: None } = &descriptor.operation else {
-            return self.report(&rules::REGISTER_WRITE, place, "registers are written by a conversion, a gather or a fill");
+        let Operation::Move {
+            source,
+            from,
+            destination,
+            to,
+            conversion: None,
+        } = &descriptor.operation
+        else {
+            return self.report(
+                &rules::REGISTER_WRITE,
+                place,
+                "registers are written by a conversion, a gather or a fill",
+            );
         };
         let size = to.bytes().unwrap_or(u64::MAX);
         let base = match address::resolve(self.image, *source) {
-            Target::Section(section, offset) if to.run % 4 == 0 && from.run % 4 == 0 && size <= 4 * REGISTER_WRITES => {
-                from.shifted(offset as i64).filter(|p| p.fits(self.image.bytes(section).len() as u64)).map(|p| (section, p))
+            Target::Section(section, offset)
+                if to.run % 4 == 0 && from.run % 4 == 0 && size <= 4 * REGISTER_WRITES =>
+            {
+                from.shifted(offset as i64)
+                    .filter(|p| p.fits(self.image.bytes(section).len() as u64))
+                    .map(|p| (section, p))
             }
             _ => None,
         };
         let (Some((section, from)), Some(to)) = (base, to.shifted(*destination as i64)) else {
-            return self.report(&rules::REGISTER_WRITE, place, "registers are written with bytes that are not 32-bit words of the file");
+            return self.report(
+                &rules::REGISTER_WRITE,
+                place,
+                "registers are written with bytes that are not 32-bit words of the file",
+            );
         };
         let contents = self.image.bytes(section);
-        let words = from.runs().flat_map(|start| (start..start + from.run).step_by(4));
-        let values: Vec<u32> = words.map(|at| Record(&contents[at as usize..]).u32(0)).collect();
-        let places = to.runs().flat_map(|start| (start..start + to.run).step_by(4));
-        for ((register, value), at) in places.zip(values).zip(from.runs().flat_map(|s| (s..s + from.run).step_by(4))) {
+        let words = from
+            .runs()
+            .flat_map(|start| (start..start + from.run).step_by(4));
+        let values: Vec<u32> = words
+            .map(|at| Record(&contents[at as usize..]).u32(0))
+            .collect();
+        let places = to
+            .runs()
+            .flat_map(|start| (start..start + to.run).step_by(4));
+        for ((register, value), at) in places
+            .zip(values)
+            .zip(from.runs().flat_map(|s| (s..s + from.run).step_by(4)))
+        {
             match registers::decode(register, value) {
                 Write::Nothing => {}
                 Write::Enqueue(unit, start) => {
                     let piece = self.piece(unit, start, place.clone());
                     task.releases.push(piece);
                 }
-                Write::Configure { barrier, producers, consumers, last } => {
+                Write::Configure {
+                    barrier,
+                    producers,
+                    consumers,
+                    last,
+                } => {
                     let id = self.schedule.configurations.len();
-                    let uses = self.schedule.configurations.iter().filter(|c| c.barrier == barrier).count();
+                    let uses = self
+                        .schedule
+                        .configurations
+                        .iter()
+                        .filter(|c| c.barrier == barrier)
+                        .count();
                     let number = self.control.nth_use(barrier, uses).unwrap_or(id as u32);
-                    let place = self.image.place(section, at, 4).at(format!("configuration of barrier {barrier}"));
-                    self.schedule.configurations.push(Configuration { barrier, number, producers, consumers, releases: 0..0, place });
+                    let place = self
+                        .image
+                        .place(section, at, 4)
+                        .at(format!("configuration of barrier {barrier}"));
+                    self.schedule.configurations.push(Configuration {
+                        barrier,
+                        number,
+                        producers,
+                        consumers,
+                        releases: 0..0,
+                        place,
+                    });
                     task.configures.push(id);
                     if last {
                         self.schedule.last = Some(id);
                     }
                 }
                 Write::Unknown => {
-                    let message = format!("{value:#x} is written to {register:#x}, which is no register that is known");
+                    let message = format!(
+                        "{value:#x} is written to {register:#x}, which is no register that is known"
+                    );
                     self.report(&rules::REGISTER_WRITE, place.clone(), message);
                     return;
                 }
@@ -425,16 +647,39 @@ impl Walk<'_, '_> {
             let mut findings = Vec::new();
             self.tasks.unreached(|section, kind, index, count| {
                 let size = kind.record_size() as u64;
-                let slice = Slice { section, offset: index * size, size };
-                let more = if count > 1 { format!(", nor are {} after it", count - 1) } else { String::new() };
-                let message = format!("{} {index} is never reached from a work item{more}", kind.record_name());
-                findings.push(rules::UNREACHED.at(self.place(slice, &format!("{} {index}", kind.record_name())), message));
+                let slice = Slice {
+                    section,
+                    offset: index * size,
+                    size,
+                };
+                let more = if count > 1 {
+                    format!(", nor are {} after it", count - 1)
+                } else {
+                    String::new()
+                };
+                let message = format!(
+                    "{} {index} is never reached from a work item{more}",
+                    kind.record_name()
+                );
+                findings.push(rules::UNREACHED.at(
+                    self.place(slice, &format!("{} {index}", kind.record_name())),
+                    message,
+                ));
             });
-            self.tasks.miscounted(self.image, |section, index, says, ran| {
-                let slice = Slice { section, offset: index * 352, size: 352 };
-                let message = format!("variant_count is {says}, and {ran} variants use this invariant");
-                findings.push(rules::VARIANT_COUNT.at(self.place(slice, &format!("invariant {index}")), message));
-            });
+            self.tasks
+                .miscounted(self.image, |section, index, says, ran| {
+                    let slice = Slice {
+                        section,
+                        offset: index * 352,
+                        size: 352,
+                    };
+                    let message =
+                        format!("variant_count is {says}, and {ran} variants use this invariant");
+                    findings.push(
+                        rules::VARIANT_COUNT
+                            .at(self.place(slice, &format!("invariant {index}")), message),
+                    );
+                });
             self.schedule.findings.append(&mut findings);
         }
         self.schedule
@@ -453,7 +698,9 @@ impl Walk<'_, '_> {
     }
 
     fn place(&self, slice: Slice, item: &str) -> Place {
-        self.image.place(slice.section, slice.offset, slice.size).at(item)
+        self.image
+            .place(slice.section, slice.offset, slice.size)
+            .at(item)
     }
 
     fn report(&mut self, rule: &'static Rule, place: Place, message: impl Into<String>) {

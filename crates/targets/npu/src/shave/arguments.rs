@@ -26,7 +26,9 @@ const OPTIONAL_MARKER: i64 = i64::MIN;
 
 /// Why an argument block was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("argument block at {block:#x} of shave.params: {field} at {at:#x}: expected {expected}, found {found}")]
+#[error(
+    "argument block at {block:#x} of shave.params: {field} at {at:#x}: expected {expected}, found {found}"
+)]
 pub struct ArgumentError {
     /// Offset of the block in its section.
     pub block: u64,
@@ -73,7 +75,12 @@ pub struct Invocation {
 impl Invocation {
     /// Elements to process: of the largest tensor read or written. A measure of the work.
     pub fn elements(&self) -> u64 {
-        self.inputs.iter().chain(&self.outputs).map(|tensor| tensor.shape.elements()).max().unwrap_or(0)
+        self.inputs
+            .iter()
+            .chain(&self.outputs)
+            .map(|tensor| tensor.shape.elements())
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -92,16 +99,29 @@ impl<'a> Section<'a> {
 
     /// Decodes the block at an offset as that of an operation.
     pub fn decode(&self, operation: Operation, offset: u64) -> Result<Invocation, ArgumentError> {
-        let mut reader = Reader { section: *self, block: offset, at: offset };
-        let mut invocation =
-            Invocation { operation, inputs: Vec::new(), outputs: Vec::new(), scratch: Vec::new(), parameters: Parameters::None };
+        let mut reader = Reader {
+            section: *self,
+            block: offset,
+            at: offset,
+        };
+        let mut invocation = Invocation {
+            operation,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            scratch: Vec::new(),
+            parameters: Parameters::None,
+        };
         let (tensors, present) = reader.tensors(operation)?;
         let last = tensors.len().saturating_sub(1);
         for (index, tensor) in tensors.into_iter().enumerate() {
             let role = match operation {
                 Operation::Interpolate | Operation::Mvn6 if index < last => TensorRole::Input,
                 Operation::Interpolate | Operation::Mvn6 => TensorRole::Output,
-                _ => operation.roles().get(index).copied().unwrap_or(TensorRole::Input),
+                _ => operation
+                    .roles()
+                    .get(index)
+                    .copied()
+                    .unwrap_or(TensorRole::Input),
             };
             match role {
                 TensorRole::Input => invocation.inputs.push(tensor),
@@ -116,7 +136,11 @@ impl<'a> Section<'a> {
     /// The tensors at the start of the block of an unknown kernel, as far as they look like tensors: a guess for a
     /// listing, since scalars may follow that look like one more.
     pub fn leading_tensors(&self, offset: u64) -> Vec<TensorRef> {
-        let mut reader = Reader { section: *self, block: offset, at: offset };
+        let mut reader = Reader {
+            section: *self,
+            block: offset,
+            at: offset,
+        };
         let mut tensors = Vec::new();
         while tensors.len() < MAX_TENSORS {
             match reader.tensor(tensors.len()) {
@@ -154,15 +178,36 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(super) fn error(&self, at: u64, field: impl fmt::Display, expected: impl fmt::Display, found: impl fmt::Display) -> ArgumentError {
-        ArgumentError { block: self.block, at, field: field.to_string(), expected: expected.to_string(), found: found.to_string() }
+    pub(super) fn error(
+        &self,
+        at: u64,
+        field: impl fmt::Display,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> ArgumentError {
+        ArgumentError {
+            block: self.block,
+            at,
+            field: field.to_string(),
+            expected: expected.to_string(),
+            found: found.to_string(),
+        }
     }
 
-    fn bytes<const N: usize>(&self, at: u64, field: impl fmt::Display) -> Result<[u8; N], ArgumentError> {
+    fn bytes<const N: usize>(
+        &self,
+        at: u64,
+        field: impl fmt::Display,
+    ) -> Result<[u8; N], ArgumentError> {
         let size = self.section.bytes.len();
-        self.section
-            .get(at)
-            .ok_or_else(|| self.error(at, field, format_args!("{N} bytes inside the section"), format_args!("a section of {size} bytes")))
+        self.section.get(at).ok_or_else(|| {
+            self.error(
+                at,
+                field,
+                format_args!("{N} bytes inside the section"),
+                format_args!("a section of {size} bytes"),
+            )
+        })
     }
 
     /// The next bytes of the block.
@@ -180,7 +225,11 @@ impl Reader<'_> {
     /// The next 32 bits, within a range.
     pub(super) fn word(&mut self, field: &str, low: i32, high: i32) -> Result<i32, ArgumentError> {
         let value = self.next(field).map(i32::from_le_bytes)?;
-        if (low..=high).contains(&value) { Ok(value) } else { Err(self.error(self.at - 4, field, format_args!("{low} to {high}"), value)) }
+        if (low..=high).contains(&value) {
+            Ok(value)
+        } else {
+            Err(self.error(self.at - 4, field, format_args!("{low} to {high}"), value))
+        }
     }
 
     /// The next scalar, binary32.
@@ -190,19 +239,36 @@ impl Reader<'_> {
 
     /// The next scalar, binary16.
     pub(super) fn f16(&mut self, field: &str) -> Result<f32, ArgumentError> {
-        self.next(field).map(|bytes| half::f16::from_le_bytes(bytes).to_f32())
+        self.next(field)
+            .map(|bytes| half::f16::from_le_bytes(bytes).to_f32())
     }
 
     /// The next 64 bits, within a range.
-    pub(super) fn between(&mut self, field: &str, low: i64, high: i64) -> Result<i64, ArgumentError> {
+    pub(super) fn between(
+        &mut self,
+        field: &str,
+        low: i64,
+        high: i64,
+    ) -> Result<i64, ArgumentError> {
         let value = self.i64(field)?;
-        if (low..=high).contains(&value) { Ok(value) } else { Err(self.error(self.at - 8, field, format_args!("{low} to {high}"), value)) }
+        if (low..=high).contains(&value) {
+            Ok(value)
+        } else {
+            Err(self.error(self.at - 8, field, format_args!("{low} to {high}"), value))
+        }
     }
 
     /// The next 64 bits, as one of several choices.
-    pub(super) fn choice<T: Copy>(&mut self, field: &str, choices: &[T]) -> Result<T, ArgumentError> {
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        field: &str,
+        choices: &[T],
+    ) -> Result<T, ArgumentError> {
         let value = self.between(field, 0, choices.len() as i64 - 1)?;
-        choices.get(value as usize).copied().ok_or_else(|| self.error(self.at - 8, field, "a known choice", value))
+        choices
+            .get(value as usize)
+            .copied()
+            .ok_or_else(|| self.error(self.at - 8, field, "a known choice", value))
     }
 
     /// The next 64 bits: zero is false, all else is true.
@@ -212,7 +278,8 @@ impl Reader<'_> {
 
     /// The next 64 bits, as a dim of a tensor of this rank.
     pub(super) fn axis(&mut self, field: &str, rank: usize) -> Result<usize, ArgumentError> {
-        self.between(field, 0, rank as i64 - 1).map(|axis| axis as usize)
+        self.between(field, 0, rank as i64 - 1)
+            .map(|axis| axis as usize)
     }
 
     /// A count of 64 bits and as many dims of a tensor of this rank.
@@ -222,7 +289,12 @@ impl Reader<'_> {
     }
 
     /// The next `N` 64-bit numbers, each within a range.
-    pub(super) fn array<const N: usize>(&mut self, field: &str, low: i64, high: i64) -> Result<[u32; N], ArgumentError> {
+    pub(super) fn array<const N: usize>(
+        &mut self,
+        field: &str,
+        low: i64,
+        high: i64,
+    ) -> Result<[u32; N], ArgumentError> {
         let mut values = [0; N];
         for value in &mut values {
             *value = self.between(field, low, high)? as u32;
@@ -236,7 +308,9 @@ impl Reader<'_> {
     }
 
     fn at_marker(&self) -> bool {
-        self.section.get(self.at).is_some_and(|bytes| matches!(i64::from_le_bytes(bytes), VARIADIC_MARKER | OPTIONAL_MARKER))
+        self.section.get(self.at).is_some_and(|bytes| {
+            matches!(i64::from_le_bytes(bytes), VARIADIC_MARKER | OPTIONAL_MARKER)
+        })
     }
 
     /// The tensors of the block, and the mask of those present where the block has one.
@@ -244,8 +318,11 @@ impl Reader<'_> {
         let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
         let mut tensors = Vec::with_capacity(operation.roles().len());
         loop {
-            let complete =
-                if variable { self.at_marker() || tensors.len() == MAX_TENSORS } else { tensors.len() == operation.roles().len() };
+            let complete = if variable {
+                self.at_marker() || tensors.len() == MAX_TENSORS
+            } else {
+                tensors.len() == operation.roles().len()
+            };
             if complete {
                 break;
             }
@@ -268,12 +345,27 @@ impl Reader<'_> {
     }
 
     /// The mask after the tensors, with as many bits as there were: all of `required` and nothing but `allowed`.
-    fn optional_mask(&mut self, tensors: usize, required: u64, allowed: u64) -> Result<u64, ArgumentError> {
+    fn optional_mask(
+        &mut self,
+        tensors: usize,
+        required: u64,
+        allowed: u64,
+    ) -> Result<u64, ArgumentError> {
         self.between("end of the tensors", OPTIONAL_MARKER, OPTIONAL_MARKER)?;
         let mask = self.i64("mask of the tensors")? as u64;
-        if mask & required != required || mask & !allowed != 0 || mask.count_ones() as usize != tensors {
-            let expected = format!("{tensors} bits, those of {required:#x} and none but those of {allowed:#x}");
-            return Err(self.error(self.at - 8, "mask of the tensors", expected, format_args!("{mask:#x}")));
+        if mask & required != required
+            || mask & !allowed != 0
+            || mask.count_ones() as usize != tensors
+        {
+            let expected = format!(
+                "{tensors} bits, those of {required:#x} and none but those of {allowed:#x}"
+            );
+            return Err(self.error(
+                self.at - 8,
+                "mask of the tensors",
+                expected,
+                format_args!("{mask:#x}"),
+            ));
         }
         Ok(mask)
     }
@@ -281,46 +373,107 @@ impl Reader<'_> {
     /// The next tensor reference.
     fn tensor(&mut self, index: usize) -> Result<TensorRef, ArgumentError> {
         let start = self.at;
-        let field = |name| TensorField { name, tensor: index };
+        let field = |name| TensorField {
+            name,
+            tensor: index,
+        };
         let reference: [u8; REFERENCE_SIZE as usize] = self.next(field("reference"))?;
-        let word = |at: usize| -> u64 { reference.iter().skip(at).take(4).rev().fold(0, |word, byte| word << 8 | u64::from(*byte)) };
+        let word = |at: usize| -> u64 {
+            reference
+                .iter()
+                .skip(at)
+                .take(4)
+                .rev()
+                .fold(0, |word, byte| word << 8 | u64::from(*byte))
+        };
         let long = |at: usize| word(at) | word(at + 4) << 32;
 
         let rank = word(12) as u32;
         if !(1..=MAX_RANK).contains(&rank) {
-            return Err(self.error(start + 12, field("rank"), format_args!("1 to {MAX_RANK}"), rank));
+            return Err(self.error(
+                start + 12,
+                field("rank"),
+                format_args!("1 to {MAX_RANK}"),
+                rank,
+            ));
         }
         let rank = rank as usize;
         let code = word(24);
-        let element = element_type(code).ok_or_else(|| self.error(start + 24, field("element type"), "a known code", code))?;
-        let (dims_at, dims_bytes) = self.pointed(start + 16, word(16), rank as u64 * 4, field("dims pointer"))?;
-        let (strides_at, strides_bytes) = self.pointed(start + 20, word(20), rank as u64 * 8, field("strides pointer"))?;
-        let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
-        let dims: Vec<u32> = dims_bytes.chunks_exact(4).map(|bytes| number(bytes) as u32).collect();
+        let element = element_type(code)
+            .ok_or_else(|| self.error(start + 24, field("element type"), "a known code", code))?;
+        let (dims_at, dims_bytes) =
+            self.pointed(start + 16, word(16), rank as u64 * 4, field("dims pointer"))?;
+        let (strides_at, strides_bytes) = self.pointed(
+            start + 20,
+            word(20),
+            rank as u64 * 8,
+            field("strides pointer"),
+        )?;
+        let number = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .rev()
+                .fold(0, |number: u64, byte| number << 8 | u64::from(*byte))
+        };
+        let dims: Vec<u32> = dims_bytes
+            .chunks_exact(4)
+            .map(|bytes| number(bytes) as u32)
+            .collect();
         let strides_bits: Vec<u64> = strides_bytes.chunks_exact(8).map(number).collect();
 
-        let elements = dims.iter().try_fold(1, |product: u64, dim| product.checked_mul(u64::from(*dim)));
+        let elements = dims
+            .iter()
+            .try_fold(1, |product: u64, dim| product.checked_mul(u64::from(*dim)));
         if elements.is_none_or(|elements| elements == 0 || elements > MAX_ELEMENTS) {
             let expected = format!("sizes from 1, {MAX_ELEMENTS} elements at most");
             return Err(self.error(dims_at, field("dims"), expected, format_args!("{dims:?}")));
         }
         let pattern = pattern(element, &dims, &strides_bits).ok_or_else(|| {
             let expected = "whole bytes between strided parts, no overlap, and not too many loops";
-            self.error(strides_at, field("strides in bits"), expected, format_args!("{strides_bits:?} for dims {dims:?} of {element}"))
+            self.error(
+                strides_at,
+                field("strides in bits"),
+                expected,
+                format_args!("{strides_bits:?} for dims {dims:?} of {element}"),
+            )
         })?;
-        let shape = Shape { element, dims, order: long(28) };
-        Ok(TensorRef { address: long(0), shape, strides_bits, location: word(36) as u32, pattern })
+        let shape = Shape {
+            element,
+            dims,
+            order: long(28),
+        };
+        Ok(TensorRef {
+            address: long(0),
+            shape,
+            strides_bits,
+            location: word(36) as u32,
+            pattern,
+        })
     }
 
     /// The offset and the bytes at a pointer into the section.
-    fn pointed(&self, at: u64, pointer: u64, size: u64, field: impl fmt::Display) -> Result<(u64, &[u8]), ArgumentError> {
+    fn pointed(
+        &self,
+        at: u64,
+        pointer: u64,
+        size: u64,
+        field: impl fmt::Display,
+    ) -> Result<(u64, &[u8]), ArgumentError> {
         let section = self.section.bytes;
         let offset = u64::from((pointer as u32).wrapping_sub(self.section.base as u32));
-        let range = usize::try_from(offset).ok().zip(usize::try_from(offset + size).ok());
-        let bytes = range.and_then(|(start, end)| section.get(start..end)).ok_or_else(|| {
-            let expected = format!("{size} bytes inside the section of {} bytes at {:#x}", section.len(), self.section.base);
-            self.error(at, field, expected, format_args!("address {pointer:#x}"))
-        })?;
+        let range = usize::try_from(offset)
+            .ok()
+            .zip(usize::try_from(offset + size).ok());
+        let bytes = range
+            .and_then(|(start, end)| section.get(start..end))
+            .ok_or_else(|| {
+                let expected = format!(
+                    "{size} bytes inside the section of {} bytes at {:#x}",
+                    section.len(),
+                    self.section.base
+                );
+                self.error(at, field, expected, format_args!("address {pointer:#x}"))
+            })?;
         Ok((offset, bytes))
     }
 }
@@ -362,8 +515,13 @@ fn pattern(element: ElementType, dims: &[u32], strides_bits: &[u64]) -> Option<P
         if loops.is_empty() && *stride == run_bits {
             run_bits = run_bits.checked_mul(u64::from(*dim))?;
         } else {
-            let bytes = stride.is_multiple_of(8).then(|| i64::try_from(stride / 8).ok())??;
-            loops.push(Loop { count: u64::from(*dim), stride: bytes });
+            let bytes = stride
+                .is_multiple_of(8)
+                .then(|| i64::try_from(stride / 8).ok())??;
+            loops.push(Loop {
+                count: u64::from(*dim),
+                stride: bytes,
+            });
         }
         end_bits = end_bits.checked_add(stride.checked_mul(u64::from(*dim) - 1)?)?;
     }

@@ -51,20 +51,27 @@ pub enum Activation {
 
 impl Activation {
     pub(super) fn evaluate(self, call: Call<'_>) -> Result<Values, Fault> {
-        if let (Activation::Clamp { minimum, maximum }, Values::Integer(x)) = (self, &call.input(0)?.values) {
+        if let (Activation::Clamp { minimum, maximum }, Values::Integer(x)) =
+            (self, &call.input(0)?.values)
+        {
             // The casts saturate, and turn a NaN into a bound that holds.
             let (low, high) = (minimum.ceil() as i64, maximum.floor() as i64);
-            return Ok(Values::Integer(x.iter().map(|x| (*x).min(high).max(low)).collect()));
+            return Ok(Values::Integer(
+                x.iter().map(|x| (*x).min(high).max(low)).collect(),
+            ));
         }
         let x = call.floats(0)?;
-        let map = |function: &dyn Fn(f32) -> f32| Values::Float(x.iter().map(|x| function(*x)).collect());
+        let map =
+            |function: &dyn Fn(f32) -> f32| Values::Float(x.iter().map(|x| function(*x)).collect());
         Ok(match self {
             Activation::Clamp { minimum, maximum } => map(&|x| clip(x, minimum, maximum)),
             Activation::Elu { alpha } => map(&|x| if x < 0.0 { alpha * x.exp_m1() } else { x }),
             Activation::HardSigmoid { alpha, beta } => map(&|x| clip(alpha * x + beta, 0.0, 1.0)),
             Activation::Round { half_away: false } => map(&f32::round_ties_even),
             Activation::Round { half_away: true } => map(&f32::round),
-            Activation::Selu { alpha, lambda } => map(&|x| lambda * if x > 0.0 { x } else { alpha * x.exp_m1() }),
+            Activation::Selu { alpha, lambda } => {
+                map(&|x| lambda * if x > 0.0 { x } else { alpha * x.exp_m1() })
+            }
             Activation::Swish { beta } => map(&|x| x / (1.0 + (-beta * x).exp())),
         })
     }
@@ -112,7 +119,13 @@ fn unary(operation: Operation) -> Option<fn(f32) -> f32> {
         Operation::Mish => |x| x * softplus(x).tanh(),
         Operation::Negative => |x| -x,
         Operation::Sigmoid => sigmoid,
-        Operation::Sign => |x| if x == 0.0 || x.is_nan() { x } else { x.signum() },
+        Operation::Sign => |x| {
+            if x == 0.0 || x.is_nan() {
+                x
+            } else {
+                x.signum()
+            }
+        },
         Operation::Sin => f32::sin,
         Operation::Sinh => f32::sinh,
         Operation::Softplus => softplus,
@@ -140,7 +153,11 @@ fn binary(operation: Operation) -> Option<fn(f32, f32) -> f32> {
         Operation::Divide => |a, b| a / b,
         Operation::FloorMod => |a, b| {
             let rest = a % b;
-            if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+            if rest != 0.0 && (rest < 0.0) != (b < 0.0) {
+                rest + b
+            } else {
+                rest
+            }
         },
         Operation::Maximum => f32::max,
         Operation::Minimum => f32::min,
@@ -163,7 +180,11 @@ fn binary_integer(operation: Operation) -> Option<fn(i64, i64) -> Option<i64>> {
         Operation::Divide => |a, b| (b != 0).then(|| a.wrapping_div(b)),
         Operation::FloorMod => |a, b| {
             let rest = (b != 0).then(|| a.wrapping_rem(b))?;
-            Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+            Some(if rest != 0 && (rest < 0) != (b < 0) {
+                rest + b
+            } else {
+                rest
+            })
         },
         Operation::Maximum => |a, b| Some(a.max(b)),
         Operation::Minimum => |a, b| Some(a.min(b)),
@@ -229,25 +250,37 @@ pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
     if let Some(decide) = logical(operation) {
         let (a, b) = (truths(call, 0)?, truths(call, 1)?);
         let mut values = Vec::with_capacity(output.elements() as usize);
-        call.broadcast(&output.dims, [0, 1])?.for_each(|[i, j]| values.push(decide(a[i], b[j])));
+        call.broadcast(&output.dims, [0, 1])?
+            .for_each(|[i, j]| values.push(decide(a[i], b[j])));
         return Ok(decisions(output.element, &values));
     }
-    let unknown = || call.unsupported(format_args!("on {}", call.inputs.first().map_or_else(String::new, |input| input.shape.to_string())));
+    let unknown = || {
+        call.unsupported(format_args!(
+            "on {}",
+            call.inputs
+                .first()
+                .map_or_else(String::new, |input| input.shape.to_string())
+        ))
+    };
     match (&call.input(0)?.values, call.inputs.len()) {
-        (Values::Float(x), 1) => {
-            unary(operation).map(|function| Values::Float(x.iter().map(|x| function(*x)).collect())).ok_or_else(unknown)
-        }
-        (Values::Integer(x), 1) => {
-            unary_integer(operation).map(|function| Values::Integer(x.iter().map(|x| function(*x)).collect())).ok_or_else(unknown)
-        }
+        (Values::Float(x), 1) => unary(operation)
+            .map(|function| Values::Float(x.iter().map(|x| function(*x)).collect()))
+            .ok_or_else(unknown),
+        (Values::Integer(x), 1) => unary_integer(operation)
+            .map(|function| Values::Integer(x.iter().map(|x| function(*x)).collect()))
+            .ok_or_else(unknown),
         (Values::Float(a), _) => {
             let (function, b) = (binary(operation).ok_or_else(unknown)?, call.floats(1)?);
             let mut values = Vec::with_capacity(output.elements() as usize);
-            call.broadcast(&output.dims, [0, 1])?.for_each(|[i, j]| values.push(function(a[i], b[j])));
+            call.broadcast(&output.dims, [0, 1])?
+                .for_each(|[i, j]| values.push(function(a[i], b[j])));
             Ok(Values::Float(values))
         }
         (Values::Integer(a), _) => {
-            let (function, b) = (binary_integer(operation).ok_or_else(unknown)?, call.integers(1)?);
+            let (function, b) = (
+                binary_integer(operation).ok_or_else(unknown)?,
+                call.integers(1)?,
+            );
             let mut values = Vec::with_capacity(output.elements() as usize);
             let mut by_zero = None;
             call.broadcast(&output.dims, [0, 1])?.for_each(|[i, j]| {
@@ -258,7 +291,9 @@ pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
                 values.push(value.unwrap_or(0));
             });
             match by_zero {
-                Some(element) => Err(call.fault(format_args!("division by zero in element {element} of {output}"))),
+                Some(element) => Err(call.fault(format_args!(
+                    "division by zero in element {element} of {output}"
+                ))),
                 None => Ok(Values::Integer(values)),
             }
         }
@@ -289,12 +324,18 @@ pub(super) fn select(call: Call<'_>) -> Result<Values, Fault> {
     let walk = call.broadcast(&output.dims, [0, 1, 2])?;
     Ok(match &call.input(1)?.values {
         Values::Float(a) => {
-            let (b, mut values) = (call.floats(2)?, Vec::with_capacity(output.elements() as usize));
+            let (b, mut values) = (
+                call.floats(2)?,
+                Vec::with_capacity(output.elements() as usize),
+            );
             walk.for_each(|[c, i, j]| values.push(if condition[c] { a[i] } else { b[j] }));
             Values::Float(values)
         }
         Values::Integer(a) => {
-            let (b, mut values) = (call.integers(2)?, Vec::with_capacity(output.elements() as usize));
+            let (b, mut values) = (
+                call.integers(2)?,
+                Vec::with_capacity(output.elements() as usize),
+            );
             walk.for_each(|[c, i, j]| values.push(if condition[c] { a[i] } else { b[j] }));
             Values::Integer(values)
         }
@@ -312,6 +353,8 @@ fn truths(call: Call<'_>, index: usize) -> Result<Vec<bool>, Fault> {
 fn decisions(element: ElementType, values: &[bool]) -> Values {
     match element.kind() {
         Kind::Float => Values::Float(values.iter().map(|value| f32::from(*value)).collect()),
-        Kind::Signed | Kind::Unsigned => Values::Integer(values.iter().map(|value| i64::from(*value)).collect()),
+        Kind::Signed | Kind::Unsigned => {
+            Values::Integer(values.iter().map(|value| i64::from(*value)).collect())
+        }
     }
 }

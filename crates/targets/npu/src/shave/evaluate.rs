@@ -20,24 +20,48 @@ use chipless_model::Fault;
 /// A [`Fault`] of the program where tensors or data do not fit the operation; an unsupported one for operations and
 /// options that Chipless does not execute.
 pub fn evaluate(invocation: &Invocation, inputs: &[Tensor]) -> Result<Vec<Tensor>, Fault> {
-    let outputs: Vec<&Shape> = invocation.outputs.iter().map(|tensor| &tensor.shape).collect();
-    let call = Call { operation: invocation.operation, inputs, outputs: &outputs };
+    let outputs: Vec<&Shape> = invocation
+        .outputs
+        .iter()
+        .map(|tensor| &tensor.shape)
+        .collect();
+    let call = Call {
+        operation: invocation.operation,
+        inputs,
+        outputs: &outputs,
+    };
     if inputs.len() != invocation.inputs.len() {
-        return Err(call.fault(format_args!("expected {} inputs, found {}", invocation.inputs.len(), inputs.len())));
+        return Err(call.fault(format_args!(
+            "expected {} inputs, found {}",
+            invocation.inputs.len(),
+            inputs.len()
+        )));
     }
     for (number, (tensor, input)) in invocation.inputs.iter().zip(inputs).enumerate() {
         if tensor.shape != input.shape {
-            return Err(call.fault(format_args!("input {number}: expected {}, found {}", tensor.shape, input.shape)));
+            return Err(call.fault(format_args!(
+                "input {number}: expected {}, found {}",
+                tensor.shape, input.shape
+            )));
         }
         Tensor::check(&input.shape, &input.values)?;
     }
     let results = results(call, &invocation.parameters)?;
     if results.len() != outputs.len() {
-        return Err(call.fault(format_args!("expected {} outputs, found {}", results.len(), outputs.len())));
+        return Err(call.fault(format_args!(
+            "expected {} outputs, found {}",
+            results.len(),
+            outputs.len()
+        )));
     }
     let stored = outputs.iter().zip(results).map(|(shape, values)| {
         let values = match values {
-            Values::Integer(values) => Values::Integer(values.into_iter().map(|value| quantize::wrap(shape.element, value)).collect()),
+            Values::Integer(values) => Values::Integer(
+                values
+                    .into_iter()
+                    .map(|value| quantize::wrap(shape.element, value))
+                    .collect(),
+            ),
             floats @ Values::Float(_) => floats,
         };
         Tensor::new((*shape).clone(), values).map_err(|fault| call.fault(fault))
@@ -88,25 +112,51 @@ impl Invocation {
     pub fn unproven(&self) -> Option<&'static str> {
         use super::index::Reduction;
         match &self.parameters {
-            Parameters::Activation(super::Activation::Round { half_away: true }) => Some("rounding of halves away from zero"),
-            Parameters::Interpolate(interpolate) => match (interpolate.mode, interpolate.coordinate_mode, interpolate.nearest_mode) {
-                (_, CoordinateMode::TfHalfPixelForNearest, _) => Some("coordinates of tf_half_pixel_for_nn"),
+            Parameters::Activation(super::Activation::Round { half_away: true }) => {
+                Some("rounding of halves away from zero")
+            }
+            Parameters::Interpolate(interpolate) => match (
+                interpolate.mode,
+                interpolate.coordinate_mode,
+                interpolate.nearest_mode,
+            ) {
+                (_, CoordinateMode::TfHalfPixelForNearest, _) => {
+                    Some("coordinates of tf_half_pixel_for_nn")
+                }
                 (InterpolateMode::Nearest, _, NearestMode::Simple) => Some("nearest mode simple"),
                 _ => None,
             },
             Parameters::Lrn(lrn) if lrn.axes.len() > 1 => Some("local response over several axes"),
-            Parameters::Mvn1(mvn) if mvn.across_channels => Some("mean and variance across channels"),
-            Parameters::Mvn1(mvn) if !mvn.normalize_variance => Some("normalisation of the mean alone"),
-            Parameters::Mvn6(mvn) if !mvn.normalize_variance => Some("normalisation of the mean alone"),
-            Parameters::Mvn6(mvn) if mvn.scale || mvn.bias => Some("scale and bias of mean and variance normalisation"),
-            Parameters::NormalizeL2(normalize) if normalize.epsilon_is_minimum => Some("epsilon as the least norm"),
+            Parameters::Mvn1(mvn) if mvn.across_channels => {
+                Some("mean and variance across channels")
+            }
+            Parameters::Mvn1(mvn) if !mvn.normalize_variance => {
+                Some("normalisation of the mean alone")
+            }
+            Parameters::Mvn6(mvn) if !mvn.normalize_variance => {
+                Some("normalisation of the mean alone")
+            }
+            Parameters::Mvn6(mvn) if mvn.scale || mvn.bias => {
+                Some("scale and bias of mean and variance normalisation")
+            }
+            Parameters::NormalizeL2(normalize) if normalize.epsilon_is_minimum => {
+                Some("epsilon as the least norm")
+            }
             Parameters::RoiAlign(align) if align.maximum => Some("maximum of region samples"),
-            Parameters::RoiAlign(align) if align.alignment != RegionAlignment::HalfPixelForNearest => Some("alignment of regions"),
-            Parameters::ScatterElements(scatter) if !matches!(scatter.reduction, Reduction::None | Reduction::Sum) => {
+            Parameters::RoiAlign(align)
+                if align.alignment != RegionAlignment::HalfPixelForNearest =>
+            {
+                Some("alignment of regions")
+            }
+            Parameters::ScatterElements(scatter)
+                if !matches!(scatter.reduction, Reduction::None | Reduction::Sum) =>
+            {
                 Some("reduction of scattered elements")
             }
             Parameters::Softmax(softmax) if softmax.pad > 0 => Some("padding of softmax"),
-            Parameters::TopK(top_k) if top_k.order == super::TopKOrder::Index => Some("order of top-k by index"),
+            Parameters::TopK(top_k) if top_k.order == super::TopKOrder::Index => {
+                Some("order of top-k by index")
+            }
             _ => None,
         }
     }

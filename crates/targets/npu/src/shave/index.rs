@@ -7,7 +7,11 @@ use super::tensor::{Around, Call, Shape, Values};
 use chipless_model::{Fault, Kind};
 
 fn place(call: Call<'_>, index: i64, size: usize) -> Result<usize, Fault> {
-    let from_start = if index < 0 { index.checked_add(size as i64) } else { Some(index) };
+    let from_start = if index < 0 {
+        index.checked_add(size as i64)
+    } else {
+        Some(index)
+    };
     from_start
         .and_then(|index| usize::try_from(index).ok())
         .filter(|index| *index < size)
@@ -23,11 +27,21 @@ fn pick(values: &Values, places: &[usize]) -> Values {
 }
 
 /// For every element of a tensor of indices, the element of `target` with the same coordinates but the index along `axis`.
-fn along_axis(call: Call<'_>, target: &Shape, indices: &Shape, values: &[i64], axis: usize) -> Result<Vec<usize>, Fault> {
+fn along_axis(
+    call: Call<'_>,
+    target: &Shape,
+    indices: &Shape,
+    values: &[i64],
+    axis: usize,
+) -> Result<Vec<usize>, Fault> {
     let around = call.around(target, axis)?;
     let fits = |(dim, (index, target)): (usize, (&u32, &u32))| dim == axis || index <= target;
-    if indices.dims.len() != target.dims.len() || !indices.dims.iter().zip(&target.dims).enumerate().all(fits) {
-        return Err(call.fault(format_args!("indices {indices} do not fit {target} along axis {axis}")));
+    if indices.dims.len() != target.dims.len()
+        || !indices.dims.iter().zip(&target.dims).enumerate().all(fits)
+    {
+        return Err(call.fault(format_args!(
+            "indices {indices} do not fit {target} along axis {axis}"
+        )));
     }
     let mut places = Vec::with_capacity(values.len());
     let mut coordinates = vec![0usize; target.dims.len()];
@@ -69,12 +83,26 @@ impl GatherElements {
 
 /// Element offsets of the slices that index tuples name. `dims` are the indexed ones, outermost first; a tuple is
 /// consecutive, its outermost coordinate first.
-fn tuples(call: Call<'_>, indices: &[i64], dims: &[usize], slice: usize) -> Result<Vec<usize>, Fault> {
+fn tuples(
+    call: Call<'_>,
+    indices: &[i64],
+    dims: &[usize],
+    slice: usize,
+) -> Result<Vec<usize>, Fault> {
     let offset = |tuple: &[i64]| {
-        let number = tuple.iter().zip(dims).try_fold(0, |number, (index, size)| Ok(number * size + place(call, *index, *size)?))?;
+        let number = tuple
+            .iter()
+            .zip(dims)
+            .try_fold(0, |number, (index, size)| {
+                Ok(number * size + place(call, *index, *size)?)
+            })?;
         Ok(number * slice)
     };
-    if dims.is_empty() { Ok(Vec::new()) } else { indices.chunks_exact(dims.len()).map(offset).collect() }
+    if dims.is_empty() {
+        Ok(Vec::new())
+    } else {
+        indices.chunks_exact(dims.len()).map(offset).collect()
+    }
 }
 
 /// Selects slices by tuples of indices, the innermost dim of input 1.
@@ -91,17 +119,29 @@ impl GatherNd {
         let (x, indices) = (call.input(0)?, &call.input(1)?.shape);
         let sizes: Vec<usize> = self.dims.iter().rev().map(|dim| *dim as usize).collect();
         let width = indices.dims.first().map_or(0, |dim| *dim as usize);
-        let count = sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size));
+        let count = sizes
+            .iter()
+            .try_fold(1usize, |count, size| count.checked_mul(*size));
         call.expect_elements("x", &x.shape, count.unwrap_or(usize::MAX))?;
-        let parts = sizes.split_at_checked(self.batch_dims).and_then(|(batch, rest)| Some((batch, rest.split_at_checked(width)?)));
+        let parts = sizes
+            .split_at_checked(self.batch_dims)
+            .and_then(|(batch, rest)| Some((batch, rest.split_at_checked(width)?)));
         let Some((batch, (indexed, slice))) = parts else {
-            return Err(call.fault(format_args!("{} batch dims and {width} indices for dims {sizes:?}", self.batch_dims)));
+            return Err(call.fault(format_args!(
+                "{} batch dims and {width} indices for dims {sizes:?}",
+                self.batch_dims
+            )));
         };
         let batches: usize = batch.iter().product();
-        let (batch_size, slice) = (indexed.iter().chain(slice).product::<usize>(), slice.iter().product::<usize>());
+        let (batch_size, slice) = (
+            indexed.iter().chain(slice).product::<usize>(),
+            slice.iter().product::<usize>(),
+        );
         let values = call.integers(1)?;
         if !values.len().is_multiple_of(batches * width) {
-            return Err(call.fault(format_args!("indices {indices} do not divide into {batches} batches")));
+            return Err(call.fault(format_args!(
+                "indices {indices} do not divide into {batches} batches"
+            )));
         }
         let per_batch = values.len() / batches;
         let mut places = Vec::with_capacity(call.output(0)?.elements() as usize);
@@ -126,16 +166,33 @@ pub(super) fn scatter_nd(call: Call<'_>) -> Result<Values, Fault> {
     let slice: usize = slice.iter().product();
     let starts = tuples(call, call.integers(1)?, indexed, slice)?;
     call.expect_elements("updates", &updates.shape, starts.len() * slice)?;
-    let places: Vec<usize> = starts.into_iter().flat_map(|start| start..start + slice).collect();
+    let places: Vec<usize> = starts
+        .into_iter()
+        .flat_map(|start| start..start + slice)
+        .collect();
     match (&x.values, &updates.values) {
-        (Values::Float(x), Values::Float(updates)) => Ok(Values::Float(scatter(x, &places, updates, |_, update| update))),
-        (Values::Integer(x), Values::Integer(updates)) => Ok(Values::Integer(scatter(x, &places, updates, |_, update| update))),
+        (Values::Float(x), Values::Float(updates)) => {
+            Ok(Values::Float(scatter(x, &places, updates, |_, update| {
+                update
+            })))
+        }
+        (Values::Integer(x), Values::Integer(updates)) => Ok(Values::Integer(scatter(
+            x,
+            &places,
+            updates,
+            |_, update| update,
+        ))),
         _ => Err(call.fault(format_args!("updates {} for {}", updates.shape, x.shape))),
     }
 }
 
 /// A copy of `x` with every update combined with the value at its place, one after the other.
-fn scatter<T: Copy>(x: &[T], places: &[usize], updates: &[T], combine: impl Fn(T, T) -> T) -> Vec<T> {
+fn scatter<T: Copy>(
+    x: &[T],
+    places: &[usize],
+    updates: &[T],
+    combine: impl Fn(T, T) -> T,
+) -> Vec<T> {
     let mut results = x.to_vec();
     for (at, update) in places.iter().zip(updates) {
         results[*at] = combine(results[*at], *update);
@@ -190,9 +247,14 @@ impl ScatterElements {
                     Reduction::Minimum => (f32::INFINITY, f32::min),
                     Reduction::Maximum => (f32::NEG_INFINITY, f32::max),
                 };
-                let mut results = scatter(&self.initial(x, &places, start), &places, updates, combine);
+                let mut results =
+                    scatter(&self.initial(x, &places, start), &places, updates, combine);
                 if mean {
-                    results.iter_mut().zip(&counts).filter(|(_, count)| **count > 1).for_each(|(result, count)| *result /= *count as f32);
+                    results
+                        .iter_mut()
+                        .zip(&counts)
+                        .filter(|(_, count)| **count > 1)
+                        .for_each(|(result, count)| *result /= *count as f32);
                 }
                 Ok(Values::Float(results))
             }
@@ -204,7 +266,8 @@ impl ScatterElements {
                     Reduction::Minimum => (i64::MAX, i64::min),
                     Reduction::Maximum => (i64::MIN, i64::max),
                 };
-                let mut results = scatter(&self.initial(x, &places, start), &places, updates, combine);
+                let mut results =
+                    scatter(&self.initial(x, &places, start), &places, updates, combine);
                 if mean {
                     results
                         .iter_mut()
@@ -250,21 +313,37 @@ impl OneHot {
         let (indices, output) = (call.integers(0)?, call.output(0)?);
         let around = call.around(output, self.axis)?;
         if around.size != self.depth as usize {
-            return Err(call.fault(format_args!("depth {} along axis {} of {output}", self.depth, self.axis)));
+            return Err(call.fault(format_args!(
+                "depth {} along axis {} of {output}",
+                self.depth, self.axis
+            )));
         }
-        call.expect_elements("indices", &call.input(0)?.shape, around.inner * around.outer)?;
+        call.expect_elements(
+            "indices",
+            &call.input(0)?.shape,
+            around.inner * around.outer,
+        )?;
         let mut results = vec![self.off; output.elements() as usize];
         let mut next = indices.iter();
         around.lines(|first| {
             let Some(index) = next.next() else { return };
-            let index = if *index < 0 && self.negative_from_end { index.saturating_add(around.size as i64) } else { *index };
-            if let Some(place) = usize::try_from(index).ok().filter(|place| *place < around.size) {
+            let index = if *index < 0 && self.negative_from_end {
+                index.saturating_add(around.size as i64)
+            } else {
+                *index
+            };
+            if let Some(place) = usize::try_from(index)
+                .ok()
+                .filter(|place| *place < around.size)
+            {
                 results[first + place * around.inner] = self.on;
             }
         });
         Ok(match output.element.kind() {
             Kind::Float => Values::Float(results),
-            Kind::Signed | Kind::Unsigned => Values::Integer(results.into_iter().map(|value| value as i64).collect()),
+            Kind::Signed | Kind::Unsigned => {
+                Values::Integer(results.into_iter().map(|value| value as i64).collect())
+            }
         })
     }
 }
@@ -281,13 +360,26 @@ pub struct ReverseSequence {
 impl ReverseSequence {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
         let (x, lengths) = (call.input(0)?, call.integers(1)?);
-        let (batch, sequence) = (call.around(&x.shape, self.batch_axis)?, call.around(&x.shape, self.sequence_axis)?);
+        let (batch, sequence) = (
+            call.around(&x.shape, self.batch_axis)?,
+            call.around(&x.shape, self.sequence_axis)?,
+        );
         call.expect_elements("lengths", &call.input(1)?.shape, batch.size)?;
         let mut places: Vec<usize> = (0..x.shape.elements() as usize).collect();
         for at in &mut places {
-            let (length, place) = (lengths[*at / batch.inner % batch.size], *at / sequence.inner % sequence.size);
-            let length = usize::try_from(length).ok().filter(|length| *length <= sequence.size);
-            let length = length.ok_or_else(|| call.fault(format_args!("a length is outside of 0 to {}", sequence.size)))?;
+            let (length, place) = (
+                lengths[*at / batch.inner % batch.size],
+                *at / sequence.inner % sequence.size,
+            );
+            let length = usize::try_from(length)
+                .ok()
+                .filter(|length| *length <= sequence.size);
+            let length = length.ok_or_else(|| {
+                call.fault(format_args!(
+                    "a length is outside of 0 to {}",
+                    sequence.size
+                ))
+            })?;
             if place < length {
                 *at = *at - place * sequence.inner + (length - 1 - place) * sequence.inner;
             }
@@ -337,7 +429,11 @@ impl TopK {
     }
 
     /// The places of the results in x, and their indices along the dim, in memory order of the output.
-    fn best(&self, around: Around, compare: impl Fn(usize, usize) -> std::cmp::Ordering) -> (Vec<usize>, Vec<i64>) {
+    fn best(
+        &self,
+        around: Around,
+        compare: impl Fn(usize, usize) -> std::cmp::Ordering,
+    ) -> (Vec<usize>, Vec<i64>) {
         let k = self.k as usize;
         let mut places = vec![0; around.outer * k * around.inner];
         let mut indices = vec![0; places.len()];
@@ -346,7 +442,13 @@ impl TopK {
             line.clear();
             line.extend((0..around.size).map(|place| first + place * around.inner));
             // A stable sort keeps equal values in the order of their indices.
-            line.sort_by(|a, b| if self.smallest { compare(*a, *b) } else { compare(*b, *a) });
+            line.sort_by(|a, b| {
+                if self.smallest {
+                    compare(*a, *b)
+                } else {
+                    compare(*b, *a)
+                }
+            });
             line.truncate(k);
             if self.order == TopKOrder::Index {
                 line.sort_unstable();

@@ -87,28 +87,52 @@ impl Interpolate {
         }
         let (input, output) = (&call.input(0)?.shape, call.output(0)?);
         if input.dims.len() != 4 || output.dims.len() != 4 {
-            return Err(call.fault(format_args!("expected four dims, found {input} and {output}")));
+            return Err(call.fault(format_args!(
+                "expected four dims, found {input} and {output}"
+            )));
         }
         let mut dims = input.dims.clone();
         let mut values = call.floats(0)?.to_vec();
-        let mut axes = [(0, call.memory_axis(input, self.axes[0] as usize)?), (1, call.memory_axis(input, self.axes[1] as usize)?)];
+        let mut axes = [
+            (0, call.memory_axis(input, self.axes[0] as usize)?),
+            (1, call.memory_axis(input, self.axes[1] as usize)?),
+        ];
         // What shrinks comes first, so that nothing in between is larger than both input and output.
         axes.sort_by_key(|(_, axis)| output.dims[*axis] > input.dims[*axis]);
         for (number, axis) in axes {
             let inner: usize = dims[..axis].iter().map(|dim| *dim as usize).product();
-            let taps = self.taps(call, axis, number, dims[axis] as usize, output.dims[axis] as usize)?;
+            let taps = self.taps(
+                call,
+                axis,
+                number,
+                dims[axis] as usize,
+                output.dims[axis] as usize,
+            )?;
             values = resample(&values, inner, dims[axis] as usize, &taps);
             dims[axis] = output.dims[axis];
         }
         if dims != output.dims {
-            return Err(call.fault(format_args!("{input} to {output} changes dims other than logical {:?}", self.axes)));
+            return Err(call.fault(format_args!(
+                "{input} to {output} changes dims other than logical {:?}",
+                self.axes
+            )));
         }
         Ok(Values::Float(values))
     }
 
     /// The taps of every output place along a memory dim.
-    fn taps(&self, call: Call<'_>, axis: usize, number: usize, inputs: usize, outputs: usize) -> Result<Vec<Taps>, Fault> {
-        let (whole_input, whole_output) = (i64::from(self.input_dims[axis]), i64::from(self.output_dims[axis]));
+    fn taps(
+        &self,
+        call: Call<'_>,
+        axis: usize,
+        number: usize,
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<Vec<Taps>, Fault> {
+        let (whole_input, whole_output) = (
+            i64::from(self.input_dims[axis]),
+            i64::from(self.output_dims[axis]),
+        );
         let offset = i64::from(self.input_offset[axis]);
         (0..outputs as i64)
             .map(|output| {
@@ -138,7 +162,10 @@ impl Interpolate {
     fn weights(&self, global: i64, input: i64, output: i64, number: usize) -> Vec<(i64, f32)> {
         let (g, inputs, outputs) = (global as f64, input as f64, output as f64);
         // Products before quotients: places that fall on an element are exact.
-        let scaled = |g: f64| self.scales.map_or(g * inputs / outputs, |scales| g / f64::from(scales[number]));
+        let scaled = |g: f64| {
+            self.scales
+                .map_or(g * inputs / outputs, |scales| g / f64::from(scales[number]))
+        };
         let place = match self.coordinate_mode {
             CoordinateMode::PytorchHalfPixel | CoordinateMode::AlignCorners if output <= 1 => 0.0,
             CoordinateMode::HalfPixel | CoordinateMode::PytorchHalfPixel => scaled(g + 0.5) - 0.5,
@@ -179,7 +206,12 @@ impl Interpolate {
 pub(super) fn cubic_weights(fraction: f64, a: f64) -> [f64; 4] {
     let near = |t: f64| ((a + 2.0) * t - (a + 3.0)) * t * t + 1.0;
     let far = |t: f64| a * (((t - 5.0) * t + 8.0) * t - 4.0);
-    [far(fraction + 1.0), near(fraction), near(1.0 - fraction), far(2.0 - fraction)]
+    [
+        far(fraction + 1.0),
+        near(fraction),
+        near(1.0 - fraction),
+        far(2.0 - fraction),
+    ]
 }
 
 /// Replaces a dim by weighted sums of its places.

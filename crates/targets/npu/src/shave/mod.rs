@@ -27,7 +27,9 @@ mod volume;
 pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
 pub use elementwise::Activation;
 pub use evaluate::evaluate;
-pub use index::{GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder};
+pub use index::{
+    GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
+};
 pub use interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
 pub use normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 pub use operation::{Operation, TensorRole, UnknownOperation};

@@ -50,8 +50,12 @@ impl Mvn1 {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
         let shape = &call.input(0)?.shape;
         let first = if self.across_channels { 1 } else { 2 };
-        let axes: Result<Vec<usize>, Fault> = (first..shape.dims.len()).map(|logical| call.memory_axis(shape, logical)).collect();
-        let epsilon = self.normalize_variance.then_some((self.epsilon, EpsilonPlace::InsideRoot));
+        let axes: Result<Vec<usize>, Fault> = (first..shape.dims.len())
+            .map(|logical| call.memory_axis(shape, logical))
+            .collect();
+        let epsilon = self
+            .normalize_variance
+            .then_some((self.epsilon, EpsilonPlace::InsideRoot));
         mean_variance(call, &axes?, epsilon).map(Values::Float)
     }
 }
@@ -84,7 +88,9 @@ pub struct Mvn6 {
 
 impl Mvn6 {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
-        let epsilon = self.normalize_variance.then_some((self.epsilon, self.epsilon_place));
+        let epsilon = self
+            .normalize_variance
+            .then_some((self.epsilon, self.epsilon_place));
         let mut results = mean_variance(call, &self.axes, epsilon)?;
         let dims = &call.input(0)?.shape.dims;
         let mut affine = |index: usize, function: fn(&mut f32, f32)| -> Result<(), Fault> {
@@ -101,20 +107,32 @@ impl Mvn6 {
             affine(1, |element, scale| *element *= scale)?;
         }
         if self.bias {
-            affine(1 + usize::from(self.scale), |element, bias| *element += bias)?;
+            affine(1 + usize::from(self.scale), |element, bias| {
+                *element += bias
+            })?;
         }
         Ok(Values::Float(results))
     }
 }
 
 /// x − mean, over the deviation where `epsilon` is given.
-fn mean_variance(call: Call<'_>, axes: &[usize], epsilon: Option<(f32, EpsilonPlace)>) -> Result<Vec<f32>, Fault> {
+fn mean_variance(
+    call: Call<'_>,
+    axes: &[usize],
+    epsilon: Option<(f32, EpsilonPlace)>,
+) -> Result<Vec<f32>, Fault> {
     let x = call.floats(0)?;
     let groups = Groups::new(call, &call.input(0)?.shape, axes)?;
     let size = groups.size as f64;
-    let means: Vec<f32> = groups.fold(x, 0.0, |sum, x| sum + f64::from(x)).into_iter().map(|sum: f64| (sum / size) as f32).collect();
+    let means: Vec<f32> = groups
+        .fold(x, 0.0, |sum, x| sum + f64::from(x))
+        .into_iter()
+        .map(|sum: f64| (sum / size) as f32)
+        .collect();
     let centred = groups.map(x, &means, |x, mean| x - mean);
-    let Some((epsilon, place)) = epsilon else { return Ok(centred) };
+    let Some((epsilon, place)) = epsilon else {
+        return Ok(centred);
+    };
     let deviations: Vec<f32> = groups
         .fold(&centred, 0.0, |sum, x| sum + f64::from(x) * f64::from(x))
         .into_iter()
@@ -141,13 +159,24 @@ impl NormalizeL2 {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
         let x = call.floats(0)?;
         let shape = &call.input(0)?.shape;
-        let axes: Result<Vec<usize>, Fault> = self.logical_axes.iter().map(|logical| call.memory_axis(shape, *logical)).collect();
+        let axes: Result<Vec<usize>, Fault> = self
+            .logical_axes
+            .iter()
+            .map(|logical| call.memory_axis(shape, *logical))
+            .collect();
         let groups = Groups::new(call, shape, &axes?)?;
         let epsilon = f64::from(self.epsilon);
         let norms: Vec<f32> = groups
             .fold(x, 0.0, |sum, x| sum + f64::from(x) * f64::from(x))
             .into_iter()
-            .map(|sum: f64| if self.epsilon_is_minimum { sum.max(epsilon) } else { sum + epsilon }.sqrt() as f32)
+            .map(|sum: f64| {
+                if self.epsilon_is_minimum {
+                    sum.max(epsilon)
+                } else {
+                    sum + epsilon
+                }
+                .sqrt() as f32
+            })
             .collect();
         Ok(Values::Float(groups.map(x, &norms, |x, norm| x / norm)))
     }
@@ -200,7 +229,10 @@ impl Lrn {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
         let x = call.floats(0)?;
         let shape = &call.input(0)?.shape;
-        let (before, after) = ((self.size as usize).saturating_sub(1) / 2, self.size as usize / 2);
+        let (before, after) = (
+            (self.size as usize).saturating_sub(1) / 2,
+            self.size as usize / 2,
+        );
         let mut sums: Vec<f64> = x.iter().map(|x| f64::from(*x) * f64::from(*x)).collect();
         for axis in &self.axes {
             let around = call.around(shape, *axis)?;
@@ -208,12 +240,16 @@ impl Lrn {
             around.lines(|first| {
                 for place in 0..around.size {
                     let window = place.saturating_sub(before)..(place + after + 1).min(around.size);
-                    sums[first + place * around.inner] = window.map(|place| single[first + place * around.inner]).sum();
+                    sums[first + place * around.inner] = window
+                        .map(|place| single[first + place * around.inner])
+                        .sum();
                 }
             });
         }
         let weight = f64::from(self.alpha) / f64::from(self.size).powi(self.axes.len() as i32);
-        let divided = |(x, sum): (&f32, &f64)| x / ((f64::from(self.bias) + weight * sum) as f32).powf(self.beta);
+        let divided = |(x, sum): (&f32, &f64)| {
+            x / ((f64::from(self.bias) + weight * sum) as f32).powf(self.beta)
+        };
         Ok(Values::Float(x.iter().zip(&sums).map(divided).collect()))
     }
 }
@@ -224,16 +260,23 @@ pub(super) fn rotary_embedding(call: Call<'_>) -> Result<Values, Fault> {
     let shape = &call.input(0)?.shape;
     let width = call.around(shape, 0)?.size;
     if !width.is_multiple_of(2) {
-        return Err(call.fault(format_args!("expected an even innermost dim, found {shape}")));
+        return Err(call.fault(format_args!(
+            "expected an even innermost dim, found {shape}"
+        )));
     }
-    let table = |index: usize| -> Result<Broadcast<1>, Fault> { call.broadcast(&shape.dims, [index]) };
+    let table =
+        |index: usize| -> Result<Broadcast<1>, Fault> { call.broadcast(&shape.dims, [index]) };
     let mut results = Vec::with_capacity(x.len());
     let mut elements = x.iter();
     table(1)?.for_each(|[at]| results.extend(elements.next().map(|x| x * cos[at])));
     let mut index = 0;
     table(2)?.for_each(|[at]| {
         let first_half = index % width < width / 2;
-        let rotated = if first_half { -x[index + width / 2] } else { x[index - width / 2] };
+        let rotated = if first_half {
+            -x[index + width / 2]
+        } else {
+            x[index - width / 2]
+        };
         results[index] += rotated * sin[at];
         index += 1;
     });

@@ -247,15 +247,25 @@ pub struct UnknownOperation {
 }
 
 fn did_you_mean(close: &[Operation]) -> String {
-    let names: Vec<String> = close.iter().map(|operation| format!("`{operation}`")).collect();
-    if names.is_empty() { String::new() } else { format!("; did you mean {}?", names.join(" or ")) }
+    let names: Vec<String> = close
+        .iter()
+        .map(|operation| format!("`{operation}`"))
+        .collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("; did you mean {}?", names.join(" or "))
+    }
 }
 
 impl FromStr for Operation {
     type Err = UnknownOperation;
 
     fn from_str(name: &str) -> Result<Operation, UnknownOperation> {
-        if let Some(operation) = Operation::ALL.iter().find(|operation| operation.name() == name) {
+        if let Some(operation) = Operation::ALL
+            .iter()
+            .find(|operation| operation.name() == name)
+        {
             return Ok(*operation);
         }
         let given = name.to_lowercase().replace(['_', ' '], "-");
@@ -265,6 +275,13 @@ impl FromStr for Operation {
             .filter(|(similarity, _)| *similarity > 0.85)
             .collect();
         close.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Err(UnknownOperation { name: name.to_owned(), close: close.into_iter().take(3).map(|(_, operation)| operation).collect() })
+        Err(UnknownOperation {
+            name: name.to_owned(),
+            close: close
+                .into_iter()
+                .take(3)
+                .map(|(_, operation)| operation)
+                .collect(),
+        })
     }
 }

@@ -3,7 +3,9 @@
 
 use super::arguments::{ArgumentError, Invocation, Reader};
 use super::elementwise::Activation;
-use super::index::{GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder};
+use super::index::{
+    GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
+};
 use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
 use super::normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 use super::operation::Operation;
@@ -72,20 +74,38 @@ const MAX_SIZE: i64 = u32::MAX as i64;
 
 impl Parameters {
     /// Reads the scalars after the tensors of `invocation`; `present` is the mask of optional tensors.
-    pub(super) fn decode(reader: &mut Reader<'_>, invocation: &Invocation, present: u64) -> Result<Parameters, ArgumentError> {
-        let rank = invocation.inputs.first().map_or(0, |tensor| tensor.shape.dims.len());
+    pub(super) fn decode(
+        reader: &mut Reader<'_>,
+        invocation: &Invocation,
+        present: u64,
+    ) -> Result<Parameters, ArgumentError> {
+        let rank = invocation
+            .inputs
+            .first()
+            .map_or(0, |tensor| tensor.shape.dims.len());
         let output = invocation.outputs.first().map(|tensor| &tensor.shape);
         Ok(match invocation.operation {
-            Operation::Clamp => {
-                Parameters::Activation(Activation::Clamp { minimum: reader.f32("minimum")?, maximum: reader.f32("maximum")? })
-            }
-            Operation::Elu => Parameters::Activation(Activation::Elu { alpha: reader.f32("alpha")? }),
-            Operation::HardSigmoid => {
-                Parameters::Activation(Activation::HardSigmoid { alpha: reader.f32("alpha")?, beta: reader.f32("beta")? })
-            }
-            Operation::Round => Parameters::Activation(Activation::Round { half_away: reader.choice("rounding mode", &[false, true])? }),
-            Operation::Selu => Parameters::Activation(Activation::Selu { alpha: reader.f32("alpha")?, lambda: reader.f32("lambda")? }),
-            Operation::Swish => Parameters::Activation(Activation::Swish { beta: reader.f32("beta")? }),
+            Operation::Clamp => Parameters::Activation(Activation::Clamp {
+                minimum: reader.f32("minimum")?,
+                maximum: reader.f32("maximum")?,
+            }),
+            Operation::Elu => Parameters::Activation(Activation::Elu {
+                alpha: reader.f32("alpha")?,
+            }),
+            Operation::HardSigmoid => Parameters::Activation(Activation::HardSigmoid {
+                alpha: reader.f32("alpha")?,
+                beta: reader.f32("beta")?,
+            }),
+            Operation::Round => Parameters::Activation(Activation::Round {
+                half_away: reader.choice("rounding mode", &[false, true])?,
+            }),
+            Operation::Selu => Parameters::Activation(Activation::Selu {
+                alpha: reader.f32("alpha")?,
+                lambda: reader.f32("lambda")?,
+            }),
+            Operation::Swish => Parameters::Activation(Activation::Swish {
+                beta: reader.f32("beta")?,
+            }),
             Operation::CumulativeSum => Parameters::CumulativeSum(CumulativeSum {
                 axis: reader.axis("axis", rank)?,
                 exclusive: reader.flag("exclusive")?,
@@ -93,18 +113,39 @@ impl Parameters {
             }),
             Operation::Dequantize => {
                 let axis = reader.axis("axis", rank)?;
-                let channels = invocation.inputs.first().and_then(|tensor| tensor.shape.dims.get(axis)).copied().unwrap_or(1);
+                let channels = invocation
+                    .inputs
+                    .first()
+                    .and_then(|tensor| tensor.shape.dims.get(axis))
+                    .copied()
+                    .unwrap_or(1);
                 let count = reader.between("number of scales", 1, i64::from(channels))?;
                 let wide = output.is_some_and(|shape| shape.element == ElementType::Float32);
                 let scales = packed(reader, "scale", count, wide)?;
-                Parameters::Dequantize(Dequantize { axis, scales, zero_points: packed(reader, "zero point", count, wide)? })
+                Parameters::Dequantize(Dequantize {
+                    axis,
+                    scales,
+                    zero_points: packed(reader, "zero point", count, wide)?,
+                })
             }
-            Operation::GatherElements => Parameters::GatherElements(GatherElements { axis: reader.axis("axis", rank)? }),
+            Operation::GatherElements => Parameters::GatherElements(GatherElements {
+                axis: reader.axis("axis", rank)?,
+            }),
             Operation::GatherNd => gather_nd(reader)?,
             Operation::GridSample => Parameters::GridSample(GridSample {
                 align_corners: reader.flag("align corners")?,
-                mode: reader.choice("mode", &[SampleMode::Bilinear, SampleMode::Bicubic, SampleMode::Nearest])?,
-                padding: reader.choice("padding", &[Padding::Zeros, Padding::Border, Padding::Reflection])?,
+                mode: reader.choice(
+                    "mode",
+                    &[
+                        SampleMode::Bilinear,
+                        SampleMode::Bicubic,
+                        SampleMode::Nearest,
+                    ],
+                )?,
+                padding: reader.choice(
+                    "padding",
+                    &[Padding::Zeros, Padding::Border, Padding::Reflection],
+                )?,
             }),
             Operation::Interpolate => interpolate(reader)?,
             Operation::Lrn => Parameters::Lrn(Lrn {
@@ -115,7 +156,9 @@ impl Parameters {
                 axes: reader.axes(rank)?,
             }),
             // Sixteen bytes of ones follow; their meaning is not known.
-            Operation::LstmSequence => Parameters::LstmSequence(LstmSequence { reverse: reader.choice("direction", &[false, true])? }),
+            Operation::LstmSequence => Parameters::LstmSequence(LstmSequence {
+                reverse: reader.choice("direction", &[false, true])?,
+            }),
             Operation::Mvn1 => Parameters::Mvn1(Mvn1 {
                 across_channels: reader.flag("across channels")?,
                 normalize_variance: reader.flag("normalize variance")?,
@@ -123,7 +166,10 @@ impl Parameters {
             }),
             Operation::Mvn6 => Parameters::Mvn6(Mvn6 {
                 normalize_variance: reader.flag("normalize variance")?,
-                epsilon_place: reader.choice("epsilon mode", &[EpsilonPlace::InsideRoot, EpsilonPlace::OutsideRoot])?,
+                epsilon_place: reader.choice(
+                    "epsilon mode",
+                    &[EpsilonPlace::InsideRoot, EpsilonPlace::OutsideRoot],
+                )?,
                 epsilon: reader.f32("epsilon")?,
                 axes: reader.axes(rank)?,
                 scale: present & 0b10 != 0,
@@ -135,7 +181,12 @@ impl Parameters {
                 logical_axes: reader.axes(rank)?,
             }),
             Operation::OneHot => Parameters::OneHot(OneHot {
-                axis: reader.between("axis, counted from 1", 1, output.map_or(0, |shape| shape.dims.len() as i64))? as usize - 1,
+                axis: reader.between(
+                    "axis, counted from 1",
+                    1,
+                    output.map_or(0, |shape| shape.dims.len() as i64),
+                )? as usize
+                    - 1,
                 depth: reader.between("depth", 1, MAX_SIZE)? as u32,
                 on: reader.f32("on value")?,
                 off: reader.f32("off value")?,
@@ -163,13 +214,17 @@ impl Parameters {
             | Operation::ReduceSum => {
                 // The output keeps the dims whatever this says.
                 reader.flag("keep dims")?;
-                Parameters::Reduce(Reduce { axes: reader.axes(rank)? })
+                Parameters::Reduce(Reduce {
+                    axes: reader.axes(rank)?,
+                })
             }
             Operation::ReverseSequence => Parameters::ReverseSequence(ReverseSequence {
                 batch_axis: reader.axis("batch axis", rank)?,
                 sequence_axis: reader.axis("sequence axis", rank)?,
             }),
-            Operation::RmsNorm => Parameters::RmsNorm(RmsNorm { epsilon: reader.f32("epsilon")? }),
+            Operation::RmsNorm => Parameters::RmsNorm(RmsNorm {
+                epsilon: reader.f32("epsilon")?,
+            }),
             Operation::RoiAlign => Parameters::RoiAlign(RoiAlign {
                 height: reader.between("pooled height", 1, MAX_WINDOW)? as u32,
                 width: reader.between("pooled width", 1, MAX_WINDOW)? as u32,
@@ -178,7 +233,11 @@ impl Parameters {
                 maximum: reader.choice("pooling mode", &[false, true])?,
                 alignment: reader.choice(
                     "aligned mode",
-                    &[RegionAlignment::Asymmetric, RegionAlignment::HalfPixelForNearest, RegionAlignment::HalfPixel],
+                    &[
+                        RegionAlignment::Asymmetric,
+                        RegionAlignment::HalfPixelForNearest,
+                        RegionAlignment::HalfPixel,
+                    ],
                 )?,
             }),
             // The only value seen; it is not known what another would mean.
@@ -190,7 +249,8 @@ impl Parameters {
                 use Reduction::{Maximum, Mean, Minimum, None, Product, Sum};
                 Parameters::ScatterElements(ScatterElements {
                     axis: reader.axis("axis", rank)?,
-                    reduction: reader.choice("reduction", &[None, Sum, Product, Minimum, Maximum, Mean])?,
+                    reduction: reader
+                        .choice("reduction", &[None, Sum, Product, Minimum, Maximum, Mean])?,
                     use_initial: reader.flag("use of the initial value")?,
                 })
             }
@@ -198,7 +258,10 @@ impl Parameters {
             Operation::TopK => Parameters::TopK(TopK {
                 axis: reader.axis("axis", rank)?,
                 smallest: reader.choice("mode", &[false, true])?,
-                order: reader.choice("sort", &[TopKOrder::Unspecified, TopKOrder::Value, TopKOrder::Index])?,
+                order: reader.choice(
+                    "sort",
+                    &[TopKOrder::Unspecified, TopKOrder::Value, TopKOrder::Index],
+                )?,
                 k: reader.between("k", 1, MAX_SIZE)? as u32,
             }),
             _ => Parameters::None,
@@ -208,7 +271,11 @@ impl Parameters {
 
 /// Two 32-bit words, and fourteen more that say the shape once again.
 fn softmax(reader: &mut Reader<'_>, invocation: &Invocation) -> Result<Parameters, ArgumentError> {
-    let dims = invocation.inputs.first().map(|tensor| tensor.shape.dims.as_slice()).unwrap_or_default();
+    let dims = invocation
+        .inputs
+        .first()
+        .map(|tensor| tensor.shape.dims.as_slice())
+        .unwrap_or_default();
     let axis = reader.word("axis", 0, dims.len() as i32 - 1)? as usize;
     let size = dims.get(axis).copied().unwrap_or(1);
     let pad = reader.word("pad", 0, i32::try_from(size).unwrap_or(i32::MAX) - 1)? as usize;
@@ -219,13 +286,31 @@ fn softmax(reader: &mut Reader<'_>, invocation: &Invocation) -> Result<Parameter
 fn gather_nd(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
     let batch_dims = reader.between("batch dims", 0, 4)? as usize;
     let rank = reader.word("rank", 1, 5)?;
-    let dims: Result<Vec<u32>, ArgumentError> = (0..rank).map(|_| Ok(reader.word("dim", 1, i32::MAX)? as u32)).collect();
-    Ok(Parameters::GatherNd(GatherNd { batch_dims, dims: dims? }))
+    let dims: Result<Vec<u32>, ArgumentError> = (0..rank)
+        .map(|_| Ok(reader.word("dim", 1, i32::MAX)? as u32))
+        .collect();
+    Ok(Parameters::GatherNd(GatherNd {
+        batch_dims,
+        dims: dims?,
+    }))
 }
 
 /// Numbers of 16 bits, or 32 where the output is binary32, filled up to whole words of 64 bits.
-fn packed(reader: &mut Reader<'_>, field: &str, count: i64, wide: bool) -> Result<Vec<f32>, ArgumentError> {
-    let values: Result<Vec<f32>, ArgumentError> = (0..count).map(|_| if wide { reader.f32(field) } else { reader.f16(field) }).collect();
+fn packed(
+    reader: &mut Reader<'_>,
+    field: &str,
+    count: i64,
+    wide: bool,
+) -> Result<Vec<f32>, ArgumentError> {
+    let values: Result<Vec<f32>, ArgumentError> = (0..count)
+        .map(|_| {
+            if wide {
+                reader.f32(field)
+            } else {
+                reader.f16(field)
+            }
+        })
+        .collect();
     let bytes = count as u64 * if wide { 4 } else { 2 };
     reader.skip(bytes.next_multiple_of(8) - bytes);
     values
@@ -233,15 +318,29 @@ fn packed(reader: &mut Reader<'_>, field: &str, count: i64, wide: bool) -> Resul
 
 /// Kernel, stride, dilation for some, pads, exclusion of pads for means; each for depth, height and width.
 fn pool(reader: &mut Reader<'_>, operation: Operation) -> Result<Pool, ArgumentError> {
-    let dilated = matches!(operation, Operation::AveragePoolDilated | Operation::MaxPoolIndices);
-    let mean = matches!(operation, Operation::AveragePool | Operation::AveragePoolDilated);
+    let dilated = matches!(
+        operation,
+        Operation::AveragePoolDilated | Operation::MaxPoolIndices
+    );
+    let mean = matches!(
+        operation,
+        Operation::AveragePool | Operation::AveragePoolDilated
+    );
     Ok(Pool {
         kernel: reader.array("kernel", 1, MAX_WINDOW)?,
         stride: reader.array("stride", 1, MAX_WINDOW)?,
-        dilation: if dilated { reader.array("dilation", 1, MAX_WINDOW)? } else { [1; 3] },
+        dilation: if dilated {
+            reader.array("dilation", 1, MAX_WINDOW)?
+        } else {
+            [1; 3]
+        },
         pad_begin: reader.array("pad before", 0, MAX_WINDOW)?,
         pad_end: reader.array("pad after", 0, MAX_WINDOW)?,
-        exclude_pads: if mean { reader.flag("exclude pads")? } else { true },
+        exclude_pads: if mean {
+            reader.flag("exclude pads")?
+        } else {
+            true
+        },
     })
 }
 
@@ -251,20 +350,40 @@ fn interpolate(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
         reader.choice("mode", &[Nearest, Linear, LinearOnnx, Cubic])?
     };
     let coordinate_mode = {
-        use CoordinateMode::{AlignCorners, Asymmetric, HalfPixel, PytorchHalfPixel, TfHalfPixelForNearest};
-        reader.choice("coordinate mode", &[HalfPixel, PytorchHalfPixel, Asymmetric, TfHalfPixelForNearest, AlignCorners])?
+        use CoordinateMode::{
+            AlignCorners, Asymmetric, HalfPixel, PytorchHalfPixel, TfHalfPixelForNearest,
+        };
+        reader.choice(
+            "coordinate mode",
+            &[
+                HalfPixel,
+                PytorchHalfPixel,
+                Asymmetric,
+                TfHalfPixelForNearest,
+                AlignCorners,
+            ],
+        )?
     };
     let nearest_mode = {
         use NearestMode::{Ceil, Floor, RoundPreferCeil, RoundPreferFloor, Simple};
-        reader.choice("nearest mode", &[RoundPreferFloor, RoundPreferCeil, Floor, Ceil, Simple])?
+        reader.choice(
+            "nearest mode",
+            &[RoundPreferFloor, RoundPreferCeil, Floor, Ceil, Simple],
+        )?
     };
     let antialias = reader.flag("antialias")?;
     // Four numbers of the compiler's tiling, zero in every program seen.
     reader.skip(16);
-    let (input_dims, output_dims) = (reader.array("input dims", 1, MAX_SIZE)?, reader.array("output dims", 1, MAX_SIZE)?);
+    let (input_dims, output_dims) = (
+        reader.array("input dims", 1, MAX_SIZE)?,
+        reader.array("output dims", 1, MAX_SIZE)?,
+    );
     let axes = reader.array("axis", 0, 3)?;
     let cubic_coefficient = reader.f32("cubic coefficient")?;
-    let (input_offset, output_offset) = (reader.array("input offset", 0, MAX_SIZE)?, reader.array("output offset", 0, MAX_SIZE)?);
+    let (input_offset, output_offset) = (
+        reader.array("input offset", 0, MAX_SIZE)?,
+        reader.array("output offset", 0, MAX_SIZE)?,
+    );
     let given = reader.choice("scale mode", &[false, true])?;
     let scales = [reader.f32("scale")?, reader.f32("scale")?];
     Ok(Parameters::Interpolate(Interpolate {

@@ -51,13 +51,34 @@ struct Span {
 }
 
 /// Spans of every output place of a dim.
-fn spans(pool: &Pool, dim: usize, outputs: usize, output_offset: u32, inputs: usize, input_offset: u32, whole: usize) -> Vec<Span> {
-    let [kernel, stride, dilation, pad_begin, pad_end] =
-        [pool.kernel, pool.stride, pool.dilation, pool.pad_begin, pool.pad_end].map(|values| i64::from(values[dim]));
-    let (low, high) = (i64::from(input_offset), i64::from(input_offset) + inputs as i64);
+fn spans(
+    pool: &Pool,
+    dim: usize,
+    outputs: usize,
+    output_offset: u32,
+    inputs: usize,
+    input_offset: u32,
+    whole: usize,
+) -> Vec<Span> {
+    let [kernel, stride, dilation, pad_begin, pad_end] = [
+        pool.kernel,
+        pool.stride,
+        pool.dilation,
+        pool.pad_begin,
+        pool.pad_end,
+    ]
+    .map(|values| i64::from(values[dim]));
+    let (low, high) = (
+        i64::from(input_offset),
+        i64::from(input_offset) + inputs as i64,
+    );
     let end = whole as i64 + pad_end;
     // Window places below a position.
-    let below = |position: i64, start: i64| (position - start + dilation - 1).div_euclid(dilation).clamp(0, kernel);
+    let below = |position: i64, start: i64| {
+        (position - start + dilation - 1)
+            .div_euclid(dilation)
+            .clamp(0, kernel)
+    };
     (0..outputs as i64)
         .map(|output| {
             let start = (output + i64::from(output_offset)) * stride - pad_begin;
@@ -74,59 +95,107 @@ fn spans(pool: &Pool, dim: usize, outputs: usize, output_offset: u32, inputs: us
 impl Pool {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
         match &call.input(0)?.values {
-            Values::Float(x) if call.operation == Operation::MaxPool => {
-                self.map(call, |window| largest(x, window, f32::NEG_INFINITY).0).map(Values::Float)
-            }
+            Values::Float(x) if call.operation == Operation::MaxPool => self
+                .map(call, |window| largest(x, window, f32::NEG_INFINITY).0)
+                .map(Values::Float),
             Values::Integer(x) if call.operation == Operation::MaxPool => {
                 let lowest = integer_range(call.input(0)?.shape.element).0;
-                self.map(call, |window| largest(x, window, lowest).0).map(Values::Integer)
+                self.map(call, |window| largest(x, window, lowest).0)
+                    .map(Values::Integer)
             }
             _ => {
                 let x = call.floats(0)?;
-                let places = |span: &Span| if self.exclude_pads { span.inside } else { span.padded };
+                let places = |span: &Span| {
+                    if self.exclude_pads {
+                        span.inside
+                    } else {
+                        span.padded
+                    }
+                };
                 let mean = |window: &Window<'_>| {
                     let count = window.spans.iter().map(places).product::<usize>();
                     let mut sum = 0.0;
                     window.for_each(|at, _| sum += f64::from(x[at]));
-                    if count == 0 { 0.0 } else { (sum / count as f64) as f32 }
+                    if count == 0 {
+                        0.0
+                    } else {
+                        (sum / count as f64) as f32
+                    }
                 };
                 self.map(call, mean).map(Values::Float)
             }
         }
     }
 
-    fn map<T: Copy + Default>(&self, call: Call<'_>, function: impl Fn(&Window<'_>) -> T) -> Result<Vec<T>, Fault> {
+    fn map<T: Copy + Default>(
+        &self,
+        call: Call<'_>,
+        function: impl Fn(&Window<'_>) -> T,
+    ) -> Result<Vec<T>, Fault> {
         let mut results = vec![T::default(); call.output(0)?.elements() as usize];
-        self.windows(call, None, |output, window| results[output] = function(window))?;
+        self.windows(call, None, |output, window| {
+            results[output] = function(window)
+        })?;
         Ok(results)
     }
 
     /// The maxima and the flat index of each in the whole input; the first one of equals.
-    pub(super) fn with_indices(&self, call: Call<'_>, tile: &TilePosition) -> Result<Vec<Values>, Fault> {
+    pub(super) fn with_indices(
+        &self,
+        call: Call<'_>,
+        tile: &TilePosition,
+    ) -> Result<Vec<Values>, Fault> {
         let count = call.output(0)?.elements() as usize;
         call.expect_elements("indices", call.output(1)?, count)?;
         let x = call.floats(0)?;
         let (mut maxima, mut indices) = (vec![0.0; count], vec![0; count]);
-        self.windows(call, Some(tile), |output, window| (maxima[output], indices[output]) = largest(x, window, f32::NEG_INFINITY))?;
+        self.windows(call, Some(tile), |output, window| {
+            (maxima[output], indices[output]) = largest(x, window, f32::NEG_INFINITY)
+        })?;
         Ok(vec![Values::Float(maxima), Values::Integer(indices)])
     }
 
     /// Calls `visit` with the number of every output element and its window.
-    fn windows(&self, call: Call<'_>, tile: Option<&TilePosition>, mut visit: impl FnMut(usize, &Window<'_>)) -> Result<(), Fault> {
+    fn windows(
+        &self,
+        call: Call<'_>,
+        tile: Option<&TilePosition>,
+        mut visit: impl FnMut(usize, &Window<'_>),
+    ) -> Result<(), Fault> {
         let (input, output) = (&call.input(0)?.shape, call.output(0)?);
         let (x, y) = (Volume::new(call, input)?, Volume::new(call, output)?);
         if x.sizes[..2] != y.sizes[..2] || input.dims.len() != output.dims.len() {
-            return Err(call.fault(format_args!("batch and channels of {input} and {output} differ")));
+            return Err(call.fault(format_args!(
+                "batch and channels of {input} and {output} differ"
+            )));
         }
         // Five dims are batch, channel and volume; four have their leading one first and no depth.
-        let volume = |dims: [u32; 5], missing| if input.dims.len() == 5 { dims } else { [dims[1], dims[2], missing, dims[3], dims[4]] };
+        let volume = |dims: [u32; 5], missing| {
+            if input.dims.len() == 5 {
+                dims
+            } else {
+                [dims[1], dims[2], missing, dims[3], dims[4]]
+            }
+        };
         let (whole, input_offset, output_offset) = match tile {
-            Some(tile) => (volume(tile.input_dims, 1).map(|dim| dim as usize), volume(tile.input_offset, 0), volume(tile.output_offset, 0)),
+            Some(tile) => (
+                volume(tile.input_dims, 1).map(|dim| dim as usize),
+                volume(tile.input_offset, 0),
+                volume(tile.output_offset, 0),
+            ),
             None => (x.sizes, [0; 5], [0; 5]),
         };
         let along = |dim: usize| {
             let place = dim + 2;
-            spans(self, dim, y.sizes[place], output_offset[place], x.sizes[place], input_offset[place], whole[place])
+            spans(
+                self,
+                dim,
+                y.sizes[place],
+                output_offset[place],
+                x.sizes[place],
+                input_offset[place],
+                whole[place],
+            )
         };
         let (depth, height, width) = (along(0), along(1), along(2));
         for batch in 0..y.sizes[0] {
@@ -136,7 +205,14 @@ impl Pool {
                         for (w, width) in width.iter().enumerate() {
                             let spans = [*depth, *height, *width];
                             let first = [batch, channel, depth.first, height.first, width.first];
-                            let window = Window { first, spans, dilation: self.dilation, x: &x, whole, offset: input_offset };
+                            let window = Window {
+                                first,
+                                spans,
+                                dilation: self.dilation,
+                                x: &x,
+                                whole,
+                                offset: input_offset,
+                            };
                             visit(y.at([batch, channel, d, h, w]), &window);
                         }
                     }
@@ -179,7 +255,10 @@ impl Window<'_> {
             .iter()
             .zip(self.offset)
             .zip(self.whole)
-            .fold(0i64, |flat, ((index, offset), size)| flat.wrapping_mul(size as i64).wrapping_add(*index as i64 + i64::from(offset)))
+            .fold(0i64, |flat, ((index, offset), size)| {
+                flat.wrapping_mul(size as i64)
+                    .wrapping_add(*index as i64 + i64::from(offset))
+            })
     }
 }
 

@@ -29,9 +29,13 @@ pub(super) fn convert(call: Call<'_>) -> Result<Values, Fault> {
     let (low, high) = integer_range(output.element);
     Ok(match (&call.input(0)?.values, output.element.kind()) {
         (Values::Float(x), Kind::Float) => Values::Float(x.clone()),
-        (Values::Float(x), _) => Values::Integer(x.iter().map(|x| (*x as i64).clamp(low, high)).collect()),
+        (Values::Float(x), _) => {
+            Values::Integer(x.iter().map(|x| (*x as i64).clamp(low, high)).collect())
+        }
         (Values::Integer(x), Kind::Float) => Values::Float(x.iter().map(|x| *x as f32).collect()),
-        (Values::Integer(x), _) => Values::Integer(x.iter().map(|x| (*x).clamp(low, high)).collect()),
+        (Values::Integer(x), _) => {
+            Values::Integer(x.iter().map(|x| (*x).clamp(low, high)).collect())
+        }
     })
 }
 
@@ -50,15 +54,23 @@ impl Dequantize {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
         let x = call.input(0)?;
         let channels = call.around(&x.shape, self.axis)?.size;
-        if self.scales.len() != self.zero_points.len() || (self.scales.len() != 1 && self.scales.len() != channels) {
-            return Err(call.fault(format_args!("expected 1 or {channels} scales, found {}", self.scales.len())));
+        if self.scales.len() != self.zero_points.len()
+            || (self.scales.len() != 1 && self.scales.len() != channels)
+        {
+            return Err(call.fault(format_args!(
+                "expected 1 or {channels} scales, found {}",
+                self.scales.len()
+            )));
         }
         let mut dims = vec![1; x.shape.dims.len()];
         dims[self.axis] = self.scales.len() as u32;
         let x_values = call.integers(0)?;
-        let walk = Broadcast::new(&x.shape.dims, [&x.shape.dims, &dims]).map_err(|_| call.fault("channels do not fit"))?;
+        let walk = Broadcast::new(&x.shape.dims, [&x.shape.dims, &dims])
+            .map_err(|_| call.fault("channels do not fit"))?;
         let mut values = Vec::with_capacity(x_values.len());
-        walk.for_each(|[i, channel]| values.push((x_values[i] as f32 - self.zero_points[channel]) * self.scales[channel]));
+        walk.for_each(|[i, channel]| {
+            values.push((x_values[i] as f32 - self.zero_points[channel]) * self.scales[channel])
+        });
         Ok(Values::Float(values))
     }
 }
@@ -76,6 +88,13 @@ pub(super) fn dynamic_quantize(call: Call<'_>) -> Result<Vec<Values>, Fault> {
     let range = maximum - minimum;
     let scale = if range == 0.0 { 1.0 } else { range / 255.0 };
     let zero_point = (-minimum / scale).round_ties_even().clamp(0.0, 255.0);
-    let quantized = x.iter().map(|x| ((x / scale).round_ties_even() + zero_point).clamp(0.0, 255.0) as i64).collect();
-    Ok(vec![Values::Integer(quantized), Values::Float(vec![scale]), Values::Integer(vec![zero_point as i64])])
+    let quantized = x
+        .iter()
+        .map(|x| ((x / scale).round_ties_even() + zero_point).clamp(0.0, 255.0) as i64)
+        .collect();
+    Ok(vec![
+        Values::Integer(quantized),
+        Values::Float(vec![scale]),
+        Values::Integer(vec![zero_point as i64]),
+    ])
 }

@@ -32,11 +32,17 @@ fn reduce_floats(operation: Operation, groups: &Groups, x: &[f32]) -> Option<Vec
     let round = |values: Vec<f64>| values.into_iter().map(|value| value as f32).collect();
     Some(match operation {
         Operation::ReduceSum => round(groups.fold(x, 0.0, |sum, x| sum + f64::from(x))),
-        Operation::ReduceMean => groups.fold(x, 0.0, |sum, x| sum + f64::from(x)).into_iter().map(|sum| (sum / size) as f32).collect(),
+        Operation::ReduceMean => groups
+            .fold(x, 0.0, |sum, x| sum + f64::from(x))
+            .into_iter()
+            .map(|sum| (sum / size) as f32)
+            .collect(),
         Operation::ReduceL1 => round(groups.fold(x, 0.0, |sum, x| sum + f64::from(x.abs()))),
-        Operation::ReduceL2 => {
-            groups.fold(x, 0.0, |sum, x| sum + f64::from(x) * f64::from(x)).into_iter().map(|sum| sum.sqrt() as f32).collect()
-        }
+        Operation::ReduceL2 => groups
+            .fold(x, 0.0, |sum, x| sum + f64::from(x) * f64::from(x))
+            .into_iter()
+            .map(|sum| sum.sqrt() as f32)
+            .collect(),
         Operation::ReduceProd => round(groups.fold(x, 1.0, |product, x| product * f64::from(x))),
         Operation::ReduceMax => groups.fold(x, f32::NEG_INFINITY, f32::max),
         Operation::ReduceMin => groups.fold(x, f32::INFINITY, f32::min),
@@ -46,12 +52,19 @@ fn reduce_floats(operation: Operation, groups: &Groups, x: &[f32]) -> Option<Vec
 
 /// Quotients and roots go towards zero.
 fn reduce_integers(operation: Operation, groups: &Groups, x: &[i64]) -> Option<Vec<i64>> {
-    let sum = |value: fn(i64) -> i64| groups.fold(x, 0i64, move |sum, x| sum.wrapping_add(value(x)));
+    let sum =
+        |value: fn(i64) -> i64| groups.fold(x, 0i64, move |sum, x| sum.wrapping_add(value(x)));
     Some(match operation {
         Operation::ReduceSum => sum(|x| x),
-        Operation::ReduceMean => sum(|x| x).into_iter().map(|sum| sum / groups.size as i64).collect(),
+        Operation::ReduceMean => sum(|x| x)
+            .into_iter()
+            .map(|sum| sum / groups.size as i64)
+            .collect(),
         Operation::ReduceL1 => sum(i64::wrapping_abs),
-        Operation::ReduceL2 => sum(|x| x.wrapping_mul(x)).into_iter().map(|sum| (sum as f64).sqrt() as i64).collect(),
+        Operation::ReduceL2 => sum(|x| x.wrapping_mul(x))
+            .into_iter()
+            .map(|sum| (sum as f64).sqrt() as i64)
+            .collect(),
         Operation::ReduceProd => groups.fold(x, 1i64, i64::wrapping_mul),
         Operation::ReduceMax => groups.fold(x, i64::MIN, i64::max),
         Operation::ReduceMin => groups.fold(x, i64::MAX, i64::min),
@@ -74,13 +87,23 @@ impl Groups {
             call.around(shape, *axis)?;
         }
         let reduced = shape.reduced(axes);
-        let walk = Broadcast::new(&shape.dims, [&reduced]).map_err(|_| call.fault("axes do not fit"))?;
+        let walk =
+            Broadcast::new(&shape.dims, [&reduced]).map_err(|_| call.fault("axes do not fit"))?;
         let count: usize = reduced.iter().map(|dim| *dim as usize).product();
-        Ok(Groups { walk, count, size: shape.elements() as usize / count.max(1) })
+        Ok(Groups {
+            walk,
+            count,
+            size: shape.elements() as usize / count.max(1),
+        })
     }
 
     /// Folds each group of `x`.
-    pub(super) fn fold<X: Copy, A: Copy>(&self, x: &[X], start: A, step: impl Fn(A, X) -> A) -> Vec<A> {
+    pub(super) fn fold<X: Copy, A: Copy>(
+        &self,
+        x: &[X],
+        start: A,
+        step: impl Fn(A, X) -> A,
+    ) -> Vec<A> {
         let mut results = vec![start; self.count];
         let mut elements = x.iter();
         self.walk.for_each(|[group]| {
@@ -92,10 +115,17 @@ impl Groups {
     }
 
     /// Maps each element of `x` with the value of its group.
-    pub(super) fn map<A: Copy>(&self, x: &[f32], groups: &[A], function: impl Fn(f32, A) -> f32) -> Vec<f32> {
+    pub(super) fn map<A: Copy>(
+        &self,
+        x: &[f32],
+        groups: &[A],
+        function: impl Fn(f32, A) -> f32,
+    ) -> Vec<f32> {
         let mut elements = x.iter();
         let mut results = Vec::with_capacity(x.len());
-        self.walk.for_each(|[group]| results.extend(elements.next().map(|x| function(*x, groups[group]))));
+        self.walk.for_each(|[group]| {
+            results.extend(elements.next().map(|x| function(*x, groups[group])))
+        });
         results
     }
 }
@@ -119,13 +149,23 @@ impl CumulativeSum {
         })
     }
 
-    fn sums<T: Copy>(&self, call: Call<'_>, x: &[T], zero: T, add: fn(T, T) -> T) -> Result<Vec<T>, Fault> {
+    fn sums<T: Copy>(
+        &self,
+        call: Call<'_>,
+        x: &[T],
+        zero: T,
+        add: fn(T, T) -> T,
+    ) -> Result<Vec<T>, Fault> {
         let around = call.around(&call.input(0)?.shape, self.axis)?;
         let mut results = x.to_vec();
         around.lines(|first| {
             let mut sum = zero;
             for step in 0..around.size {
-                let place = if self.reverse { around.size - 1 - step } else { step };
+                let place = if self.reverse {
+                    around.size - 1 - step
+                } else {
+                    step
+                };
                 let at = first + place * around.inner;
                 let before = sum;
                 sum = add(sum, x[at]);

@@ -40,7 +40,11 @@ pub struct GridSample {
 
 impl GridSample {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
-        let (image, grid, output) = (&call.input(0)?.shape, &call.input(1)?.shape, call.output(0)?);
+        let (image, grid, output) = (
+            &call.input(0)?.shape,
+            &call.input(1)?.shape,
+            call.output(0)?,
+        );
         let (x, y) = (Volume::new(call, image)?, Volume::new(call, output)?);
         let [batches, channels, _, height, width] = y.sizes;
         if x.sizes[..3] != y.sizes[..3] || grid.dims.first() != Some(&2) {
@@ -50,13 +54,21 @@ impl GridSample {
         let (values, places) = (call.floats(0)?, call.floats(1)?);
         let mut results = vec![0.0; output.elements() as usize];
         for (number, place) in places.chunks_exact(2).enumerate() {
-            let (batch, row, column) = (number / (height * width), number / width % height, number % width);
-            let (across, down) = (self.taps(place[0], x.sizes[4]), self.taps(place[1], x.sizes[3]));
+            let (batch, row, column) = (
+                number / (height * width),
+                number / width % height,
+                number % width,
+            );
+            let (across, down) = (
+                self.taps(place[0], x.sizes[4]),
+                self.taps(place[1], x.sizes[3]),
+            );
             for channel in 0..channels {
                 let mut sum = 0.0;
                 for (v, row_weight) in down.iter().flatten() {
                     for (h, column_weight) in across.iter().flatten() {
-                        sum += row_weight * column_weight * values[x.at([batch, channel, 0, *v, *h])];
+                        sum +=
+                            row_weight * column_weight * values[x.at([batch, channel, 0, *v, *h])];
                     }
                 }
                 results[y.at([batch, channel, 0, row, column])] = sum;
@@ -71,7 +83,11 @@ impl GridSample {
         let (mut place, low, high) = if self.align_corners {
             ((coordinate + 1.0) * (length - 1.0) / 2.0, 0.0, length - 1.0)
         } else {
-            (((coordinate + 1.0) * length - 1.0) / 2.0, -0.5, length - 0.5)
+            (
+                ((coordinate + 1.0) * length - 1.0) / 2.0,
+                -0.5,
+                length - 0.5,
+            )
         };
         if self.mode == SampleMode::Nearest {
             place = place.round_ties_even();
@@ -97,10 +113,21 @@ impl GridSample {
         let fraction = place - left;
         match self.mode {
             SampleMode::Nearest => [element(place.round_ties_even(), 1.0), None, None, None],
-            SampleMode::Bilinear => [element(left, 1.0 - fraction), element(left + 1.0, fraction), None, None],
+            SampleMode::Bilinear => [
+                element(left, 1.0 - fraction),
+                element(left + 1.0, fraction),
+                None,
+                None,
+            ],
             SampleMode::Bicubic => {
-                let [a, b, c, d] = cubic_weights(f64::from(fraction), -0.75).map(|weight| weight as f32);
-                [element(left - 1.0, a), element(left, b), element(left + 1.0, c), element(left + 2.0, d)]
+                let [a, b, c, d] =
+                    cubic_weights(f64::from(fraction), -0.75).map(|weight| weight as f32);
+                [
+                    element(left - 1.0, a),
+                    element(left, b),
+                    element(left + 1.0, c),
+                    element(left + 2.0, d),
+                ]
             }
         }
     }
@@ -115,10 +142,18 @@ fn reflect(place: f32, low: f32, high: f32) -> f32 {
     if range <= 0.0 {
         return low;
     }
-    let distance = if place < low { low - place } else { place - high };
+    let distance = if place < low {
+        low - place
+    } else {
+        place - high
+    };
     let (turns, rest) = ((distance / range).floor(), distance % range);
     let back = turns % 2.0 == 0.0;
-    if (place < low) == back { low + rest } else { high - rest }
+    if (place < low) == back {
+        low + rest
+    } else {
+        high - rest
+    }
 }
 
 /// Samples of a region along one dim, at most: regions are data, and one of any size must not take all memory.
@@ -161,16 +196,29 @@ impl RoiAlign {
         let (x, y) = (Volume::new(call, map)?, Volume::new(call, output)?);
         let (values, regions, batches) = (call.floats(0)?, call.floats(1)?, call.integers(2)?);
         let [count, channels, _, height, width] = y.sizes;
-        if channels != x.sizes[1] || y.sizes[2] != 1 || x.sizes[2] != 1 || (height, width) != (self.height as usize, self.width as usize) {
-            return Err(call.fault(format_args!("{map} does not give {output} with bins {}x{}", self.height, self.width)));
+        if channels != x.sizes[1]
+            || y.sizes[2] != 1
+            || x.sizes[2] != 1
+            || (height, width) != (self.height as usize, self.width as usize)
+        {
+            return Err(call.fault(format_args!(
+                "{map} does not give {output} with bins {}x{}",
+                self.height, self.width
+            )));
         }
         call.expect_elements("regions", &call.input(1)?.shape, 4 * count)?;
         call.expect_elements("batch indices", &call.input(2)?.shape, count)?;
         let mut results = vec![0.0; output.elements() as usize];
         for (number, (region, batch)) in regions.chunks_exact(4).zip(batches).enumerate() {
-            let in_range = usize::try_from(*batch).ok().filter(|batch| *batch < x.sizes[0]);
-            let batch =
-                in_range.ok_or_else(|| call.fault(format_args!("batch index {batch} of region {number} is not below {}", x.sizes[0])))?;
+            let in_range = usize::try_from(*batch)
+                .ok()
+                .filter(|batch| *batch < x.sizes[0]);
+            let batch = in_range.ok_or_else(|| {
+                call.fault(format_args!(
+                    "batch index {batch} of region {number} is not below {}",
+                    x.sizes[0]
+                ))
+            })?;
             let across = self.samples(call, region[0], region[2], width, x.sizes[4])?;
             let down = self.samples(call, region[1], region[3], height, x.sizes[3])?;
             for channel in 0..channels {
@@ -178,20 +226,25 @@ impl RoiAlign {
                     for (column, across) in across.iter().enumerate() {
                         let samples = down.iter().flat_map(|v| across.iter().map(move |h| (v, h)));
                         let samples = samples.map(|(v, h)| {
-                            let (Some(v), Some(h)) = (v, h) else { return 0.0 };
+                            let (Some(v), Some(h)) = (v, h) else {
+                                return 0.0;
+                            };
                             v.iter()
                                 .flat_map(|v| h.iter().map(move |h| (v, h)))
                                 .map(|((v, row_weight), (h, column_weight))| {
-                                    row_weight * column_weight * values[x.at([batch, channel, 0, *v, *h])]
+                                    row_weight
+                                        * column_weight
+                                        * values[x.at([batch, channel, 0, *v, *h])]
                                 })
                                 .sum::<f32>()
                         });
                         let taken = down.len() * across.len();
-                        results[y.at([number, channel, 0, row, column])] = match (taken, self.maximum) {
-                            (0, _) => 0.0,
-                            (_, true) => samples.fold(f32::NEG_INFINITY, f32::max),
-                            (_, false) => samples.sum::<f32>() / taken as f32,
-                        };
+                        results[y.at([number, channel, 0, row, column])] =
+                            match (taken, self.maximum) {
+                                (0, _) => 0.0,
+                                (_, true) => samples.fold(f32::NEG_INFINITY, f32::max),
+                                (_, false) => samples.sum::<f32>() / taken as f32,
+                            };
                     }
                 }
             }
@@ -200,7 +253,14 @@ impl RoiAlign {
     }
 
     /// The samples of every bin along a dim.
-    fn samples(&self, call: Call<'_>, start: f32, end: f32, bins: usize, size: usize) -> Result<Vec<Vec<Sample>>, Fault> {
+    fn samples(
+        &self,
+        call: Call<'_>,
+        start: f32,
+        end: f32,
+        bins: usize,
+        size: usize,
+    ) -> Result<Vec<Vec<Sample>>, Fault> {
         let (before, after) = match self.alignment {
             RegionAlignment::Asymmetric => (0.0, 0.0),
             RegionAlignment::HalfPixelForNearest => (0.0, -0.5),
@@ -212,10 +272,16 @@ impl RoiAlign {
             length = length.max(1.0);
         }
         let bin = length / bins as f32;
-        let count = if self.sampling_ratio == 0 { bin.ceil().max(0.0) } else { self.sampling_ratio as f32 };
+        let count = if self.sampling_ratio == 0 {
+            bin.ceil().max(0.0)
+        } else {
+            self.sampling_ratio as f32
+        };
         if count * bins as f32 > MAX_SAMPLES {
             let limit = format_args!("more than {MAX_SAMPLES} in all");
-            return Err(call.fault(format_args!("a region of length {length} takes {count} samples in each of {bins} bins, {limit}")));
+            return Err(call.fault(format_args!(
+                "a region of length {length} takes {count} samples in each of {bins} bins, {limit}"
+            )));
         }
         let sample = |place: f32| {
             if !(-1.0..=size as f32).contains(&place) {
@@ -227,7 +293,13 @@ impl RoiAlign {
             Some([(left as usize, 1.0 - (place - left)), (right, place - left)])
         };
         Ok((0..bins)
-            .map(|number| (0..count as usize).map(|step| sample(start + number as f32 * bin + bin / count * (step as f32 + 0.5))).collect())
+            .map(|number| {
+                (0..count as usize)
+                    .map(|step| {
+                        sample(start + number as f32 * bin + bin / count * (step as f32 + 0.5))
+                    })
+                    .collect()
+            })
             .collect())
     }
 }

@@ -50,7 +50,9 @@ pub enum TableError {
     #[error("{0}")]
     Form(String),
     /// A hash is not hexadecimal or too short.
-    #[error("kernel hash `{0}`: expected 8 to 40 hexadecimal digits, the start of the SHA-1 over the kernel's code")]
+    #[error(
+        "kernel hash `{0}`: expected 8 to 40 hexadecimal digits, the start of the SHA-1 over the kernel's code"
+    )]
     Hash(String),
     /// An operation that does not exist.
     #[error("kernel {hash}: {unknown}")]
@@ -74,7 +76,8 @@ struct Entry {
 
 type Entries = BTreeMap<CodeHash, Entry>;
 
-static BUILTIN: LazyLock<Entries> = LazyLock::new(|| parse(include_str!("kernels.toml")).unwrap_or_default());
+static BUILTIN: LazyLock<Entries> =
+    LazyLock::new(|| parse(include_str!("kernels.toml")).unwrap_or_default());
 
 /// Code hashes and operations: the table of Chipless with the user's additions before it.
 #[derive(Clone, Debug, Default)]
@@ -99,24 +102,47 @@ impl KernelTable {
     /// Adds or replaces one entry. The hash may be longer than the eight digits that count.
     pub fn insert(&mut self, hash: &str, operation: &str) -> Result<(), TableError> {
         let (hash, operation) = parse_names(hash, operation)?;
-        self.additions.insert(hash, Entry { size: None, operation, evidence: Evidence::User });
+        self.additions.insert(
+            hash,
+            Entry {
+                size: None,
+                operation,
+                evidence: Evidence::User,
+            },
+        );
         Ok(())
     }
 
     /// Adds or replaces one entry of the form `HASH=OPERATION`.
     pub fn insert_entry(&mut self, entry: &str) -> Result<(), TableError> {
-        let (hash, operation) = entry.split_once('=').ok_or_else(|| TableError::Entry(entry.to_owned()))?;
+        let (hash, operation) = entry
+            .split_once('=')
+            .ok_or_else(|| TableError::Entry(entry.to_owned()))?;
         self.insert(hash.trim(), operation.trim())
     }
 
     /// Identifies a kernel by its code: the `code size` bytes at the `text` address of its range.
     pub fn identify(&self, code: &[u8]) -> Identity {
         let digest = Sha1::digest(code);
-        let hash = CodeHash(digest.iter().take(4).fold(0, |hash, byte| hash << 8 | u32::from(*byte)));
+        let hash = CodeHash(
+            digest
+                .iter()
+                .take(4)
+                .fold(0, |hash, byte| hash << 8 | u32::from(*byte)),
+        );
         let size = code.len() as u64;
-        let known = |entries: &Entries| entries.get(&hash).copied().filter(|entry| entry.size.is_none_or(|expected| expected == size));
+        let known = |entries: &Entries| {
+            entries
+                .get(&hash)
+                .copied()
+                .filter(|entry| entry.size.is_none_or(|expected| expected == size))
+        };
         let entry = known(&self.additions).or_else(|| known(&BUILTIN));
-        Identity { hash, size, operation: entry.map(|entry| (entry.operation, entry.evidence)) }
+        Identity {
+            hash,
+            size,
+            operation: entry.map(|entry| (entry.operation, entry.evidence)),
+        }
     }
 }
 
@@ -140,7 +166,14 @@ fn parse(text: &str) -> Result<Entries, TableError> {
     let mut entries = Entries::new();
     for row in file.kernels {
         let (hash, operation) = parse_names(&row.sha1, &row.operation)?;
-        entries.insert(hash, Entry { size: row.size, operation, evidence: row.evidence.unwrap_or(Evidence::User) });
+        entries.insert(
+            hash,
+            Entry {
+                size: row.size,
+                operation,
+                evidence: row.evidence.unwrap_or(Evidence::User),
+            },
+        );
     }
     Ok(entries)
 }
@@ -150,8 +183,13 @@ fn parse_names(hash: &str, operation: &str) -> Result<(CodeHash, Operation), Tab
     if !(8..=40).contains(&hash.len()) || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(refused());
     }
-    let prefix = hash.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).ok_or_else(refused)?;
+    let prefix = hash
+        .get(..8)
+        .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+        .ok_or_else(refused)?;
     let hash = CodeHash(prefix);
-    let operation = operation.parse().map_err(|unknown| TableError::Operation { hash, unknown })?;
+    let operation = operation
+        .parse()
+        .map_err(|unknown| TableError::Operation { hash, unknown })?;
     Ok((hash, operation))
 }

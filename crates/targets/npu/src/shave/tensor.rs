@@ -19,13 +19,17 @@ pub struct Shape {
 impl Shape {
     /// Number of elements; saturates beyond 2^64.
     pub fn elements(&self) -> u64 {
-        self.dims.iter().fold(1, |product: u64, dim| product.saturating_mul(u64::from(*dim)))
+        self.dims.iter().fold(1, |product: u64, dim| {
+            product.saturating_mul(u64::from(*dim))
+        })
     }
 
     /// The memory dim, innermost 0, that holds a logical dim, outermost 0; `None` where the order has no such dim.
     pub fn memory_axis(&self, logical: usize) -> Option<usize> {
         let rank = self.dims.len();
-        (0..rank.min(16)).find(|place| self.order >> (4 * place) & 15 == logical as u64 + 1).map(|place| rank - 1 - place)
+        (0..rank.min(16))
+            .find(|place| self.order >> (4 * place) & 15 == logical as u64 + 1)
+            .map(|place| rank - 1 - place)
     }
 
     /// Sizes around a memory dim: elements inside it, its own size, elements outside it.
@@ -33,12 +37,20 @@ impl Shape {
     pub(super) fn around(&self, axis: usize) -> Option<Around> {
         let product = |dims: &[u32]| dims.iter().map(|dim| *dim as usize).product();
         let size = *self.dims.get(axis)? as usize;
-        Some(Around { inner: product(self.dims.get(..axis)?), size, outer: product(self.dims.get(axis + 1..)?) })
+        Some(Around {
+            inner: product(self.dims.get(..axis)?),
+            size,
+            outer: product(self.dims.get(axis + 1..)?),
+        })
     }
 
     /// The same shape with every dim of `axes` set to one.
     pub(super) fn reduced(&self, axes: &[usize]) -> Vec<u32> {
-        self.dims.iter().enumerate().map(|(axis, dim)| if axes.contains(&axis) { 1 } else { *dim }).collect()
+        self.dims
+            .iter()
+            .enumerate()
+            .map(|(axis, dim)| if axes.contains(&axis) { 1 } else { *dim })
+            .collect()
     }
 }
 
@@ -103,10 +115,15 @@ impl Tensor {
 
     pub(super) fn check(shape: &Shape, values: &Values) -> Result<(), Fault> {
         if shape.dims.contains(&0) || shape.elements() != values.len() as u64 {
-            return Err(Fault::program(format!("{} values for a tensor {shape}", values.len())));
+            return Err(Fault::program(format!(
+                "{} values for a tensor {shape}",
+                values.len()
+            )));
         }
         if (shape.element.kind() == Kind::Float) != matches!(values, Values::Float(_)) {
-            return Err(Fault::program(format!("values of the wrong kind for a tensor {shape}")));
+            return Err(Fault::program(format!(
+                "values of the wrong kind for a tensor {shape}"
+            )));
         }
         Ok(())
     }
@@ -132,11 +149,16 @@ impl<'a> Call<'a> {
     }
 
     pub(super) fn input(&self, index: usize) -> Result<&'a Tensor, Fault> {
-        self.inputs.get(index).ok_or_else(|| self.fault(format_args!("no input {index}")))
+        self.inputs
+            .get(index)
+            .ok_or_else(|| self.fault(format_args!("no input {index}")))
     }
 
     pub(super) fn output(&self, index: usize) -> Result<&'a Shape, Fault> {
-        self.outputs.get(index).copied().ok_or_else(|| self.fault(format_args!("no output {index}")))
+        self.outputs
+            .get(index)
+            .copied()
+            .ok_or_else(|| self.fault(format_args!("no output {index}")))
     }
 
     /// The elements of an input that has to be of a floating-point type.
@@ -144,7 +166,10 @@ impl<'a> Call<'a> {
         let input = self.input(index)?;
         match &input.values {
             Values::Float(values) => Ok(values),
-            Values::Integer(_) => Err(self.fault(format_args!("input {index}: expected floating point, found {}", input.shape))),
+            Values::Integer(_) => Err(self.fault(format_args!(
+                "input {index}: expected floating point, found {}",
+                input.shape
+            ))),
         }
     }
 
@@ -153,37 +178,61 @@ impl<'a> Call<'a> {
         let input = self.input(index)?;
         match &input.values {
             Values::Integer(values) => Ok(values),
-            Values::Float(_) => Err(self.fault(format_args!("input {index}: expected integers, found {}", input.shape))),
+            Values::Float(_) => Err(self.fault(format_args!(
+                "input {index}: expected integers, found {}",
+                input.shape
+            ))),
         }
     }
 
     /// Sizes around a memory dim of a shape.
     pub(super) fn around(&self, shape: &Shape, axis: usize) -> Result<Around, Fault> {
-        shape.around(axis).ok_or_else(|| self.fault(format_args!("axis {axis} is not below the rank of {shape}")))
+        shape
+            .around(axis)
+            .ok_or_else(|| self.fault(format_args!("axis {axis} is not below the rank of {shape}")))
     }
 
     /// The memory dim of a logical one.
     pub(super) fn memory_axis(&self, shape: &Shape, logical: usize) -> Result<usize, Fault> {
-        shape
-            .memory_axis(logical)
-            .ok_or_else(|| self.fault(format_args!("{shape} in order {:#x} has no logical dim {logical}", shape.order)))
+        shape.memory_axis(logical).ok_or_else(|| {
+            self.fault(format_args!(
+                "{shape} in order {:#x} has no logical dim {logical}",
+                shape.order
+            ))
+        })
     }
 
     /// A fault unless a tensor has as many elements as needed.
-    pub(super) fn expect_elements(&self, name: &str, shape: &Shape, expected: usize) -> Result<(), Fault> {
+    pub(super) fn expect_elements(
+        &self,
+        name: &str,
+        shape: &Shape,
+        expected: usize,
+    ) -> Result<(), Fault> {
         if shape.elements() == expected as u64 {
             return Ok(());
         }
-        Err(self.fault(format_args!("{name}: expected {expected} elements, found {shape}")))
+        Err(self.fault(format_args!(
+            "{name}: expected {expected} elements, found {shape}"
+        )))
     }
 
     /// A fault unless every dim of an input is the output's or one.
-    pub(super) fn broadcast<const N: usize>(&self, output: &[u32], inputs: [usize; N]) -> Result<Broadcast<N>, Fault> {
+    pub(super) fn broadcast<const N: usize>(
+        &self,
+        output: &[u32],
+        inputs: [usize; N],
+    ) -> Result<Broadcast<N>, Fault> {
         let mut dims: [&[u32]; N] = [&[]; N];
         for (dims, index) in dims.iter_mut().zip(inputs) {
             *dims = &self.input(index)?.shape.dims;
         }
-        Broadcast::new(output, dims).map_err(|at| self.fault(format_args!("dims {:?} do not repeat to the output's {output:?}", dims[at])))
+        Broadcast::new(output, dims).map_err(|at| {
+            self.fault(format_args!(
+                "dims {:?} do not repeat to the output's {output:?}",
+                dims[at]
+            ))
+        })
     }
 }
 
@@ -218,7 +267,14 @@ impl<const N: usize> Broadcast<N> {
             let size = *size as usize;
             match loops.last_mut() {
                 _ if size == 1 => {}
-                Some((inner, steps)) if strides.iter().zip(steps.iter()).all(|(stride, step)| *stride == *step * *inner) => *inner *= size,
+                Some((inner, steps))
+                    if strides
+                        .iter()
+                        .zip(steps.iter())
+                        .all(|(stride, step)| *stride == *step * *inner) =>
+                {
+                    *inner *= size
+                }
                 _ => loops.push((size, strides)),
             }
         }
@@ -240,14 +296,21 @@ impl<const N: usize> Broadcast<N> {
                     *at += stride;
                 }
             }
-            let next = index.iter_mut().zip(outer).find_map(|(index, (size, strides))| {
-                let wraps = *index + 1 == *size;
-                for (start, stride) in start.iter_mut().zip(strides) {
-                    *start = if wraps { *start - stride * *index } else { *start + stride };
-                }
-                *index = if wraps { 0 } else { *index + 1 };
-                (!wraps).then_some(())
-            });
+            let next = index
+                .iter_mut()
+                .zip(outer)
+                .find_map(|(index, (size, strides))| {
+                    let wraps = *index + 1 == *size;
+                    for (start, stride) in start.iter_mut().zip(strides) {
+                        *start = if wraps {
+                            *start - stride * *index
+                        } else {
+                            *start + stride
+                        };
+                    }
+                    *index = if wraps { 0 } else { *index + 1 };
+                    (!wraps).then_some(())
+                });
             if next.is_none() {
                 return;
             }

@@ -20,7 +20,10 @@ impl Volume {
             5 => &[0, 1, 2, 3, 4],
             rank => return Err(call.fault(format_args!("expected 2 to 5 dims, found {rank}"))),
         };
-        let mut volume = Volume { sizes: [1; 5], strides: [0; 5] };
+        let mut volume = Volume {
+            sizes: [1; 5],
+            strides: [0; 5],
+        };
         for (logical, place) in places.iter().enumerate() {
             let around = call.around(shape, call.memory_axis(shape, logical)?)?;
             volume.sizes[*place] = around.size;
@@ -31,6 +34,10 @@ impl Volume {
 
     /// Number of an element.
     pub(super) fn at(&self, index: [usize; 5]) -> usize {
-        index.iter().zip(self.strides).map(|(index, stride)| index * stride).sum()
+        index
+            .iter()
+            .zip(self.strides)
+            .map(|(index, stride)| index * stride)
+            .sum()
     }
 }

@@ -13,7 +13,13 @@ pub(crate) struct Part {
 }
 
 /// A relocation: target section and offset, kind, symbol's section, addend.
-pub(crate) struct Patch(pub &'static str, pub u64, pub u32, pub &'static str, pub i64);
+pub(crate) struct Patch(
+    pub &'static str,
+    pub u64,
+    pub u32,
+    pub &'static str,
+    pub i64,
+);
 
 pub(crate) struct Blob {
     pub parts: Vec<Part>,
@@ -30,7 +36,10 @@ pub(crate) fn put(bytes: &mut [u8], offset: usize, value: impl AsRef<[u8]>) {
 }
 
 fn words(values: &[u32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
 }
 
 fn note(name: [u8; 3], kind: u32, version: [u32; 3]) -> Vec<u8> {
@@ -43,7 +52,10 @@ fn note(name: [u8; 3], kind: u32, version: [u32; 3]) -> Vec<u8> {
 
 /// One serialised value, as platform and compiler hash are stored.
 fn serialised(count: u64, size: u64, data: &[u8]) -> Vec<u8> {
-    let mut bytes: Vec<u8> = [32, 0, count, size].iter().flat_map(|value: &u64| value.to_le_bytes()).collect();
+    let mut bytes: Vec<u8> = [32, 0, count, size]
+        .iter()
+        .flat_map(|value: &u64| value.to_le_bytes())
+        .collect();
     bytes.extend(data);
     bytes
 }
@@ -100,7 +112,12 @@ fn metadata() -> Vec<u8> {
         let end = (start + 32 + data.len() as u64).next_multiple_of(8);
         let next = if index == elements.len() - 1 { 0 } else { end };
         let count = data.len() as u64 / size;
-        for value in [if count == 0 { 0 } else { start + 32 }, next, count, if count == 0 { 0 } else { *size }] {
+        for value in [
+            if count == 0 { 0 } else { start + 32 },
+            next,
+            count,
+            if count == 0 { 0 } else { *size },
+        ] {
             bytes.extend(value.to_le_bytes());
         }
         bytes.extend(data);
@@ -125,7 +142,12 @@ fn performance() -> Vec<u8> {
 fn mapped_inference() -> Vec<u8> {
     let mut bytes = vec![0; 1728 + 704];
     let counts = [(64, 1), (304, 1), (544, 1), (784, 1), (1544, 2), (1688, 1)];
-    let managed = [(1728 + 8, 3), (1728 + 48, 2), (1728 + 328, 2), (1728 + 368, 1)];
+    let managed = [
+        (1728 + 8, 3),
+        (1728 + 48, 2),
+        (1728 + 328, 2),
+        (1728 + 368, 1),
+    ];
     for (reference, count) in counts.into_iter().chain(managed) {
         put(&mut bytes, reference + 32, (count as u64).to_le_bytes());
     }
@@ -140,7 +162,20 @@ fn mapped_inference() -> Vec<u8> {
 
 fn barriers() -> Vec<u8> {
     // next_same_id, producers and consumers, real_id, work item, enqueue count, reserved
-    words(&[u32::MAX, 0x0001_0001, 0, 2, 1, 0, u32::MAX, 0x0000_0001, 1, 0, 0, 0])
+    words(&[
+        u32::MAX,
+        0x0001_0001,
+        0,
+        2,
+        1,
+        0,
+        u32::MAX,
+        0x0000_0001,
+        1,
+        0,
+        0,
+        0,
+    ])
 }
 
 fn work_items() -> Vec<u8> {
@@ -174,11 +209,24 @@ impl Blob {
     /// A whole program.
     pub(crate) fn tiny() -> Blob {
         let mut parts = Vec::new();
-        let mut bytes = |name, kind, flags, bytes: Vec<u8>| parts.push(Part { name, kind, flags, size: bytes.len() as u64, bytes });
+        let mut bytes = |name, kind, flags, bytes: Vec<u8>| {
+            parts.push(Part {
+                name,
+                kind,
+                flags,
+                size: bytes.len() as u64,
+                bytes,
+            })
+        };
         let program = section_type::PROGBITS;
         bytes("MetadataSection", section_type::NETDESC, 0, metadata());
         bytes("buffer.Constant.0.constant", program, ALLOC, vec![7; 64]);
-        bytes("shave.params", program, ALLOC | section_flag::SHAVE, vec![0; 16]);
+        bytes(
+            "shave.params",
+            program,
+            ALLOC | section_flag::SHAVE,
+            vec![0; 16],
+        );
         bytes("program.managedBarrier", program, ALLOC, barriers());
         bytes("task.dpu.invariant.0.0", program, ALLOC, vec![0; 352]);
         bytes("task.dpu.variant.0.0", program, ALLOC, vec![0; 224]);
@@ -186,20 +234,73 @@ impl Blob {
         put(&mut descriptor, 24, 32u32.to_le_bytes());
         bytes("task.dma.0.0", program, ALLOC, descriptor);
         bytes("task.dma.0.1", program, ALLOC, vec![0; 224]);
-        bytes("meta.PlatformInfo", section_type::PLATFORM_INFO, 0, serialised(1, 8, &4u64.to_le_bytes()));
+        bytes(
+            "meta.PlatformInfo",
+            section_type::PLATFORM_INFO,
+            0,
+            serialised(1, 8, &4u64.to_le_bytes()),
+        );
         bytes("program.workItem", program, ALLOC, work_items());
         bytes("program.bootstrap", program, ALLOC, words(&[0, 1]));
-        bytes("note.MappedInferenceVersion", section_type::NOTE, 0, note(*b"MIV", 0xa000, [11, 4, 10]));
-        bytes("program.mapped_inference", program, ALLOC, mapped_inference());
+        bytes(
+            "note.MappedInferenceVersion",
+            section_type::NOTE,
+            0,
+            note(*b"MIV", 0xa000, [11, 4, 10]),
+        );
+        bytes(
+            "program.mapped_inference",
+            program,
+            ALLOC,
+            mapped_inference(),
+        );
         bytes("program.nnrt_config", program, ALLOC, vec![0; 112]);
         bytes("perf.metrics", section_type::PERF_METRICS, 0, performance());
-        bytes("note.LoaderABIVersion", section_type::NOTE, 0, note(*b"GNU", 1, [1, 2, 2]));
-        bytes("info.compiler.hash", section_type::COMPILER_HASH, 0, serialised(4, 1, b"cafe"));
-        bytes("compatibility_string", section_type::COMPATIBILITY_STRING, 0, b"compiler=8.3;npu=4000\0".to_vec());
-        let mut memory = |name, kind, flags, size| parts.push(Part { name, kind, flags, size, bytes: Vec::new() });
-        memory("io.NetworkInput.0", section_type::NOBITS, ALLOC | section_flag::USER_INPUT, 32);
-        memory("io.NetworkOutput.0", section_type::NOBITS, ALLOC | section_flag::USER_OUTPUT, 64);
-        memory("program.metadata.cmx", section_type::CMX_METADATA, 0, 0xc800);
+        bytes(
+            "note.LoaderABIVersion",
+            section_type::NOTE,
+            0,
+            note(*b"GNU", 1, [1, 2, 2]),
+        );
+        bytes(
+            "info.compiler.hash",
+            section_type::COMPILER_HASH,
+            0,
+            serialised(4, 1, b"cafe"),
+        );
+        bytes(
+            "compatibility_string",
+            section_type::COMPATIBILITY_STRING,
+            0,
+            b"compiler=8.3;npu=4000\0".to_vec(),
+        );
+        let mut memory = |name, kind, flags, size| {
+            parts.push(Part {
+                name,
+                kind,
+                flags,
+                size,
+                bytes: Vec::new(),
+            })
+        };
+        memory(
+            "io.NetworkInput.0",
+            section_type::NOBITS,
+            ALLOC | section_flag::USER_INPUT,
+            32,
+        );
+        memory(
+            "io.NetworkOutput.0",
+            section_type::NOBITS,
+            ALLOC | section_flag::USER_OUTPUT,
+            64,
+        );
+        memory(
+            "program.metadata.cmx",
+            section_type::CMX_METADATA,
+            0,
+            0xc800,
+        );
         memory("buffer.DDR.0", section_type::NOBITS, ALLOC, 0);
         memory("buffer.DDR.1", section_type::NOBITS, ALLOC, 4096);
         memory("buffer.CMX_NN.0", section_type::CMX_WORKSPACE, 0, 0x19000);
@@ -222,12 +323,19 @@ impl Blob {
             Patch(root, 1728 + 328 + 24, 0, "program.bootstrap", 0),
             Patch(root, 1728 + 368 + 24, 0, "program.nnrt_config", 0),
         ];
-        Blob { parts, patches, trailer: trailer() }
+        Blob {
+            parts,
+            patches,
+            trailer: trailer(),
+        }
     }
 
     /// A part by name.
     pub(crate) fn part(&mut self, name: &str) -> &mut Part {
-        self.parts.iter_mut().find(|part| part.name == name).expect("the part exists")
+        self.parts
+            .iter_mut()
+            .find(|part| part.name == name)
+            .expect("the part exists")
     }
 
     /// Writes over the bytes of a part.
@@ -247,7 +355,13 @@ impl Blob {
             link: u32,
             info: u32,
         }
-        let index_of = |name: &str| self.parts.iter().position(|part| part.name == name).expect("the part exists") as u32 + 3;
+        let index_of = |name: &str| {
+            self.parts
+                .iter()
+                .position(|part| part.name == name)
+                .expect("the part exists") as u32
+                + 3
+        };
         let header = |name: &str, kind, bytes: Vec<u8>, link, info, flags| Header {
             name: name.to_owned(),
             kind,
@@ -264,7 +378,10 @@ impl Blob {
         ];
         for part in &self.parts {
             let size = part.size;
-            headers.push(Header { size, ..header(part.name, part.kind, part.bytes.clone(), 0, 0, part.flags) });
+            headers.push(Header {
+                size,
+                ..header(part.name, part.kind, part.bytes.clone(), 0, 0, part.flags)
+            });
         }
         let mut names = vec![0];
         let mut symbol = |name: &str, kind: u8, section: u32, value: u64, size: u64| {
@@ -277,8 +394,16 @@ impl Blob {
             symbol
         };
         for (table, name, flag) in [
-            ("symtab.io.NetworkInput", "io.NetworkInput.0", section_flag::USER_INPUT),
-            ("symtab.io.NetworkOutput", "io.NetworkOutput.0", section_flag::USER_OUTPUT),
+            (
+                "symtab.io.NetworkInput",
+                "io.NetworkInput.0",
+                section_flag::USER_INPUT,
+            ),
+            (
+                "symtab.io.NetworkOutput",
+                "io.NetworkOutput.0",
+                section_flag::USER_OUTPUT,
+            ),
         ] {
             let mut symbols = vec![0; 24];
             symbols.extend(symbol(name, 3, index_of(name), 0, 32));
@@ -286,26 +411,48 @@ impl Blob {
         }
         let mut symbols = vec![0; 24];
         for part in &self.parts {
-            let value = if part.kind == section_type::CMX_WORKSPACE { CMX_SYMBOL } else { 0 };
+            let value = if part.kind == section_type::CMX_WORKSPACE {
+                CMX_SYMBOL
+            } else {
+                0
+            };
             symbols.extend(symbol(part.name, 3, index_of(part.name), value, 0));
         }
-        symbols.extend(symbol("entry", 10, index_of("program.mapped_inference"), 0, 0));
+        symbols.extend(symbol(
+            "entry",
+            10,
+            index_of("program.mapped_inference"),
+            0,
+            0,
+        ));
         let table = headers.len() as u32;
         headers.push(header("symtab", section_type::SYMTAB, symbols, 2, 0, 0));
         for part in &self.parts {
             let mut relocations = Vec::new();
-            for Patch(_, offset, kind, symbol, addend) in self.patches.iter().filter(|patch| patch.0 == part.name) {
+            for Patch(_, offset, kind, symbol, addend) in
+                self.patches.iter().filter(|patch| patch.0 == part.name)
+            {
                 relocations.extend(offset.to_le_bytes());
                 relocations.extend(words(&[*kind, index_of(symbol) - 2]));
                 relocations.extend(addend.to_le_bytes());
             }
             if !relocations.is_empty() {
                 let name = format!("rela.{}", part.name);
-                headers.push(header(&name, section_type::RELA, relocations, table, index_of(part.name), section_flag::INFO_LINK));
+                headers.push(header(
+                    &name,
+                    section_type::RELA,
+                    relocations,
+                    table,
+                    index_of(part.name),
+                    section_flag::INFO_LINK,
+                ));
             }
         }
         headers[2].bytes = names;
-        headers[1].bytes = headers.iter().flat_map(|header| header.name.bytes().chain([0])).collect();
+        headers[1].bytes = headers
+            .iter()
+            .flat_map(|header| header.name.bytes().chain([0]))
+            .collect();
 
         let mut file = vec![0; 64 + headers.len() * 64];
         put(&mut file, 0, b"\x7fELF\x02\x01");
@@ -318,7 +465,11 @@ impl Blob {
         for (index, header) in headers.iter().enumerate() {
             let at = 64 + index * 64;
             let is_memory = header.bytes.is_empty();
-            let size = if is_memory { header.size } else { header.bytes.len() as u64 };
+            let size = if is_memory {
+                header.size
+            } else {
+                header.bytes.len() as u64
+            };
             put(&mut file, at, name.to_le_bytes());
             put(&mut file, at + 4, header.kind.to_le_bytes());
             put(&mut file, at + 8, header.flags.to_le_bytes());
@@ -328,7 +479,11 @@ impl Blob {
             put(&mut file, at + 40, header.link.to_le_bytes());
             put(&mut file, at + 44, header.info.to_le_bytes());
             put(&mut file, at + 48, 8u64.to_le_bytes());
-            let entry = if matches!(header.kind, section_type::SYMTAB | section_type::RELA) { 24u64 } else { 1 };
+            let entry = if matches!(header.kind, section_type::SYMTAB | section_type::RELA) {
+                24u64
+            } else {
+                1
+            };
             put(&mut file, at + 56, entry.to_le_bytes());
             file.extend(&header.bytes);
             file.resize(file.len().next_multiple_of(8), 0);

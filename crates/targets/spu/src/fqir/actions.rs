@@ -24,7 +24,14 @@ pub(super) enum Action {
     /// Element by element, with broadcasting.
     Elementwise(Elementwise),
     /// A table, addressed by shifted and clipped elements.
-    Lookup { x: Tensor, table: Tensor, out: Tensor, shift: i32, bits: u8, first: i64 },
+    Lookup {
+        x: Tensor,
+        table: Tensor,
+        out: Tensor,
+        shift: i32,
+        bits: u8,
+        first: i64,
+    },
     /// A matrix product.
     Matrix(Matrix),
     /// Products, shifted and summed.
@@ -36,9 +43,20 @@ pub(super) enum Action {
     /// One value everywhere.
     Fill { out: Tensor, value: i64 },
     /// A sum over dimensions: for each output the elements at `inner`, `outer` says where they start.
-    Sum { outer: Region, inner: Region, out: Tensor, shift: i32, bits: u8 },
+    Sum {
+        outer: Region,
+        inner: Region,
+        out: Tensor,
+        shift: i32,
+        bits: u8,
+    },
     /// Reals to integers.
-    Quantize { x: Tensor, out: Tensor, quanta: i32, bits: u8 },
+    Quantize {
+        x: Tensor,
+        out: Tensor,
+        quanta: i32,
+        bits: u8,
+    },
     /// Integers to reals.
     Dequantize { x: Tensor, out: Tensor, quanta: i32 },
     /// A body, several times.
@@ -78,7 +96,14 @@ impl Action {
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         match self {
             Action::Elementwise(elementwise) => elementwise.execute(storage),
-            Action::Lookup { x, table, out, shift, bits, first } => lookup(storage, x, table, out, *shift, *bits, *first)?,
+            Action::Lookup {
+                x,
+                table,
+                out,
+                shift,
+                bits,
+                first,
+            } => lookup(storage, x, table, out, *shift, *bits, *first)?,
             Action::Matrix(matrix) => matrix.execute(storage),
             Action::Gmac(gmac) => gmac.execute(storage),
             Action::Convolve(convolve) => convolve.execute(storage),
@@ -87,11 +112,25 @@ impl Action {
                 let values = vec![*value; out.count() as usize];
                 store(storage.bytes_mut(out.buffer), out.element, 0, &values);
             }
-            Action::Sum { outer, inner, out, shift, bits } => sum(storage, outer, inner, out, *shift, *bits),
-            Action::Quantize { x, out, quanta, bits } => quantize(storage, x, out, *quanta, *bits)?,
+            Action::Sum {
+                outer,
+                inner,
+                out,
+                shift,
+                bits,
+            } => sum(storage, outer, inner, out, *shift, *bits),
+            Action::Quantize {
+                x,
+                out,
+                quanta,
+                bits,
+            } => quantize(storage, x, out, *quanta, *bits)?,
             Action::Dequantize { x, out, quanta } => {
                 let scale = 2f64.powi(*quanta);
-                let values: Vec<u8> = load_all(storage, x).into_iter().flat_map(|v| (v as f64 * scale).to_le_bytes()).collect();
+                let values: Vec<u8> = load_all(storage, x)
+                    .into_iter()
+                    .flat_map(|v| (v as f64 * scale).to_le_bytes())
+                    .collect();
                 storage.bytes_mut(out.buffer)[..values.len()].copy_from_slice(&values);
             }
             Action::Loop(looped) => looped.execute(storage)?,
@@ -118,9 +157,17 @@ impl Action {
                 visit(to.access(Write));
             }
             Action::Fill { out, .. } => visit(out.access(Write)),
-            Action::Sum { outer, inner, out, .. } => {
+            Action::Sum {
+                outer, inner, out, ..
+            } => {
                 let loops = outer.loops.iter().chain(&inner.loops).copied().collect();
-                visit(Region { loops, ..outer.clone() }.access(Read));
+                visit(
+                    Region {
+                        loops,
+                        ..outer.clone()
+                    }
+                    .access(Read),
+                );
                 visit(out.access(Write));
             }
             Action::Quantize { x, out, .. } | Action::Dequantize { x, out, .. } => {
@@ -136,20 +183,39 @@ impl Action {
     pub(super) fn words(&self) -> u64 {
         match self {
             Action::Elementwise(elementwise) => elementwise.words(),
-            Action::Lookup { x, out, .. } | Action::Quantize { x, out, .. } | Action::Dequantize { x, out, .. } => {
-                x.words().max(out.words())
-            }
+            Action::Lookup { x, out, .. }
+            | Action::Quantize { x, out, .. }
+            | Action::Dequantize { x, out, .. } => x.words().max(out.words()),
             Action::Matrix(matrix) => matrix.words(),
             Action::Gmac(gmac) => gmac.words(),
             Action::Convolve(convolve) => convolve.words(),
             Action::Move(moved) => (moved.from.count() * moved.from.element.bytes()).div_ceil(8),
             Action::Fill { out, .. } => out.words(),
-            Action::Sum { outer, inner, .. } => (outer.count() * inner.count() * outer.element.bytes()).div_ceil(8),
-            Action::Loop(Loop { iterations, body, before, slices, concatenated, carried, after }) => {
-                let each =
-                    |moves: &[(Move, u64, bool)]| moves.iter().map(|(m, ..)| Action::Move(m.clone()).words()).fold(0, u64::saturating_add);
-                let once = total(body).saturating_add(total(carried)).saturating_add(each(slices)).saturating_add(each(concatenated));
-                once.saturating_mul(*iterations).saturating_add(total(before)).saturating_add(total(after))
+            Action::Sum { outer, inner, .. } => {
+                (outer.count() * inner.count() * outer.element.bytes()).div_ceil(8)
+            }
+            Action::Loop(Loop {
+                iterations,
+                body,
+                before,
+                slices,
+                concatenated,
+                carried,
+                after,
+            }) => {
+                let each = |moves: &[(Move, u64, bool)]| {
+                    moves
+                        .iter()
+                        .map(|(m, ..)| Action::Move(m.clone()).words())
+                        .fold(0, u64::saturating_add)
+                };
+                let once = total(body)
+                    .saturating_add(total(carried))
+                    .saturating_add(each(slices))
+                    .saturating_add(each(concatenated));
+                once.saturating_mul(*iterations)
+                    .saturating_add(total(before))
+                    .saturating_add(total(after))
             }
             Action::Strided(strided) => total(&strided.body).max(total(&strided.otherwise)),
         }
@@ -158,24 +224,43 @@ impl Action {
 
 /// Words of several actions.
 pub(super) fn total(actions: &[Action]) -> u64 {
-    actions.iter().map(Action::words).fold(0, u64::saturating_add)
+    actions
+        .iter()
+        .map(Action::words)
+        .fold(0, u64::saturating_add)
 }
 
 fn run(actions: &[Action], storage: &mut Storage<'_>) -> Result<(), Fault> {
-    actions.iter().try_for_each(|action| action.execute(storage))
+    actions
+        .iter()
+        .try_for_each(|action| action.execute(storage))
 }
 
 impl Loop {
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         run(&self.before, storage)?;
         for iteration in 0..self.iterations {
-            let at = |step: u64, reversed: bool| step * if reversed { self.iterations - 1 - iteration } else { iteration };
+            let at = |step: u64, reversed: bool| {
+                step * if reversed {
+                    self.iterations - 1 - iteration
+                } else {
+                    iteration
+                }
+            };
             for (Move { from, to }, step, reversed) in &self.slices {
-                Move { from: from.shifted(at(*step, *reversed)), to: to.clone() }.execute(storage);
+                Move {
+                    from: from.shifted(at(*step, *reversed)),
+                    to: to.clone(),
+                }
+                .execute(storage);
             }
             run(&self.body, storage)?;
             for (Move { from, to }, step, reversed) in &self.concatenated {
-                Move { from: from.clone(), to: to.shifted(at(*step, *reversed)) }.execute(storage);
+                Move {
+                    from: from.clone(),
+                    to: to.shifted(at(*step, *reversed)),
+                }
+                .execute(storage);
             }
             if iteration + 1 < self.iterations {
                 run(&self.carried, storage)?;
@@ -186,32 +271,59 @@ impl Loop {
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         let mut inside = Inside::default();
-        self.before.iter().for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
+        self.before
+            .iter()
+            .for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
         let repeated = |region: &Region, step: u64| {
-            let loops = [(self.iterations, step)].into_iter().chain(region.loops.iter().copied()).collect();
-            Region { loops, ..region.clone() }
+            let loops = [(self.iterations, step)]
+                .into_iter()
+                .chain(region.loops.iter().copied())
+                .collect();
+            Region {
+                loops,
+                ..region.clone()
+            }
         };
         for (Move { from, to }, step, _) in &self.slices {
             inside.add(repeated(from, *step).access(Direction::Read), visit);
             inside.add(to.access(Direction::Write), visit);
         }
-        self.body.iter().for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
+        self.body
+            .iter()
+            .for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
         for (Move { from, to }, step, _) in &self.concatenated {
             inside.add(from.access(Direction::Read), visit);
             inside.add(repeated(to, *step).access(Direction::Write), visit);
         }
-        self.carried.iter().chain(&self.after).for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
+        self.carried
+            .iter()
+            .chain(&self.after)
+            .for_each(|action| action.accesses(&mut |a| inside.add(a, visit)));
     }
 }
 
 impl Strided {
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         let mut counter = [0];
-        load(storage.bytes(self.counter.buffer), self.counter.element, 0, &mut counter);
-        let actions = if counter[0].rem_euclid(self.period) == self.phase { &self.body } else { &self.otherwise };
+        load(
+            storage.bytes(self.counter.buffer),
+            self.counter.element,
+            0,
+            &mut counter,
+        );
+        let actions = if counter[0].rem_euclid(self.period) == self.phase {
+            &self.body
+        } else {
+            &self.otherwise
+        };
         run(actions, storage)?;
         counter[0] = counter[0].wrapping_add(1).rem_euclid(self.period);
-        store(storage.bytes_mut(self.counter.buffer), self.counter.element, 0, &counter);
+        store(
+            storage.bytes_mut(self.counter.buffer),
+            self.counter.element,
+            0,
+            &counter,
+        );
         Ok(())
     }
 
@@ -220,10 +332,24 @@ impl Strided {
         visit(self.counter.access(Direction::Read));
         let mut inside = Inside::default();
         self.body.iter().for_each(|action| {
-            action.accesses(&mut |a| inside.add(a, &mut |a| visit(if a.direction == Direction::Read { a.may() } else { a })));
+            action.accesses(&mut |a| {
+                inside.add(a, &mut |a| {
+                    visit(if a.direction == Direction::Read {
+                        a.may()
+                    } else {
+                        a
+                    })
+                })
+            });
         });
         self.otherwise.iter().for_each(|action| {
-            action.accesses(&mut |a| visit(if a.direction == Direction::Read { a.may() } else { a }));
+            action.accesses(&mut |a| {
+                visit(if a.direction == Direction::Read {
+                    a.may()
+                } else {
+                    a
+                })
+            });
         });
         visit(self.counter.access(Direction::Write));
     }
@@ -248,7 +374,15 @@ impl Inside {
     }
 }
 
-fn lookup(storage: &mut Storage<'_>, x: &Tensor, table: &Tensor, out: &Tensor, by: i32, bits: u8, first: i64) -> Result<(), Fault> {
+fn lookup(
+    storage: &mut Storage<'_>,
+    x: &Tensor,
+    table: &Tensor,
+    out: &Tensor,
+    by: i32,
+    bits: u8,
+    first: i64,
+) -> Result<(), Fault> {
     let entries = table.count();
     let mut block = [0; super::tensor::BLOCK];
     let count = out.count() as usize;
@@ -259,8 +393,10 @@ fn lookup(storage: &mut Storage<'_>, x: &Tensor, table: &Tensor, out: &Tensor, b
             let address = saturate(shift(*value, by), bits).wrapping_sub(first);
             let entry = u64::try_from(address).ok().filter(|entry| *entry < entries);
             let Some(entry) = entry else {
-                let message =
-                    format!("expected an address of a table of {entries} entries from {first} on, found {}", address.wrapping_add(first));
+                let message = format!(
+                    "expected an address of a table of {entries} entries from {first} on, found {}",
+                    address.wrapping_add(first)
+                );
                 return Err(Fault::program(message));
             };
             *value = at(storage.bytes(table.buffer), table.element, entry as usize);
@@ -277,7 +413,11 @@ fn sum(storage: &mut Storage<'_>, outer: &Region, inner: &Region, out: &Tensor, 
     for start in starts {
         let mut total = 0i64;
         each_element(&inner.shifted(start), |offset| {
-            total = total.wrapping_add(at(storage.bytes(inner.buffer), inner.element, offset as usize));
+            total = total.wrapping_add(at(
+                storage.bytes(inner.buffer),
+                inner.element,
+                offset as usize,
+            ));
         });
         sums.push(saturate(shift(total, by), bits));
     }
@@ -298,18 +438,32 @@ fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
     }
 }
 
-fn quantize(storage: &mut Storage<'_>, x: &Tensor, out: &Tensor, quanta: i32, bits: u8) -> Result<(), Fault> {
+fn quantize(
+    storage: &mut Storage<'_>,
+    x: &Tensor,
+    out: &Tensor,
+    quanta: i32,
+    bits: u8,
+) -> Result<(), Fault> {
     let count = x.count() as usize;
     let values = if x.element == super::tensor::Element::F64 {
         let limit = 2f64.powi(i32::from(bits) - 1);
         let scale = 2f64.powi(quanta);
         let bytes = &storage.bytes(x.buffer)[..count * 8];
-        let reals = bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b));
-        reals.map(|real| (real / scale).floor().clamp(-limit, limit - 1.0) as i64).collect()
+        let reals = bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| f64::from_le_bytes(*b));
+        reals
+            .map(|real| (real / scale).floor().clamp(-limit, limit - 1.0) as i64)
+            .collect()
     } else {
         let values = load_all(storage, x);
         if let Some(value) = values.iter().find(|v| saturate(**v, bits) != **v) {
-            return Err(Fault::program(format!("expected integers of {bits} bits to quantise, found {value}")));
+            return Err(Fault::program(format!(
+                "expected integers of {bits} bits to quantise, found {value}"
+            )));
         }
         values
     };
@@ -335,7 +489,9 @@ impl Kernel for NodeKernel {
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        self.actions.iter().for_each(|action| action.accesses(visit));
+        self.actions
+            .iter()
+            .for_each(|action| action.accesses(visit));
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

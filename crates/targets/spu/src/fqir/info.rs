@@ -23,26 +23,54 @@ pub fn info(plan: &Plan<'_>) -> Info {
             ("nodes".to_owned(), operations.values().sum()),
             ("parameters".to_owned(), step.parameters.len() as u64),
             ("parameter_elements".to_owned(), parameters),
-            ("states".to_owned(), init.map_or(0, |init| init.nodes.iter().map(|n| n.outputs.len() as u64).sum())),
+            (
+                "states".to_owned(),
+                init.map_or(0, |init| {
+                    init.nodes.iter().map(|n| n.outputs.len() as u64).sum()
+                }),
+            ),
         ],
-        facts: vec![text("operations", operations.iter().map(|(name, count)| format!("{name} {count}")).collect::<Vec<_>>().join(", "))],
+        facts: vec![text(
+            "operations",
+            operations
+                .iter()
+                .map(|(name, count)| format!("{name} {count}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        )],
     }
 }
 
 fn tensor(tensor: &Tensor) -> TensorInfo {
-    let element = declared_bits(&tensor.dtype).map_or(ElementType::Float64, |bits| Element::of_bits(bits).model());
-    TensorInfo { name: tensor.name.clone(), element, dtype: element.name().to_owned(), shape: tensor.shape.clone() }
+    let element = declared_bits(&tensor.dtype)
+        .map_or(ElementType::Float64, |bits| Element::of_bits(bits).model());
+    TensorInfo {
+        name: tensor.name.clone(),
+        element,
+        dtype: element.name().to_owned(),
+        shape: tensor.shape.clone(),
+    }
 }
 
 fn count_operations<'p>(graph: &'p Graph, counts: &mut std::collections::BTreeMap<&'p str, u64>) {
     for node in &graph.nodes {
-        *counts.entry(node.op_name.as_deref().unwrap_or("call")).or_insert(0) += 1;
+        *counts
+            .entry(node.op_name.as_deref().unwrap_or("call"))
+            .or_insert(0) += 1;
     }
-    graph.subgraphs.values().for_each(|inner| count_operations(inner, counts));
+    graph
+        .subgraphs
+        .values()
+        .for_each(|inner| count_operations(inner, counts));
 }
 
 fn parameters(graph: &Graph) -> u64 {
-    let own: u64 = graph.parameters.iter().filter_map(|p| p.value.as_ref()).map(|v| v.shape.iter().product::<u64>()).sum();
+    let own: u64 = graph
+        .parameters
+        .iter()
+        .filter_map(|p| p.value.as_ref())
+        .map(|v| v.shape.iter().product::<u64>())
+        .sum();
     own + graph.subgraphs.values().map(parameters).sum::<u64>()
 }
 
@@ -52,11 +80,19 @@ pub fn raw(plan: &Plan<'_>) -> Node {
 }
 
 fn leaf(name: &str, value: impl Into<String>) -> Node {
-    Node { name: name.to_owned(), value: Some(Value::Text(value.into())), ..Node::default() }
+    Node {
+        name: name.to_owned(),
+        value: Some(Value::Text(value.into())),
+        ..Node::default()
+    }
 }
 
 fn tree(name: &str, children: Vec<Node>) -> Node {
-    Node { name: name.to_owned(), children, ..Node::default() }
+    Node {
+        name: name.to_owned(),
+        children,
+        ..Node::default()
+    }
 }
 
 fn graph(name: &str, of: &Graph) -> Node {
@@ -68,10 +104,22 @@ fn graph(name: &str, of: &Graph) -> Node {
         tree(name, all.iter().map(one).collect())
     };
     let nodes = of.nodes.iter().map(|node| {
-        let mut children: Vec<Node> = node.inputs.iter().map(|(port, tensor)| leaf(port, tensor.clone())).collect();
-        children.extend(node.constants.iter().map(|(name, value)| leaf(name, crate::yaml::shortened(&value.to_string()))));
+        let mut children: Vec<Node> = node
+            .inputs
+            .iter()
+            .map(|(port, tensor)| leaf(port, tensor.clone()))
+            .collect();
+        children.extend(
+            node.constants
+                .iter()
+                .map(|(name, value)| leaf(name, crate::yaml::shortened(&value.to_string()))),
+        );
         children.push(leaf("outputs", node.outputs.join(", ")));
-        children.extend(node.subgraph.as_ref().map(|name| leaf("subgraph", name.clone())));
+        children.extend(
+            node.subgraph
+                .as_ref()
+                .map(|name| leaf("subgraph", name.clone())),
+        );
         Node {
             name: node.op_name.clone().unwrap_or_else(|| "call".to_owned()),
             value: Some(Value::Text(node.name.clone())),
@@ -79,7 +127,11 @@ fn graph(name: &str, of: &Graph) -> Node {
             children,
         }
     });
-    let subgraphs = of.subgraphs.iter().map(|(name, inner)| graph(name, inner)).collect();
+    let subgraphs = of
+        .subgraphs
+        .iter()
+        .map(|(name, inner)| graph(name, inner))
+        .collect();
     let children = vec![
         tensors("inputs", &of.inputs),
         tensors("outputs", &of.outputs),

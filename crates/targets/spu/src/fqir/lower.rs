@@ -11,8 +11,8 @@ use super::rules;
 use super::tensor::{Element, Shape, Tensor, store};
 use crate::fqir::plan;
 use chipless_model::{
-    Buffer, BufferId, Finding, Limits, Location, Memory, MemoryId, MemoryKind, Piece, Place, Port, Program, Queue, Role, Rule, Span,
-    Storage, Task, TaskId,
+    Buffer, BufferId, Finding, Limits, Location, Memory, MemoryId, MemoryKind, Piece, Place, Port,
+    Program, Queue, Role, Rule, Span, Storage, Task, TaskId,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -39,7 +39,11 @@ const MOST_DIMENSIONS: usize = 6;
 ///
 /// # Errors
 /// Operations that cannot be executed, by name; names that nothing defines; shapes and constants that do not fit.
-pub fn lower<'p>(plan: &'p Plan<'p>, machine: &Machine, limits: &Limits) -> Result<Lowered<'p>, Error> {
+pub fn lower<'p>(
+    plan: &'p Plan<'p>,
+    machine: &Machine,
+    limits: &Limits,
+) -> Result<Lowered<'p>, Error> {
     let mut known = HashMap::new();
     loop {
         let mut trial = Lowering::new(machine, limits, known.clone(), true);
@@ -86,18 +90,40 @@ pub(super) struct Lowering<'p, 'l> {
 }
 
 impl<'p, 'l> Lowering<'p, 'l> {
-    fn new(machine: &'l Machine, limits: &'l Limits, known: HashMap<&'p str, (u8, u8)>, trial: bool) -> Lowering<'p, 'l> {
-        let mut program = Program { target: "spu", ..Program::default() };
-        let mut memory = |name: String, size, kind| program.memories.push(Memory { name, size, kind });
+    fn new(
+        machine: &'l Machine,
+        limits: &'l Limits,
+        known: HashMap<&'p str, (u8, u8)>,
+        trial: bool,
+    ) -> Lowering<'p, 'l> {
+        let mut program = Program {
+            target: "spu",
+            ..Program::default()
+        };
+        let mut memory =
+            |name: String, size, kind| program.memories.push(Memory { name, size, kind });
         let mut data: Vec<Room> = (0..machine.core.count.min(64))
             .map(|core| Room {
-                memory: memory(format!("core{core}.data"), machine.data_bytes(), MemoryKind::Scratchpad),
+                memory: memory(
+                    format!("core{core}.data"),
+                    machine.data_bytes(),
+                    MemoryKind::Scratchpad,
+                ),
                 left: machine.data_bytes(),
             })
             .collect();
-        let tables =
-            Room { memory: memory("core0.tables".into(), machine.table_bytes(), MemoryKind::Scratchpad), left: machine.table_bytes() };
-        data.push(Room { memory: memory("beyond".into(), u64::MAX, MemoryKind::Dram), left: u64::MAX });
+        let tables = Room {
+            memory: memory(
+                "core0.tables".into(),
+                machine.table_bytes(),
+                MemoryKind::Scratchpad,
+            ),
+            left: machine.table_bytes(),
+        };
+        data.push(Room {
+            memory: memory("beyond".into(), u64::MAX, MemoryKind::Dram),
+            left: u64::MAX,
+        });
         let precisions = known.clone();
         Lowering {
             machine,
@@ -129,14 +155,25 @@ impl<'p, 'l> Lowering<'p, 'l> {
         for (index, declared) in step.inputs.iter().enumerate() {
             let pointer = || format!("{}/inputs/{index}", step.pointer);
             let bits = declared_bits(&declared.dtype).unwrap_or(16);
-            let shape = self.shape(&declared.shape).map_err(|m| Box::new(rules::SHAPE.at(Place::file().in_part(pointer()), m)))?;
+            let shape = self
+                .shape(&declared.shape)
+                .map_err(|m| Box::new(rules::SHAPE.at(Place::file().in_part(pointer()), m)))?;
             let tensor = self
-                .create(&declared.name, shape, (bits, bits), is_real(&declared.dtype))
+                .create(
+                    &declared.name,
+                    shape,
+                    (bits, bits),
+                    is_real(&declared.dtype),
+                )
                 .map_err(|m| error_at(&rules::LIMIT, pointer(), m))?;
             self.names.insert(&declared.name, tensor.clone());
             inputs.push(tensor.bits);
-            let port =
-                Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
+            let port = Port {
+                name: declared.name.clone(),
+                buffer: tensor.buffer,
+                element: tensor.element.model(),
+                shape: tensor.shape.to_vec(),
+            };
             self.program.interface.inputs.push(port);
         }
         self.role = Role::Scratch;
@@ -148,25 +185,48 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 return Err(error_at(
                     &rules::NAME,
                     pointer,
-                    format!("expected a node that gives the output `{}`, found none", declared.name),
+                    format!(
+                        "expected a node that gives the output `{}`, found none",
+                        declared.name
+                    ),
                 ));
             };
             if tensor.shape[..] != declared.shape[..] {
-                let message = format!("expected `{}` of shape {:?}, found {:?}", declared.name, declared.shape, &tensor.shape[..]);
+                let message = format!(
+                    "expected `{}` of shape {:?}, found {:?}",
+                    declared.name,
+                    declared.shape,
+                    &tensor.shape[..]
+                );
                 return Err(error_at(&rules::SHAPE, pointer, message));
             }
             let buffer = &mut self.program.buffers[tensor.buffer];
             if buffer.role == Role::Scratch {
                 buffer.role = Role::Output;
             }
-            outputs.push(declared_bits(&declared.dtype).unwrap_or(tensor.bits).max(tensor.bits));
-            let port =
-                Port { name: declared.name.clone(), buffer: tensor.buffer, element: tensor.element.model(), shape: tensor.shape.to_vec() };
+            outputs.push(
+                declared_bits(&declared.dtype)
+                    .unwrap_or(tensor.bits)
+                    .max(tensor.bits),
+            );
+            let port = Port {
+                name: declared.name.clone(),
+                buffer: tensor.buffer,
+                element: tensor.element.model(),
+                shape: tensor.shape.to_vec(),
+            };
             self.program.interface.outputs.push(port);
         }
-        let changed = state.iter().filter(|(name, tensor)| self.names.get(*name).is_some_and(|now| now.buffer != tensor.buffer));
+        let changed = state.iter().filter(|(name, tensor)| {
+            self.names
+                .get(*name)
+                .is_some_and(|now| now.buffer != tensor.buffer)
+        });
         if let Some((name, tensor)) = changed.min_by_key(|(name, _)| **name) {
-            let message = format!("expected the state `{name}` to keep its shape {:?}, found a step that changes it", &tensor.shape[..]);
+            let message = format!(
+                "expected the state `{name}` to keep its shape {:?}, found a step that changes it",
+                &tensor.shape[..]
+            );
             return Err(error_at(&rules::SHAPE, step.pointer.clone(), message));
         }
         Ok((inputs, outputs))
@@ -184,11 +244,20 @@ impl<'p, 'l> Lowering<'p, 'l> {
             return Ok(());
         }
         let too_large = |e: chipless_model::TooLarge| {
-            error_at(&rules::LIMIT, init.pointer.clone(), format!("{} bytes exceed the limit memory_bytes = {}", e.bytes, e.limit))
+            error_at(
+                &rules::LIMIT,
+                init.pointer.clone(),
+                format!(
+                    "{} bytes exceed the limit memory_bytes = {}",
+                    e.bytes, e.limit
+                ),
+            )
         };
         let mut storage = Storage::new(&self.program, self.limits).map_err(too_large)?;
         for action in &kernels {
-            action.execute(&mut storage).map_err(|fault| error_at(&rules::CONSTANT, init.pointer.clone(), fault.message))?;
+            action
+                .execute(&mut storage)
+                .map_err(|fault| error_at(&rules::CONSTANT, init.pointer.clone(), fault.message))?;
         }
         for (id, buffer) in self.program.buffers.iter_mut_enumerated() {
             if buffer.role == Role::State {
@@ -199,7 +268,11 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// The nodes of a graph, as tasks or, inside another node, as actions.
-    fn graph_nodes(&mut self, graph: &'p Graph, mut into: Option<&mut Vec<super::actions::Action>>) -> Result<(), Error> {
+    fn graph_nodes(
+        &mut self,
+        graph: &'p Graph,
+        mut into: Option<&mut Vec<super::actions::Action>>,
+    ) -> Result<(), Error> {
         self.parameters(graph)?;
         for node in &graph.nodes {
             if node.op_name.is_none() && into.is_none() {
@@ -228,11 +301,24 @@ impl<'p, 'l> Lowering<'p, 'l> {
         Ok(actions)
     }
 
-    fn node(&mut self, graph: &'p Graph, node: &'p Node) -> Result<Vec<super::actions::Action>, Error> {
+    fn node(
+        &mut self,
+        graph: &'p Graph,
+        node: &'p Node,
+    ) -> Result<Vec<super::actions::Action>, Error> {
         let actions = operations::build(self, graph, node)?;
-        self.work = self.work.saturating_add(self.iterations.saturating_mul(actions.len().max(1) as u64));
+        self.work = self
+            .work
+            .saturating_add(self.iterations.saturating_mul(actions.len().max(1) as u64));
         if self.work > self.limits.tasks {
-            return Err(at_node(&rules::LIMIT, node, format!("one step has more operations than the limit tasks = {}", self.limits.tasks)));
+            return Err(at_node(
+                &rules::LIMIT,
+                node,
+                format!(
+                    "one step has more operations than the limit tasks = {}",
+                    self.limits.tasks
+                ),
+            ));
         }
         Ok(actions)
     }
@@ -240,16 +326,32 @@ impl<'p, 'l> Lowering<'p, 'l> {
     /// The graph that a node calls.
     pub(super) fn callee(&self, graph: &'p Graph, node: &'p Node) -> Result<&'p Graph, Error> {
         let Some(name) = node.subgraph.as_deref() else {
-            return Err(at_node(&rules::OPERATION, node, "expected an operation (op_name) or a subgraph, found neither"));
+            return Err(at_node(
+                &rules::OPERATION,
+                node,
+                "expected an operation (op_name) or a subgraph, found neither",
+            ));
         };
         let Some(callee) = graph.subgraphs.get(name) else {
-            return Err(at_node(&rules::NAME, node, format!("expected a subgraph `{name}` of the graph, found none")));
+            return Err(at_node(
+                &rules::NAME,
+                node,
+                format!("expected a subgraph `{name}` of the graph, found none"),
+            ));
         };
         if callee.subgraphs.contains_key("INIT") {
-            return Err(at_node(&rules::OPERATION, node, "subgraphs with a state of their own (INIT) are not supported"));
+            return Err(at_node(
+                &rules::OPERATION,
+                node,
+                "subgraphs with a state of their own (INIT) are not supported",
+            ));
         }
         if self.nested > 16 {
-            return Err(at_node(&rules::LIMIT, node, "expected loops at most 16 deep, found deeper ones"));
+            return Err(at_node(
+                &rules::LIMIT,
+                node,
+                "expected loops at most 16 deep, found deeper ones",
+            ));
         }
         Ok(callee)
     }
@@ -258,23 +360,34 @@ impl<'p, 'l> Lowering<'p, 'l> {
         for (index, declared) in graph.parameters.iter().enumerate() {
             let pointer = || format!("{}/parameters/{index}", graph.pointer);
             let Some(value) = &declared.value else {
-                let message = format!("expected a value of the parameter `{}`, found none", declared.name);
+                let message = format!(
+                    "expected a value of the parameter `{}`, found none",
+                    declared.name
+                );
                 return Err(error_at(&rules::SHAPE, pointer(), message));
             };
             if declared.shape != value.shape {
-                let message = format!("expected `{}` of shape {:?}, found {:?}", declared.name, declared.shape, value.shape);
+                let message = format!(
+                    "expected `{}` of shape {:?}, found {:?}",
+                    declared.name, declared.shape, value.shape
+                );
                 return Err(error_at(&rules::SHAPE, pointer(), message));
             }
-            let shape = self.shape(&value.shape).map_err(|m| error_at(&rules::SHAPE, pointer(), m))?;
+            let shape = self
+                .shape(&value.shape)
+                .map_err(|m| error_at(&rules::SHAPE, pointer(), m))?;
             let real = matches!(value.numbers, Numbers::Reals(_));
             let fit = bits_of(value);
-            let bits = declared_bits(&declared.dtype).filter(|bits| *bits >= fit && *bits < 32).unwrap_or(fit);
+            let bits = declared_bits(&declared.dtype)
+                .filter(|bits| *bits >= fit && *bits < 32)
+                .unwrap_or(fit);
             let role = std::mem::replace(&mut self.role, Role::Constant);
             let tensor = self.create(&declared.name, shape, (bits, bits), real);
             self.role = role;
             let tensor = tensor.map_err(|m| error_at(&rules::LIMIT, pointer(), m))?;
             if !self.trial {
-                self.program.buffers[tensor.buffer].initial = Cow::Owned(encoded(&tensor, &value.numbers));
+                self.program.buffers[tensor.buffer].initial =
+                    Cow::Owned(encoded(&tensor, &value.numbers));
             }
             self.names.insert(&declared.name, tensor);
         }
@@ -284,29 +397,58 @@ impl<'p, 'l> Lowering<'p, 'l> {
     /// A shape that can be worked with.
     pub(super) fn shape(&self, dimensions: &[u64]) -> Result<Shape, String> {
         if dimensions.len() > MOST_DIMENSIONS {
-            return Err(format!("expected at most {MOST_DIMENSIONS} dimensions, found {}", dimensions.len()));
+            return Err(format!(
+                "expected at most {MOST_DIMENSIONS} dimensions, found {}",
+                dimensions.len()
+            ));
         }
-        let count = dimensions.iter().try_fold(1u64, |n, d| n.checked_mul((*d).max(1)));
+        let count = dimensions
+            .iter()
+            .try_fold(1u64, |n, d| n.checked_mul((*d).max(1)));
         if count.is_none_or(|count| count > self.limits.memory_bytes.min(1 << 40) / 8) {
-            return Err(format!("expected a tensor that fits memory, found the shape {dimensions:?}"));
+            return Err(format!(
+                "expected a tensor that fits memory, found the shape {dimensions:?}"
+            ));
         }
         Ok(dimensions.iter().copied().collect())
     }
 
     /// A new tensor: precision, and bits of the type that stores it.
-    fn create(&mut self, name: &'p str, shape: Shape, bits: (u8, u8), real: bool) -> Result<Tensor, String> {
+    fn create(
+        &mut self,
+        name: &'p str,
+        shape: Shape,
+        bits: (u8, u8),
+        real: bool,
+    ) -> Result<Tensor, String> {
         let known = self.known.get(name).copied().unwrap_or_default();
         let bits = (bits.0.max(known.0), bits.1.max(known.1));
         self.precisions.insert(name, bits);
-        let element = if real { Element::F64 } else { Element::of_bits(bits.1) };
-        let mut tensor = Tensor { buffer: BufferId::from_usize(0), shape, bits: bits.0, element };
+        let element = if real {
+            Element::F64
+        } else {
+            Element::of_bits(bits.1)
+        };
+        let mut tensor = Tensor {
+            buffer: BufferId::from_usize(0),
+            shape,
+            bits: bits.0,
+            element,
+        };
         let size = tensor.bytes();
-        self.created = self.created.saturating_add(if self.role == Role::Constant { 0 } else { size });
+        self.created =
+            self.created
+                .saturating_add(if self.role == Role::Constant { 0 } else { size });
         if self.created > MOST_BYTES {
-            return Err(format!("expected tensors of at most {MOST_BYTES} bytes besides parameters, found more"));
+            return Err(format!(
+                "expected tensors of at most {MOST_BYTES} bytes besides parameters, found more"
+            ));
         }
         if self.program.buffers.len() as u64 >= self.limits.declarations {
-            return Err(format!("more tensors than the limit declarations = {}", self.limits.declarations));
+            return Err(format!(
+                "more tensors than the limit declarations = {}",
+                self.limits.declarations
+            ));
         }
         let table = name.ends_with(".table_values") && self.tables.left >= size;
         let room = match self.data.iter_mut().find(|room| room.left >= size) {
@@ -319,30 +461,53 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if self.program.memories[memory].name == "beyond" {
             self.does_not_fit += size;
         }
-        let buffer = Buffer { name: name.to_owned(), memory, address: None, size, role: self.role, initial: Cow::Borrowed(&[]) };
+        let buffer = Buffer {
+            name: name.to_owned(),
+            memory,
+            address: None,
+            size,
+            role: self.role,
+            initial: Cow::Borrowed(&[]),
+        };
         tensor.buffer = self.program.buffers.push(buffer);
         Ok(tensor)
     }
 
     /// The tensor that a node defines under a name. A name keeps its place as long as its shape stays; inputs and
     /// parameters get another one, since they start anew with each step.
-    pub(super) fn define(&mut self, node: &'p Node, name: &'p str, shape: &[u64], bits: (u8, u8), real: bool) -> Result<Tensor, Error> {
+    pub(super) fn define(
+        &mut self,
+        node: &'p Node,
+        name: &'p str,
+        shape: &[u64],
+        bits: (u8, u8),
+        real: bool,
+    ) -> Result<Tensor, Error> {
         if let Some(tensor) = self.names.get(name).cloned() {
             let role = self.program.buffers[tensor.buffer].role;
             let same = tensor.shape[..] == *shape && (tensor.element == Element::F64) == real;
             if same && matches!(role, Role::State | Role::Scratch | Role::Output) {
                 let known = self.precisions.get(name).copied().unwrap_or_default();
-                self.precisions.insert(name, (bits.0.max(known.0), bits.1.max(known.1)));
+                self.precisions
+                    .insert(name, (bits.0.max(known.0), bits.1.max(known.1)));
                 return Ok(tensor);
             }
             if role == Role::State || self.nested > 0 {
-                let message =
-                    format!("expected `{name}` to keep its shape {:?} and role ({}), found {:?}", &tensor.shape[..], role.name(), shape);
+                let message = format!(
+                    "expected `{name}` to keep its shape {:?} and role ({}), found {:?}",
+                    &tensor.shape[..],
+                    role.name(),
+                    shape
+                );
                 return Err(at_node(&rules::SHAPE, node, message));
             }
         }
-        let shape = self.shape(shape).map_err(|m| at_node(&rules::SHAPE, node, m))?;
-        let tensor = self.create(name, shape, bits, real).map_err(|m| at_node(&rules::LIMIT, node, m))?;
+        let shape = self
+            .shape(shape)
+            .map_err(|m| at_node(&rules::SHAPE, node, m))?;
+        let tensor = self
+            .create(name, shape, bits, real)
+            .map_err(|m| at_node(&rules::LIMIT, node, m))?;
         self.names.insert(name, tensor.clone());
         Ok(tensor)
     }
@@ -379,11 +544,22 @@ impl<'p, 'l> Lowering<'p, 'l> {
         }
         let index = self.program.tasks.len();
         if index as u64 >= self.limits.tasks.min(1 << 29) {
-            return Err(at_node(&rules::LIMIT, node, format!("more tasks than the limit tasks = {}", self.limits.tasks)));
+            return Err(at_node(
+                &rules::LIMIT,
+                node,
+                format!("more tasks than the limit tasks = {}", self.limits.tasks),
+            ));
         }
-        let operation = node.op_name.clone().map_or(Cow::Borrowed("call"), Cow::Owned);
+        let operation = node
+            .op_name
+            .clone()
+            .map_or(Cow::Borrowed("call"), Cow::Owned);
         let fixed = self.machine.time(total(&actions));
-        let kernel = self.program.kernels.push(Box::new(NodeKernel { operation, details: self.details(node), actions }));
+        let kernel = self.program.kernels.push(Box::new(NodeKernel {
+            operation,
+            details: self.details(node),
+            actions,
+        }));
         let part = self.program.parts.push(node.pointer.clone());
         let (offset, size) = node.at;
         self.program.tasks.push(Task {
@@ -403,24 +579,50 @@ impl<'p, 'l> Lowering<'p, 'l> {
     /// Ports with their shapes: `x=%x.3[12] y=%p.5[12×36] → %x.13[36]`.
     fn details(&self, node: &Node) -> String {
         let shaped = |name: &str| match self.names.get(name) {
-            Some(tensor) => format!("{name}[{}]", tensor.shape.iter().map(u64::to_string).collect::<Vec<_>>().join("×")),
+            Some(tensor) => format!(
+                "{name}[{}]",
+                tensor
+                    .shape
+                    .iter()
+                    .map(u64::to_string)
+                    .collect::<Vec<_>>()
+                    .join("×")
+            ),
             None => name.to_owned(),
         };
-        let inputs: Vec<String> = node.inputs.iter().map(|(port, name)| format!("{port}={}", shaped(name))).collect();
+        let inputs: Vec<String> = node
+            .inputs
+            .iter()
+            .map(|(port, name)| format!("{port}={}", shaped(name)))
+            .collect();
         let outputs: Vec<String> = node.outputs.iter().map(|name| shaped(name)).collect();
-        if outputs.is_empty() { inputs.join(" ") } else { format!("{} → {}", inputs.join(" "), outputs.join(" ")) }
+        if outputs.is_empty() {
+            inputs.join(" ")
+        } else {
+            format!("{} → {}", inputs.join(" "), outputs.join(" "))
+        }
     }
 
     fn finish(mut self, plan: &'p Plan<'p>, bits: (Vec<u8>, Vec<u8>)) -> Lowered<'p> {
         self.program.name.clone_from(&plan.main.name);
         let count = self.program.tasks.len() as u32;
-        let queue = self.program.queues.push(Queue { name: "core0".into(), servers: 1 });
-        let piece = self.program.pieces.push(Piece { queue, first: TaskId::from_usize(0), count });
+        let queue = self.program.queues.push(Queue {
+            name: "core0".into(),
+            servers: 1,
+        });
+        let piece = self.program.pieces.push(Piece {
+            queue,
+            first: TaskId::from_usize(0),
+            count,
+        });
         self.program.initial.push(piece);
         let mut findings = Vec::new();
         if self.does_not_fit > 0 {
             let room = self.machine.data_bytes() * u64::from(self.machine.core.count);
-            let message = format!("expected tensors of at most {room} bytes for the data memories, found {} more", self.does_not_fit);
+            let message = format!(
+                "expected tensors of at most {room} bytes for the data memories, found {} more",
+                self.does_not_fit
+            );
             findings.push(rules::MEMORY.at(Place::file(), message));
         } else {
             // Nothing lies there.
@@ -429,7 +631,12 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let notes = vec![
             "Times are estimates: no cycle data of this chip is public. A node takes issue_cycles and a cycle for each 64-bit word of its longest operand (machine.toml); nodes run one after the other on one core.".to_owned(),
         ];
-        Lowered { program: self.program, notes, findings, bits }
+        Lowered {
+            program: self.program,
+            notes,
+            findings,
+            bits,
+        }
     }
 }
 
@@ -440,7 +647,9 @@ pub(super) fn error_at(rule: &'static Rule, pointer: String, message: impl Into<
 
 /// Bits of `fqint16`, `int24`; `None` for other types.
 pub(super) fn declared_bits(dtype: &str) -> Option<u8> {
-    let digits = dtype.strip_prefix("fqint").or_else(|| dtype.strip_prefix("int"))?;
+    let digits = dtype
+        .strip_prefix("fqint")
+        .or_else(|| dtype.strip_prefix("int"))?;
     digits.parse().ok().filter(|bits| (1..=64).contains(bits))
 }
 
@@ -461,7 +670,9 @@ pub(super) fn precision_of(value: i64) -> u8 {
 
 fn bits_of(array: &Array) -> u8 {
     match &array.numbers {
-        plan::Numbers::Integers(numbers) => numbers.iter().map(|n| precision_of(*n)).max().unwrap_or(8),
+        plan::Numbers::Integers(numbers) => {
+            numbers.iter().map(|n| precision_of(*n)).max().unwrap_or(8)
+        }
         plan::Numbers::Reals(_) => 64,
     }
 }

@@ -68,10 +68,18 @@ impl Machine {
             ("core.count", f64::from(machine.core.count)),
             ("core.words_per_cycle", machine.core.words_per_cycle),
         ];
-        match figures.iter().find(|(_, figure)| !(figure.is_finite() && *figure > 0.0)) {
+        match figures
+            .iter()
+            .find(|(_, figure)| !(figure.is_finite() && *figure > 0.0))
+        {
             Some((name, figure)) => Err(format!("{name} is {figure}, expected a positive number")),
-            None if !(machine.core.issue_cycles.is_finite() && machine.core.issue_cycles >= 0.0) => {
-                Err(format!("core.issue_cycles is {}, expected a number from 0 on", machine.core.issue_cycles))
+            None if !(machine.core.issue_cycles.is_finite()
+                && machine.core.issue_cycles >= 0.0) =>
+            {
+                Err(format!(
+                    "core.issue_cycles is {}, expected a number from 0 on",
+                    machine.core.issue_cycles
+                ))
             }
             None => Ok(machine),
         }
@@ -89,7 +97,10 @@ impl Machine {
 
     /// Time of a node whose longest operand has so many words.
     pub(super) fn time(&self, words: u64) -> Time {
-        Time::from_cycles(self.core.issue_cycles + words as f64 / self.core.words_per_cycle, self.clock.mhz)
+        Time::from_cycles(
+            self.core.issue_cycles + words as f64 / self.core.words_per_cycle,
+            self.clock.mhz,
+        )
     }
 }
 
@@ -100,7 +111,13 @@ mod tests {
     #[test]
     fn the_machine_that_comes_along_is_sound() {
         let machine = Machine::parse(MACHINE).expect("sound");
-        assert_eq!((machine.data_bytes(), machine.table_bytes()), (512 << 10, 16 << 10));
-        assert!(Machine::parse(&MACHINE.replace("mhz = 150", "mhz = 0")).is_err_and(|e| e.contains("clock.mhz is 0")));
+        assert_eq!(
+            (machine.data_bytes(), machine.table_bytes()),
+            (512 << 10, 16 << 10)
+        );
+        assert!(
+            Machine::parse(&MACHINE.replace("mhz = 150", "mhz = 0"))
+                .is_err_and(|e| e.contains("clock.mhz is 0"))
+        );
     }
 }

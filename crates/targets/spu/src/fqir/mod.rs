@@ -23,7 +23,10 @@ pub use runner::Runner;
 
 /// Whether a text looks like a plan.
 pub fn recognize(bytes: &[u8]) -> bool {
-    let start = bytes.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(bytes.len());
+    let start = bytes
+        .iter()
+        .position(|b| !b.is_ascii_whitespace())
+        .unwrap_or(bytes.len());
     if bytes.get(start) != Some(&b'{') {
         return false;
     }

@@ -75,10 +75,24 @@ pub const OPERATIONS: &[(&str, bool)] = &[
 ];
 
 /// The actions of a node.
-pub(super) fn build<'p>(lowering: &mut Lowering<'p, '_>, graph: &'p Graph, node: &'p Node) -> Result<Vec<Action>, Error> {
-    let mut at = At { lowering, graph, node, pending: Vec::new() };
+pub(super) fn build<'p>(
+    lowering: &mut Lowering<'p, '_>,
+    graph: &'p Graph,
+    node: &'p Node,
+) -> Result<Vec<Action>, Error> {
+    let mut at = At {
+        lowering,
+        graph,
+        node,
+        pending: Vec::new(),
+    };
     let mut actions = at.operation()?;
-    actions.extend(at.pending.into_iter().map(|(from, to)| Action::Move(Move { from: from.region(), to: to.region() })));
+    actions.extend(at.pending.into_iter().map(|(from, to)| {
+        Action::Move(Move {
+            from: from.region(),
+            to: to.region(),
+        })
+    }));
     Ok(actions)
 }
 
@@ -93,7 +107,9 @@ struct At<'p, 'l, 'b> {
 
 impl<'p> At<'p, '_, '_> {
     fn operation(&mut self) -> Result<Vec<Action>, Error> {
-        let Some(name) = self.node.op_name.as_deref() else { return self.call() };
+        let Some(name) = self.node.op_name.as_deref() else {
+            return self.call();
+        };
         let one = |action: Action| vec![action];
         match name {
             "print" => Ok(Vec::new()),
@@ -145,7 +161,11 @@ impl<'p> At<'p, '_, '_> {
     fn input(&self, port: &str) -> Result<Tensor, Error> {
         let tensor = self.any_input(port)?;
         if tensor.element == super::tensor::Element::F64 {
-            return self.unsupported(&format!("{} of reals is not supported: `{}` is float", self.name(), self.node.inputs[port]));
+            return self.unsupported(&format!(
+                "{} of reals is not supported: `{}` is float",
+                self.name(),
+                self.node.inputs[port]
+            ));
         }
         Ok(tensor)
     }
@@ -156,7 +176,11 @@ impl<'p> At<'p, '_, '_> {
 
     fn any_input(&self, port: &str) -> Result<Tensor, Error> {
         let Some(name) = self.node.inputs.get(port) else {
-            return Err(at_node(&rules::NAME, self.node, format!("expected an input `{port}` of {}, found none", self.name())));
+            return Err(at_node(
+                &rules::NAME,
+                self.node,
+                format!("expected an input `{port}` of {}, found none", self.name()),
+            ));
         };
         self.tensor(port, name)
     }
@@ -174,17 +198,27 @@ impl<'p> At<'p, '_, '_> {
     }
 
     fn optional_input(&self, port: &str) -> Result<Option<Tensor>, Error> {
-        if self.node.inputs.contains_key(port) { self.input(port).map(Some) } else { Ok(None) }
+        if self.node.inputs.contains_key(port) {
+            self.input(port).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Ports `x0`, `x1`, … as far as they go.
     fn numbered(&self, prefix: &str) -> Result<Vec<Tensor>, Error> {
-        let ports = (0..).map(|index| format!("{prefix}{index}")).take_while(|port| self.node.inputs.contains_key(port));
+        let ports = (0..)
+            .map(|index| format!("{prefix}{index}"))
+            .take_while(|port| self.node.inputs.contains_key(port));
         ports.map(|port| self.input(&port)).collect()
     }
 
     fn buffers(&self) -> impl Iterator<Item = chipless_model::BufferId> {
-        self.node.inputs.values().filter_map(|name| self.lowering.lookup(name)).map(|t| t.buffer)
+        self.node
+            .inputs
+            .values()
+            .filter_map(|name| self.lowering.lookup(name))
+            .map(|t| t.buffer)
     }
 
     /// The tensor of an output: precision, and bits of the type that stores it.
@@ -193,7 +227,12 @@ impl<'p> At<'p, '_, '_> {
             return Err(at_node(
                 &rules::NAME,
                 self.node,
-                format!("expected at least {} outputs of {}, found {}", index + 1, self.name(), self.node.outputs.len()),
+                format!(
+                    "expected at least {} outputs of {}, found {}",
+                    index + 1,
+                    self.name(),
+                    self.node.outputs.len()
+                ),
             ));
         };
         let tensor = self.lowering.define(self.node, name, shape, bits, false)?;
@@ -212,7 +251,11 @@ impl<'p> At<'p, '_, '_> {
 
     fn only_outputs(&self, count: usize) -> Result<(), Error> {
         if self.node.outputs.len() > count {
-            let message = format!("expected {count} outputs of {}, found {}", self.name(), self.node.outputs.len());
+            let message = format!(
+                "expected {count} outputs of {}, found {}",
+                self.name(),
+                self.node.outputs.len()
+            );
             return Err(at_node(&rules::NAME, self.node, message));
         }
         Ok(())
@@ -220,14 +263,33 @@ impl<'p> At<'p, '_, '_> {
 
     fn constant(&self, name: &str) -> Result<&'p serde_json::Value, Error> {
         let found = self.node.constants.get(name);
-        found.ok_or_else(|| self.wrong_constant(format!("expected a constant `{name}` of {}, found none", self.name())))
+        found.ok_or_else(|| {
+            self.wrong_constant(format!(
+                "expected a constant `{name}` of {}, found none",
+                self.name()
+            ))
+        })
     }
 
     /// An integer; numbers like 2.0 and booleans count.
     fn as_integer(&self, name: &str, value: &serde_json::Value) -> Result<i64, Error> {
-        let whole = || value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15).map(|f| f as i64);
-        let found = value.as_i64().or_else(whole).or_else(|| value.as_bool().map(i64::from));
-        found.ok_or_else(|| self.wrong_constant(format!("expected an integer as `{name}` of {}, found {}", self.name(), shown(value))))
+        let whole = || {
+            value
+                .as_f64()
+                .filter(|f| f.fract() == 0.0 && f.abs() < 9e15)
+                .map(|f| f as i64)
+        };
+        let found = value
+            .as_i64()
+            .or_else(whole)
+            .or_else(|| value.as_bool().map(i64::from));
+        found.ok_or_else(|| {
+            self.wrong_constant(format!(
+                "expected an integer as `{name}` of {}, found {}",
+                self.name(),
+                shown(value)
+            ))
+        })
     }
 
     fn integer(&self, name: &str) -> Result<i64, Error> {
@@ -244,7 +306,12 @@ impl<'p> At<'p, '_, '_> {
         i32::try_from(value)
             .ok()
             .filter(|s| s.abs() <= 1024)
-            .ok_or_else(|| self.wrong_constant(format!("expected `{name}` of {} between -1024 and 1024, found {value}", self.name())))
+            .ok_or_else(|| {
+                self.wrong_constant(format!(
+                    "expected `{name}` of {} between -1024 and 1024, found {value}",
+                    self.name()
+                ))
+            })
     }
 
     /// A width in bits.
@@ -253,7 +320,12 @@ impl<'p> At<'p, '_, '_> {
         u8::try_from(value)
             .ok()
             .filter(|bits| (1..=64).contains(bits))
-            .ok_or_else(|| self.wrong_constant(format!("expected `{name}` of {} between 1 and 64 bits, found {value}", self.name())))
+            .ok_or_else(|| {
+                self.wrong_constant(format!(
+                    "expected `{name}` of {} between 1 and 64 bits, found {value}",
+                    self.name()
+                ))
+            })
     }
 
     fn flag(&self, name: &str) -> Result<bool, Error> {
@@ -269,7 +341,12 @@ impl<'p> At<'p, '_, '_> {
         u64::try_from(value)
             .ok()
             .filter(|count| *count >= least && *count < 1 << 40)
-            .ok_or_else(|| self.wrong_constant(format!("expected `{name}` of {} from {least} on, found {value}", self.name())))
+            .ok_or_else(|| {
+                self.wrong_constant(format!(
+                    "expected `{name}` of {} from {least} on, found {value}",
+                    self.name()
+                ))
+            })
     }
 
     /// A list of integers; an integer alone is a list of one, an array's data its elements.
@@ -279,17 +356,30 @@ impl<'p> At<'p, '_, '_> {
             value = data;
         }
         match value {
-            serde_json::Value::Array(items) => items.iter().map(|item| self.as_integer(name, item)).collect(),
+            serde_json::Value::Array(items) => items
+                .iter()
+                .map(|item| self.as_integer(name, item))
+                .collect(),
             other => Ok(vec![self.as_integer(name, other)?]),
         }
     }
 
     /// A dimension of so many, counted from the end where negative.
     fn dimension(&self, name: &str, value: i64, dimensions: usize) -> Result<usize, Error> {
-        let from_start = if value < 0 { value.saturating_add(dimensions as i64) } else { value };
-        usize::try_from(from_start).ok().filter(|d| *d < dimensions).ok_or_else(|| {
-            self.wrong_shape(format!("expected `{name}` of {} to be one of {dimensions} dimensions, found {value}", self.name()))
-        })
+        let from_start = if value < 0 {
+            value.saturating_add(dimensions as i64)
+        } else {
+            value
+        };
+        usize::try_from(from_start)
+            .ok()
+            .filter(|d| *d < dimensions)
+            .ok_or_else(|| {
+                self.wrong_shape(format!(
+                    "expected `{name}` of {} to be one of {dimensions} dimensions, found {value}",
+                    self.name()
+                ))
+            })
     }
 }
 
@@ -300,7 +390,15 @@ fn shown(value: &serde_json::Value) -> String {
 
 /// Shapes for messages: `2×3`.
 fn times(shape: &[u64]) -> String {
-    if shape.is_empty() { "()".to_owned() } else { shape.iter().map(u64::to_string).collect::<Vec<_>>().join("×") }
+    if shape.is_empty() {
+        "()".to_owned()
+    } else {
+        shape
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join("×")
+    }
 }
 
 #[cfg(test)]
@@ -310,6 +408,9 @@ mod tests {
     #[test]
     fn the_registry_has_58_operations_of_which_52_can_be_executed() {
         assert!(OPERATIONS.is_sorted() && OPERATIONS.len() == 58);
-        assert_eq!(OPERATIONS.iter().filter(|(_, executed)| *executed).count(), 52);
+        assert_eq!(
+            OPERATIONS.iter().filter(|(_, executed)| *executed).count(),
+            52
+        );
     }
 }

@@ -110,7 +110,9 @@ pub struct Node {
 impl Node {
     /// Its place.
     pub fn place(&self) -> Place {
-        Place::bytes(self.at.0, self.at.1.into()).in_part(self.pointer.clone()).at(self.name.clone())
+        Place::bytes(self.at.0, self.at.1.into())
+            .in_part(self.pointer.clone())
+            .at(self.name.clone())
     }
 }
 
@@ -134,18 +136,25 @@ struct RawGraph<'a> {
 }
 
 /// An object in the order of the file. Keys must differ.
-fn distinct<'de, D: Deserializer<'de>, V: Deserialize<'de>>(deserializer: D) -> Result<IndexMap<String, V>, D::Error> {
+fn distinct<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<IndexMap<String, V>, D::Error> {
     struct Distinct<V>(std::marker::PhantomData<V>);
     impl<'de, V: Deserialize<'de>> Visitor<'de> for Distinct<V> {
         type Value = IndexMap<String, V>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str("an object")
         }
-        fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<IndexMap<String, V>, A::Error> {
+        fn visit_map<A: de::MapAccess<'de>>(
+            self,
+            mut map: A,
+        ) -> Result<IndexMap<String, V>, A::Error> {
             let mut members = IndexMap::new();
             while let Some((key, value)) = map.next_entry::<String, V>()? {
                 if members.contains_key(&key) {
-                    return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
+                    return Err(de::Error::custom(format_args!(
+                        "the key `{key}` stands twice"
+                    )));
                 }
                 members.insert(key, value);
             }
@@ -165,18 +174,36 @@ impl<'a> Plan<'a> {
     /// What is wrong and where, as JSON pointer, with line and column for what is wrong with the JSON itself.
     pub fn read(bytes: &'a [u8], limits: &Limits) -> Result<Plan<'a>, Error> {
         if bytes.len() as u64 > limits.json_bytes {
-            let message = format!("{} bytes of JSON exceed the limit json_bytes = {}", bytes.len(), limits.json_bytes);
+            let message = format!(
+                "{} bytes of JSON exceed the limit json_bytes = {}",
+                bytes.len(),
+                limits.json_bytes
+            );
             return Err(Box::new(rules::LIMIT.at(Place::file(), message)));
         }
-        let text = std::str::from_utf8(bytes)
-            .map_err(|e| Box::new(rules::JSON.at(Place::bytes(e.valid_up_to() as u64, 1), "expected UTF-8 text, found other bytes")))?;
-        let mut reader = Reader { text, findings: Vec::new() };
+        let text = std::str::from_utf8(bytes).map_err(|e| {
+            Box::new(rules::JSON.at(
+                Place::bytes(e.valid_up_to() as u64, 1),
+                "expected UTF-8 text, found other bytes",
+            ))
+        })?;
+        let mut reader = Reader {
+            text,
+            findings: Vec::new(),
+        };
         let main = reader.graph(text, String::new(), 0)?;
-        let mut plan = Plan { text, main, findings: reader.findings };
+        let mut plan = Plan {
+            text,
+            main,
+            findings: reader.findings,
+        };
         let step = plan.step().0;
         if step.outputs.is_empty() {
             let message = "expected outputs of a step, found none: nothing comes out";
-            let finding = rules::NO_OUTPUTS.at(Place::file().in_part(format!("{}/outputs", step.pointer)), message);
+            let finding = rules::NO_OUTPUTS.at(
+                Place::file().in_part(format!("{}/outputs", step.pointer)),
+                message,
+            );
             plan.findings.push(finding);
         }
         Ok(plan)
@@ -203,7 +230,8 @@ impl<'a> Reader<'a> {
 
     fn parse<T: Deserialize<'a>>(&self, part: &'a str, pointer: &str) -> Result<T, Error> {
         let mut deserializer = serde_json::Deserializer::from_str(part);
-        let quick = T::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
+        let quick =
+            T::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value));
         quick.map_err(|error| {
             // Slower, and knows where: only after a failure.
             let mut again = serde_json::Deserializer::from_str(part);
@@ -223,38 +251,65 @@ impl<'a> Reader<'a> {
         let offset = start + within as u64;
         let before = &self.text.as_bytes()[..(offset as usize).min(self.text.len())];
         let line = before.split(|b| *b == b'\n').count();
-        let column = before.len() - before.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1) + 1;
+        let column = before.len()
+            - before
+                .iter()
+                .rposition(|b| *b == b'\n')
+                .map_or(0, |at| at + 1)
+            + 1;
         let said = error.to_string();
-        let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
-        let place = Place::bytes(offset.saturating_sub(u64::from(offset > 0)), 1).in_part(pointer.to_owned());
-        let place = Place { position: Some((line as u32, column as u32)), ..place };
+        let said = said
+            .rsplit_once(" at line ")
+            .map_or(&*said, |(said, _)| said);
+        let place = Place::bytes(offset.saturating_sub(u64::from(offset > 0)), 1)
+            .in_part(pointer.to_owned());
+        let place = Place {
+            position: Some((line as u32, column as u32)),
+            ..place
+        };
         Box::new(rules::JSON.at(place, format!("expected a plan: {said}")))
     }
 
     fn graph(&mut self, part: &'a str, pointer: String, depth: usize) -> Result<Graph, Error> {
         if depth > DEEPEST {
             let message = format!("expected subgraphs at most {DEEPEST} deep, found deeper ones");
-            return Err(Box::new(rules::LIMIT.at(Place::bytes(self.offset(part), 1).in_part(pointer), message)));
+            return Err(Box::new(
+                rules::LIMIT.at(Place::bytes(self.offset(part), 1).in_part(pointer), message),
+            ));
         }
         let raw: RawGraph<'a> = self.parse(part, &pointer)?;
         match raw.version {
             Some(1) => {}
             Some(other) => {
                 let place = Place::file().in_part(format!("{pointer}/version"));
-                return Err(Box::new(rules::VERSION.at(place, format!("expected version 1, found {other}"))));
+                return Err(Box::new(
+                    rules::VERSION.at(place, format!("expected version 1, found {other}")),
+                ));
             }
             None if depth == 0 => {
                 let place = Place::bytes(self.offset(part), 1);
-                self.findings.push(rules::NO_VERSION.at(place, "expected the version of the plan, 1, found none: it is taken for 1"));
+                self.findings.push(rules::NO_VERSION.at(
+                    place,
+                    "expected the version of the plan, 1, found none: it is taken for 1",
+                ));
             }
             None => {}
         }
-        let mut graph = Graph { name: raw.name, inputs: raw.inputs, outputs: raw.outputs, parameters: raw.parameters, ..Graph::default() };
+        let mut graph = Graph {
+            name: raw.name,
+            inputs: raw.inputs,
+            outputs: raw.outputs,
+            parameters: raw.parameters,
+            ..Graph::default()
+        };
         for (index, node) in raw.nodes.into_iter().enumerate() {
             let pointer = format!("{pointer}/nodes/{index}");
             let mut parsed: Node = self.parse(node.get(), &pointer)?;
             parsed.pointer = pointer;
-            parsed.at = (self.offset(node.get()), u32::try_from(node.get().len()).unwrap_or(u32::MAX));
+            parsed.at = (
+                self.offset(node.get()),
+                u32::try_from(node.get().len()).unwrap_or(u32::MAX),
+            );
             graph.nodes.push(parsed);
         }
         let mut made: HashMap<&str, &Node> = HashMap::new();
@@ -262,12 +317,20 @@ impl<'a> Reader<'a> {
             for name in &node.outputs {
                 if let Some(first) = made.insert(name, node) {
                     let message = format!("expected one node that gives `{name}`, found another");
-                    self.findings.push(rules::TWICE.at(node.place(), message).with(first.place(), "the first one"));
+                    self.findings.push(
+                        rules::TWICE
+                            .at(node.place(), message)
+                            .with(first.place(), "the first one"),
+                    );
                 }
             }
         }
         for (name, part) in raw.subgraphs {
-            let inner = self.graph(part.get(), format!("{pointer}/subgraphs/{}", escaped(&name)), depth + 1)?;
+            let inner = self.graph(
+                part.get(),
+                format!("{pointer}/subgraphs/{}", escaped(&name)),
+                depth + 1,
+            )?;
             graph.subgraphs.insert(name, inner);
         }
         graph.pointer = pointer;
@@ -277,7 +340,11 @@ impl<'a> Reader<'a> {
 
 /// Byte offset of a line and column that the parser counts from 1 and in bytes.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
     (start + column).min(text.len())
 }
 
@@ -287,12 +354,13 @@ fn escaped(name: &str) -> String {
 
 fn pointer_of(path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
-    path.iter().fold(String::new(), |pointer, segment| match segment {
-        Segment::Seq { index } => format!("{pointer}/{index}"),
-        Segment::Map { key } => format!("{pointer}/{}", escaped(key)),
-        Segment::Enum { variant } => format!("{pointer}/{}", escaped(variant)),
-        Segment::Unknown => pointer,
-    })
+    path.iter()
+        .fold(String::new(), |pointer, segment| match segment {
+            Segment::Seq { index } => format!("{pointer}/{index}"),
+            Segment::Map { key } => format!("{pointer}/{}", escaped(key)),
+            Segment::Enum { variant } => format!("{pointer}/{}", escaped(variant)),
+            Segment::Unknown => pointer,
+        })
 }
 
 /// An error at a node.
@@ -337,7 +405,10 @@ impl<'de> Deserialize<'de> for Array {
                 stored.shape, nested.shape
             )));
         }
-        Ok(Array { shape: stored.shape, numbers: nested.numbers })
+        Ok(Array {
+            shape: stored.shape,
+            numbers: nested.numbers,
+        })
     }
 }
 
@@ -355,9 +426,20 @@ impl Nested {
 
 impl<'de> Deserialize<'de> for Nested {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Nested, D::Error> {
-        let mut collected = Collected { shape: Vec::new(), leaf: None, numbers: Numbers::Integers(Vec::new()) };
-        Level { collected: &mut collected, depth: 0 }.deserialize(deserializer)?;
-        Ok(Nested { shape: collected.shape, numbers: collected.numbers })
+        let mut collected = Collected {
+            shape: Vec::new(),
+            leaf: None,
+            numbers: Numbers::Integers(Vec::new()),
+        };
+        Level {
+            collected: &mut collected,
+            depth: 0,
+        }
+        .deserialize(deserializer)?;
+        Ok(Nested {
+            shape: collected.shape,
+            numbers: collected.numbers,
+        })
     }
 }
 
@@ -382,7 +464,9 @@ impl<'de> DeserializeSeed<'de> for Level<'_> {
 
 impl Level<'_> {
     fn leaf<E: de::Error>(self, number: Result<i64, f64>) -> Result<(), E> {
-        if *self.collected.leaf.get_or_insert(self.depth) != self.depth || self.collected.shape.len() > self.depth {
+        if *self.collected.leaf.get_or_insert(self.depth) != self.depth
+            || self.collected.shape.len() > self.depth
+        {
             return Err(E::custom("expected lists of equal depth"));
         }
         match (&mut self.collected.numbers, number) {
@@ -391,7 +475,9 @@ impl Level<'_> {
                 let reals = all.iter().map(|n| *n as f64).chain([number]).collect();
                 self.collected.numbers = Numbers::Reals(reals);
             }
-            (Numbers::Reals(all), number) => all.push(number.map_or_else(|real| real, |n| n as f64)),
+            (Numbers::Reals(all), number) => {
+                all.push(number.map_or_else(|real| real, |n| n as f64))
+            }
         }
         Ok(())
     }
@@ -413,7 +499,8 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 
     fn visit_u64<E: de::Error>(self, value: u64) -> Result<(), E> {
-        let value = i64::try_from(value).map_err(|_| E::custom(format_args!("expected integers of 64 bits, found {value}")))?;
+        let value = i64::try_from(value)
+            .map_err(|_| E::custom(format_args!("expected integers of 64 bits, found {value}")))?;
         self.leaf(Ok(value))
     }
 
@@ -433,13 +520,21 @@ impl<'de> Visitor<'de> for Level<'_> {
             // Kept for the length of this level, which is known at its end.
             collected.shape.push(u64::MAX);
         }
-        while seq.next_element_seed(Level { collected, depth: depth + 1 })?.is_some() {
+        while seq
+            .next_element_seed(Level {
+                collected,
+                depth: depth + 1,
+            })?
+            .is_some()
+        {
             count += 1;
         }
         match collected.shape.get_mut(depth) {
             Some(known) if *known == u64::MAX => *known = count,
             Some(known) if *known != count => {
-                return Err(de::Error::custom(format_args!("expected lists of equal length, found {count} elements after {known}")));
+                return Err(de::Error::custom(format_args!(
+                    "expected lists of equal length, found {count} elements after {known}"
+                )));
             }
             _ => {}
         }

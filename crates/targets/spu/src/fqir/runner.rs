@@ -28,8 +28,17 @@ impl<'p> Runner<'p> {
     pub fn new(lowered: &'p Lowered<'p>, limits: &Limits) -> Result<Runner<'p>, TooLarge> {
         let storage = Storage::new(&lowered.program, limits)?;
         let interface = &lowered.program.interface;
-        let (inputs, outputs) = ((0..interface.inputs.len()).collect(), (0..interface.outputs.len()).map(Some).collect());
-        Ok(Runner { lowered, storage, inputs, outputs, parts: Vec::new() })
+        let (inputs, outputs) = (
+            (0..interface.inputs.len()).collect(),
+            (0..interface.outputs.len()).map(Some).collect(),
+        );
+        Ok(Runner {
+            lowered,
+            storage,
+            inputs,
+            outputs,
+            parts: Vec::new(),
+        })
     }
 
     /// The program.
@@ -71,13 +80,32 @@ impl<'p> Runner<'p> {
             Ok(index)
         };
         let (input_bits, output_bits) = &self.lowered.bits;
-        self.inputs = document.inputs.iter().map(|v| find(&interface.inputs, input_bits, v)).collect::<Result<_, _>>()?;
+        self.inputs = document
+            .inputs
+            .iter()
+            .map(|v| find(&interface.inputs, input_bits, v))
+            .collect::<Result<_, _>>()?;
         // An output in no sequence is never read.
-        let used = |v: &&Vector| document.sequences.iter().any(|s| s.outputs.iter().any(|m| m.key == v.key));
-        let outputs = document.outputs.iter().map(|v| if used(&v) { find(&interface.outputs, output_bits, v).map(Some) } else { Ok(None) });
+        let used = |v: &&Vector| {
+            document
+                .sequences
+                .iter()
+                .any(|s| s.outputs.iter().any(|m| m.key == v.key))
+        };
+        let outputs = document.outputs.iter().map(|v| {
+            if used(&v) {
+                find(&interface.outputs, output_bits, v).map(Some)
+            } else {
+                Ok(None)
+            }
+        });
         self.outputs = outputs.collect::<Result<_, _>>()?;
-        if let Some(lacking) = (0..interface.inputs.len()).find(|port| !self.inputs.contains(port)) {
-            return Err(format!("expected the program's input `{}` in the document, found none", interface.inputs[lacking].name));
+        if let Some(lacking) = (0..interface.inputs.len()).find(|port| !self.inputs.contains(port))
+        {
+            return Err(format!(
+                "expected the program's input `{}` in the document, found none",
+                interface.inputs[lacking].name
+            ));
         }
         self.divide(document)
     }
@@ -85,7 +113,11 @@ impl<'p> Runner<'p> {
     /// With several sequences that have outputs, each runs the nodes that its own inputs and latched ones decide.
     fn divide(&mut self, document: &Document) -> Result<(), String> {
         self.parts.clear();
-        let with_outputs = document.sequences.iter().filter(|s| !s.is_latched()).count();
+        let with_outputs = document
+            .sequences
+            .iter()
+            .filter(|s| !s.is_latched())
+            .count();
         if with_outputs < 2 {
             return Ok(());
         }
@@ -93,25 +125,59 @@ impl<'p> Runner<'p> {
         // Unlatched inputs that each buffer depends on.
         let mut depends: HashMap<BufferId, BTreeSet<usize>> = HashMap::new();
         for (input, port) in self.inputs.iter().enumerate() {
-            let own = if document.is_latched(&document.inputs[input].key) { BTreeSet::new() } else { [input].into() };
+            let own = if document.is_latched(&document.inputs[input].key) {
+                BTreeSet::new()
+            } else {
+                [input].into()
+            };
             depends.insert(program.interface.inputs[*port].buffer, own);
         }
-        let index: HashMap<&str, usize> = document.inputs.iter().enumerate().map(|(i, v)| (&*v.key, i)).collect();
-        let sequences: Vec<BTreeSet<usize>> =
-            document.sequences.iter().map(|s| s.inputs.iter().filter_map(|m| index.get(&*m.key).copied()).collect()).collect();
-        let first = document.sequences.iter().position(|s| !s.is_latched()).unwrap_or_default();
+        let index: HashMap<&str, usize> = document
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(i, v)| (&*v.key, i))
+            .collect();
+        let sequences: Vec<BTreeSet<usize>> = document
+            .sequences
+            .iter()
+            .map(|s| {
+                s.inputs
+                    .iter()
+                    .filter_map(|m| index.get(&*m.key).copied())
+                    .collect()
+            })
+            .collect();
+        let first = document
+            .sequences
+            .iter()
+            .position(|s| !s.is_latched())
+            .unwrap_or_default();
         self.parts = vec![Vec::new(); sequences.len()];
         for task in program.tasks.indices() {
             let (mut needs, mut writes) = (BTreeSet::new(), Vec::new());
-            program.kernel(task).accesses(&mut |access| match access.direction {
-                Direction::Read => needs.extend(depends.get(&access.buffer).into_iter().flatten().copied()),
-                Direction::Write => writes.push(access.buffer),
-            });
-            let keeps_state = writes.iter().any(|b| program.buffers[*b].role == Role::State);
+            program
+                .kernel(task)
+                .accesses(&mut |access| match access.direction {
+                    Direction::Read => {
+                        needs.extend(depends.get(&access.buffer).into_iter().flatten().copied())
+                    }
+                    Direction::Write => writes.push(access.buffer),
+                });
+            let keeps_state = writes
+                .iter()
+                .any(|b| program.buffers[*b].role == Role::State);
             for buffer in writes {
                 // State carries to later steps of any sequence.
                 let of_state = program.buffers[buffer].role == Role::State;
-                depends.insert(buffer, if of_state { BTreeSet::new() } else { needs.clone() });
+                depends.insert(
+                    buffer,
+                    if of_state {
+                        BTreeSet::new()
+                    } else {
+                        needs.clone()
+                    },
+                );
             }
             let takers: Vec<usize> = (0..sequences.len())
                 .filter(|s| !document.sequences[*s].is_latched() && needs.is_subset(&sequences[*s]))
@@ -132,7 +198,13 @@ impl<'p> Runner<'p> {
 
     /// Gives an input its values; elements beyond them become zero.
     pub fn set_input(&mut self, input: usize, values: &[i64]) {
-        let Some(port) = self.inputs.get(input).and_then(|port| self.lowered.program.interface.inputs.get(*port)) else { return };
+        let Some(port) = self
+            .inputs
+            .get(input)
+            .and_then(|port| self.lowered.program.interface.inputs.get(*port))
+        else {
+            return;
+        };
         let element = element_of(port);
         let bytes = self.storage.bytes_mut(port.buffer);
         let count = values.len().min(bytes.len() / element.bytes() as usize);
@@ -142,7 +214,13 @@ impl<'p> Runner<'p> {
 
     /// Gives an input bytes of its element type.
     pub fn set_input_bytes(&mut self, input: usize, bytes: &[u8]) {
-        let Some(port) = self.inputs.get(input).and_then(|port| self.lowered.program.interface.inputs.get(*port)) else { return };
+        let Some(port) = self
+            .inputs
+            .get(input)
+            .and_then(|port| self.lowered.program.interface.inputs.get(*port))
+        else {
+            return;
+        };
         let buffer = self.storage.bytes_mut(port.buffer);
         let count = bytes.len().min(buffer.len());
         buffer[..count].copy_from_slice(&bytes[..count]);
@@ -154,13 +232,21 @@ impl<'p> Runner<'p> {
     /// A node that cannot be executed with these values.
     pub fn step(&mut self) -> Result<(), Fault> {
         let program = &self.lowered.program;
-        program.tasks.iter().try_for_each(|task| program.kernels[task.kernel].execute(&mut self.storage))
+        program
+            .tasks
+            .iter()
+            .try_for_each(|task| program.kernels[task.kernel].execute(&mut self.storage))
     }
 
     /// The part of a time step that a sequence of the document runs.
     pub(crate) fn step_of(&mut self, sequence: usize) -> Result<(), Fault> {
         match self.parts.get(sequence) {
-            Some(part) => part.iter().try_for_each(|task| self.lowered.program.kernel(*task).execute(&mut self.storage)),
+            Some(part) => part.iter().try_for_each(|task| {
+                self.lowered
+                    .program
+                    .kernel(*task)
+                    .execute(&mut self.storage)
+            }),
             None => self.step(),
         }
     }
@@ -168,7 +254,12 @@ impl<'p> Runner<'p> {
     /// The values of an output, in place of what `values` held.
     pub fn output(&self, output: usize, values: &mut Vec<i64>) {
         values.clear();
-        let port = self.outputs.get(output).copied().flatten().and_then(|port| self.lowered.program.interface.outputs.get(port));
+        let port = self
+            .outputs
+            .get(output)
+            .copied()
+            .flatten()
+            .and_then(|port| self.lowered.program.interface.outputs.get(port));
         let Some(port) = port else { return };
         values.resize(port.shape.iter().product::<u64>() as usize, 0);
         load(self.storage.bytes(port.buffer), element_of(port), 0, values);
@@ -176,13 +267,26 @@ impl<'p> Runner<'p> {
 
     /// The bytes of an output, in its element type.
     pub fn output_bytes(&self, output: usize) -> &[u8] {
-        let port = self.outputs.get(output).copied().flatten().and_then(|port| self.lowered.program.interface.outputs.get(port));
-        port.map_or(&[], |port| &self.storage.bytes(port.buffer)[..port.bytes().unwrap_or_default() as usize])
+        let port = self
+            .outputs
+            .get(output)
+            .copied()
+            .flatten()
+            .and_then(|port| self.lowered.program.interface.outputs.get(port));
+        port.map_or(&[], |port| {
+            &self.storage.bytes(port.buffer)[..port.bytes().unwrap_or_default() as usize]
+        })
     }
 
     /// Back to the start: state as initialised, everything else zero.
     pub fn reset(&mut self) {
-        for (id, buffer) in self.lowered.program.buffers.iter_enumerated().filter(|(_, b)| b.role != Role::Constant) {
+        for (id, buffer) in self
+            .lowered
+            .program
+            .buffers
+            .iter_enumerated()
+            .filter(|(_, b)| b.role != Role::Constant)
+        {
             let bytes = self.storage.bytes_mut(id);
             let known = buffer.initial.len().min(bytes.len());
             bytes[..known].copy_from_slice(&buffer.initial[..known]);

@@ -85,7 +85,12 @@ impl Tensor {
 
     /// The elements in order.
     pub(super) fn region(&self) -> Region {
-        Region { buffer: self.buffer, element: self.element, offset: 0, loops: [(self.count(), 1)].into_iter().collect() }
+        Region {
+            buffer: self.buffer,
+            element: self.element,
+            offset: 0,
+            loops: [(self.count(), 1)].into_iter().collect(),
+        }
     }
 
     /// The elements `from..from + length` of a dimension.
@@ -98,8 +103,15 @@ impl Tensor {
 
     /// The elements in order, a loop for each dimension.
     pub(super) fn strided(&self) -> Region {
-        let loops = (0..self.shape.len()).map(|d| (self.shape[d], self.stride(d))).collect();
-        Region { buffer: self.buffer, element: self.element, offset: 0, loops }
+        let loops = (0..self.shape.len())
+            .map(|d| (self.shape[d], self.stride(d)))
+            .collect();
+        Region {
+            buffer: self.buffer,
+            element: self.element,
+            offset: 0,
+            loops,
+        }
     }
 
     /// Elements from one index of a dimension to the next.
@@ -124,12 +136,18 @@ impl Region {
 
     /// The same elements, `by` further on.
     pub(super) fn shifted(&self, by: u64) -> Region {
-        Region { offset: self.offset + by, ..self.clone() }
+        Region {
+            offset: self.offset + by,
+            ..self.clone()
+        }
     }
 
     pub(super) fn access(&self, direction: Direction) -> Access {
         let size = self.element.bytes();
-        let loops = self.loops.iter().rev().map(|(count, stride)| Loop { count: *count, stride: (stride * size) as i64 });
+        let loops = self.loops.iter().rev().map(|(count, stride)| Loop {
+            count: *count,
+            stride: (stride * size) as i64,
+        });
         let pattern = Pattern::new(self.offset * size, size, loops);
         match direction {
             Direction::Read => Access::read(self.buffer, pattern),
@@ -159,9 +177,16 @@ impl Region {
         }
         let mut index: SmallVec<[u64; 4]> = loops.iter().map(|_| 0).collect();
         loop {
-            let start = self.offset + index.iter().zip(&loops).map(|(i, (_, stride))| i * stride).sum::<u64>();
+            let start = self.offset
+                + index
+                    .iter()
+                    .zip(&loops)
+                    .map(|(i, (_, stride))| i * stride)
+                    .sum::<u64>();
             (0..whole / run).for_each(|piece| visit(start + piece * run));
-            let Some(turn) = (0..loops.len()).rev().find(|d| index[*d] + 1 < loops[*d].0) else { return };
+            let Some(turn) = (0..loops.len()).rev().find(|d| index[*d] + 1 < loops[*d].0) else {
+                return;
+            };
             index[turn] += 1;
             index[turn + 1..].fill(0);
         }
@@ -179,14 +204,23 @@ impl Move {
     pub(super) fn execute(&self, storage: &mut Storage<'_>) {
         let (run_from, run_to) = (self.from.runs().0, self.to.runs().0);
         if let (true, true) = (run_from == self.from.count(), run_to == self.to.count()) {
-            return move_run(storage, &self.from, self.from.offset, &self.to, self.to.offset, run_from);
+            return move_run(
+                storage,
+                &self.from,
+                self.from.offset,
+                &self.to,
+                self.to.offset,
+                run_from,
+            );
         }
         let run = greatest_common_divisor(run_from, run_to);
         let mut sources: Vec<u64> = Vec::new();
         self.from.offsets(run, |offset| sources.push(offset));
         let mut sources = sources.into_iter();
         let mut pairs: Vec<(u64, u64)> = Vec::new();
-        self.to.offsets(run, |offset| pairs.extend(sources.next().map(|source| (source, offset))));
+        self.to.offsets(run, |offset| {
+            pairs.extend(sources.next().map(|source| (source, offset)))
+        });
         for (source, offset) in pairs {
             move_run(storage, &self.from, source, &self.to, offset, run);
         }
@@ -201,7 +235,14 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Moves a contiguous run. Within one buffer it must not move up.
-fn move_run(storage: &mut Storage<'_>, from: &Region, source: u64, to: &Region, target: u64, count: u64) {
+fn move_run(
+    storage: &mut Storage<'_>,
+    from: &Region,
+    source: u64,
+    to: &Region,
+    target: u64,
+    count: u64,
+) {
     let (source, target, count) = (source as usize, target as usize, count as usize);
     if from.element == to.element {
         let size = from.element.bytes() as usize;
@@ -215,8 +256,18 @@ fn move_run(storage: &mut Storage<'_>, from: &Region, source: u64, to: &Region, 
     let mut block = [0; BLOCK];
     for start in (0..count).step_by(BLOCK) {
         let block = &mut block[..BLOCK.min(count - start)];
-        load(storage.bytes(from.buffer), from.element, source + start, block);
-        store(storage.bytes_mut(to.buffer), to.element, target + start, block);
+        load(
+            storage.bytes(from.buffer),
+            from.element,
+            source + start,
+            block,
+        );
+        store(
+            storage.bytes_mut(to.buffer),
+            to.element,
+            target + start,
+            block,
+        );
     }
 }
 
@@ -226,11 +277,26 @@ pub(super) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]
     let size = element.bytes() as usize;
     let bytes = &bytes[start * size..(start + out.len()) * size];
     match element {
-        Element::I8 => out.iter_mut().zip(bytes).for_each(|(o, b)| *o = i64::from(*b as i8)),
-        Element::I16 => out.iter_mut().zip(bytes.as_chunks::<2>().0).for_each(|(o, b)| *o = i64::from(i16::from_le_bytes(*b))),
-        Element::I32 => out.iter_mut().zip(bytes.as_chunks::<4>().0).for_each(|(o, b)| *o = i64::from(i32::from_le_bytes(*b))),
-        Element::I64 => out.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(o, b)| *o = i64::from_le_bytes(*b)),
-        Element::F64 => out.iter_mut().zip(bytes.as_chunks::<8>().0).for_each(|(o, b)| *o = f64::from_le_bytes(*b) as i64),
+        Element::I8 => out
+            .iter_mut()
+            .zip(bytes)
+            .for_each(|(o, b)| *o = i64::from(*b as i8)),
+        Element::I16 => out
+            .iter_mut()
+            .zip(bytes.as_chunks::<2>().0)
+            .for_each(|(o, b)| *o = i64::from(i16::from_le_bytes(*b))),
+        Element::I32 => out
+            .iter_mut()
+            .zip(bytes.as_chunks::<4>().0)
+            .for_each(|(o, b)| *o = i64::from(i32::from_le_bytes(*b))),
+        Element::I64 => out
+            .iter_mut()
+            .zip(bytes.as_chunks::<8>().0)
+            .for_each(|(o, b)| *o = i64::from_le_bytes(*b)),
+        Element::F64 => out
+            .iter_mut()
+            .zip(bytes.as_chunks::<8>().0)
+            .for_each(|(o, b)| *o = f64::from_le_bytes(*b) as i64),
     }
 }
 
@@ -252,11 +318,34 @@ pub(super) fn store(bytes: &mut [u8], element: Element, start: usize, values: &[
     let size = element.bytes() as usize;
     let bytes = &mut bytes[start * size..(start + values.len()) * size];
     match element {
-        Element::I8 => bytes.iter_mut().zip(values).for_each(|(b, v)| *b = *v as u8),
-        Element::I16 => bytes.as_chunks_mut::<2>().0.iter_mut().zip(values).for_each(|(b, v)| *b = (*v as i16).to_le_bytes()),
-        Element::I32 => bytes.as_chunks_mut::<4>().0.iter_mut().zip(values).for_each(|(b, v)| *b = (*v as i32).to_le_bytes()),
-        Element::I64 => bytes.as_chunks_mut::<8>().0.iter_mut().zip(values).for_each(|(b, v)| *b = v.to_le_bytes()),
-        Element::F64 => bytes.as_chunks_mut::<8>().0.iter_mut().zip(values).for_each(|(b, v)| *b = (*v as f64).to_le_bytes()),
+        Element::I8 => bytes
+            .iter_mut()
+            .zip(values)
+            .for_each(|(b, v)| *b = *v as u8),
+        Element::I16 => bytes
+            .as_chunks_mut::<2>()
+            .0
+            .iter_mut()
+            .zip(values)
+            .for_each(|(b, v)| *b = (*v as i16).to_le_bytes()),
+        Element::I32 => bytes
+            .as_chunks_mut::<4>()
+            .0
+            .iter_mut()
+            .zip(values)
+            .for_each(|(b, v)| *b = (*v as i32).to_le_bytes()),
+        Element::I64 => bytes
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .zip(values)
+            .for_each(|(b, v)| *b = v.to_le_bytes()),
+        Element::F64 => bytes
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .zip(values)
+            .for_each(|(b, v)| *b = (*v as f64).to_le_bytes()),
     }
 }
 
@@ -281,7 +370,11 @@ pub(super) fn shift(x: i64, by: i32) -> i64 {
 /// [`shift`], rounding half up where bits are dropped and `rounded` asks for it.
 #[inline]
 pub(super) fn rounded_shift(x: i64, by: i32, rounded: bool) -> i64 {
-    let half = if rounded && (-63..0).contains(&by) { 1i64.wrapping_shl(by.unsigned_abs() - 1) } else { 0 };
+    let half = if rounded && (-63..0).contains(&by) {
+        1i64.wrapping_shl(by.unsigned_abs() - 1)
+    } else {
+        0
+    };
     shift(x.wrapping_add(half), by)
 }
 

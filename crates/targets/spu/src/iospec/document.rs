@@ -5,7 +5,8 @@ use chipless_model::{ElementType, Finding};
 use std::collections::{HashMap, HashSet};
 
 /// Sections of a document.
-pub(super) const SECTIONS: [&str; 4] = ["inputs", "outputs", "simple_sequences", "complex_sequences"];
+pub(super) const SECTIONS: [&str; 4] =
+    ["inputs", "outputs", "simple_sequences", "complex_sequences"];
 
 /// An IOSpec.
 #[derive(Clone, Debug)]
@@ -165,26 +166,43 @@ impl Vector {
 
     /// The integers that it holds, where its precision makes sense.
     pub fn range(&self) -> Option<std::ops::RangeInclusive<i64>> {
-        let bits = u32::try_from(self.precision).ok().filter(|bits| (1..=63).contains(bits))?;
+        let bits = u32::try_from(self.precision)
+            .ok()
+            .filter(|bits| (1..=63).contains(bits))?;
         Some(-(1 << (bits - 1))..=(1 << (bits - 1)) - 1)
     }
 
     /// Fields that the driver needs and that are missing.
     pub fn missing_address(&self) -> Vec<&'static str> {
         let fields: &[(&'static str, Option<i64>)] = match self.side {
-            Side::Input => {
-                &[("core_id", self.core_id), ("pc", self.pc), ("length_64b_words", self.words), ("padded_length", self.padded_length)]
-            }
-            Side::Output => &[("mailbox_id", self.mailbox_id), ("length_64b_words", self.words), ("padded_length", self.padded_length)],
+            Side::Input => &[
+                ("core_id", self.core_id),
+                ("pc", self.pc),
+                ("length_64b_words", self.words),
+                ("padded_length", self.padded_length),
+            ],
+            Side::Output => &[
+                ("mailbox_id", self.mailbox_id),
+                ("length_64b_words", self.words),
+                ("padded_length", self.padded_length),
+            ],
         };
-        fields.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect()
+        fields
+            .iter()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| *name)
+            .collect()
     }
 }
 
 impl Document {
     /// The document as text that reads the same: every field, anchors expanded.
     pub fn write(&self) -> String {
-        if self.root.value == Value::Null { String::new() } else { yaml::write(&self.root) }
+        if self.root.value == Value::Null {
+            String::new()
+        } else {
+            yaml::write(&self.root)
+        }
     }
 
     /// Inputs and outputs.
@@ -194,27 +212,45 @@ impl Document {
 
     /// The sequences that the firmware library knows, in the order of their ids.
     pub fn simple_sequences(&self) -> impl Iterator<Item = &Sequence> {
-        self.sequences.iter().filter(|s| s.kind == SequenceKind::Simple)
+        self.sequences
+            .iter()
+            .filter(|s| s.kind == SequenceKind::Simple)
     }
 
     /// Whether an input is in no sequence that has outputs: it keeps its value.
     pub fn is_latched(&self, key: &str) -> bool {
-        !self.sequences.iter().any(|s| !s.is_latched() && s.inputs.iter().any(|m| m.key == key))
+        !self
+            .sequences
+            .iter()
+            .any(|s| !s.is_latched() && s.inputs.iter().any(|m| m.key == key))
     }
 
     /// Keys of the inputs that are not latched.
     pub(super) fn unlatched(&self) -> HashSet<&str> {
-        self.sequences.iter().filter(|s| !s.is_latched()).flat_map(|s| &s.inputs).map(|m| &*m.key).collect()
+        self.sequences
+            .iter()
+            .filter(|s| !s.is_latched())
+            .flat_map(|s| &s.inputs)
+            .map(|m| &*m.key)
+            .collect()
     }
 
     /// Keys to positions of inputs.
     pub(super) fn input_index(&self) -> HashMap<&str, usize> {
-        self.inputs.iter().enumerate().map(|(i, v)| (&*v.key, i)).collect()
+        self.inputs
+            .iter()
+            .enumerate()
+            .map(|(i, v)| (&*v.key, i))
+            .collect()
     }
 
     /// Keys to positions of outputs.
     pub(super) fn output_index(&self) -> HashMap<&str, usize> {
-        self.outputs.iter().enumerate().map(|(i, v)| (&*v.key, i)).collect()
+        self.outputs
+            .iter()
+            .enumerate()
+            .map(|(i, v)| (&*v.key, i))
+            .collect()
     }
 
     /// Before or after compilation.
@@ -222,7 +258,11 @@ impl Document {
         let missing = |v: &Vector| v.missing_address();
         if self.vectors().all(|v| missing(v).is_empty()) {
             Stage::Compiled
-        } else if self.vectors().all(|v| [v.core_id, v.pc, v.mailbox_id, v.words].iter().all(Option::is_none)) {
+        } else if self.vectors().all(|v| {
+            [v.core_id, v.pc, v.mailbox_id, v.words]
+                .iter()
+                .all(Option::is_none)
+        }) {
             Stage::User
         } else {
             Stage::Mixed

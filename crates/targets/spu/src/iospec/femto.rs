@@ -105,25 +105,44 @@ struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
     fn take(&self, offset: usize, size: usize, what: &str) -> Result<&'a [u8], Error> {
-        offset.checked_add(size).and_then(|end| self.0.get(offset..end)).ok_or_else(|| {
-            let message = format!("expected {size} bytes of {what} at {offset:#x}, found a file of {} bytes", self.0.len());
-            Box::new(rules::FEMTO.under(RuleSet::Spec).at(Place::bytes(offset as u64, size as u64).in_part(what.to_owned()), message))
-        })
+        offset
+            .checked_add(size)
+            .and_then(|end| self.0.get(offset..end))
+            .ok_or_else(|| {
+                let message = format!(
+                    "expected {size} bytes of {what} at {offset:#x}, found a file of {} bytes",
+                    self.0.len()
+                );
+                Box::new(rules::FEMTO.under(RuleSet::Spec).at(
+                    Place::bytes(offset as u64, size as u64).in_part(what.to_owned()),
+                    message,
+                ))
+            })
     }
 
     fn number(&self, offset: usize, size: usize, what: &str) -> Result<u64, Error> {
-        Ok(self.take(offset, size, what)?.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b)))
+        Ok(self
+            .take(offset, size, what)?
+            .iter()
+            .rev()
+            .fold(0, |n, b| n << 8 | u64::from(*b)))
     }
 
     fn text(&self, offset: usize, size: usize, what: &str) -> Result<String, Error> {
         let bytes = self.take(offset, size, what)?;
-        let end = bytes.iter().position(|b| matches!(b, 0 | 0xff)).unwrap_or(size);
+        let end = bytes
+            .iter()
+            .position(|b| matches!(b, 0 | 0xff))
+            .unwrap_or(size);
         Ok(String::from_utf8_lossy(&bytes[..end]).into_owned())
     }
 }
 
 fn wrong(offset: usize, size: usize, part: &'static str, message: String) -> Error {
-    Box::new(rules::FEMTO.under(RuleSet::Spec).at(Place::bytes(offset as u64, size as u64).in_part(part), message))
+    Box::new(rules::FEMTO.under(RuleSet::Spec).at(
+        Place::bytes(offset as u64, size as u64).in_part(part),
+        message,
+    ))
 }
 
 impl Femto {
@@ -140,7 +159,12 @@ impl Femto {
         let bytes = Bytes(data);
         bytes.take(0, HEADER_BYTES, "header")?;
         if !Femto::recognize(data) {
-            return Err(wrong(0, 5, "header", "expected the magic f3mt0, found another one".to_owned()));
+            return Err(wrong(
+                0,
+                5,
+                "header",
+                "expected the magic f3mt0, found another one".to_owned(),
+            ));
         }
         if bytes.number(5, 1, "header")? != 1 {
             return Err(wrong(
@@ -160,8 +184,14 @@ impl Femto {
         let (chip_size, chip) = section(82, 2, 84, 2)?;
         let (data_size, data_at) = section(86, 4, 90, 4)?;
         bytes.take(data_at, data_size, "memory pages")?;
-        let model = Part { bytes: Bytes(bytes.take(model, model_size, "model configuration")?), name: "model configuration" };
-        let chip = Part { bytes: Bytes(bytes.take(chip, chip_size, "chip configuration")?), name: "chip configuration" };
+        let model = Part {
+            bytes: Bytes(bytes.take(model, model_size, "model configuration")?),
+            name: "model configuration",
+        };
+        let chip = Part {
+            bytes: Bytes(bytes.take(chip, chip_size, "chip configuration")?),
+            name: "chip configuration",
+        };
         Ok(Femto {
             version: bytes.number(8, 2, "header")? as u16,
             driver: bytes.text(10, 16, "header")?,
@@ -183,7 +213,11 @@ impl Femto {
     pub fn iospec(&self) -> Yaml {
         let vector = |v: &FemtoVector| {
             let name = v.id.to_string();
-            let side = if v.kind == VectorKind::Output { Side::Output } else { Side::Input };
+            let side = if v.kind == VectorKind::Output {
+                Side::Output
+            } else {
+                Side::Input
+            };
             let words = (u64::from(v.padded_length) * u64::from(v.precision)).div_ceil(64);
             let mut fields = vec![
                 ("type", side.name().into()),
@@ -205,15 +239,28 @@ impl Femto {
             (Yaml::from(&*name), Yaml::map(fields))
         };
         let of = |output: bool| {
-            let entries = self.vectors.iter().filter(|v| (v.kind == VectorKind::Output) == output).map(vector).collect();
+            let entries = self
+                .vectors
+                .iter()
+                .filter(|v| (v.kind == VectorKind::Output) == output)
+                .map(vector)
+                .collect();
             Yaml::from(crate::yaml::Value::Map(entries))
         };
         let names = |ids: &[u8]| Yaml::list(ids.iter().map(|id| Yaml::from(&*id.to_string())));
         let sequence = |(number, (inputs, outputs)): (usize, &(Vec<u8>, Vec<u8>))| {
-            let fields = [("type", "simple_sequence".into()), ("inputs", names(inputs)), ("outputs", names(outputs))];
-            (Yaml::from(&*format!("sequence_{number}")), Yaml::map(fields))
+            let fields = [
+                ("type", "simple_sequence".into()),
+                ("inputs", names(inputs)),
+                ("outputs", names(outputs)),
+            ];
+            (
+                Yaml::from(&*format!("sequence_{number}")),
+                Yaml::map(fields),
+            )
         };
-        let sequences = crate::yaml::Value::Map(self.sequences.iter().enumerate().map(sequence).collect());
+        let sequences =
+            crate::yaml::Value::Map(self.sequences.iter().enumerate().map(sequence).collect());
         Yaml::map([
             ("inputs", of(false)),
             ("outputs", of(true)),
@@ -226,14 +273,28 @@ impl Femto {
     pub fn info(&self) -> Info {
         let tensor = |v: &FemtoVector| TensorInfo {
             name: v.id.to_string(),
-            element: if v.precision <= 8 { ElementType::Int8 } else { ElementType::Int16 },
+            element: if v.precision <= 8 {
+                ElementType::Int8
+            } else {
+                ElementType::Int16
+            },
             dtype: format!("int{}", v.precision),
             shape: vec![v.length.into()],
         };
-        let of = |output: bool| self.vectors.iter().filter(|v| (v.kind == VectorKind::Output) == output).map(tensor).collect();
+        let of = |output: bool| {
+            self.vectors
+                .iter()
+                .filter(|v| (v.kind == VectorKind::Output) == output)
+                .map(tensor)
+                .collect()
+        };
         let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
         let number = |name: &str, value: u64| (name.to_owned(), Value::Integer(value.into()));
-        let encryption = if self.key == 32 { "none".to_owned() } else { format!("key {}", self.key) };
+        let encryption = if self.key == 32 {
+            "none".to_owned()
+        } else {
+            format!("key {}", self.key)
+        };
         let banks = self.cores.iter().map(|c| c.banks.len() as u64).sum();
         Info {
             target: "spu",
@@ -282,7 +343,11 @@ impl Femto {
 
     /// Vectors, sequences and banks as a tree.
     pub fn raw(&self) -> Node {
-        let leaf = |name: String, value: String| Node { name, value: Some(Value::Text(value)), ..Node::default() };
+        let leaf = |name: String, value: String| Node {
+            name,
+            value: Some(Value::Text(value)),
+            ..Node::default()
+        };
         let vectors = self.vectors.iter().map(|v| {
             let (kind, address) = match v.kind {
                 VectorKind::Input => ("input", "pc"),
@@ -296,12 +361,30 @@ impl Femto {
             leaf(v.id.to_string(), text)
         });
         let ids = |ids: &[u8]| ids.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
-        let sequences = self.sequences.iter().enumerate().map(|(n, (i, o))| leaf(n.to_string(), format!("({}) → ({})", ids(i), ids(o))));
+        let sequences = self
+            .sequences
+            .iter()
+            .enumerate()
+            .map(|(n, (i, o))| leaf(n.to_string(), format!("({}) → ({})", ids(i), ids(o))));
         let cores = self.cores.iter().map(|core| {
-            let status = ["off", "on", "sleeping"].get(usize::from(core.status)).copied().unwrap_or("unknown");
+            let status = ["off", "on", "sleeping"]
+                .get(usize::from(core.status))
+                .copied()
+                .unwrap_or("unknown");
             let banks = core.banks.iter().map(|b| {
-                let state = ["off", "disabled", "sleeping", "in transition", "on", "by state machine"].get(usize::from(b.state));
-                leaf(format!("bank {:#04x}", b.uid), state.copied().unwrap_or("unknown").to_owned())
+                let state = [
+                    "off",
+                    "disabled",
+                    "sleeping",
+                    "in transition",
+                    "on",
+                    "by state machine",
+                ]
+                .get(usize::from(b.state));
+                leaf(
+                    format!("bank {:#04x}", b.uid),
+                    state.copied().unwrap_or("unknown").to_owned(),
+                )
             });
             Node {
                 name: format!("core {}", core.id),
@@ -310,8 +393,19 @@ impl Femto {
                 ..Node::default()
             }
         });
-        let tree = |name: &str, children: Vec<Node>| Node { name: name.to_owned(), children, ..Node::default() };
-        tree("femto", vec![tree("vectors", vectors.collect()), tree("sequences", sequences.collect()), tree("cores", cores.collect())])
+        let tree = |name: &str, children: Vec<Node>| Node {
+            name: name.to_owned(),
+            children,
+            ..Node::default()
+        };
+        tree(
+            "femto",
+            vec![
+                tree("vectors", vectors.collect()),
+                tree("sequences", sequences.collect()),
+                tree("cores", cores.collect()),
+            ],
+        )
     }
 }
 
@@ -339,7 +433,14 @@ fn vectors(model: &Part<'_>) -> Result<Vec<FemtoVector>, Error> {
             0 => VectorKind::Input,
             1 => VectorKind::Output,
             2 => VectorKind::Parameter,
-            other => return Err(wrong(at + 1, 1, "model configuration", format!("expected a vector of kind 0 to 2, found {other}"))),
+            other => {
+                return Err(wrong(
+                    at + 1,
+                    1,
+                    "model configuration",
+                    format!("expected a vector of kind 0 to 2, found {other}"),
+                ));
+            }
         };
         Ok(FemtoVector {
             id: model.number(at, 1)? as u8,
@@ -359,9 +460,18 @@ fn sequences(model: &Part<'_>) -> Result<Vec<FemtoSequence>, Error> {
     let one = |index: usize| {
         // Offsets count from the table.
         let at = table + model.number(table + index * 4 + 2, 2)? as usize;
-        let (inputs, outputs) = (model.number(at + 1, 1)? as usize, model.number(at + 3, 1)? as usize);
-        let (inputs_at, outputs_at) = (model.number(at + 2, 1)? as usize, model.number(at + 4, 1)? as usize);
-        Ok((model.list(at + inputs_at, inputs)?, model.list(at + outputs_at, outputs)?))
+        let (inputs, outputs) = (
+            model.number(at + 1, 1)? as usize,
+            model.number(at + 3, 1)? as usize,
+        );
+        let (inputs_at, outputs_at) = (
+            model.number(at + 2, 1)? as usize,
+            model.number(at + 4, 1)? as usize,
+        );
+        Ok((
+            model.list(at + inputs_at, inputs)?,
+            model.list(at + outputs_at, outputs)?,
+        ))
     };
     (0..count).map(one).collect()
 }
@@ -371,10 +481,16 @@ fn cores(chip: &Part<'_>) -> Result<Vec<Core>, Error> {
     let mut cores = Vec::new();
     for index in 0..count {
         let at = table + chip.number(table + index * 4 + 2, 2)? as usize;
-        let (banks, banks_at) = (chip.number(at + 2, 1)? as usize, chip.number(at + 3, 1)? as usize);
+        let (banks, banks_at) = (
+            chip.number(at + 2, 1)? as usize,
+            chip.number(at + 3, 1)? as usize,
+        );
         let bank = |n: usize| {
             let at = at + banks_at + n * 2;
-            Ok::<_, Error>(Bank { uid: chip.number(at, 1)? as u8, state: chip.number(at + 1, 1)? as u8 })
+            Ok::<_, Error>(Bank {
+                uid: chip.number(at, 1)? as u8,
+                state: chip.number(at + 1, 1)? as u8,
+            })
         };
         cores.push(Core {
             id: chip.number(at, 1)? as u8,

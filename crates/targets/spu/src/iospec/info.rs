@@ -13,21 +13,43 @@ pub fn info(document: &Document) -> Info {
         shape: vec![u64::try_from(v.length).unwrap_or_default()],
     };
     let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
-    let complex = document.sequences.iter().filter(|s| s.kind == SequenceKind::Complex).count();
+    let complex = document
+        .sequences
+        .iter()
+        .filter(|s| s.kind == SequenceKind::Complex)
+        .count();
     let unlatched = document.unlatched();
-    let latched: Vec<&str> = document.inputs.iter().filter(|v| !unlatched.contains(&*v.key)).map(|v| &*v.varname).collect();
+    let latched: Vec<&str> = document
+        .inputs
+        .iter()
+        .filter(|v| !unlatched.contains(&*v.key))
+        .map(|v| &*v.varname)
+        .collect();
     let mut facts = vec![text("stage", document.stage().name().to_owned())];
     for (id, sequence) in document.sequences.iter().enumerate() {
         let members = |members: &[super::Member]| {
-            let one =
-                |m: &super::Member| if (m.count - 1.0).abs() < f64::EPSILON { m.key.clone() } else { format!("{} × {}", m.key, m.count) };
+            let one = |m: &super::Member| {
+                if (m.count - 1.0).abs() < f64::EPSILON {
+                    m.key.clone()
+                } else {
+                    format!("{} × {}", m.key, m.count)
+                }
+            };
             members.iter().map(one).collect::<Vec<_>>().join(", ")
         };
         let name = match sequence.kind {
             SequenceKind::Simple => format!("sequence {id}"),
             SequenceKind::Complex => "complex sequence".to_owned(),
         };
-        facts.push((name, Value::Text(format!("{}: ({}) → ({})", sequence.name, members(&sequence.inputs), members(&sequence.outputs)))));
+        facts.push((
+            name,
+            Value::Text(format!(
+                "{}: ({}) → ({})",
+                sequence.name,
+                members(&sequence.inputs),
+                members(&sequence.outputs)
+            )),
+        ));
     }
     if !latched.is_empty() {
         facts.push(text("latched", latched.join(", ")));
@@ -65,9 +87,21 @@ fn tree(name: String, node: &yaml::Node) -> Node {
         _ => Some(Value::Text(node.label())),
     };
     let children = match &node.value {
-        yaml::Value::Map(entries) => entries.iter().map(|(key, value)| tree(key.label(), value)).collect(),
-        yaml::Value::List(items) => items.iter().enumerate().map(|(index, item)| tree(index.to_string(), item)).collect(),
+        yaml::Value::Map(entries) => entries
+            .iter()
+            .map(|(key, value)| tree(key.label(), value))
+            .collect(),
+        yaml::Value::List(items) => items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| tree(index.to_string(), item))
+            .collect(),
         _ => Vec::new(),
     };
-    Node { name, value, offset, children }
+    Node {
+        name,
+        value,
+        offset,
+        children,
+    }
 }

@@ -7,7 +7,11 @@ use chipless_model::{Interface, Port};
 /// The length of a vector is the number of its elements; shape and type go into its comments.
 pub fn of_interface(interface: &Interface) -> Node {
     let vector = |port: &Port, side: &str| {
-        let elements = port.shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d)).unwrap_or(u64::MAX);
+        let elements = port
+            .shape
+            .iter()
+            .try_fold(1u64, |n, d| n.checked_mul(*d))
+            .unwrap_or(u64::MAX);
         let number = |n: u64| Node::from(Value::Integer(n.into()));
         let shape = Node::list(port.shape.iter().map(|d| number(*d)));
         let comments = Node::map([("shape", shape), ("dtype", port.element.name().into())]);
@@ -21,7 +25,9 @@ pub fn of_interface(interface: &Interface) -> Node {
         ];
         (Node::from(&*port.name), Node::map(fields))
     };
-    let section = |ports: &[Port], side: &str| Node::from(Value::Map(ports.iter().map(|p| vector(p, side)).collect()));
+    let section = |ports: &[Port], side: &str| {
+        Node::from(Value::Map(ports.iter().map(|p| vector(p, side)).collect()))
+    };
     let names = |ports: &[Port]| Node::list(ports.iter().map(|p| Node::from(&*p.name)));
     let sequence = Node::map([
         ("type", "simple_sequence".into()),

@@ -1,7 +1,9 @@
 //! From the tree of a text to the typed document.
 
 use super::RuleSet;
-use super::document::{Document, Member, Quantization, SECTIONS, Sequence, SequenceKind, Side, Vector};
+use super::document::{
+    Document, Member, Quantization, SECTIONS, Sequence, SequenceKind, Side, Vector,
+};
 use super::flat;
 use super::rules::{self, Law};
 use crate::yaml::{self, Budget, Node, Span, Value};
@@ -14,13 +16,26 @@ impl Document {
     /// # Errors
     /// Everything found, at least one of it an error: what cannot be read, or what the rule set refuses on reading.
     pub fn read(text: &str, rules: RuleSet) -> Result<Document, Vec<Finding>> {
-        let tree =
-            yaml::read(text, Budget::default()).map_err(|(span, message)| vec![rules::SYNTAX.under(rules).at(span.place(), message)])?;
-        let root = tree.root.unwrap_or(Node { value: Value::Null, span: Span::default() });
-        let mut reader = Reader { rules, counted: false, findings: Vec::new() };
+        let tree = yaml::read(text, Budget::default()).map_err(|(span, message)| {
+            vec![rules::SYNTAX.under(rules).at(span.place(), message)]
+        })?;
+        let root = tree.root.unwrap_or(Node {
+            value: Value::Null,
+            span: Span::default(),
+        });
+        let mut reader = Reader {
+            rules,
+            counted: false,
+            findings: Vec::new(),
+        };
         for (key, first, again) in tree.duplicates {
-            let finding = rules::DUPLICATE_KEY.under(rules).at(again.place(), format!("expected each key once, found `{key}` again"));
-            reader.findings.push(finding.with(first.place(), "first here"));
+            let finding = rules::DUPLICATE_KEY.under(rules).at(
+                again.place(),
+                format!("expected each key once, found `{key}` again"),
+            );
+            reader
+                .findings
+                .push(finding.with(first.place(), "first here"));
         }
         if flat::looks_flat(&root) {
             let first = root.span.place();
@@ -31,7 +46,13 @@ impl Document {
             );
             return Err(reader.findings);
         }
-        let mut document = Document { root, inputs: Vec::new(), outputs: Vec::new(), sequences: Vec::new(), findings: Vec::new() };
+        let mut document = Document {
+            root,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            sequences: Vec::new(),
+            findings: Vec::new(),
+        };
         reader.sections(&mut document);
         if reader.findings.iter().any(Finding::is_error) {
             return Err(reader.findings);
@@ -76,7 +97,11 @@ impl Reader {
             Value::Null if document.root.span.line == 0 => return,
             Value::Map(entries) => entries,
             other => {
-                let message = format!("expected a mapping with the sections {}, found {}", SECTIONS.join(", "), other.kind());
+                let message = format!(
+                    "expected a mapping with the sections {}, found {}",
+                    SECTIONS.join(", "),
+                    other.kind()
+                );
                 return self.at(&rules::SECTION, document.root.span, message);
             }
         };
@@ -84,23 +109,45 @@ impl Reader {
         for (key, section) in &entries {
             let name = key.value.text().unwrap_or_default();
             if !SECTIONS.contains(&name) {
-                let message = format!("expected one of the sections {}, found `{}`", SECTIONS.join(", "), yaml::shortened(&key.label()));
+                let message = format!(
+                    "expected one of the sections {}, found `{}`",
+                    SECTIONS.join(", "),
+                    yaml::shortened(&key.label())
+                );
                 self.at(&rules::SECTION, key.span, message);
                 continue;
             }
             let Value::Map(objects) = &section.value else {
-                let message = format!("expected a mapping in the section {name}, found {}", section.describe());
+                let message = format!(
+                    "expected a mapping in the section {name}, found {}",
+                    section.describe()
+                );
                 self.at(&rules::SECTION, section.span, message);
                 continue;
             };
             for (key, object) in objects {
                 if key.value == Value::Null {
-                    self.at(&rules::FIELD_TYPE, key.span, format!("expected a name in the section {name}, found {}", key.value.kind()));
+                    self.at(
+                        &rules::FIELD_TYPE,
+                        key.span,
+                        format!(
+                            "expected a name in the section {name}, found {}",
+                            key.value.kind()
+                        ),
+                    );
                 }
                 match name {
-                    "inputs" => document.inputs.extend(self.vector(key, object, Side::Input)),
-                    "outputs" => document.outputs.extend(self.vector(key, object, Side::Output)),
-                    "simple_sequences" => document.sequences.extend(self.sequence(key, object, SequenceKind::Simple)),
+                    "inputs" => document
+                        .inputs
+                        .extend(self.vector(key, object, Side::Input)),
+                    "outputs" => document
+                        .outputs
+                        .extend(self.vector(key, object, Side::Output)),
+                    "simple_sequences" => {
+                        document
+                            .sequences
+                            .extend(self.sequence(key, object, SequenceKind::Simple))
+                    }
                     _ => complex.extend(self.sequence(key, object, SequenceKind::Complex)),
                 }
             }
@@ -111,30 +158,51 @@ impl Reader {
     }
 
     /// The field of an object that must have it.
-    fn required<'n>(&mut self, object: &'n Node, key: &Node, what: &str, field: &str) -> Option<&'n Node> {
+    fn required<'n>(
+        &mut self,
+        object: &'n Node,
+        key: &Node,
+        what: &str,
+        field: &str,
+    ) -> Option<&'n Node> {
         let found = object.get(field);
         if found.is_none() {
-            let message = format!("expected the field {field} of the {what} `{}`, found none", yaml::shortened(&key.label()));
+            let message = format!(
+                "expected the field {field} of the {what} `{}`, found none",
+                yaml::shortened(&key.label())
+            );
             self.at(&rules::FIELD_MISSING, key.span, message);
         }
         found
     }
 
     fn wrong_type(&mut self, node: &Node, key: &Node, field: &str, wanted: &str) {
-        let message = format!("expected {wanted} as {field} of `{}`, found {}", yaml::shortened(&key.label()), node.describe());
+        let message = format!(
+            "expected {wanted} as {field} of `{}`, found {}",
+            yaml::shortened(&key.label()),
+            node.describe()
+        );
         self.at(&rules::FIELD_TYPE, node.span, message);
     }
 
     /// A value that the femtorun package does not look at.
     fn unchecked(&mut self, node: &Node, key: &Node, field: &str, wanted: &str) {
-        let message = format!("expected {wanted} as {field} of `{}`, found {}", yaml::shortened(&key.label()), node.describe());
+        let message = format!(
+            "expected {wanted} as {field} of `{}`, found {}",
+            yaml::shortened(&key.label()),
+            node.describe()
+        );
         self.at(&rules::FIELD_TYPE_UNCHECKED, node.span, message);
     }
 
     fn is_object(&mut self, key: &Node, object: &Node, what: &str) -> bool {
         let is_map = matches!(object.value, Value::Map(_));
         if !is_map {
-            let message = format!("expected the fields of the {what} `{}`, found {}", yaml::shortened(&key.label()), object.describe());
+            let message = format!(
+                "expected the fields of the {what} `{}`, found {}",
+                yaml::shortened(&key.label()),
+                object.describe()
+            );
             self.at(&rules::FIELD_TYPE, object.span, message);
         }
         is_map
@@ -149,7 +217,11 @@ impl Reader {
                 match small {
                     None => self.wrong_type(node, key, field, "an integer of 64 bits"),
                     Some(small) if small < 0 || (field == "precision" && small == 0) => {
-                        let wanted = if field == "precision" { "an integer from 1 on" } else { "an integer from 0 on" };
+                        let wanted = if field == "precision" {
+                            "an integer from 1 on"
+                        } else {
+                            "an integer from 0 on"
+                        };
                         self.unchecked(node, key, field, wanted);
                     }
                     Some(_) => {}
@@ -193,22 +265,27 @@ impl Reader {
         if let Some(kind) = kind.filter(|node| node.value.text() != Some(side.name())) {
             self.unchecked(kind, key, "type", side.name());
         }
-        let varname = self.required(object, key, "vector", "varname").and_then(|node| {
-            let text = node.value.text().map(str::to_owned);
-            if text.is_none() {
-                self.wrong_type(node, key, "varname", "text");
-            }
-            text
-        });
+        let varname = self
+            .required(object, key, "vector", "varname")
+            .and_then(|node| {
+                let text = node.value.text().map(str::to_owned);
+                if text.is_none() {
+                    self.wrong_type(node, key, "varname", "text");
+                }
+                text
+            });
         let length = self.integer(object, key, "length");
         let precision = self.integer(object, key, "precision");
         self.required(object, key, "vector", "padded_length");
         let quantization = self.quantization(object, key);
         let comments = object.get("comments");
-        let hint = ["latched", "latch"].into_iter().find_map(|name| match comments?.get(name)?.value {
-            Value::Bool(value) => Some((name, value)),
-            _ => None,
-        });
+        let hint =
+            ["latched", "latch"]
+                .into_iter()
+                .find_map(|name| match comments?.get(name)?.value {
+                    Value::Bool(value) => Some((name, value)),
+                    _ => None,
+                });
         Some(Vector {
             key: name_of(key),
             varname: varname?,
@@ -228,7 +305,9 @@ impl Reader {
     }
 
     fn quantization(&mut self, object: &Node, key: &Node) -> Option<Quantization> {
-        let node = object.get("quantization").filter(|node| node.value != Value::Null)?;
+        let node = object
+            .get("quantization")
+            .filter(|node| node.value != Value::Null)?;
         if !matches!(node.value, Value::Map(_)) {
             self.unchecked(node, key, "quantization", "scale and zero_pt");
             return None;
@@ -246,14 +325,21 @@ impl Reader {
             }
         };
         let (scale, zero_point) = (number("scale"), number("zero_pt"));
-        Some(Quantization { scale: scale?, zero_point: zero_point.unwrap_or(0.0) })
+        Some(Quantization {
+            scale: scale?,
+            zero_point: zero_point.unwrap_or(0.0),
+        })
     }
 
     fn sequence(&mut self, key: &Node, object: &Node, kind: SequenceKind) -> Option<Sequence> {
         if !self.is_object(key, object, "sequence") {
             return None;
         }
-        let wanted = if kind == SequenceKind::Simple { "simple_sequence" } else { "complex_sequence" };
+        let wanted = if kind == SequenceKind::Simple {
+            "simple_sequence"
+        } else {
+            "complex_sequence"
+        };
         let stated = self.required(object, key, "sequence", "type");
         if let Some(stated) = stated.filter(|node| node.value.text() != Some(wanted)) {
             self.unchecked(stated, key, "type", wanted);
@@ -262,28 +348,55 @@ impl Reader {
         let outputs = self.required(object, key, "sequence", "outputs");
         let inputs = self.members(inputs?, key, "inputs", kind);
         let outputs = self.members(outputs?, key, "outputs", kind);
-        Some(Sequence { name: name_of(key), kind, inputs: inputs?, outputs: outputs?, span: key.span })
+        Some(Sequence {
+            name: name_of(key),
+            kind,
+            inputs: inputs?,
+            outputs: outputs?,
+            span: key.span,
+        })
     }
 
-    fn members(&mut self, node: &Node, key: &Node, field: &str, kind: SequenceKind) -> Option<Vec<Member>> {
+    fn members(
+        &mut self,
+        node: &Node,
+        key: &Node,
+        field: &str,
+        kind: SequenceKind,
+    ) -> Option<Vec<Member>> {
         match (kind, &node.value) {
-            (SequenceKind::Simple, Value::List(items)) => items.iter().map(|item| self.member(item, key, field)).collect(),
+            (SequenceKind::Simple, Value::List(items)) => items
+                .iter()
+                .map(|item| self.member(item, key, field))
+                .collect(),
             // Python walks through the characters of a text and the keys of a mapping.
             (SequenceKind::Simple, Value::Text(text)) => {
                 self.unchecked(node, key, field, "a list of names");
-                Some(text.chars().map(|c| Member { key: c.to_string(), count: 1.0, span: node.span }).collect())
+                Some(
+                    text.chars()
+                        .map(|c| Member {
+                            key: c.to_string(),
+                            count: 1.0,
+                            span: node.span,
+                        })
+                        .collect(),
+                )
             }
             (SequenceKind::Simple, Value::Map(entries)) => {
                 self.unchecked(node, key, field, "a list of names");
-                entries.iter().map(|(item, _)| self.member(item, key, field)).collect()
+                entries
+                    .iter()
+                    .map(|(item, _)| self.member(item, key, field))
+                    .collect()
             }
             (SequenceKind::Simple, _) => {
                 self.wrong_type(node, key, field, "a list of names");
                 None
             }
-            (SequenceKind::Complex, Value::Map(entries)) => {
-                entries.iter().map(|(item, count)| self.counted(item, count, key, field)).collect()
-            }
+            (SequenceKind::Complex, Value::Map(entries)) => entries
+                .iter()
+                .map(|(item, count)| self.counted(item, count, key, field))
+                .collect(),
             (SequenceKind::Complex, _) => {
                 self.wrong_type(node, key, field, "a mapping from names to counts");
                 None
@@ -296,7 +409,11 @@ impl Reader {
         if text.is_none() {
             self.wrong_type(item, key, field, "names");
         }
-        Some(Member { key: text?, count: 1.0, span: item.span })
+        Some(Member {
+            key: text?,
+            count: 1.0,
+            span: item.span,
+        })
     }
 
     fn counted(&mut self, item: &Node, count: &Node, key: &Node, field: &str) -> Option<Member> {
@@ -313,7 +430,11 @@ impl Reader {
             if self.counted && self.rules == RuleSet::Femtorun41 {
                 // It fails as soon as something is counted against it, so it is below every count.
                 self.unchecked(count, key, field, "a count");
-                return Some(Member { key: name_of(item), count: f64::NEG_INFINITY, span: item.span });
+                return Some(Member {
+                    key: name_of(item),
+                    count: f64::NEG_INFINITY,
+                    span: item.span,
+                });
             }
             self.wrong_type(count, key, field, "a count");
             return None;
@@ -323,21 +444,33 @@ impl Reader {
         if !sound {
             self.unchecked(count, key, field, "a count from 1 on");
         }
-        Some(Member { key: name_of(item), count: number, span: item.span })
+        Some(Member {
+            key: name_of(item),
+            count: number,
+            span: item.span,
+        })
     }
 
     fn duplicate_names(&mut self, document: &Document) {
         let outputs = document.output_index();
         let mut seen: HashMap<&str, &Vector> = HashMap::new();
         // An output takes the place of an input with the same key, so that one's name is free again.
-        for vector in document.inputs.iter().filter(|v| !outputs.contains_key(&*v.key)).chain(&document.outputs) {
+        for vector in document
+            .inputs
+            .iter()
+            .filter(|v| !outputs.contains_key(&*v.key))
+            .chain(&document.outputs)
+        {
             match seen.get(&*vector.varname) {
                 Some(first) => {
-                    let message =
-                        format!("expected each varname once, found `{}` for `{}` and `{}`", vector.varname, first.key, vector.key);
+                    let message = format!(
+                        "expected each varname once, found `{}` for `{}` and `{}`",
+                        vector.varname, first.key, vector.key
+                    );
                     let place = vector.span_of("varname").place();
                     let finding = rules::DUPLICATE_NAME.under(self.rules).at(place, message);
-                    self.findings.push(finding.with(first.span_of("varname").place(), "first here"));
+                    self.findings
+                        .push(finding.with(first.span_of("varname").place(), "first here"));
                 }
                 None => {
                     seen.insert(&vector.varname, vector);
@@ -356,8 +489,20 @@ impl Reader {
         };
         for sequence in &document.sequences {
             let own = number(&*sequence.name);
-            edges.extend(sequence.outputs.iter().map(|m| (own, number(&*m.key))).collect::<Vec<_>>());
-            edges.extend(sequence.inputs.iter().map(|m| (number(&*m.key), own)).collect::<Vec<_>>());
+            edges.extend(
+                sequence
+                    .outputs
+                    .iter()
+                    .map(|m| (own, number(&*m.key)))
+                    .collect::<Vec<_>>(),
+            );
+            edges.extend(
+                sequence
+                    .inputs
+                    .iter()
+                    .map(|m| (number(&*m.key), own))
+                    .collect::<Vec<_>>(),
+            );
         }
         let count = numbers.len();
         let mut incoming = vec![0usize; count];
@@ -375,17 +520,30 @@ impl Reader {
                 }
             }
         }
-        let stuck = || document.sequences.iter().filter(|s| numbers.get(&*s.name).is_some_and(|n| incoming[*n] > 0));
+        let stuck = || {
+            document
+                .sequences
+                .iter()
+                .filter(|s| numbers.get(&*s.name).is_some_and(|n| incoming[*n] > 0))
+        };
         let vectors: HashMap<&str, &Vector> = document.vectors().map(|v| (&*v.key, v)).collect();
         // A name that means two things makes circles that nobody drew.
         if let Some((sequence, vector)) = stuck().find_map(|s| Some((s, *vectors.get(&*s.name)?))) {
             let side = vector.side.name();
-            let message =
-                format!("expected a name of its own for the sequence, found `{}`, the {side}: the two form a circle", sequence.name);
-            let finding = rules::CYCLE.under(self.rules).at(sequence.span.place(), message);
-            self.findings.push(finding.with(vector.span.place(), format!("the {side}")));
+            let message = format!(
+                "expected a name of its own for the sequence, found `{}`, the {side}: the two form a circle",
+                sequence.name
+            );
+            let finding = rules::CYCLE
+                .under(self.rules)
+                .at(sequence.span.place(), message);
+            self.findings
+                .push(finding.with(vector.span.place(), format!("the {side}")));
         } else if let Some(sequence) = stuck().next() {
-            let message = format!("expected sequences without a circle, found one through the sequence `{}`", sequence.name);
+            let message = format!(
+                "expected sequences without a circle, found one through the sequence `{}`",
+                sequence.name
+            );
             self.at(&rules::CYCLE, sequence.span, message);
         }
     }

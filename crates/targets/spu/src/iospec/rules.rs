@@ -2,33 +2,39 @@
 //! behaviour of the femtorun package, which refuses less.
 
 use super::RuleSet;
-use chipless_model::{Rule, Severity};
+use chipless_model::Rule;
 
 /// A rule under both rule sets.
 #[derive(Debug)]
 pub struct Law {
-    spec: Rule,
-    femtorun: Rule,
+    spec: &'static Rule,
+    femtorun: &'static Rule,
 }
 
 impl Law {
     /// The rule with its severity under a rule set.
     pub const fn under(&'static self, rules: RuleSet) -> &'static Rule {
         match rules {
-            RuleSet::Spec => &self.spec,
-            RuleSet::Femtorun41 => &self.femtorun,
+            RuleSet::Spec => self.spec,
+            RuleSet::Femtorun41 => self.femtorun,
         }
     }
 }
 
-/// Declares laws: name, severity under `spec`, severity under `femtorun-4.1`, code, summary, explanation, remedy, source.
+/// Declares laws: name, class, severity under `spec`, severity under `femtorun-4.1`, evidence, code, summary, explanation, remedy, source.
 macro_rules! laws {
-    ($($name:ident $spec:ident $femtorun:ident $code:literal $summary:literal $explanation:literal $remedy:literal $source:literal;)*) => {
+    ($($name:ident $class:ident $spec:ident $femtorun:ident $evidence:ident $code:literal $summary:literal
+        $explanation:literal $remedy:literal $source:literal;)*) => {
         $(
             #[doc = $summary]
-            pub static $name: Law = Law {
-                spec: Rule { code: $code, severity: Severity::$spec, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source },
-                femtorun: Rule { code: $code, severity: Severity::$femtorun, summary: $summary, explanation: $explanation, remedy: $remedy, source: $source },
+            pub static $name: Law = {
+                mod spec {
+                    chipless_model::rules! { RULE $class $spec $evidence $code $summary $explanation $remedy $source; }
+                }
+                mod femtorun {
+                    chipless_model::rules! { RULE $class $femtorun $evidence $code $summary $explanation $remedy $source; }
+                }
+                Law { spec: &spec::RULE, femtorun: &femtorun::RULE }
             };
         )*
 
@@ -38,112 +44,148 @@ macro_rules! laws {
 }
 
 laws! {
-    SYNTAX Error Error "iospec-yaml" "the text is no YAML document that can be read"
+    SYNTAX Fault Error Error Format "iospec-yaml" "the text is no YAML document that can be read"
         "IOSpecs are one YAML document of plain data. Tabs that indent, a second document, tags of a programming language, collections as keys, and documents that grow out of bounds by aliases or depth are refused."
-        "" "IOSpec format; YAML 1.1";
-    DUPLICATE_KEY Error Warning "iospec-duplicate-key" "a key stands twice in one mapping"
+        ""
+        "IOSpec format; YAML 1.1";
+    DUPLICATE_KEY Fault Error Warning Format "iospec-duplicate-key" "a key stands twice in one mapping"
         "Python's loader silently keeps the last one, so half of what was written does not count."
-        "remove one of the two" "YAML 1.1; behaviour of femtorun 4.1";
-    SECTION Error Error "iospec-section" "a section is none that an IOSpec has, or not a mapping"
+        "remove one of the two"
+        "YAML 1.1; behaviour of femtorun 4.1";
+    SECTION Fault Error Error Format "iospec-section" "a section is none that an IOSpec has, or not a mapping"
         "The sections are inputs, outputs, simple_sequences and complex_sequences, each a mapping from names to objects; each may be missing."
-        "" "IOSpec format; behaviour of femtorun 4.1";
-    FLAT Error Error "iospec-flat" "the document is of the older flat dialect"
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    FLAT Fault Error Error Format "iospec-flat" "the document is of the older flat dialect"
         "Before version 2 of the femtorun package one mapping held inputs, outputs and sequences side by side. Current tools refuse it."
-        "chipless convert rewrites it in the present form" "femtorun 1.1.6";
-    FIELD_MISSING Error Error "iospec-field-missing" "a field that every such object has is missing"
+        "chipless convert rewrites it in the present form"
+        "femtorun 1.1.6";
+    FIELD_MISSING Fault Error Error Format "iospec-field-missing" "a field that every such object has is missing"
         "Inputs and outputs have type, varname, length, precision and padded_length; sequences have type, inputs and outputs."
-        "" "IOSpec format; behaviour of femtorun 4.1";
-    FIELD_TYPE Error Error "iospec-field-type" "a field is of the wrong type"
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    FIELD_TYPE Fault Error Error Format "iospec-field-type" "a field is of the wrong type"
         "Names are text, lengths are integers; the inputs and outputs of a simple sequence are lists of names, those of a complex one map names to how often. Bare `on` and `no` are booleans in YAML 1.1: names like these need quotes."
-        "" "IOSpec format; behaviour of femtorun 4.1";
-    FIELD_TYPE_UNCHECKED Error Warning "iospec-field-value" "a field has a value that makes no sense, which the femtorun package does not look at"
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    FIELD_TYPE_UNCHECKED Fault Error Warning Format "iospec-field-value" "a field has a value that makes no sense, which the femtorun package does not look at"
         "A type that is neither input nor output, a negative length, a program counter that is text: such a file loads and fails later, on the device or in the driver."
-        "" "IOSpec format; behaviour of femtorun 4.1";
-    FIELD_UNKNOWN Note Note "iospec-field-unknown" "a field that the format does not know"
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    FIELD_UNKNOWN Fault Note Note Format "iospec-field-unknown" "a field that the format does not know"
         "Nobody looks at it. Where a field was meant that may be missing, its name is misspelt and it is as if it were not there."
-        "check its spelling" "IOSpec format; behaviour of femtorun 4.1";
-    EMPTY Warning Warning "iospec-empty-vector" "a vector has no elements"
+        "check its spelling"
+        "IOSpec format; behaviour of femtorun 4.1";
+    EMPTY Fault Warning Warning Format "iospec-empty-vector" "a vector has no elements"
         "It can be written and read, and says nothing."
-        "" "IOSpec format";
-    CYCLE Error Error "iospec-cycle" "inputs, sequences and outputs form a circle"
+        ""
+        "IOSpec format";
+    CYCLE Fault Error Error Format "iospec-cycle" "inputs, sequences and outputs form a circle"
         "A sequence waits for something that only comes after it: it takes its own output, or bears the name of one of its inputs or outputs."
-        "" "behaviour of femtorun 4.1";
-    DUPLICATE_NAME Error Error "iospec-duplicate-varname" "two vectors have one varname"
+        ""
+        "behaviour of femtorun 4.1";
+    DUPLICATE_NAME Fault Error Error Format "iospec-duplicate-varname" "two vectors have one varname"
         "Vectors are sent and received by their varname, so it must be unique among inputs and outputs."
-        "" "behaviour of femtorun 4.1";
-    SAME_KEY Error Warning "iospec-same-key" "one key names two things"
+        ""
+        "behaviour of femtorun 4.1";
+    SAME_KEY Fault Error Warning Format "iospec-same-key" "one key names two things"
         "Inputs, outputs and sequences share one space of names. An output silently takes the place of an input with the same key; a sequence becomes one with a vector."
-        "" "behaviour of femtorun 4.1";
-    UNDEFINED_NAME Error Warning "iospec-undefined-name" "a sequence names a vector that the document does not define"
+        ""
+        "behaviour of femtorun 4.1";
+    UNDEFINED_NAME Fault Error Warning Format "iospec-undefined-name" "a sequence names a vector that the document does not define"
         "A sequence with an undefined input never fires: its outputs never come. An undefined output is never reported."
-        "" "IOSpec format";
-    KEY_VARNAME Warning Warning "iospec-key-varname" "key and varname of a vector differ"
+        ""
+        "IOSpec format";
+    KEY_VARNAME Fault Warning Warning Format "iospec-key-varname" "key and varname of a vector differ"
         "The sequence check of femtorun takes the varname, the driver's table the key: with two names the vector cannot be sent to hardware."
-        "make key and varname equal" "femtorun 4.1 and femtodriver 2.6, which look the same vector up by different names";
-    UNUSED Warning Warning "iospec-unused" "a vector is in no sequence"
+        "make key and varname equal"
+        "femtorun 4.1 and femtodriver 2.6, which look the same vector up by different names";
+    UNUSED Fault Warning Warning Format "iospec-unused" "a vector is in no sequence"
         "An input in no sequence makes nothing happen. An output in no sequence never comes; femtorun fails when outputs are received."
-        "" "IOSpec format; behaviour of femtorun 4.1";
-    PRODUCED_TWICE Error Warning "iospec-produced-twice" "two sequences produce one output"
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    PRODUCED_TWICE Fault Error Warning Format "iospec-produced-twice" "two sequences produce one output"
         "The host cannot tell whose result it is; femtorun fails when outputs are received."
-        "" "behaviour of femtorun 4.1";
-    OUTPUT_AS_INPUT Error Warning "iospec-output-as-input" "a sequence takes an output of another one as its input"
+        ""
+        "behaviour of femtorun 4.1";
+    OUTPUT_AS_INPUT Fault Error Warning Format "iospec-output-as-input" "a sequence takes an output of another one as its input"
         "Outputs go to the host. femtorun fails when outputs are received."
-        "" "behaviour of femtorun 4.1";
-    NEVER_FIRES Warning Warning "iospec-never-fires" "a sequence can never fire"
+        ""
+        "behaviour of femtorun 4.1";
+    NEVER_FIRES Fault Warning Warning Format "iospec-never-fires" "a sequence can never fire"
         "It has no inputs, or needs one zero or a fraction of a time, so nothing makes it happen."
-        "" "IOSpec format; behaviour of femtorun 4.1";
-    REPEATED_INPUT Warning Warning "iospec-repeated-input" "a simple sequence lists a vector twice"
+        ""
+        "IOSpec format; behaviour of femtorun 4.1";
+    REPEATED_INPUT Fault Warning Warning Format "iospec-repeated-input" "a simple sequence lists a vector twice"
         "It counts once. A vector that is needed several times belongs in a complex sequence."
-        "" "behaviour of femtorun 4.1";
-    OUTPUT_ORDER Warning Warning "iospec-output-order" "outputs of a sequence stand in another order than in the outputs section"
+        ""
+        "behaviour of femtorun 4.1";
+    OUTPUT_ORDER Fault Warning Warning Format "iospec-output-order" "outputs of a sequence stand in another order than in the outputs section"
         "The firmware library returns them in the order of the sequence, femtorun in that of the section."
-        "bring both into one order" "IOSpec format; behaviour of femtorun 4.1";
-    HINT Warning Warning "iospec-latched-hint" "the hint `latched` does not agree with the sequences"
+        "bring both into one order"
+        "IOSpec format; behaviour of femtorun 4.1";
+    HINT Fault Warning Warning Format "iospec-latched-hint" "the hint `latched` does not agree with the sequences"
         "What counts are the sequences: an input is latched when its sequence has no output. The hint (`latched` in the text, `latch` in files that tools write) decides how a femtofile exporter marks the vector."
-        "" "IOSpec format; femtodriver 2.6";
-    HINT_KEY Note Note "iospec-latched-key" "the hint is called `latched`, tools read `latch`"
+        ""
+        "IOSpec format; femtodriver 2.6";
+    HINT_KEY Fault Note Note Format "iospec-latched-key" "the hint is called `latched`, tools read `latch`"
         "The text of the format calls it latched; the compiler writes and the femtofile exporter reads latch, and takes a vector without it for an ordinary input."
-        "" "IOSpec format; femtodriver 2.6";
-    WORDS Warning Warning "iospec-words" "the number of words is not what padded length and precision give"
+        ""
+        "IOSpec format; femtodriver 2.6";
+    WORDS Fault Warning Warning Format "iospec-words" "the number of words is not what padded length and precision give"
         "Words are padded_length × precision / 64, rounded up. The driver refuses to send a vector whose packed words differ."
-        "" "IOSpec format; femtodriver 2.6";
-    PADDING Warning Warning "iospec-padding" "the padded length is less than the length, or not a multiple of 8"
+        ""
+        "IOSpec format; femtodriver 2.6";
+    PADDING Fault Warning Warning Format "iospec-padding" "the padded length is less than the length, or not a multiple of 8"
         "Vectors are padded to whole pencils of the compiler, of 8 elements in all known programs."
-        "" "IOSpec format; known compiled programs";
-    PRECISION Warning Warning "iospec-precision" "the precision is not one that vectors on the wire have"
+        ""
+        "IOSpec format; known compiled programs";
+    PRECISION Fault Warning Warning Format "iospec-precision" "the precision is not one that vectors on the wire have"
         "Hardware vectors are of 8 or 16 bits; 24 occurs before compilation, where the compiler splits such vectors."
-        "" "femtodriver 2.6";
-    CORE_RANGE Warning Warning "iospec-core" "the core does not exist"
+        ""
+        "femtodriver 2.6";
+    CORE_RANGE Fault Warning Warning Format "iospec-core" "the core does not exist"
         "SPU-001 has cores 0 and 1."
-        "" "SPU-001 as femtodriver 2.6 describes it";
-    PC_RANGE Warning Warning "iospec-pc" "the program counter is outside the instruction memory"
+        ""
+        "SPU-001 as femtodriver 2.6 describes it";
+    PC_RANGE Fault Warning Warning Format "iospec-pc" "the program counter is outside the instruction memory"
         "The instruction memory of SPU-001 has 4096 words: counters are 0 to 4095."
-        "" "SPU-001 as femtodriver 2.6 describes it";
-    PC_CLASH Warning Warning "iospec-pc-clash" "two inputs have one core and program counter"
+        ""
+        "SPU-001 as femtodriver 2.6 describes it";
+    PC_CLASH Fault Warning Warning Format "iospec-pc-clash" "two inputs have one core and program counter"
         "A vector is told from another by the core and the counter in its header."
-        "" "femtodriver 2.6";
-    MAILBOX_CLASH Warning Warning "iospec-mailbox-clash" "two outputs have one mailbox"
+        ""
+        "femtodriver 2.6";
+    MAILBOX_CLASH Fault Warning Warning Format "iospec-mailbox-clash" "two outputs have one mailbox"
         "A reply is told from another by its mailbox."
-        "" "femtodriver 2.6";
-    WRONG_SIDE Note Note "iospec-address-side" "an input has a mailbox, or an output a program counter"
+        ""
+        "femtodriver 2.6";
+    WRONG_SIDE Fault Note Note Format "iospec-address-side" "an input has a mailbox, or an output a program counter"
         "Inputs are addressed by core_id and pc, outputs by mailbox_id; the other field does nothing."
-        "" "femtodriver 2.6";
-    ADDRESS_MISSING Warning Warning "iospec-address-missing" "a compiled vector lacks what the driver needs"
+        ""
+        "femtodriver 2.6";
+    ADDRESS_MISSING Fault Warning Warning Format "iospec-address-missing" "a compiled vector lacks what the driver needs"
         "Inputs need core_id, pc and length_64b_words, outputs mailbox_id and length_64b_words. Before compilation none of them is there; a document with some of them is neither."
-        "" "femtodriver 2.6";
-    SCALE Warning Warning "iospec-scale" "the scale is not a power of two, or the zero point not 0"
+        ""
+        "femtodriver 2.6";
+    SCALE Fault Warning Warning Format "iospec-scale" "the scale is not a power of two, or the zero point not 0"
         "The compiler quantises with powers of two and no zero point; the runners use neither."
-        "" "fmot 3.21";
-    FIRMWARE_MULTIPLE Warning Warning "iospec-firmware-sequences" "several sequences have outputs"
+        ""
+        "fmot 3.21";
+    FIRMWARE_MULTIPLE Fault Warning Warning Format "iospec-firmware-sequences" "several sequences have outputs"
         "The firmware library and the simple calls of femtorun support one sequence with outputs, besides latched ones. Chipless drives them all."
-        "" "IOSpec format";
-    FIRMWARE_COMPLEX Warning Warning "iospec-firmware-complex" "a complex sequence"
+        ""
+        "IOSpec format";
+    FIRMWARE_COMPLEX Fault Warning Warning Format "iospec-firmware-complex" "a complex sequence"
         "No firmware supports complex sequences yet, and femtofile exporters leave them out. Chipless drives them."
-        "" "IOSpec format";
-    FEMTO Error Error "iospec-femto" "a .femto container that cannot be read"
+        ""
+        "IOSpec format";
+    FEMTO Fault Error Error Format "iospec-femto" "a .femto container that cannot be read"
         "A part of the file lies outside it, or a field has a value that the format does not know."
-        "" "layout of containers that femtodriver 2.6 writes";
-    FEMTOFILE Note Note "iospec-femtofile" "the document does not fit a .femto file"
+        ""
+        "layout of containers that femtodriver 2.6 writes";
+    FEMTOFILE Fault Note Note Format "iospec-femtofile" "the document does not fit a .femto file"
         "Such a file numbers vectors with 8 bits and counts elements with 16."
-        "" "femtodriver 2.6";
+        ""
+        "femtodriver 2.6";
 }

@@ -48,7 +48,9 @@ impl<'d> Contract<'d> {
     pub fn write(&mut self, inputs: &[usize], fired: &mut Vec<usize>) -> Result<(), Violation> {
         match &mut self.machine {
             Machine::Spec(turns) => turns.write(self.document, inputs, fired),
-            Machine::Femtorun(counters) => inputs.iter().try_for_each(|input| counters.send(self.document, *input, fired)),
+            Machine::Femtorun(counters) => inputs
+                .iter()
+                .try_for_each(|input| counters.send(self.document, *input, fired)),
         }
     }
 
@@ -60,7 +62,10 @@ impl<'d> Contract<'d> {
     pub fn write_output(&mut self, output: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
         let vector = &self.document.outputs[output];
         match &mut self.machine {
-            Machine::Spec(_) => Err(Violation::name(format!("expected an input, found the output `{}`", vector.key))),
+            Machine::Spec(_) => Err(Violation::name(format!(
+                "expected an input, found the output `{}`",
+                vector.key
+            ))),
             Machine::Femtorun(counters) => {
                 let node = counters.outputs[output];
                 counters.send_node(self.document, node, &vector.key, fired)
@@ -93,7 +98,10 @@ impl<'d> Contract<'d> {
     /// Whether an output waits to be read.
     pub fn is_ready(&self, output: usize) -> bool {
         match &self.machine {
-            Machine::Spec(turns) => turns.state.iter().any(|s| s.outputs.iter().any(|o| o.output == output && o.ready())),
+            Machine::Spec(turns) => turns
+                .state
+                .iter()
+                .any(|s| s.outputs.iter().any(|o| o.output == output && o.ready())),
             Machine::Femtorun(counters) => counters.ready(output),
         }
     }
@@ -105,7 +113,8 @@ impl<'d> Contract<'d> {
             match &mut self.machine {
                 Machine::Spec(turns) => {
                     let all = turns.state.iter_mut().flat_map(|s| &mut s.outputs);
-                    all.filter(|o| o.output == output).for_each(|o| o.pending = 0);
+                    all.filter(|o| o.output == output)
+                        .for_each(|o| o.pending = 0);
                 }
                 Machine::Femtorun(counters) => counters.clear(output),
             }
@@ -125,7 +134,12 @@ impl<'d> Contract<'d> {
     pub fn next(&self) -> (Vec<usize>, Vec<usize>) {
         let may = |input: &usize| self.clone().write(&[*input], &mut Vec::new()).is_ok();
         let inputs = (0..self.document.inputs.len()).filter(may).collect();
-        (inputs, (0..self.document.outputs.len()).filter(|o| self.is_ready(*o)).collect())
+        (
+            inputs,
+            (0..self.document.outputs.len())
+                .filter(|o| self.is_ready(*o))
+                .collect(),
+        )
     }
 }
 
@@ -178,13 +192,25 @@ impl Turn {
 impl Turns {
     fn new(document: &Document) -> Turns {
         let (inputs, outputs) = (document.input_index(), document.output_index());
-        let numbers: HashMap<&str, usize> = document.sequences.iter().enumerate().map(|(n, s)| (&*s.name, n)).collect();
+        let numbers: HashMap<&str, usize> = document
+            .sequences
+            .iter()
+            .enumerate()
+            .map(|(n, s)| (&*s.name, n))
+            .collect();
         let mut takers = vec![Vec::new(); document.inputs.len()];
         let mut next = vec![Vec::new(); document.sequences.len()];
         let mut start: Vec<Turn> = Vec::with_capacity(document.sequences.len());
         let count = |member: &Member| (member.count.max(1.0) as u64).min(u64::from(u32::MAX));
         for (number, sequence) in document.sequences.iter().enumerate() {
-            let mut turn = Turn { takes: Vec::new(), next: 0, came: 0, needs: 0, triggered: 0, outputs: Vec::new() };
+            let mut turn = Turn {
+                takes: Vec::new(),
+                next: 0,
+                came: 0,
+                needs: 0,
+                triggered: 0,
+                outputs: Vec::new(),
+            };
             for member in &sequence.inputs {
                 if let Some(input) = inputs.get(&*member.key) {
                     if takers[*input].last() != Some(&number) {
@@ -196,22 +222,43 @@ impl Turns {
                     turn.needs += count(member);
                 }
             }
-            let known = sequence.outputs.iter().filter_map(|m| Some((*outputs.get(&*m.key)?, count(m))));
-            turn.outputs.extend(known.map(|(output, after)| Waiting { output, after, pending: 0 }));
+            let known = sequence
+                .outputs
+                .iter()
+                .filter_map(|m| Some((*outputs.get(&*m.key)?, count(m))));
+            turn.outputs.extend(known.map(|(output, after)| Waiting {
+                output,
+                after,
+                pending: 0,
+            }));
             start.push(turn);
         }
         for (number, sequence) in document.sequences.iter().enumerate() {
             for member in &sequence.outputs {
-                if let Some(other) = numbers.get(&*member.key).filter(|_| !outputs.contains_key(&*member.key)) {
+                if let Some(other) = numbers
+                    .get(&*member.key)
+                    .filter(|_| !outputs.contains_key(&*member.key))
+                {
                     next[number].push(*other);
                     start[*other].needs += count(member);
                 }
             }
         }
-        Turns { state: start.clone(), before: start.clone(), start, takers, next }
+        Turns {
+            state: start.clone(),
+            before: start.clone(),
+            start,
+            takers,
+            next,
+        }
     }
 
-    fn write(&mut self, document: &Document, inputs: &[usize], fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn write(
+        &mut self,
+        document: &Document,
+        inputs: &[usize],
+        fired: &mut Vec<usize>,
+    ) -> Result<(), Violation> {
         self.before.clone_from(&self.state);
         let already = fired.len();
         for input in inputs {
@@ -224,24 +271,43 @@ impl Turns {
         Ok(())
     }
 
-    fn write_one(&mut self, document: &Document, input: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn write_one(
+        &mut self,
+        document: &Document,
+        input: usize,
+        fired: &mut Vec<usize>,
+    ) -> Result<(), Violation> {
         for number in &self.takers[input] {
             let (turn, name) = (&self.state[*number], &document.sequences[*number].name);
             let came = &document.inputs[input].key;
-            let unread: Vec<&str> = turn.outputs.iter().filter(|o| o.ready()).map(|o| &*document.outputs[o.output].key).collect();
+            let unread: Vec<&str> = turn
+                .outputs
+                .iter()
+                .filter(|o| o.ready())
+                .map(|o| &*document.outputs[o.output].key)
+                .collect();
             if !unread.is_empty() {
-                let message = format!("expected {} of {name} to be read first, came {came}", unread.join(", "));
-                return Err(Violation::sequence(message).expecting(unread.iter().map(|o| format!("read {o}"))));
+                let message = format!(
+                    "expected {} of {name} to be read first, came {came}",
+                    unread.join(", ")
+                );
+                return Err(Violation::sequence(message)
+                    .expecting(unread.iter().map(|o| format!("read {o}"))));
             }
             match turn.takes.get(turn.next) {
                 Some((expected, _)) if *expected == input => {}
                 Some((expected, _)) => {
                     let expected = &document.inputs[*expected].key;
-                    let message = format!("it is the turn of {expected} in {name}: expected {expected}, came {came}");
-                    return Err(Violation::sequence(message).expecting([format!("write {expected}")]));
+                    let message = format!(
+                        "it is the turn of {expected} in {name}: expected {expected}, came {came}"
+                    );
+                    return Err(
+                        Violation::sequence(message).expecting([format!("write {expected}")])
+                    );
                 }
                 None => {
-                    let message = format!("{name} has its inputs and waits for other sequences, came {came}");
+                    let message =
+                        format!("{name} has its inputs and waits for other sequences, came {came}");
                     return Err(Violation::sequence(message));
                 }
             }
@@ -250,7 +316,11 @@ impl Turns {
             let number = self.takers[input][index];
             let turn = &mut self.state[number];
             turn.came += 1;
-            if turn.takes.get(turn.next).is_some_and(|(_, often)| turn.came >= *often) {
+            if turn
+                .takes
+                .get(turn.next)
+                .is_some_and(|(_, often)| turn.came >= *often)
+            {
                 turn.next += 1;
                 turn.came = 0;
             }
@@ -260,7 +330,12 @@ impl Turns {
     }
 
     /// Fires a sequence that has everything, and those that only waited for it.
-    fn fire(&mut self, document: &Document, first: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn fire(
+        &mut self,
+        document: &Document,
+        first: usize,
+        fired: &mut Vec<usize>,
+    ) -> Result<(), Violation> {
         let mut pending = vec![first];
         while let Some(number) = pending.pop() {
             let turn = &mut self.state[number];
@@ -269,8 +344,10 @@ impl Turns {
             }
             if let Some(unread) = turn.outputs.iter().find(|o| o.ready()) {
                 let output = &document.outputs[unread.output].key;
-                let message =
-                    format!("expected {output} of {} to be read before the sequence fires again", document.sequences[number].name);
+                let message = format!(
+                    "expected {output} of {} to be read before the sequence fires again",
+                    document.sequences[number].name
+                );
                 return Err(Violation::sequence(message).expecting([format!("read {output}")]));
             }
             (turn.next, turn.triggered) = (0, 0);
@@ -329,7 +406,8 @@ impl Counters {
         };
         let inputs: Vec<usize> = document.inputs.iter().map(|v| node(&*v.key)).collect();
         let outputs: Vec<usize> = document.outputs.iter().map(|v| node(&*v.key)).collect();
-        let (mut edges, mut numbers): (indexmap::IndexMap<(usize, usize), usize>, Vec<f64>) = Default::default();
+        let (mut edges, mut numbers): (indexmap::IndexMap<(usize, usize), usize>, Vec<f64>) =
+            Default::default();
         let mut edge = |from, to, number| {
             let index = *edges.entry((from, to)).or_insert(numbers.len());
             numbers.resize(numbers.len().max(index + 1), number);
@@ -360,7 +438,10 @@ impl Counters {
             successors[from].push((to, index));
             predecessors[to].push(index);
         }
-        let inputs = inputs.into_iter().map(|node| (!is_output[node]).then_some(node)).collect();
+        let inputs = inputs
+            .into_iter()
+            .map(|node| (!is_output[node]).then_some(node))
+            .collect();
         let mut order: Vec<usize> = (0..outputs.len()).collect();
         order.sort_by_key(|output| outputs[*output]);
         Counters {
@@ -376,24 +457,48 @@ impl Counters {
         }
     }
 
-    fn send(&mut self, document: &Document, input: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn send(
+        &mut self,
+        document: &Document,
+        input: usize,
+        fired: &mut Vec<usize>,
+    ) -> Result<(), Violation> {
         let key = &document.inputs[input].key;
         let Some(node) = self.inputs[input] else {
-            return Err(Violation::name(format!("an output has the key `{key}` too and takes the place of the input")));
+            return Err(Violation::name(format!(
+                "an output has the key `{key}` too and takes the place of the input"
+            )));
         };
         self.send_node(document, node, key, fired)
     }
 
-    fn send_node(&mut self, document: &Document, node: usize, key: &str, fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn send_node(
+        &mut self,
+        document: &Document,
+        node: usize,
+        key: &str,
+        fired: &mut Vec<usize>,
+    ) -> Result<(), Violation> {
         if !self.predecessors[node].is_empty() {
-            return Err(Violation::name(format!("expected an input, found `{key}`, which a sequence produces")));
+            return Err(Violation::name(format!(
+                "expected an input, found `{key}`, which a sequence produces"
+            )));
         }
         self.count(document, node, key, 0, fired)
     }
 
-    fn count(&mut self, document: &Document, node: usize, came: &str, depth: usize, fired: &mut Vec<usize>) -> Result<(), Violation> {
+    fn count(
+        &mut self,
+        document: &Document,
+        node: usize,
+        came: &str,
+        depth: usize,
+        fired: &mut Vec<usize>,
+    ) -> Result<(), Violation> {
         if depth > DEEPEST {
-            return Err(Violation::sequence(format!("expected at most {DEEPEST} sequences that fire each other, found more")));
+            return Err(Violation::sequence(format!(
+                "expected at most {DEEPEST} sequences that fire each other, found more"
+            )));
         }
         for index in 0..self.successors[node].len() {
             let (next, edge) = self.successors[node][index];
@@ -409,7 +514,9 @@ impl Counters {
                 fired.extend(self.sequence[next]);
                 self.count(document, next, came, depth + 1, fired)?;
                 if !self.is_output[next] {
-                    self.predecessors[next].iter().for_each(|edge| self.counts[*edge] = 0.0);
+                    self.predecessors[next]
+                        .iter()
+                        .for_each(|edge| self.counts[*edge] = 0.0);
                 }
             }
         }
@@ -418,22 +525,44 @@ impl Counters {
 
     fn too_many(&self, document: &Document, node: usize, came: &str) -> Violation {
         if self.is_output[node] {
-            let output = self.outputs.iter().position(|o| *o == node).map_or("an output", |o| &document.outputs[o].key);
-            let message = format!("expected {output} to be received first, came {came}: too many inputs before outputs were received");
+            let output = self
+                .outputs
+                .iter()
+                .position(|o| *o == node)
+                .map_or("an output", |o| &document.outputs[o].key);
+            let message = format!(
+                "expected {output} to be received first, came {came}: too many inputs before outputs were received"
+            );
             return Violation::sequence(message).expecting([format!("read {output}")]);
         }
         let Some(sequence) = self.sequence[node].map(|s| &document.sequences[s]) else {
-            return Violation::sequence(format!("too many inputs before outputs were received: came {came}"));
+            return Violation::sequence(format!(
+                "too many inputs before outputs were received: came {came}"
+            ));
         };
         let index = document.input_index();
-        let short = |edge: &usize| self.predecessors[node].contains(edge) && self.counts[*edge] < self.numbers[*edge];
+        let short = |edge: &usize| {
+            self.predecessors[node].contains(edge) && self.counts[*edge] < self.numbers[*edge]
+        };
         let lacking = |member: &&Member| {
             let from = index.get(&*member.key).and_then(|i| self.inputs[*i]);
             from.is_some_and(|n| self.successors[n].iter().any(|(_, edge)| short(edge)))
         };
-        let lacking: Vec<&str> = sequence.inputs.iter().filter(lacking).map(|m| &*m.key).collect();
-        let wanted = if lacking.is_empty() { "a reset".to_owned() } else { lacking.join(", ") };
-        let message = format!("too many inputs for {} before it fired: expected {wanted}, came {came}", sequence.name);
+        let lacking: Vec<&str> = sequence
+            .inputs
+            .iter()
+            .filter(lacking)
+            .map(|m| &*m.key)
+            .collect();
+        let wanted = if lacking.is_empty() {
+            "a reset".to_owned()
+        } else {
+            lacking.join(", ")
+        };
+        let message = format!(
+            "too many inputs for {} before it fired: expected {wanted}, came {came}",
+            sequence.name
+        );
         Violation::sequence(message).expecting(lacking.iter().map(|name| format!("write {name}")))
     }
 
@@ -444,10 +573,14 @@ impl Counters {
             let node = self.outputs[output];
             let (key, from) = (&document.outputs[output].key, self.predecessors[node].len());
             if !self.successors[node].is_empty() {
-                return Err(Violation::name(format!("expected outputs to go to the host, found `{key}` as input of a sequence")));
+                return Err(Violation::name(format!(
+                    "expected outputs to go to the host, found `{key}` as input of a sequence"
+                )));
             }
             if from != 1 {
-                return Err(Violation::name(format!("expected each output in one sequence, found `{key}` in {from}")));
+                return Err(Violation::name(format!(
+                    "expected each output in one sequence, found `{key}` in {from}"
+                )));
             }
             if self.ready(output) {
                 received.push(output);
@@ -459,10 +592,15 @@ impl Counters {
 
     fn ready(&self, output: usize) -> bool {
         let edges = &self.predecessors[self.outputs[output]];
-        edges.len() == 1 && edges.iter().all(|edge| self.counts[*edge].total_cmp(&self.numbers[*edge]).is_eq())
+        edges.len() == 1
+            && edges
+                .iter()
+                .all(|edge| self.counts[*edge].total_cmp(&self.numbers[*edge]).is_eq())
     }
 
     fn clear(&mut self, output: usize) {
-        self.predecessors[self.outputs[output]].iter().for_each(|edge| self.counts[*edge] = 0.0);
+        self.predecessors[self.outputs[output]]
+            .iter()
+            .for_each(|edge| self.counts[*edge] = 0.0);
     }
 }

@@ -34,7 +34,11 @@ pub struct Violation {
 
 impl Violation {
     fn new(kind: Kind, message: impl Into<String>) -> Violation {
-        Violation { kind, message: message.into(), expected: Vec::new() }
+        Violation {
+            kind,
+            message: message.into(),
+            expected: Vec::new(),
+        }
     }
 
     pub(super) fn sequence(message: impl Into<String>) -> Violation {
@@ -142,7 +146,11 @@ impl<'d> Session<'d> {
             program: None,
             with_wire: false,
             given: vec![Vec::new(); document.inputs.len()],
-            latched: document.inputs.iter().map(|v| !unlatched.contains(&*v.key)).collect(),
+            latched: document
+                .inputs
+                .iter()
+                .map(|v| !unlatched.contains(&*v.key))
+                .collect(),
             produced: vec![None; document.outputs.len()],
         }
     }
@@ -159,7 +167,9 @@ impl<'d> Session<'d> {
     /// # Errors
     /// A vector that the program does not have, or has with another length.
     pub fn with_program(mut self, mut program: Runner<'d>) -> Result<Session<'d>, Violation> {
-        program.match_document(self.document).map_err(Violation::name)?;
+        program
+            .match_document(self.document)
+            .map_err(Violation::name)?;
         self.program = Some(program);
         Ok(self)
     }
@@ -172,7 +182,16 @@ impl<'d> Session<'d> {
     /// What may be done next: inputs that may be written, outputs that wait to be read.
     pub fn next(&self) -> (Vec<&'d Vector>, Vec<&'d Vector>) {
         let (inputs, outputs) = self.contract.next();
-        (inputs.into_iter().map(|i| &self.document.inputs[i]).collect(), outputs.into_iter().map(|o| &self.document.outputs[o]).collect())
+        (
+            inputs
+                .into_iter()
+                .map(|i| &self.document.inputs[i])
+                .collect(),
+            outputs
+                .into_iter()
+                .map(|o| &self.document.outputs[o])
+                .collect(),
+        )
     }
 
     /// The input of a name: its key or varname; under `femtorun-4.1` the varname alone.
@@ -181,19 +200,35 @@ impl<'d> Session<'d> {
     /// No input has it.
     pub fn input(&self, name: &str) -> Result<usize, Violation> {
         let inputs = &self.document.inputs;
-        let by_key = || inputs.iter().position(|v| v.key == name).filter(|_| self.rules == RuleSet::Spec);
+        let by_key = || {
+            inputs
+                .iter()
+                .position(|v| v.key == name)
+                .filter(|_| self.rules == RuleSet::Spec)
+        };
         // In the package an output takes the place of an input with its key.
-        let hidden = |v: &Vector| self.rules == RuleSet::Femtorun41 && self.document.outputs.iter().any(|o| o.key == v.key);
-        let found = by_key().or_else(|| inputs.iter().position(|v| v.varname == name && !hidden(v)));
+        let hidden = |v: &Vector| {
+            self.rules == RuleSet::Femtorun41
+                && self.document.outputs.iter().any(|o| o.key == v.key)
+        };
+        let found =
+            by_key().or_else(|| inputs.iter().position(|v| v.varname == name && !hidden(v)));
         found.ok_or_else(|| {
             let what = match inputs.iter().find(|v| v.key == name) {
                 Some(vector) => format!(", which is a key; its varname is `{}`", vector.varname),
-                None if self.document.outputs.iter().any(|v| v.varname == name) => ", which is an output".to_owned(),
-                None if self.document.sequences.iter().any(|s| s.name == name) => ", which is a sequence".to_owned(),
+                None if self.document.outputs.iter().any(|v| v.varname == name) => {
+                    ", which is an output".to_owned()
+                }
+                None if self.document.sequences.iter().any(|s| s.name == name) => {
+                    ", which is a sequence".to_owned()
+                }
                 None => String::new(),
             };
             let names: Vec<&str> = inputs.iter().map(|v| &*v.varname).collect();
-            Violation::name(format!("expected the name of an input ({}), found `{name}`{what}", names.join(", ")))
+            Violation::name(format!(
+                "expected the name of an input ({}), found `{name}`{what}",
+                names.join(", ")
+            ))
         })
     }
 
@@ -210,10 +245,19 @@ impl<'d> Session<'d> {
                 Err(violation) if self.rules == RuleSet::Femtorun41 => {
                     // What stands before has been sent by then.
                     sent.extend(self.act(std::mem::take(&mut inputs))?);
-                    let output = self.document.outputs.iter().position(|v| v.varname == *name).ok_or(violation)?;
+                    let output = self
+                        .document
+                        .outputs
+                        .iter()
+                        .position(|v| v.varname == *name)
+                        .ok_or(violation)?;
                     let mut fired = Vec::new();
                     self.contract.write_output(output, &mut fired)?;
-                    sent.fired.extend(fired.into_iter().map(|s| self.document.sequences[s].name.clone()));
+                    sent.fired.extend(
+                        fired
+                            .into_iter()
+                            .map(|s| self.document.sequences[s].name.clone()),
+                    );
                 }
                 Err(violation) => return Err(violation),
             }
@@ -231,7 +275,11 @@ impl<'d> Session<'d> {
         if sequence.inputs.len() != vectors.len() {
             let names: Vec<&str> = sequence.inputs.iter().map(|m| &*m.key).collect();
             let (expected, found) = (names.len(), vectors.len());
-            let message = format!("expected {expected} vectors of sequence {id} ({}: {}), found {found}", sequence.name, names.join(", "));
+            let message = format!(
+                "expected {expected} vectors of sequence {id} ({}: {}), found {found}",
+                sequence.name,
+                names.join(", ")
+            );
             return Err(Violation::value(message));
         }
         let index = self.document.input_index();
@@ -239,7 +287,12 @@ impl<'d> Session<'d> {
         for (member, values) in sequence.inputs.iter().zip(vectors) {
             match index.get(&*member.key) {
                 Some(input) => act.push((*input, Some(values))),
-                None => return Err(Violation::name(format!("expected inputs in sequence {id}, found `{}`", member.key))),
+                None => {
+                    return Err(Violation::name(format!(
+                        "expected inputs in sequence {id}, found `{}`",
+                        member.key
+                    )));
+                }
             }
         }
         self.act(act)
@@ -251,16 +304,26 @@ impl<'d> Session<'d> {
     /// As [`write`](Session::write); an address that no input has.
     pub fn write_words(&mut self, words: &[u64]) -> Result<Sent, Violation> {
         let decoded = wire::decode(self.document, Side::Input, words)?;
-        self.act(decoded.iter().map(|(input, values)| (*input, Some(values))).collect())
+        self.act(
+            decoded
+                .iter()
+                .map(|(input, values)| (*input, Some(values)))
+                .collect(),
+        )
     }
 
     fn sequence(&self, id: usize) -> Result<usize, Violation> {
         let count = self.document.simple_sequences().count();
         // Simple sequences come first.
         match count {
-            0 => Err(Violation::name(format!("expected simple sequences, which have ids, found none in the document and the id {id}"))),
+            0 => Err(Violation::name(format!(
+                "expected simple sequences, which have ids, found none in the document and the id {id}"
+            ))),
             _ if id < count => Ok(id),
-            _ => Err(Violation::name(format!("expected a sequence id from 0 to {}, found {id}", count - 1))),
+            _ => Err(Violation::name(format!(
+                "expected a sequence id from 0 to {}, found {id}",
+                count - 1
+            ))),
         }
     }
 
@@ -289,7 +352,10 @@ impl<'d> Session<'d> {
         for sequence in &fired {
             self.run(*sequence)?;
         }
-        sent.fired = fired.into_iter().map(|s| self.document.sequences[s].name.clone()).collect();
+        sent.fired = fired
+            .into_iter()
+            .map(|s| self.document.sequences[s].name.clone())
+            .collect();
         Ok(sent)
     }
 
@@ -297,7 +363,10 @@ impl<'d> Session<'d> {
     fn message(&self, input: usize, values: &[i64]) -> Result<wire::Message, Violation> {
         let vector = &self.document.inputs[input];
         if self.rules == RuleSet::Femtorun41 && vector.key != vector.varname {
-            return Err(Violation::name(format!("expected key and varname to be equal, found `{}` and `{}`", vector.key, vector.varname)));
+            return Err(Violation::name(format!(
+                "expected key and varname to be equal, found `{}` and `{}`",
+                vector.key, vector.varname
+            )));
         }
         wire::send(vector, values)
     }
@@ -305,19 +374,30 @@ impl<'d> Session<'d> {
     fn check_values(&self, vector: &Vector, values: Option<&Vec<i64>>) -> Result<(), Violation> {
         let Some(values) = values else {
             if self.with_wire || self.program.is_some() {
-                return Err(Violation::value(format!("expected values of `{}`, found its name alone", vector.key)));
+                return Err(Violation::value(format!(
+                    "expected values of `{}`, found its name alone",
+                    vector.key
+                )));
             }
             return Ok(());
         };
-        let most = vector.padded_length.unwrap_or(vector.length).max(vector.length);
+        let most = vector
+            .padded_length
+            .unwrap_or(vector.length)
+            .max(vector.length);
         let found = values.len() as i64;
         let fits = match self.rules {
             RuleSet::Spec => found == vector.length || Some(found) == vector.padded_length,
             RuleSet::Femtorun41 => found <= most,
         };
         if !fits {
-            let padded = vector.padded_length.map_or(String::new(), |padded| format!(" (padded {padded})"));
-            return Err(Violation::value(format!("expected {}{padded} elements of `{}`, found {found}", vector.length, vector.key)));
+            let padded = vector
+                .padded_length
+                .map_or(String::new(), |padded| format!(" (padded {padded})"));
+            return Err(Violation::value(format!(
+                "expected {}{padded} elements of `{}`, found {found}",
+                vector.length, vector.key
+            )));
         }
         let range = vector.range().unwrap_or(i64::MIN..=i64::MAX);
         match values.iter().enumerate().find(|(_, v)| !range.contains(*v)) {
@@ -334,16 +414,32 @@ impl<'d> Session<'d> {
 
     /// Runs the program for a sequence that has fired: one step for each round of its inputs.
     fn run(&mut self, sequence: usize) -> Result<(), Violation> {
-        let Some(program) = &mut self.program else { return Ok(()) };
+        let Some(program) = &mut self.program else {
+            return Ok(());
+        };
         let document = self.document;
         let sequence_of = &document.sequences[sequence];
         if sequence_of.is_latched() {
             return Ok(());
         }
         let index = document.input_index();
-        let inputs: Vec<usize> = sequence_of.inputs.iter().filter_map(|m| index.get(&*m.key).copied()).collect();
-        let rounds = inputs.iter().map(|i| self.given[*i].len()).max().unwrap_or(0).max(1);
-        for (input, vector) in document.inputs.iter().enumerate().filter(|(i, _)| self.latched[*i]) {
+        let inputs: Vec<usize> = sequence_of
+            .inputs
+            .iter()
+            .filter_map(|m| index.get(&*m.key).copied())
+            .collect();
+        let rounds = inputs
+            .iter()
+            .map(|i| self.given[*i].len())
+            .max()
+            .unwrap_or(0)
+            .max(1);
+        for (input, vector) in document
+            .inputs
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| self.latched[*i])
+        {
             if let Some(values) = self.given[input].last() {
                 program.set_input(input, elements(values, vector));
             }
@@ -355,13 +451,19 @@ impl<'d> Session<'d> {
                     program.set_input(*input, elements(values, &document.inputs[*input]));
                 }
             }
-            program.step_of(sequence).map_err(|fault| Violation::new(Kind::Program, fault.message))?;
+            program
+                .step_of(sequence)
+                .map_err(|fault| Violation::new(Kind::Program, fault.message))?;
         }
         for input in inputs.into_iter().filter(|i| !self.latched[*i]) {
             self.given[input].clear();
         }
         for (output, produced) in self.produced.iter_mut().enumerate() {
-            if sequence_of.outputs.iter().any(|m| m.key == document.outputs[output].key) {
+            if sequence_of
+                .outputs
+                .iter()
+                .any(|m| m.key == document.outputs[output].key)
+            {
                 let values = produced.get_or_insert_default();
                 program.output(output, values);
             }
@@ -392,8 +494,16 @@ impl<'d> Session<'d> {
     /// # Errors
     /// No output has it, or its output is not ready.
     pub fn read_mailbox(&mut self, mailbox: i64) -> Result<Reading, Violation> {
-        let found = self.document.outputs.iter().position(|v| v.mailbox_id == Some(mailbox));
-        let output = found.ok_or_else(|| Violation::name(format!("expected the mailbox of an output, found {mailbox}")))?;
+        let found = self
+            .document
+            .outputs
+            .iter()
+            .position(|v| v.mailbox_id == Some(mailbox));
+        let output = found.ok_or_else(|| {
+            Violation::name(format!(
+                "expected the mailbox of an output, found {mailbox}"
+            ))
+        })?;
         if !self.contract.read_output(output) {
             return Err(Violation::sequence(format!(
                 "expected a result in mailbox {mailbox} ({}), found none",
@@ -410,13 +520,23 @@ impl<'d> Session<'d> {
     pub fn receive(&mut self, words: &[u64]) -> Result<Reading, Violation> {
         let expected = self.contract.read()?;
         let decoded = wire::decode(self.document, Side::Output, words)?;
-        let names = |outputs: &[usize]| outputs.iter().map(|o| &*self.document.outputs[*o].varname).collect::<Vec<_>>().join(", ");
+        let names = |outputs: &[usize]| {
+            outputs
+                .iter()
+                .map(|o| &*self.document.outputs[*o].varname)
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let mut came: Vec<usize> = decoded.iter().map(|(output, _)| *output).collect();
         came.sort_unstable();
         let mut wanted = expected.clone();
         wanted.sort_unstable();
         if came != wanted {
-            let message = format!("expected a reply with the outputs ({}), found ({})", names(&expected), names(&came));
+            let message = format!(
+                "expected a reply with the outputs ({}), found ({})",
+                names(&expected),
+                names(&came)
+            );
             return Err(Violation::wire(message));
         }
         for (output, values) in decoded {
@@ -434,7 +554,9 @@ impl<'d> Session<'d> {
                 if self.with_wire {
                     reading.messages.push(wire::reply(vector, values)?);
                 }
-                reading.values.push((vector.varname.clone(), values.clone()));
+                reading
+                    .values
+                    .push((vector.varname.clone(), values.clone()));
             }
         }
         Ok(reading)
@@ -453,5 +575,7 @@ impl<'d> Session<'d> {
 
 /// The elements of the model's vector: padding beyond it is dropped.
 fn elements<'v>(values: &'v [i64], vector: &Vector) -> &'v [i64] {
-    &values[..values.len().min(usize::try_from(vector.length).unwrap_or_default())]
+    &values[..values
+        .len()
+        .min(usize::try_from(vector.length).unwrap_or_default())]
 }

@@ -35,7 +35,10 @@ impl Span {
         if self.line == 0 {
             return Place::file();
         }
-        Place { position: Some((self.line, self.column)), ..Place::bytes(self.offset, self.size) }
+        Place {
+            position: Some((self.line, self.column)),
+            ..Place::bytes(self.offset, self.size)
+        }
     }
 }
 
@@ -107,7 +110,10 @@ impl Value {
 
 impl From<Value> for Node {
     fn from(value: Value) -> Node {
-        Node { value, span: Span::default() }
+        Node {
+            value,
+            span: Span::default(),
+        }
     }
 }
 
@@ -126,7 +132,13 @@ impl From<i64> for Node {
 impl Node {
     /// A mapping with text keys.
     pub fn map<'k>(entries: impl IntoIterator<Item = (&'k str, Node)>) -> Node {
-        Value::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect()).into()
+        Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key.into(), value))
+                .collect(),
+        )
+        .into()
     }
 
     /// A list.
@@ -136,15 +148,22 @@ impl Node {
 
     /// The value of a text key.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        let Value::Map(entries) = &self.value else { return None };
-        entries.iter().find(|(k, _)| k.value.text() == Some(key)).map(|(_, value)| value)
+        let Value::Map(entries) = &self.value else {
+            return None;
+        };
+        entries
+            .iter()
+            .find(|(k, _)| k.value.text() == Some(key))
+            .map(|(_, value)| value)
     }
 
     /// What it is, with a scalar's value: for messages.
     pub fn describe(&self) -> String {
         match &self.value {
             Value::Text(text) => format!("text \"{}\"", shortened(text)),
-            Value::Integer(_) | Value::Float(_) | Value::Bool(_) => format!("{} ({})", self.value.kind(), self.label()),
+            Value::Integer(_) | Value::Float(_) | Value::Bool(_) => {
+                format!("{} ({})", self.value.kind(), self.label())
+            }
             other => other.kind().to_owned(),
         }
     }
@@ -165,5 +184,9 @@ impl Node {
 /// The beginning of a text, for messages.
 pub(crate) fn shortened(text: &str) -> String {
     const SHOWN: usize = 60;
-    if text.chars().count() <= SHOWN { text.to_owned() } else { text.chars().take(SHOWN).chain(['…']).collect() }
+    if text.chars().count() <= SHOWN {
+        text.to_owned()
+    } else {
+        text.chars().take(SHOWN).chain(['…']).collect()
+    }
 }

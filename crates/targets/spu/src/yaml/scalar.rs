@@ -24,8 +24,12 @@ impl Unresolved {
 pub(super) fn resolve(text: &str) -> Result<Value, Unresolved> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
-        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Ok(Value::Bool(true)),
-        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Ok(Value::Bool(false)),
+        "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Ok(Value::Bool(true));
+        }
+        "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Ok(Value::Bool(false));
+        }
         // A plain `=` or `<<` has a tag of its own, which the safe loader makes no value of.
         "=" | "<<" => return Err(Unresolved::Broken("text in quotes")),
         _ => {}
@@ -37,7 +41,11 @@ pub(super) fn resolve(text: &str) -> Result<Value, Unresolved> {
         return value.map(Value::Integer);
     }
     if let Some(sound) = is_date(text) {
-        return if sound { Ok(Value::Opaque("timestamp", text.to_owned())) } else { Err(Unresolved::Broken("a date that exists")) };
+        return if sound {
+            Ok(Value::Opaque("timestamp", text.to_owned()))
+        } else {
+            Err(Unresolved::Broken("a date that exists"))
+        };
     }
     Ok(float(text).map_or_else(|| Value::Text(text.to_owned()), Value::Float))
 }
@@ -49,7 +57,9 @@ pub(super) fn integer(text: &str) -> Option<Result<i128, Unresolved>> {
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let digits = |body: &str, radix: u32| {
-        let of_radix = body.bytes().all(|b| b == b'_' || (b as char).is_digit(radix));
+        let of_radix = body
+            .bytes()
+            .all(|b| b == b'_' || (b as char).is_digit(radix));
         (of_radix && !body.is_empty()).then(|| match body.replace('_', "") {
             // `0_` is nought, but `0x_` is nothing at all.
             digits if digits.is_empty() && radix == 8 => Ok(0),
@@ -78,12 +88,21 @@ pub(super) fn integer(text: &str) -> Option<Result<i128, Unresolved>> {
 
 fn base_60(body: &str) -> Option<Result<i128, Unresolved>> {
     let mut parts = body.split(':');
-    let first = parts.next().filter(|p| p.bytes().all(|b| b.is_ascii_digit() || b == b'_'))?;
-    let mut value = first.replace('_', "").parse::<i128>().map_err(|_| Unresolved::Huge);
+    let first = parts
+        .next()
+        .filter(|p| p.bytes().all(|b| b.is_ascii_digit() || b == b'_'))?;
+    let mut value = first
+        .replace('_', "")
+        .parse::<i128>()
+        .map_err(|_| Unresolved::Huge);
     for part in parts {
         let small = (1..=2).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         let digit = part.parse::<i128>().ok().filter(|d| small && *d < 60)?;
-        value = value.and_then(|v| v.checked_mul(60).and_then(|v| v.checked_add(digit)).ok_or(Unresolved::Huge));
+        value = value.and_then(|v| {
+            v.checked_mul(60)
+                .and_then(|v| v.checked_add(digit))
+                .ok_or(Unresolved::Huge)
+        });
     }
     Some(value)
 }
@@ -91,13 +110,19 @@ fn base_60(body: &str) -> Option<Result<i128, Unresolved>> {
 /// Whether a text has the form of a date or of a time of a date, and whether there is such a one.
 fn is_date(text: &str) -> Option<bool> {
     let number = |part: &str, digits: std::ops::RangeInclusive<usize>| {
-        (digits.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit())).then(|| part.parse::<u32>().ok()).flatten()
+        (digits.contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| part.parse::<u32>().ok())
+            .flatten()
     };
     let end = text.find(['T', 't', ' ', '\t']).unwrap_or(text.len());
     let (date, time) = text.split_at(end);
     let mut parts = date.split('-');
     let digits = if time.is_empty() { 2..=2 } else { 1..=2 };
-    let (year, month, day) = (number(parts.next()?, 4..=4)?, number(parts.next()?, digits.clone())?, number(parts.next()?, digits)?);
+    let (year, month, day) = (
+        number(parts.next()?, 4..=4)?,
+        number(parts.next()?, digits.clone())?,
+        number(parts.next()?, digits)?,
+    );
     if parts.next().is_some() {
         return None;
     }
@@ -111,12 +136,20 @@ fn is_date(text: &str) -> Option<bool> {
     if time.is_empty() {
         return Some(sound);
     }
-    let time = time.strip_prefix(['T', 't']).unwrap_or_else(|| time.trim_start_matches([' ', '\t']));
-    let length = time.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(time.len());
+    let time = time
+        .strip_prefix(['T', 't'])
+        .unwrap_or_else(|| time.trim_start_matches([' ', '\t']));
+    let length = time
+        .find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.')
+        .unwrap_or(time.len());
     let (clock, zone) = time.split_at(length);
     let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
     let mut parts = clock.split(':');
-    let (hour, minute, second) = (number(parts.next()?, 1..=2)?, number(parts.next()?, 2..=2)?, number(parts.next()?, 2..=2)?);
+    let (hour, minute, second) = (
+        number(parts.next()?, 1..=2)?,
+        number(parts.next()?, 2..=2)?,
+        number(parts.next()?, 2..=2)?,
+    );
     if parts.next().is_some() || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -145,8 +178,13 @@ pub(super) fn float(text: &str) -> Option<f64> {
     let (whole, rest) = body.split_once('.')?;
     if whole.contains(':') {
         // Base 60, the last part with a fraction of decimals.
-        let fraction = rest.bytes().all(|b| b.is_ascii_digit() || b == b'_').then(|| format!("0.{}0", rest.replace('_', "")))?;
-        let whole = base_60(whole).filter(|_| whole.starts_with(|c: char| c.is_ascii_digit()))?.ok()?;
+        let fraction = rest
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b == b'_')
+            .then(|| format!("0.{}0", rest.replace('_', "")))?;
+        let whole = base_60(whole)
+            .filter(|_| whole.starts_with(|c: char| c.is_ascii_digit()))?
+            .ok()?;
         return Some(sign * (whole as f64 + fraction.parse::<f64>().ok()?));
     }
     let numeric = |part: &str| part.bytes().all(|b| b.is_ascii_digit() || b == b'_');
@@ -157,12 +195,21 @@ pub(super) fn float(text: &str) -> Option<f64> {
     let starts_with_digit = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     let sound = numeric(whole)
         && numeric(fraction)
-        && (starts_with_digit(whole) || (whole.is_empty() && starts_with_digit(fraction) && text.len() == body.len()))
-        && exponent.is_none_or(|e| e.strip_prefix(['+', '-']).is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit())));
+        && (starts_with_digit(whole)
+            || (whole.is_empty() && starts_with_digit(fraction) && text.len() == body.len()))
+        && exponent.is_none_or(|e| {
+            e.strip_prefix(['+', '-'])
+                .is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+        });
     if !sound {
         return None;
     }
-    let plain = format!("0{}.{}0e{}", whole.replace('_', ""), fraction.replace('_', ""), exponent.unwrap_or("0"));
+    let plain = format!(
+        "0{}.{}0e{}",
+        whole.replace('_', ""),
+        fraction.replace('_', ""),
+        exponent.unwrap_or("0")
+    );
     plain.parse::<f64>().ok().map(|v| sign * v)
 }
 
@@ -179,7 +226,11 @@ pub(super) fn print_float(value: f64) -> String {
         Some((mantissa, exponent)) => (mantissa.to_owned(), Some(exponent)),
         None => (text.clone(), None),
     };
-    let mantissa = if mantissa.contains('.') { mantissa } else { format!("{mantissa}.0") };
+    let mantissa = if mantissa.contains('.') {
+        mantissa
+    } else {
+        format!("{mantissa}.0")
+    };
     match exponent {
         Some(exponent) if exponent.starts_with('-') => format!("{mantissa}e{exponent}"),
         Some(exponent) => format!("{mantissa}e+{exponent}"),
@@ -217,14 +268,26 @@ mod tests {
             ("1:30.5", Value::Float(90.5)),
             ("0_", Value::Integer(0)),
             ("0b", Value::Text("0b".into())),
-            ("2020-02-29", Value::Opaque("timestamp", "2020-02-29".into())),
-            ("2001-12-14t21:59:43.10-05:00", Value::Opaque("timestamp", "2001-12-14t21:59:43.10-05:00".into())),
-            ("2001-1-2 3:04:05", Value::Opaque("timestamp", "2001-1-2 3:04:05".into())),
+            (
+                "2020-02-29",
+                Value::Opaque("timestamp", "2020-02-29".into()),
+            ),
+            (
+                "2001-12-14t21:59:43.10-05:00",
+                Value::Opaque("timestamp", "2001-12-14t21:59:43.10-05:00".into()),
+            ),
+            (
+                "2001-1-2 3:04:05",
+                Value::Opaque("timestamp", "2001-1-2 3:04:05".into()),
+            ),
             ("2001-1-2", Value::Text("2001-1-2".into())),
             ("%x.4", Value::Text("%x.4".into())),
             ("-", Value::Text("-".into())),
             (".", Value::Text(".".into())),
-            ("999999999999999999999999999999999999999999", Value::Text("huge".into())),
+            (
+                "999999999999999999999999999999999999999999",
+                Value::Text("huge".into()),
+            ),
         ] {
             assert_eq!(value(text), want, "{text}");
         }
@@ -232,14 +295,31 @@ mod tests {
 
     #[test]
     fn plain_scalars_that_the_loader_fails_on_have_no_value() {
-        for text in ["=", "<<", "0x_", "0b__", "2021-02-29", "2020-13-01", "2020-01-01 24:00:00"] {
+        for text in [
+            "=",
+            "<<",
+            "0x_",
+            "0b__",
+            "2021-02-29",
+            "2020-13-01",
+            "2020-01-01 24:00:00",
+        ] {
             assert!(resolve(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn printed_floats_read_as_themselves() {
-        for float in [0.0, -0.0, 1.0, 0.000_122_070_312_5, 1e300, 5e-324, 1.5e16, f64::INFINITY] {
+        for float in [
+            0.0,
+            -0.0,
+            1.0,
+            0.000_122_070_312_5,
+            1e300,
+            5e-324,
+            1.5e16,
+            f64::INFINITY,
+        ] {
             assert_eq!(value(&print_float(float)), Value::Float(float));
         }
     }

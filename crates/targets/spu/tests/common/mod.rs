@@ -9,7 +9,10 @@ pub(crate) const FIXTURES: [&str; 5] = ["addition", "latched", "dense", "recurre
 
 /// A file of a fixture.
 pub(crate) fn fixture(name: &str, file: &str) -> Vec<u8> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/spu").join(name).join(file);
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../fixtures/spu")
+        .join(name)
+        .join(file);
     fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 

@@ -20,7 +20,8 @@ impl Placer<'_> {
         let mut temperature = heat.0;
         let mut undo: Vec<(bool, usize, u32)> = Vec::new();
         let holder = |placement: &Placement, spot: (u32, u32)| -> Option<usize> {
-            (0..self.cluster.len()).find(|cluster| self.at(placement, self.cluster[*cluster][0]) == spot)
+            (0..self.cluster.len())
+                .find(|cluster| self.at(placement, self.cluster[*cluster][0]) == spot)
         };
         for _ in 0..moves {
             temperature *= cooling;
@@ -38,10 +39,17 @@ impl Placer<'_> {
                     continue;
                 }
                 let (old, new) = (self.at(placement, lead), candidates[number as usize]);
-                let other = holder(placement, new).filter(|_| self.slot_room[(self.slot_first[new.0 as usize] + new.1) as usize] == 1);
+                let other = holder(placement, new).filter(|_| {
+                    self.slot_room[(self.slot_first[new.0 as usize] + new.1) as usize] == 1
+                });
                 if let Some(other) = other {
                     let other_lead = self.cluster[other][0];
-                    let Some(back) = self.candidates.of[other_lead].iter().position(|spot| *spot == old) else { continue };
+                    let Some(back) = self.candidates.of[other_lead]
+                        .iter()
+                        .position(|spot| *spot == old)
+                    else {
+                        continue;
+                    };
                     self.relocate(placement, other, back as u32, rng, &mut undo);
                 }
                 self.relocate(placement, thing, number, rng, &mut undo);
@@ -55,10 +63,16 @@ impl Placer<'_> {
                 }
                 let position = rng.u32(..count);
                 let old = placement.position[pin];
-                let wanted = self.taken(pin, self.spots[body.class][port as usize][position as usize]);
+                let wanted = self.taken(
+                    pin,
+                    self.spots[body.class][port as usize][position as usize],
+                );
                 let mut there = self.pins_of[body.vertex].iter().copied().filter(|other| {
                     let held = self.taken(*other, self.position(placement, *other));
-                    *other != pin && self.pins[*other].lane.is_some() && held.start < wanted.end && wanted.start < held.end
+                    *other != pin
+                        && self.pins[*other].lane.is_some()
+                        && held.start < wanted.end
+                        && wanted.start < held.end
                 });
                 // Pins of one width change places; nothing else is pushed aside.
                 match (there.next(), there.next()) {
@@ -94,7 +108,14 @@ impl Placer<'_> {
         best.0
     }
 
-    fn relocate(&self, placement: &mut Placement, cluster: usize, number: u32, rng: &mut Rng, undo: &mut Vec<(bool, usize, u32)>) {
+    fn relocate(
+        &self,
+        placement: &mut Placement,
+        cluster: usize,
+        number: u32,
+        rng: &mut Rng,
+        undo: &mut Vec<(bool, usize, u32)>,
+    ) {
         for &member in &self.cluster[cluster] {
             undo.push((true, member, placement.spot[member]));
             for &pin in &self.pins_of[member] {
@@ -107,9 +128,10 @@ impl Placer<'_> {
         // Ports differ in their links: positions that the new port does not have, or orders that it does not allow, are made anew.
         for &member in &self.cluster[cluster] {
             let port = self.at(placement, member).0;
-            let fits = self.pins_of[member]
-                .iter()
-                .all(|pin| self.pins[*pin].lane.is_none() || placement.position[*pin] < self.positions(&self.pins[*pin], port));
+            let fits = self.pins_of[member].iter().all(|pin| {
+                self.pins[*pin].lane.is_none()
+                    || placement.position[*pin] < self.positions(&self.pins[*pin], port)
+            });
             if !self.pins_of[member].is_empty() && (!fits || self.fabric.is_ordered(port)) {
                 self.spread(placement, member, rng);
             }

@@ -15,24 +15,48 @@ use smallvec::SmallVec;
 
 impl Emit<'_, '_, '_> {
     /// Where a piece that leaves its core waits: its tensor in the snapshot, or a buffer of its own.
-    pub(super) fn departure(&mut self, index: u32, number: u32, ofmap: &Ofmap, piece: Bounds) -> (Layout, [u32; 4]) {
+    pub(super) fn departure(
+        &mut self,
+        index: u32,
+        number: u32,
+        ofmap: &Ofmap,
+        piece: Bounds,
+    ) -> (Layout, [u32; 4]) {
         let staged = self.staged(index, number);
         if let Some(r) = staged {
             let resident = &self.residents.all[r as usize];
-            let lower = if resident.tensor.bounds.shape() == piece.shape() { resident.tensor.bounds.lower } else { piece.lower };
+            let lower = if resident.tensor.bounds.shape() == piece.shape() {
+                resident.tensor.bounds.lower
+            } else {
+                piece.lower
+            };
             return (resident.layout.clone(), lower);
         }
         if let Some(layout) = self.streams.get(&(index, number)) {
             return (layout.clone(), piece.lower);
         }
-        let element = ofmap.size.and_then(|size| size.checked_div(piece.elements())).map_or(1, |bytes| bytes.clamp(1, 2));
+        let element = ofmap
+            .size
+            .and_then(|size| size.checked_div(piece.elements()))
+            .map_or(1, |bytes| bytes.clamp(1, 2));
         let pixel = piece.shape()[1].saturating_mul(element);
         let [n, _, h, w] = piece.shape();
         let bytes = [n, h, w].into_iter().fold(pixel, u64::saturating_mul);
-        let memory = self.builder.program.buffers[self.residents.weight_buffers[self.plan.workload(index).0]].memory;
+        let memory = self.builder.program.buffers
+            [self.residents.weight_buffers[self.plan.workload(index).0]]
+            .memory;
         let name = format!("transfer {} on its way", ofmap.transfer);
-        let buffer = self.builder.buffer(name, memory, None, bytes, Role::Scratch);
-        let layout = Layout { buffer, base: 0, bounds: piece, element, pixel, ring: None };
+        let buffer = self
+            .builder
+            .buffer(name, memory, None, bytes, Role::Scratch);
+        let layout = Layout {
+            buffer,
+            base: 0,
+            bounds: piece,
+            element,
+            pixel,
+            ring: None,
+        };
         self.streams.insert((index, number), layout.clone());
         (layout, piece.lower)
     }
@@ -40,7 +64,9 @@ impl Emit<'_, '_, '_> {
     fn staged(&self, index: u32, number: u32) -> Option<u32> {
         let find = |all: &[Departure]| {
             let first = all.partition_point(|d| (d.workload, d.ofmap) < (index, number));
-            all.get(first).filter(|d| (d.workload, d.ofmap) == (index, number)).and_then(|d| d.staged)
+            all.get(first)
+                .filter(|d| (d.workload, d.ofmap) == (index, number))
+                .and_then(|d| d.staged)
         };
         find(&self.plan.stores).or_else(|| find(&self.plan.sends))
     }
@@ -54,33 +80,49 @@ impl Emit<'_, '_, '_> {
         if !self.is_exact {
             return (piece, Some(stream(&layout)));
         }
-        let bounds =
-            Bounds { lower, upper: std::array::from_fn(|d| lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))) };
+        let bounds = Bounds {
+            lower,
+            upper: std::array::from_fn(|d| {
+                lower[d].saturating_add(piece.upper[d] - piece.lower[d].min(piece.upper[d]))
+            }),
+        };
         (piece, layout.region(&bounds))
     }
 
     fn position(&self, core: usize) -> Position {
-        position(self.plan.schedule, self.mesh, self.plan.schedule.cores[core].id)
+        position(
+            self.plan.schedule,
+            self.mesh,
+            self.plan.schedule.cores[core].id,
+        )
     }
 
     fn demands(&self, dram: u64, carry: impl FnOnce(&mut dyn FnMut(usize, u64))) -> Vec<Demand> {
         let mut demands: Vec<Demand> = Vec::new();
         if dram > 0 {
-            demands.push(Demand { resource: self.memory_rate, bytes: dram });
+            demands.push(Demand {
+                resource: self.memory_rate,
+                bytes: dram,
+            });
         }
         let first = demands.len();
         carry(&mut |link, bytes| {
             if let Some(resource) = self.links.get(&link)
                 && bytes > 0
             {
-                demands.push(Demand { resource: *resource, bytes });
+                demands.push(Demand {
+                    resource: *resource,
+                    bytes,
+                });
             }
         });
         demands[first..].sort_unstable_by_key(|d| d.resource);
         let mut merged: Vec<Demand> = Vec::with_capacity(demands.len());
         for demand in demands {
             match merged.last_mut() {
-                Some(last) if last.resource == demand.resource => last.bytes = last.bytes.saturating_add(demand.bytes),
+                Some(last) if last.resource == demand.resource => {
+                    last.bytes = last.bytes.saturating_add(demand.bytes)
+                }
                 _ => merged.push(demand),
             }
         }
@@ -101,8 +143,11 @@ impl Emit<'_, '_, '_> {
                 Sink::Resident(r) => {
                     let resident = &self.residents.all[*r as usize];
                     bytes = bytes.max(out.size);
-                    let region =
-                        if self.is_exact { arrival(resident, out.transfer, count, channel) } else { resident.own_region(out.transfer) };
+                    let region = if self.is_exact {
+                        arrival(resident, out.transfer, count, channel)
+                    } else {
+                        resident.own_region(out.transfer)
+                    };
                     (resident.core, region)
                 }
                 Sink::Held(h) => {
@@ -124,11 +169,15 @@ impl Emit<'_, '_, '_> {
         }
         cores.sort_unstable();
         cores.dedup();
-        let demands = self
-            .demands(bytes.max(if load.sinks.is_empty() { out.size } else { 0 }), |add| self.mesh.load(&cores, out.size, out.groups, add));
+        let demands = self.demands(
+            bytes.max(if load.sinks.is_empty() { out.size } else { 0 }),
+            |add| self.mesh.load(&cores, out.size, out.groups, add),
+        );
         let mut waits = self.waits(Node::Load(index), queue);
         waits.extend(self.after_tile.get(&index).copied());
-        let gives = self.name(Node::Load(index), || format!("transfer {} arrived", out.transfer));
+        let gives = self.name(Node::Load(index), || {
+            format!("transfer {} arrived", out.transfer)
+        });
         let fixed = self.machine.cycles(self.machine.overhead.load);
         let task = NewTask {
             queue,
@@ -142,30 +191,73 @@ impl Emit<'_, '_, '_> {
         match &self.dram.loads[index as usize] {
             Place::Box(from) if exact => {
                 let elements = from.bounds.elements() * from.element;
-                let fits = to
-                    .iter()
-                    .all(|r| r.count.iter().map(|c| u64::from(*c)).product::<u64>() * out.bounds.shape()[1] * from.element == elements);
+                let fits = to.iter().all(|r| {
+                    r.count.iter().map(|c| u64::from(*c)).product::<u64>()
+                        * out.bounds.shape()[1]
+                        * from.element
+                        == elements
+                });
                 if fits {
-                    self.builder.task(task, LoadMap { from: from.clone(), to })?;
+                    self.builder.task(
+                        task,
+                        LoadMap {
+                            from: from.clone(),
+                            to,
+                        },
+                    )?;
                 } else {
-                    let from = Region::contiguous(from.buffer, 0, from.shape.iter().product::<u64>() * from.element);
-                    self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
+                    let from = Region::contiguous(
+                        from.buffer,
+                        0,
+                        from.shape.iter().product::<u64>() * from.element,
+                    );
+                    self.builder.task(
+                        task,
+                        Copy {
+                            operation: "load",
+                            from: SmallVec::from_elem(from, 1),
+                            to,
+                            executable: false,
+                        },
+                    )?;
                 }
             }
             Place::Box(from) => {
-                let from = Region::contiguous(from.buffer, 0, from.shape.iter().product::<u64>() * from.element);
-                self.builder.task(task, Copy { operation: "load", from: SmallVec::from_elem(from, 1), to, executable: false })?;
+                let from = Region::contiguous(
+                    from.buffer,
+                    0,
+                    from.shape.iter().product::<u64>() * from.element,
+                );
+                self.builder.task(
+                    task,
+                    Copy {
+                        operation: "load",
+                        from: SmallVec::from_elem(from, 1),
+                        to,
+                        executable: false,
+                    },
+                )?;
             }
             Place::Whole(buffers) => {
                 let executable = out.weight && exact && self.is_exact;
                 let from = buffers.iter().map(|(buffer, bytes)| {
                     if executable && channel * count == *bytes {
-                        Region { count: [1, 1, count as u32], stride: [0, 0, channel], run: channel, ..Region::contiguous(*buffer, 0, 0) }
+                        Region {
+                            count: [1, 1, count as u32],
+                            stride: [0, 0, channel],
+                            run: channel,
+                            ..Region::contiguous(*buffer, 0, 0)
+                        }
                     } else {
                         Region::contiguous(*buffer, 0, *bytes)
                     }
                 });
-                let kernel = Copy { operation: "load", from: from.collect(), to, executable };
+                let kernel = Copy {
+                    operation: "load",
+                    from: from.collect(),
+                    to,
+                    executable,
+                };
                 self.builder.task(task, kernel)?;
             }
         }
@@ -179,27 +271,69 @@ impl Emit<'_, '_, '_> {
         let ofmap = &workload.ofmaps[store.ofmap as usize];
         let queue = self.queue_of[plan.number(Node::Store(index)) as usize];
         let bytes = ofmap.size.unwrap_or(0);
-        let groups = ofmap.destinations.iter().find_map(|d| if let Peer::Dram(groups) = d.peer { Some(groups) } else { None }).unwrap_or(0);
+        let groups = ofmap
+            .destinations
+            .iter()
+            .find_map(|d| {
+                if let Peer::Dram(groups) = d.peer {
+                    Some(groups)
+                } else {
+                    None
+                }
+            })
+            .unwrap_or(0);
         let from = self.position(core);
         let demands = self.demands(bytes, |add| self.mesh.store(from, bytes, groups, add));
         let (piece, region) = self.leaving(store.workload, store.ofmap);
         let waits = self.waits(Node::Store(index), queue);
-        let gives = self.name(Node::Store(index), || format!("transfer {} stored", ofmap.transfer));
+        let gives = self.name(Node::Store(index), || {
+            format!("transfer {} stored", ofmap.transfer)
+        });
         let fixed = self.machine.cycles(self.machine.overhead.store);
         let label = Some(format!("transfer {}", ofmap.transfer).into());
-        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed, at: ofmap.at.0, label };
+        let task = NewTask {
+            queue,
+            waits: &waits,
+            gives,
+            demands: &demands,
+            fixed,
+            at: ofmap.at.0,
+            label,
+        };
         match (&self.dram.stores[index as usize], region) {
             (Place::Box(to), Some(from)) if to.bounds.shape() == piece.shape() => {
-                self.builder.task(task, StoreMap { from, to: to.clone() })?;
+                self.builder.task(
+                    task,
+                    StoreMap {
+                        from,
+                        to: to.clone(),
+                    },
+                )?;
             }
             (place, from) => {
                 let to = match place {
-                    Place::Box(to) => {
-                        SmallVec::from_elem(Region::contiguous(to.buffer, 0, to.shape.iter().product::<u64>() * to.element), 1)
-                    }
-                    Place::Whole(buffers) => buffers.iter().map(|(buffer, bytes)| Region::contiguous(*buffer, 0, *bytes)).collect(),
+                    Place::Box(to) => SmallVec::from_elem(
+                        Region::contiguous(
+                            to.buffer,
+                            0,
+                            to.shape.iter().product::<u64>() * to.element,
+                        ),
+                        1,
+                    ),
+                    Place::Whole(buffers) => buffers
+                        .iter()
+                        .map(|(buffer, bytes)| Region::contiguous(*buffer, 0, *bytes))
+                        .collect(),
                 };
-                self.builder.task(task, Copy { operation: "store", from: from.into_iter().collect(), to, executable: false })?;
+                self.builder.task(
+                    task,
+                    Copy {
+                        operation: "store",
+                        from: from.into_iter().collect(),
+                        to,
+                        executable: false,
+                    },
+                )?;
             }
         }
         Ok(())
@@ -217,7 +351,11 @@ impl Emit<'_, '_, '_> {
             let resident = &self.residents.all[*r as usize];
             cores.push(self.position(resident.core));
             let part = resident.part(ofmap.transfer);
-            to.extend(if self.is_exact { resident.layout.region(&part) } else { resident.own_region(ofmap.transfer) });
+            to.extend(if self.is_exact {
+                resident.layout.region(&part)
+            } else {
+                resident.own_region(ofmap.transfer)
+            });
         }
         cores.sort_unstable();
         cores.dedup();
@@ -227,12 +365,32 @@ impl Emit<'_, '_, '_> {
         let (piece, region) = self.leaving(send.workload, send.ofmap);
         let places = |r: &Region| r.count.iter().map(|c| u64::from(*c)).product::<u64>();
         let [n, _, h, w] = piece.shape();
-        let executable = region.is_some() && to.len() == send.sinks.len() && to.iter().all(|r| places(r) == n * h * w);
+        let executable = region.is_some()
+            && to.len() == send.sinks.len()
+            && to.iter().all(|r| places(r) == n * h * w);
         let waits = self.waits(Node::Send(index), queue);
-        let gives = self.name(Node::Send(index), || format!("transfer {} sent", ofmap.transfer));
+        let gives = self.name(Node::Send(index), || {
+            format!("transfer {} sent", ofmap.transfer)
+        });
         let label = Some(format!("transfer {}", ofmap.transfer).into());
-        let task = NewTask { queue, waits: &waits, gives, demands: &demands, fixed: Time::ZERO, at: ofmap.at.0, label };
-        self.builder.task(task, Copy { operation: "send", from: region.into_iter().collect(), to, executable })?;
+        let task = NewTask {
+            queue,
+            waits: &waits,
+            gives,
+            demands: &demands,
+            fixed: Time::ZERO,
+            at: ofmap.at.0,
+            label,
+        };
+        self.builder.task(
+            task,
+            Copy {
+                operation: "send",
+                from: region.into_iter().collect(),
+                to,
+                executable,
+            },
+        )?;
         Ok(())
     }
 }

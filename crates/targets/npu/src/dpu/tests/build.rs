@@ -69,7 +69,13 @@ impl Task {
             weight_start: TABLE,
             ..Variant::default()
         };
-        Task { tile: 0, invariant, variant, halos: Vec::new(), palette: [0; 16] }
+        Task {
+            tile: 0,
+            invariant,
+            variant,
+            halos: Vec::new(),
+            palette: [0; 16],
+        }
     }
 
     /// Sets the extents of input and output, with a window that covers all of the input.
@@ -112,7 +118,11 @@ impl Task {
         let i = &mut self.invariant;
         (i.amode, i.wmode, i.dtype) = (mode, mode, 3);
         (i.ppe_fp_bypass, i.ppe_fp_convert, i.ppe_scale_override) = (1, 0, 0);
-        (i.ppe_scale_hclamp, i.ppe_scale_lclamp) = if mode == 1 { (255, 0) } else { (127, -128i32 as u32) };
+        (i.ppe_scale_hclamp, i.ppe_scale_lclamp) = if mode == 1 {
+            (255, 0)
+        } else {
+            (127, -128i32 as u32)
+        };
         self
     }
 
@@ -162,7 +172,9 @@ impl TileMemory for Memory {
 
 impl Memory {
     pub(super) fn zeroed() -> Memory {
-        Memory { tiles: vec![vec![0; TILE]; 6] }
+        Memory {
+            tiles: vec![vec![0; TILE]; 6],
+        }
     }
 
     /// Writes to tile 0.
@@ -171,7 +183,10 @@ impl Memory {
     }
 
     pub(super) fn put_halves(&mut self, offset: u32, values: &[f32]) {
-        let bytes: Vec<u8> = values.iter().flat_map(|v| half::f16::from_f32(*v).to_le_bytes()).collect();
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|v| half::f16::from_f32(*v).to_le_bytes())
+            .collect();
         self.put(offset, &bytes);
     }
 
@@ -188,7 +203,10 @@ impl Memory {
 
     pub(super) fn get_halves(&self, offset: u32, count: usize) -> Vec<f32> {
         let bytes = self.get(offset, 2 * count).as_chunks().0;
-        bytes.iter().map(|b| half::f16::from_le_bytes(*b).to_f32()).collect()
+        bytes
+            .iter()
+            .map(|b| half::f16::from_le_bytes(*b).to_f32())
+            .collect()
     }
 }
 
@@ -211,7 +229,11 @@ pub(super) fn identity() -> (Task, Memory) {
 /// A quantised 1×1 convolution: weights 128 + k for channel 0, activation 101 + 10 in channel 0, zero points 101 and 128.
 pub(super) fn quantised() -> (Task, Memory) {
     let mut task = Task::new().integers(1);
-    (task.invariant.mpe_actbias, task.invariant.mpe_wtbias, task.invariant.ppe_g8_bias_c) = (101, 128, 20);
+    (
+        task.invariant.mpe_actbias,
+        task.invariant.mpe_wtbias,
+        task.invariant.ppe_g8_bias_c,
+    ) = (101, 128, 20);
     let mut memory = Memory::zeroed();
     memory.put(INPUT, &[101; 16]);
     memory.put(INPUT, &[111]);

@@ -1,6 +1,9 @@
 //! Known numbers, one rule at a time.
 
-use super::build::{INPUT, MAPS, Memory, NO_MAP, ONE, OUTPUT, SECOND, TABLE, Task, WEIGHTS, identity, quantised, scale_word};
+use super::build::{
+    INPUT, MAPS, Memory, NO_MAP, ONE, OUTPUT, SECOND, TABLE, Task, WEIGHTS, identity, quantised,
+    scale_word,
+};
 use crate::dpu::registers::HaloRegion;
 use crate::dpu::{Region, TILE_BYTES};
 use chipless_model::{Loop, Pattern};
@@ -15,7 +18,10 @@ fn through(task: &Task, memory: &mut Memory, input: [f32; 16]) -> Vec<f32> {
 #[test]
 fn bias_comes_before_scale() {
     let (task, mut memory) = identity();
-    memory.put_entry(3, [WEIGHTS + 32 * 3, NO_MAP, 0.5f32.to_bits(), 10f32.to_bits()]);
+    memory.put_entry(
+        3,
+        [WEIGHTS + 32 * 3, NO_MAP, 0.5f32.to_bits(), 10f32.to_bits()],
+    );
     let got = through(&task, &mut memory, [4.0; 16]);
     assert_eq!((got[2], got[3]), (4.0, 7.0));
 }
@@ -29,7 +35,12 @@ fn relu6_clamps_the_bit_pattern() {
     input[..3].copy_from_slice(&[5.0, 6.5, 1000.0]);
     let got = through(&task, &mut memory, input);
     assert_eq!(got[..4], [5.0, 6.0, 6.0, 0.0]);
-    assert!(task.decode().expect("decodes").details().ends_with("ReLU, at most 6"));
+    assert!(
+        task.decode()
+            .expect("decodes")
+            .details()
+            .ends_with("ReLU, at most 6")
+    );
 }
 
 #[test]
@@ -46,7 +57,10 @@ fn float16_saturates_or_overflows() {
     memory.put_entry(0, [WEIGHTS, NO_MAP, 2f32.to_bits(), 0]);
     assert_eq!(through(&task, &mut memory, [-60000.0; 16])[0], -65504.0);
     task.invariant.ppe_fp16_clamp = 0;
-    assert_eq!(through(&task, &mut memory, [-60000.0; 16])[0], f32::NEG_INFINITY);
+    assert_eq!(
+        through(&task, &mut memory, [-60000.0; 16])[0],
+        f32::NEG_INFINITY
+    );
 }
 
 #[test]
@@ -89,7 +103,11 @@ fn what_stands_behind_absent_weights_does_not_matter() {
     assert_eq!(through(&task, &mut memory, input), [6.0; 16]);
     // A weight that is stored counts, were it zero.
     input[1] = f32::INFINITY;
-    assert!(through(&task, &mut memory, input).iter().all(|v| v.is_nan()));
+    assert!(
+        through(&task, &mut memory, input)
+            .iter()
+            .all(|v| v.is_nan())
+    );
     input[1] = 4.0;
     input[0] = f32::NEG_INFINITY;
     task.invariant.ppe_fp16_clamp = 0;
@@ -99,7 +117,11 @@ fn what_stands_behind_absent_weights_does_not_matter() {
 #[test]
 fn absent_depthwise_taps_do_not_matter() {
     let mut task = Task::new().extents([2, 1, 16], [1, 1, 16]);
-    (task.invariant.dw_input, task.invariant.kernel_x, task.invariant.wt_dense) = (1, 2, 0);
+    (
+        task.invariant.dw_input,
+        task.invariant.kernel_x,
+        task.invariant.wt_dense,
+    ) = (1, 2, 0);
     let mut memory = Memory::zeroed();
     for k in 0..16 {
         memory.put_entry(k, [WEIGHTS + 32 * k, MAPS + 16 * k, ONE, 0]);
@@ -121,16 +143,24 @@ fn max_pool_padding_is_below_everything() {
     (task.invariant.kernel_x, task.invariant.kernel_y) = (2, 2);
     (task.variant.pad_count_left, task.variant.pad_count_up) = (1, 1);
     let mut memory = Memory::zeroed();
-    let pixels: Vec<f32> = [-5.0, -2.0, -4.0, -9.0].iter().flat_map(|v| [*v; 16]).collect();
+    let pixels: Vec<f32> = [-5.0, -2.0, -4.0, -9.0]
+        .iter()
+        .flat_map(|v| [*v; 16])
+        .collect();
     memory.put_halves(INPUT, &pixels);
     task.run(&mut memory).expect("runs");
     let got = memory.get_halves(OUTPUT, 64);
-    assert_eq!([got[0], got[16], got[32], got[48]], [-5.0, -2.0, -4.0, -2.0]);
+    assert_eq!(
+        [got[0], got[16], got[32], got[48]],
+        [-5.0, -2.0, -4.0, -2.0]
+    );
 }
 
 #[test]
 fn average_pool_scales_the_sum() {
-    let mut task = Task::new().extents([2, 2, 16], [1, 1, 16]).average_pool(0.25);
+    let mut task = Task::new()
+        .extents([2, 2, 16], [1, 1, 16])
+        .average_pool(0.25);
     (task.invariant.kernel_x, task.invariant.kernel_y) = (2, 2);
     let mut memory = Memory::zeroed();
     let pixels: Vec<f32> = [1.0, 2.0, 3.0, 6.0].iter().flat_map(|v| [*v; 16]).collect();
@@ -155,16 +185,40 @@ fn integers_lose_their_zero_points_and_gain_one() {
     task.run(&mut memory).expect("runs");
     let want: Vec<u8> = (0..16).map(|k| 20 + 5 * k).collect();
     assert_eq!(memory.get(OUTPUT, 16), want);
-    assert_eq!(task.decode().expect("decodes").details(), "uint8→uint8, in 1x1x16, out 1x1x16 at (0,0,0), zero point 20, clamp 0 to 255");
+    assert_eq!(
+        task.decode().expect("decodes").details(),
+        "uint8→uint8, in 1x1x16, out 1x1x16 at (0,0,0), zero point 20, clamp 0 to 255"
+    );
 }
 
 #[test]
 fn integers_round_as_the_table_says() {
     let (task, mut memory) = quantised();
     // Sums 10·k with bias: 5, 15 and -5 quarters.
-    for (k, (bias, round)) in [(5, 0), (5, 2), (6, 0), (6, 2), (6, 3), (-6, 0), (-6, 2), (-6, 3), (7, 3)].into_iter().enumerate() {
+    for (k, (bias, round)) in [
+        (5, 0),
+        (5, 2),
+        (6, 0),
+        (6, 2),
+        (6, 3),
+        (-6, 0),
+        (-6, 2),
+        (-6, 3),
+        (7, 3),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         memory.put(WEIGHTS + 16 * k as u32, &[128; 16]);
-        memory.put_entry(k as u32, [WEIGHTS + 16 * k as u32, NO_MAP, scale_word(1, 2, round), bias as u32]);
+        memory.put_entry(
+            k as u32,
+            [
+                WEIGHTS + 16 * k as u32,
+                NO_MAP,
+                scale_word(1, 2, round),
+                bias as u32,
+            ],
+        );
     }
     task.run(&mut memory).expect("runs");
     // 1.25, 1.25, 1.5 to even, away, down, -1.5 to even, away, down, 1.75 down.
@@ -194,17 +248,30 @@ fn integers_as_float16_keep_their_fractions_and_obey_the_clamp() {
     memory.put_entry(9, [WEIGHTS, NO_MAP, scale_word(1, 5, 0), -48i32 as u32]);
     task.run(&mut memory).expect("runs");
     let got = memory.get_halves(OUTPUT, 16);
-    assert_eq!((got[0], got[1], got[3], got[15], got[9]), (0.0, 0.3125, 0.9375, 4.0, -1.5));
+    assert_eq!(
+        (got[0], got[1], got[3], got[15], got[9]),
+        (0.0, 0.3125, 0.9375, 4.0, -1.5)
+    );
     task.invariant.ppe_prelu_mult = 0;
     task.run(&mut memory).expect("runs");
-    assert_eq!(memory.get(OUTPUT + 18, 2), [0, 0], "an integer zero has no sign");
+    assert_eq!(
+        memory.get(OUTPUT + 18, 2),
+        [0, 0],
+        "an integer zero has no sign"
+    );
 }
 
 #[test]
 fn integer_padding_is_the_zero_point() {
     let mut task = Task::new().extents([1, 1, 16], [1, 1, 16]).integers(1);
     let i = &mut task.invariant;
-    (i.pool_wt_rd_dis, i.dw_input, i.pool_wt_data, i.kernel_x, i.mpe_actbias) = (1, 1, 0x0101, 2, 90);
+    (
+        i.pool_wt_rd_dis,
+        i.dw_input,
+        i.pool_wt_data,
+        i.kernel_x,
+        i.mpe_actbias,
+    ) = (1, 1, 0x0101, 2, 90);
     (i.ppe_scale_override, i.ppe_g8_bias_c) = (1, 90);
     task.variant.pad_count_right = 1;
     let mut memory = Memory::zeroed();
@@ -216,7 +283,10 @@ fn integer_padding_is_the_zero_point() {
 #[test]
 fn a_continued_convolution_is_one_convolution() {
     let mut memory = Memory::zeroed();
-    let mut parts = [Task::new().extents([2, 1, 16], [2, 1, 16]), Task::new().extents([2, 1, 16], [2, 1, 16])];
+    let mut parts = [
+        Task::new().extents([2, 1, 16], [2, 1, 16]),
+        Task::new().extents([2, 1, 16], [2, 1, 16]),
+    ];
     parts[0].variant.conv_cond = 1;
     parts[1].variant.weight_start = TABLE + 0x1000;
     parts[1].invariant.act_offset0 = SECOND;
@@ -231,7 +301,10 @@ fn a_continued_convolution_is_one_convolution() {
     memory.put_halves(SECOND, &[4.0; 32]);
     let before = memory.clone();
     let [first, last] = parts.map(|task| task.decode().expect("decodes"));
-    assert_eq!(first.unproven().as_deref(), Some("convolution continue (conv_cond)"));
+    assert_eq!(
+        first.unproven().as_deref(),
+        Some("convolution continue (conv_cond)")
+    );
     first.accesses(&mut |region| assert!(!region.write));
 
     let mut accumulators = None;
@@ -246,11 +319,27 @@ fn a_continued_convolution_is_one_convolution() {
     assert_eq!((alone, memory.get_halves(OUTPUT, 1)), (Ok(()), vec![66.0]));
 
     let (other, mut other_memory) = identity();
-    let fault = other.decode().expect("decodes").execute(&mut other_memory, &mut kept.clone()).expect_err("another box");
-    assert_eq!(fault.message, "the accumulators hold a continued box of 2x1x16, this workload computes 1x1x16");
-    let quantised = Task::new().extents([2, 1, 16], [2, 1, 16]).integers(1).decode().expect("decodes");
-    let fault = quantised.execute(&mut Memory::zeroed(), &mut kept.clone()).expect_err("another type");
-    assert_eq!(fault.message, "the accumulators hold continued sums of another type");
+    let fault = other
+        .decode()
+        .expect("decodes")
+        .execute(&mut other_memory, &mut kept.clone())
+        .expect_err("another box");
+    assert_eq!(
+        fault.message,
+        "the accumulators hold a continued box of 2x1x16, this workload computes 1x1x16"
+    );
+    let quantised = Task::new()
+        .extents([2, 1, 16], [2, 1, 16])
+        .integers(1)
+        .decode()
+        .expect("decodes");
+    let fault = quantised
+        .execute(&mut Memory::zeroed(), &mut kept.clone())
+        .expect_err("another type");
+    assert_eq!(
+        fault.message,
+        "the accumulators hold continued sums of another type"
+    );
 }
 
 #[test]
@@ -274,29 +363,64 @@ fn a_halo_row_goes_to_the_next_tile() {
     let row = 4 * 16 * 2;
     let last = memory.get(OUTPUT + 27 * row, row as usize).to_vec();
     assert_eq!(memory.tiles[1][OUTPUT as usize..][..row as usize], last);
-    assert!(memory.tiles[1][OUTPUT as usize + row as usize..].iter().all(|byte| *byte == 0));
+    assert!(
+        memory.tiles[1][OUTPUT as usize + row as usize..]
+            .iter()
+            .all(|byte| *byte == 0)
+    );
     let workload = task.decode().expect("decodes");
     assert!(workload.details().ends_with("halo to tile 1"));
     let mut writes = Vec::new();
     workload.accesses(&mut |region| writes.extend(region.write.then_some(region)));
     let [local, halo] = writes.try_into().expect("two pieces");
-    assert_eq!((local.tile, local.pattern), (0, Pattern::contiguous(OUTPUT.into(), 28 * u64::from(row))));
-    assert_eq!((halo.tile, halo.pattern), (1, Pattern::contiguous(OUTPUT.into(), u64::from(row))));
+    assert_eq!(
+        (local.tile, local.pattern),
+        (0, Pattern::contiguous(OUTPUT.into(), 28 * u64::from(row)))
+    );
+    assert_eq!(
+        (halo.tile, halo.pattern),
+        (1, Pattern::contiguous(OUTPUT.into(), u64::from(row)))
+    );
 }
 
 #[test]
 fn unknown_tables_give_bounds_and_known_ones_bytes() {
     let (task, memory) = identity();
     let workload = task.decode().expect("decodes");
-    let read = |start: u32, size: u64, may: bool| Region { tile: 0, pattern: Pattern::contiguous(start.into(), size), write: false, may };
-    let written = Region { write: true, ..read(OUTPUT, 32, false) };
+    let read = |start: u32, size: u64, may: bool| Region {
+        tile: 0,
+        pattern: Pattern::contiguous(start.into(), size),
+        write: false,
+        may,
+    };
+    let written = Region {
+        write: true,
+        ..read(OUTPUT, 32, false)
+    };
     let mut found = Vec::new();
     workload.accesses(&mut |region| found.push(region));
-    assert_eq!(found, [read(INPUT, 32, false), read(TABLE, 256, false), read(0, TILE_BYTES, true), written.clone()]);
+    assert_eq!(
+        found,
+        [
+            read(INPUT, 32, false),
+            read(TABLE, 256, false),
+            read(0, TILE_BYTES, true),
+            written.clone()
+        ]
+    );
     found.clear();
-    let known = |offset: u64, size: u64| Some(memory.tiles[0][offset as usize..][..size as usize].to_vec());
+    let known =
+        |offset: u64, size: u64| Some(memory.tiles[0][offset as usize..][..size as usize].to_vec());
     workload.accesses_with(&known, &mut |region| found.push(region));
-    assert_eq!(found, [read(INPUT, 32, false), read(TABLE, 256, false), read(WEIGHTS, 512, false), written]);
+    assert_eq!(
+        found,
+        [
+            read(INPUT, 32, false),
+            read(TABLE, 256, false),
+            read(WEIGHTS, 512, false),
+            written
+        ]
+    );
 }
 
 #[test]
@@ -304,7 +428,18 @@ fn rows_between_strides_are_not_read() {
     let mut task = Task::new().extents([5, 5, 16], [3, 3, 16]).max_pool();
     task.invariant.stride = 1;
     let mut reads = Vec::new();
-    task.decode().expect("decodes").accesses(&mut |region| reads.extend((!region.write).then_some(region.pattern)));
-    let loops = [Loop { count: 3, stride: 64 }, Loop { count: 3, stride: 320 }];
+    task.decode()
+        .expect("decodes")
+        .accesses(&mut |region| reads.extend((!region.write).then_some(region.pattern)));
+    let loops = [
+        Loop {
+            count: 3,
+            stride: 64,
+        },
+        Loop {
+            count: 3,
+            stride: 320,
+        },
+    ];
     assert_eq!(reads, [Pattern::new(INPUT.into(), 32, loops)]);
 }

@@ -1,7 +1,9 @@
 //! Random tasks and memories against the definition. Numbers are small integers, so that float sums are exact and every
 //! byte of every tile must be equal.
 
-use super::build::{INPUT, INPUT_MAP, MAPS, Memory, OUTPUT, POINTERS, SECOND, TILE, Task, WEIGHTS, scale_word};
+use super::build::{
+    INPUT, INPUT_MAP, MAPS, Memory, OUTPUT, POINTERS, SECOND, TILE, Task, WEIGHTS, scale_word,
+};
 use super::reference;
 use crate::dpu::registers::HaloRegion;
 use crate::dpu::{DpuFigures, Workload};
@@ -53,7 +55,11 @@ fn fill(memory: &mut Memory, offset: u32, mode: u32, seed: u32) {
     let wide = matches!(mode, 0 | 5);
     for (k, random) in (0..0x8000 / if wide { 2 } else { 1 }).zip(noise(seed)) {
         let bytes = small(mode, random).to_le_bytes();
-        if wide { memory.put(offset + 2 * k, &bytes) } else { memory.put(offset + k, &bytes[..1]) }
+        if wide {
+            memory.put(offset + 2 * k, &bytes)
+        } else {
+            memory.put(offset + k, &bytes[..1])
+        }
     }
 }
 
@@ -82,18 +88,40 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     let pad = kernel.map(|k| choose.below(k));
     let pad_after = kernel.map(|k| choose.below(k));
     let outputs = [choose.below(5) + 1, choose.below(5) + 1];
-    let size: Vec<u32> =
-        (0..2).map(|a| ((outputs[a] - 1) * stride[a] + kernel[a]).saturating_sub(pad[a] + pad_after[a]).max(1) + choose.below(2)).collect();
+    let size: Vec<u32> = (0..2)
+        .map(|a| {
+            ((outputs[a] - 1) * stride[a] + kernel[a])
+                .saturating_sub(pad[a] + pad_after[a])
+                .max(1)
+                + choose.below(2)
+        })
+        .collect();
     // Elements of half a byte start on whole ones.
     let odd = mode != 3;
-    let start = [choose.below(3), choose.below(3), if odd { choose.pick(&[0, 8, 3]) } else { 8 * choose.below(2) }];
+    let start = [
+        choose.below(3),
+        choose.below(3),
+        if odd {
+            choose.pick(&[0, 8, 3])
+        } else {
+            8 * choose.below(2)
+        },
+    ];
     let channels = choose.pick(&[16, 8, 24, if odd { 13 } else { 40 }]);
-    let filters = if operation == "convolution" { choose.pick(&[16, 5, 24]) } else { channels };
+    let filters = if operation == "convolution" {
+        choose.pick(&[16, 5, 24])
+    } else {
+        channels
+    };
     let begin = [choose.below(3), choose.below(3), choose.below(3) * 8];
     let i = &mut task.invariant;
     let v = &mut task.variant;
     (i.kernel_x, i.kernel_y) = (kernel[0], kernel[1]);
-    (i.stride, i.stride_y, i.stride_y_en) = (stride[0] - 1, stride[1] - 1, u32::from(stride[0] != stride[1]));
+    (i.stride, i.stride_y, i.stride_y_en) = (
+        stride[0] - 1,
+        stride[1] - 1,
+        u32::from(stride[0] != stride[1]),
+    );
     (v.pad_count_left, v.pad_count_up) = (pad[0], pad[1]);
     (v.pad_count_right, v.pad_count_down) = (pad_after[0], pad_after[1]);
     (v.workload_start_x, v.workload_start_y, v.workload_start_z) = (start[0], start[1], start[2]);
@@ -102,8 +130,16 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     i.tensor_size_y = start[1] + size[1] + choose.below(2);
     i.tensor_size_z = start[2] + channels + 8 * choose.below(2);
     (v.te_beg_x, v.te_beg_y, v.te_beg_z) = (begin[0], begin[1], begin[2]);
-    (v.te_end_x, v.te_end_y, v.te_end_z) = (begin[0] + outputs[0] - 1, begin[1] + outputs[1] - 1, begin[2] + filters - 1);
-    (i.te_dim_x, i.te_dim_y, i.te_dim_z) = (v.te_end_x + choose.below(2), v.te_end_y + choose.below(2), v.te_end_z + choose.below(2) * 3);
+    (v.te_end_x, v.te_end_y, v.te_end_z) = (
+        begin[0] + outputs[0] - 1,
+        begin[1] + outputs[1] - 1,
+        begin[2] + filters - 1,
+    );
+    (i.te_dim_x, i.te_dim_y, i.te_dim_z) = (
+        v.te_end_x + choose.below(2),
+        v.te_end_y + choose.below(2),
+        v.te_end_z + choose.below(2) * 3,
+    );
 
     // Operation and formats.
     (i.amode, i.wmode) = (mode, weight_mode);
@@ -116,7 +152,9 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         "convolution" => {}
         "depthwise" => i.dw_input = 1,
         "max" => (i.pool_wt_rd_dis, i.workload_operation, i.dw_input) = (1, 2, 1),
-        "average" => (i.pool_wt_rd_dis, i.pool_wt_data) = (1, u32::from(small(weight_mode, choose.below(9)))),
+        "average" => {
+            (i.pool_wt_rd_dis, i.pool_wt_data) = (1, u32::from(small(weight_mode, choose.below(9))))
+        }
         _ => {
             (i.elop_wload, i.act_offset0, i.tensor_start) = (1, 0, INPUT / 16);
             v.weight_start = SECOND / 16;
@@ -134,8 +172,11 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     i.ppe_fp_prelu = choose.pick(&[-0.0f32, 0.125]).to_bits();
     i.ppe_fp_scale = choose.pick(&[1f32, 0.5, 0.25, -2.0]).to_bits();
     i.ppe_fp_bias = choose.pick(&[0f32, 1.0, -3.0]).to_bits();
-    (i.ppe_scale_mult, i.ppe_scale_shift, i.ppe_bias) =
-        (choose.pick(&[1, 3, 0x4567]), choose.pick(&[0, 1, 12, 63]), choose.pick(&[0, 9, u32::MAX]));
+    (i.ppe_scale_mult, i.ppe_scale_shift, i.ppe_bias) = (
+        choose.pick(&[1, 3, 0x4567]),
+        choose.pick(&[0, 1, 12, 63]),
+        choose.pick(&[0, 9, u32::MAX]),
+    );
     let table_scale = weights || (operation != "add" && choose.one_in(3));
     if float {
         i.ppe_fp_scale_override = u32::from(!table_scale);
@@ -145,7 +186,14 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
             (i.ppe_fp_convert, i.dtype) = choose.pick(&[(1, 4), (0, 5), (2, 4), (4, 3)]);
             i.ppe_bf16_round = choose.below(2);
             if i.ppe_fp_convert < 2 {
-                i.ppe_scale_hclamp = choose.pick(&[0x7fff_ffff, if i.ppe_fp_convert == 1 { 0x4600 } else { 0x40c0_0000 }]);
+                i.ppe_scale_hclamp = choose.pick(&[
+                    0x7fff_ffff,
+                    if i.ppe_fp_convert == 1 {
+                        0x4600
+                    } else {
+                        0x40c0_0000
+                    },
+                ]);
             }
         }
         if i.ppe_fp_convert == 4 {
@@ -160,7 +208,8 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         } else {
             i.dtype = choose.pick(&[3, 3, 4, 5]);
             if i.dtype == 3 {
-                (i.ppe_scale_lclamp, i.ppe_scale_hclamp) = choose.pick(&[(0, 255), (-128i32 as u32, 127)]);
+                (i.ppe_scale_lclamp, i.ppe_scale_hclamp) =
+                    choose.pick(&[(0, 255), (-128i32 as u32, 127)]);
             }
         }
     }
@@ -188,7 +237,9 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     }
 
     // Memory: inputs, weights, tables.
-    let mut own = Memory { tiles: vec![vec![0; TILE]] };
+    let mut own = Memory {
+        tiles: vec![vec![0; TILE]],
+    };
     let seed = choose.below(1000);
     fill(&mut own, INPUT, mode, seed);
     fill(&mut own, SECOND, weight_mode, seed + 1);
@@ -199,19 +250,37 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
     let pixels = task.invariant.tensor_size_x * task.invariant.tensor_size_y;
     for (pixel, random) in (0..pixels).zip(noise(seed + 4)) {
         // Storage elements overlap: several pixels may show one.
-        own.put(POINTERS + 4 * pixel, &((random % 64 * 8) << 9).to_le_bytes());
+        own.put(
+            POINTERS + 4 * pixel,
+            &((random % 64 * 8) << 9).to_le_bytes(),
+        );
     }
     for (k, random) in (0..(pixels * depth).div_ceil(8)).zip(noise(seed + 5)) {
-        own.put(INPUT_MAP + k, &[if random % 3 == 0 { random as u8 } else { 255 * (random >> 8 & 1) as u8 }]);
+        own.put(
+            INPUT_MAP + k,
+            &[if random % 3 == 0 {
+                random as u8
+            } else {
+                255 * (random >> 8 & 1) as u8
+            }],
+        );
     }
     for channel in 0..filters {
         let pointer = |base: u32, step: u32| base + channel * step - task.invariant.wt_offset;
         let scale = if float {
             choose.pick(&[1f32, 0.5, -0.25]).to_bits()
         } else {
-            scale_word(choose.pick(&[1, 77, 0x5c38]), choose.pick(&[0, 5, 17]), choose.pick(&[0, 2, 3]))
+            scale_word(
+                choose.pick(&[1, 77, 0x5c38]),
+                choose.pick(&[0, 5, 17]),
+                choose.pick(&[0, 2, 3]),
+            )
         };
-        let bias = if float { choose.pick(&[0f32, 2.0, -1.0]).to_bits() } else { choose.pick(&[0, 40, u32::MAX - 100]) };
+        let bias = if float {
+            choose.pick(&[0f32, 2.0, -1.0]).to_bits()
+        } else {
+            choose.pick(&[0, 40, u32::MAX - 100])
+        };
         let words = [pointer(WEIGHTS, 0x300), pointer(MAPS, 0x60), scale, bias];
         let table = task.variant.weight_start;
         for (k, byte) in words.iter().flat_map(|word| word.to_le_bytes()).enumerate() {
@@ -257,11 +326,16 @@ fn check(task: &Task, memory: &Memory) -> Result<(), TestCaseError> {
     prop_assert_eq!(workload.unsupported(), None);
     let want = reference::execute(task, memory);
     let mut got = memory.clone();
-    workload.execute(&mut got, &mut None).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
+    workload
+        .execute(&mut got, &mut None)
+        .map_err(|fault| TestCaseError::fail(fault.to_string()))?;
 
     // Accesses: writes to the byte; reads at least what decided, and exactly that where tables are known and dense.
     let own = &memory.tiles[usize::from(task.tile)];
-    let known = |offset: u64, size: u64| own.get(offset as usize..(offset + size) as usize).map(<[u8]>::to_vec);
+    let known = |offset: u64, size: u64| {
+        own.get(offset as usize..(offset + size) as usize)
+            .map(<[u8]>::to_vec)
+    };
     let (mut read, mut written, mut may) = (BTreeSet::new(), BTreeSet::new(), 0);
     workload.accesses_with(&known, &mut |region| {
         may += usize::from(region.may);
@@ -276,9 +350,17 @@ fn check(task: &Task, memory: &Memory) -> Result<(), TestCaseError> {
     });
     prop_assert_eq!(may, 0);
     prop_assert_eq!(&written, &want.written);
-    prop_assert!(want.read.is_subset(&read), "not named: {:x?}", want.read.difference(&read).take(8).collect::<Vec<_>>());
+    prop_assert!(
+        want.read.is_subset(&read),
+        "not named: {:x?}",
+        want.read.difference(&read).take(8).collect::<Vec<_>>()
+    );
     if task.invariant.act_dense == 1 && task.invariant.wt_dense == 1 {
-        prop_assert!(read.is_subset(&want.read), "named for nothing: {:x?}", read.difference(&want.read).take(8).collect::<Vec<_>>());
+        prop_assert!(
+            read.is_subset(&want.read),
+            "named for nothing: {:x?}",
+            read.difference(&want.read).take(8).collect::<Vec<_>>()
+        );
     }
 
     if want.rewritten {

@@ -40,7 +40,9 @@ impl Reader<'_> {
     }
 
     fn word(&mut self, address: usize, key: u32) -> u32 {
-        (0..4).fold(0, |word, i| word | u32::from(self.byte(address + i, key)) << (8 * i))
+        (0..4).fold(0, |word, i| {
+            word | u32::from(self.byte(address + i, key)) << (8 * i)
+        })
     }
 
     /// An element, `index` elements from `base`.
@@ -48,11 +50,21 @@ impl Reader<'_> {
         match mode {
             3 | 6 => {
                 let byte = self.byte(base + index / 2, key);
-                value(mode, u16::from(if index.is_multiple_of(2) { byte & 15 } else { byte >> 4 }))
+                value(
+                    mode,
+                    u16::from(if index.is_multiple_of(2) {
+                        byte & 15
+                    } else {
+                        byte >> 4
+                    }),
+                )
             }
             0 | 5 => {
                 let low = u16::from(self.byte(base + 2 * index, key));
-                value(mode, low | u16::from(self.byte(base + 2 * index + 1, key)) << 8)
+                value(
+                    mode,
+                    low | u16::from(self.byte(base + 2 * index + 1, key)) << 8,
+                )
             }
             _ => value(mode, u16::from(self.byte(base + index, key))),
         }
@@ -84,7 +96,10 @@ fn zero_point(mode: u32, register: u32) -> f32 {
 pub(super) fn execute(task: &Task, before: &Memory) -> Outcome {
     let (i, v) = (&task.invariant, &task.variant);
     let tile = usize::from(task.tile);
-    let mut reader = Reader { tile: &before.tiles[tile], read: BTreeSet::new() };
+    let mut reader = Reader {
+        tile: &before.tiles[tile],
+        read: BTreeSet::new(),
+    };
     let mut memory = before.clone();
     let (mut written, mut rewritten) = (BTreeSet::new(), false);
     for z in v.te_beg_z..=v.te_end_z {
@@ -101,13 +116,22 @@ pub(super) fn execute(task: &Task, before: &Memory) -> Outcome {
             }
         }
     }
-    Outcome { memory, read: reader.read, written, rewritten }
+    Outcome {
+        memory,
+        read: reader.read,
+        written,
+        rewritten,
+    }
 }
 
 /// Where an output element goes.
 fn places(task: &Task, x: i64, y: i64, z: i64, size: usize) -> Vec<(usize, usize)> {
     let i = &task.invariant;
-    let (dx, dy, dz) = (i64::from(i.te_dim_x) + 1, i64::from(i.te_dim_y) + 1, i64::from(i.te_dim_z) + 1);
+    let (dx, dy, dz) = (
+        i64::from(i.te_dim_x) + 1,
+        i64::from(i.te_dim_y) + 1,
+        i64::from(i.te_dim_z) + 1,
+    );
     let [(inner, inner_dim), (middle, middle_dim), (outer, _)] = match i.permutation {
         0 => [(z, dz), (x, dx), (y, dy)],
         1 => [(z, dz), (y, dy), (x, dx)],
@@ -117,14 +141,21 @@ fn places(task: &Task, x: i64, y: i64, z: i64, size: usize) -> Vec<(usize, usize
         _ => [(x, dx), (y, dy), (z, dz)],
     };
     let base = i64::from(i.ac_base) * 16;
-    let at = |base: i64, width: i64| (base + size as i64 * (inner + inner_dim * (middle + width * outer))) as usize;
+    let at = |base: i64, width: i64| {
+        (base + size as i64 * (inner + inner_dim * (middle + width * outer))) as usize
+    };
     let mut places = vec![(usize::from(task.tile), at(base, middle_dim))];
     for halo in task.halos.iter().filter(|halo| halo.enable == 1) {
-        let inside = |value: i64, begin: u32, end: u32| i64::from(begin) <= value && value <= i64::from(end);
+        let inside =
+            |value: i64, begin: u32, end: u32| i64::from(begin) <= value && value <= i64::from(end);
         if inside(middle, halo.begin_x, halo.end_x) && inside(outer, halo.begin_y, halo.end_y) {
             let offset = i64::from((halo.ac_adr_offset << 10) as i32 >> 10);
             let width = i64::from(halo.target_width_lsb) + 1024 * i64::from(halo.target_width_msb);
-            places.extend((0..6).filter(|t| halo.tile_select >> t & 1 == 1).map(|t| (t, at(base + offset, width))));
+            places.extend(
+                (0..6)
+                    .filter(|t| halo.tile_select >> t & 1 == 1)
+                    .map(|t| (t, at(base + offset, width))),
+            );
         }
     }
     places
@@ -135,7 +166,11 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
     let channel = z - v.te_beg_z;
     let max = i.pool_wt_rd_dis == 1 && i.workload_operation == 2;
     let dense_convolution = i.elop_wload == 0 && i.pool_wt_rd_dis == 0 && i.dw_input == 0;
-    let act_zero = if max { 0.0 } else { zero_point(i.amode, i.mpe_actbias) };
+    let act_zero = if max {
+        0.0
+    } else {
+        zero_point(i.amode, i.mpe_actbias)
+    };
     let weight_zero = zero_point(i.wmode, i.mpe_wtbias);
 
     // The input channels that this output channel looks at, in the order of its weights.
@@ -146,14 +181,20 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
     } else {
         (v.workload_start_z..v.workload_start_z + v.workload_size_z).collect()
     };
-    let stride_y = if i.stride_y_en == 1 { i.stride_y } else { i.stride } + 1;
+    let stride_y = if i.stride_y_en == 1 {
+        i.stride_y
+    } else {
+        i.stride
+    } + 1;
     let mut sum = if max { f32::NEG_INFINITY } else { 0.0 };
     let mut stored = 0;
     for ky in 0..i.kernel_y {
         for kx in 0..i.kernel_x {
             let row = i64::from((y - v.te_beg_y) * stride_y + ky) - i64::from(v.pad_count_up);
-            let column = i64::from((x - v.te_beg_x) * (i.stride + 1) + kx) - i64::from(v.pad_count_left);
-            let inside = (0..i64::from(v.workload_size_y)).contains(&row) && (0..i64::from(v.workload_size_x)).contains(&column);
+            let column =
+                i64::from((x - v.te_beg_x) * (i.stride + 1) + kx) - i64::from(v.pad_count_left);
+            let inside = (0..i64::from(v.workload_size_y)).contains(&row)
+                && (0..i64::from(v.workload_size_x)).contains(&column);
             for (n, c) in channels.iter().enumerate() {
                 let tap = (ky * i.kernel_x + kx) as usize * channels.len() + n;
                 let weight = if i.elop_wload == 1 || max {
@@ -166,11 +207,20 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
                 if !inside {
                     continue;
                 }
-                let (row, column) = (row as u32 + v.workload_start_y, column as u32 + v.workload_start_x);
-                let activation = activation(task, reader, column, row, *c).map_or(0.0, |a| a - act_zero);
+                let (row, column) = (
+                    row as u32 + v.workload_start_y,
+                    column as u32 + v.workload_start_x,
+                );
+                let activation =
+                    activation(task, reader, column, row, *c).map_or(0.0, |a| a - act_zero);
                 if i.elop_wload == 1 {
                     let index = ((row * i.tensor_size_x + column) * i.tensor_size_z + c) as usize;
-                    let b = reader.element(i.wmode, v.weight_start as usize * 16, index, v.wt_swizzle_key) - weight_zero;
+                    let b = reader.element(
+                        i.wmode,
+                        v.weight_start as usize * 16,
+                        index,
+                        v.wt_swizzle_key,
+                    ) - weight_zero;
                     sum = activation * i.elop_scale_a as f32 + b * i.elop_scale_b as f32;
                 } else if max {
                     sum = sum.max(activation);
@@ -180,14 +230,27 @@ fn element(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, z: u32) -> Vec<
             }
         }
     }
-    let entry = |reader: &mut Reader<'_>, at: usize| reader.word(v.weight_start as usize + 16 * channel as usize + at, v.wt_swizzle_key);
+    let entry = |reader: &mut Reader<'_>, at: usize| {
+        reader.word(
+            v.weight_start as usize + 16 * channel as usize + at,
+            v.wt_swizzle_key,
+        )
+    };
     let from_table = i.elop_wload == 0
-        && if matches!(i.amode, 0 | 5 | 8) { i.ppe_fp_scale_override == 0 && i.ppe_fp_bypass == 0 } else { i.ppe_scale_override == 0 };
+        && if matches!(i.amode, 0 | 5 | 8) {
+            i.ppe_fp_scale_override == 0 && i.ppe_fp_bypass == 0
+        } else {
+            i.ppe_scale_override == 0
+        };
     if from_table || i.elop_wload + i.pool_wt_rd_dis == 0 {
         // Entries are read as a whole.
         (0..4).for_each(|word| _ = entry(reader, 4 * word));
     }
-    let (scale, bias) = if from_table { (entry(reader, 8), entry(reader, 12)) } else { (0, 0) };
+    let (scale, bias) = if from_table {
+        (entry(reader, 8), entry(reader, 12))
+    } else {
+        (0, 0)
+    };
     post(task, sum, from_table.then_some((scale, bias)))
 }
 
@@ -200,22 +263,42 @@ fn activation(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, c: u32) -> O
     if i.act_dense == 1 {
         if i.layer1_cmp_en == 1 {
             // A pixel of four channels is read as a whole.
-            (0..4).for_each(|c| _ = reader.element(i.amode, base, pixel * 4 + c, v.swizzle_key_offset));
-            return Some(reader.element(i.amode, base, pixel * 4 + c as usize, v.swizzle_key_offset));
+            (0..4).for_each(|c| {
+                _ = reader.element(i.amode, base, pixel * 4 + c, v.swizzle_key_offset)
+            });
+            return Some(reader.element(
+                i.amode,
+                base,
+                pixel * 4 + c as usize,
+                v.swizzle_key_offset,
+            ));
         }
-        return Some(reader.element(i.amode, base, pixel * depth + c as usize, v.swizzle_key_offset));
+        return Some(reader.element(
+            i.amode,
+            base,
+            pixel * depth + c as usize,
+            v.swizzle_key_offset,
+        ));
     }
     let pointer = reader.word(i.se_addr as usize + 4 * pixel, 0);
     let map = i.sparsity_addr as usize;
     if !reader.bit(map, pixel * depth + c as usize, 0) {
         return None;
     }
-    let before = (0..c as usize).filter(|c| reader.bit(map, pixel * depth + c, 0)).count();
+    let before = (0..c as usize)
+        .filter(|c| reader.bit(map, pixel * depth + c, 0))
+        .count();
     Some(reader.element(i.amode, base + (pointer >> 9) as usize * 16, before, 0))
 }
 
 /// A stored weight; `None` where it is absent. `stored` counts those of the channel so far.
-fn weight(task: &Task, reader: &mut Reader<'_>, channel: u32, tap: usize, stored: &mut usize) -> Option<f32> {
+fn weight(
+    task: &Task,
+    reader: &mut Reader<'_>,
+    channel: u32,
+    tap: usize,
+    stored: &mut usize,
+) -> Option<f32> {
     let (i, v) = (&task.invariant, &task.variant);
     let key = v.wt_swizzle_key;
     let entry = v.weight_start as usize + 16 * channel as usize;
@@ -230,7 +313,11 @@ fn weight(task: &Task, reader: &mut Reader<'_>, channel: u32, tap: usize, stored
     *stored += 1;
     if i.wt_plt_cfg == 3 {
         let byte = reader.byte(data + index / 2, key);
-        let code = if index.is_multiple_of(2) { byte & 15 } else { byte >> 4 };
+        let code = if index.is_multiple_of(2) {
+            byte & 15
+        } else {
+            byte >> 4
+        };
         return Some(value(i.wmode, task.palette[usize::from(code)]));
     }
     Some(reader.element(i.wmode, data, index, key))
@@ -248,22 +335,44 @@ fn round(value: f64, mode: u32) -> f64 {
 fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
     let i = &task.invariant;
     let size = 1usize << (i.dtype - 3);
-    let clamp16 = |pattern: u16| (i32::from(pattern as i16).min(i.ppe_scale_hclamp as i32) as u16).to_le_bytes().to_vec();
+    let clamp16 = |pattern: u16| {
+        (i32::from(pattern as i16).min(i.ppe_scale_hclamp as i32) as u16)
+            .to_le_bytes()
+            .to_vec()
+    };
     let stages = |value: f64, mode: u32| {
-        let value =
-            if value < 0.0 { round(value * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32), mode) } else { value };
+        let value = if value < 0.0 {
+            round(
+                value * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32),
+                mode,
+            )
+        } else {
+            value
+        };
         let zero = f64::from((i.ppe_g8_bias_c << 23) as i32 >> 23);
-        let value = (value + zero).max(f64::from(i.ppe_scale_lclamp as i32)).min(f64::from(i.ppe_scale_hclamp as i32));
+        let value = (value + zero)
+            .max(f64::from(i.ppe_scale_lclamp as i32))
+            .min(f64::from(i.ppe_scale_hclamp as i32));
         (value as i64).to_le_bytes()[..size].to_vec()
     };
     if !matches!(i.amode, 0 | 5 | 8) {
         let (multiplier, shift, mode, bias) = match table {
             Some((scale, bias)) => (scale >> 16, scale >> 8 & 63, scale >> 14 & 3, bias as i32),
-            None => (i.ppe_scale_mult, i.ppe_scale_shift, i.ppe_scale_round, i.ppe_bias as i32),
+            None => (
+                i.ppe_scale_mult,
+                i.ppe_scale_shift,
+                i.ppe_scale_round,
+                i.ppe_bias as i32,
+            ),
         };
-        let exact = (f64::from(sum) + f64::from(bias)) * f64::from(multiplier) / 2f64.powi(shift as i32);
+        let exact =
+            (f64::from(sum) + f64::from(bias)) * f64::from(multiplier) / 2f64.powi(shift as i32);
         if i.ppe_i32_convert == 1 {
-            let value = if exact < 0.0 { exact * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32) } else { exact };
+            let value = if exact < 0.0 {
+                exact * f64::from(i.ppe_prelu_mult) / 2f64.powi(i.ppe_prelu_shift as i32)
+            } else {
+                exact
+            };
             // An integer zero has no sign.
             return clamp16(f16::from_f64(value + 0.0).to_bits());
         }
@@ -281,13 +390,24 @@ fn post(task: &Task, sum: f32, table: Option<(u32, u32)>) -> Vec<u8> {
         value *= f32::from_bits(i.ppe_fp_prelu);
     }
     match i.ppe_fp_convert {
-        0 => (value.to_bits() as i32).min(i.ppe_scale_hclamp as i32).to_le_bytes().to_vec(),
+        0 => (value.to_bits() as i32)
+            .min(i.ppe_scale_hclamp as i32)
+            .to_le_bytes()
+            .to_vec(),
         1 => {
             let half = f16::from_f32(value);
-            let half = if i.ppe_fp16_clamp == 1 && half.is_infinite() { f16::MAX.copysign(half) } else { half };
+            let half = if i.ppe_fp16_clamp == 1 && half.is_infinite() {
+                f16::MAX.copysign(half)
+            } else {
+                half
+            };
             clamp16(half.to_bits())
         }
-        2 => clamp16(if i.ppe_bf16_round == 1 { bf16::from_f32(value).to_bits() } else { (value.to_bits() >> 16) as u16 }),
+        2 => clamp16(if i.ppe_bf16_round == 1 {
+            bf16::from_f32(value).to_bits()
+        } else {
+            (value.to_bits() >> 16) as u16
+        }),
         _ => {
             let biased = f64::from(value).round_ties_even() + f64::from(i.ppe_bias as i32);
             let exact = biased * f64::from(i.ppe_scale_mult) / 2f64.powi(i.ppe_scale_shift as i32);

@@ -3,14 +3,26 @@ use chipless_model::Pattern;
 
 #[test]
 fn decodes_references() {
-    let block = block().ordered(F16, &[32, 20, 3, 1], 0x2431).tensor(I8, &[7]);
+    let block = block()
+        .ordered(F16, &[32, 20, 3, 1], 0x2431)
+        .tensor(I8, &[7]);
     let invocation = block.decode(Operation::Convert).expect("a block");
     let [input, output] = [&invocation.inputs[0], &invocation.outputs[0]];
     assert_eq!((input.address, input.location), (0x4020_0000, 2));
-    assert_eq!(input.shape, Shape { element: ElementType::Float16, dims: vec![32, 20, 3, 1], order: 0x2431 });
+    assert_eq!(
+        input.shape,
+        Shape {
+            element: ElementType::Float16,
+            dims: vec![32, 20, 3, 1],
+            order: 0x2431
+        }
+    );
     assert_eq!(input.strides_bits, [16, 512, 10240, 30720]);
     assert_eq!(input.pattern, Pattern::contiguous(0, 32 * 20 * 3 * 2));
-    assert_eq!([0, 1, 2, 3, 4].map(|logical| input.shape.memory_axis(logical)), [Some(3), Some(0), Some(2), Some(1), None]);
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(|logical| input.shape.memory_axis(logical)),
+        [Some(3), Some(0), Some(2), Some(1), None]
+    );
     assert_eq!(output.shape.element, ElementType::Int8);
     assert_eq!(output.pattern, Pattern::contiguous(0, 7));
     assert_eq!(invocation.elements(), 32 * 20 * 3);
@@ -20,16 +32,27 @@ fn decodes_references() {
 fn strided_views_are_patterns() {
     let of = |element, dims: &[u32], strides: &[u64]| {
         let block = block().strided(element, dims, strides).tensor(F16, &[1]);
-        block.decode(Operation::Abs).map(|invocation| invocation.inputs[0].pattern.clone())
+        block
+            .decode(Operation::Abs)
+            .map(|invocation| invocation.inputs[0].pattern.clone())
     };
     // Rows of 4 halves in a pitch of 16 bytes; dims of one carry any stride.
     let rows = of(F16, &[4, 1, 3, 1], &[16, 7, 128, 3]).expect("a view");
-    assert_eq!((rows.run, rows.runs().collect::<Vec<_>>()), (8, vec![0, 16, 32]));
+    assert_eq!(
+        (rows.run, rows.runs().collect::<Vec<_>>()),
+        (8, vec![0, 16, 32])
+    );
     // Every second element.
     let every_second = of(F16, &[4], &[32]).expect("a view");
-    assert_eq!((every_second.run, every_second.runs().collect::<Vec<_>>()), (2, vec![0, 4, 8, 12]));
+    assert_eq!(
+        (every_second.run, every_second.runs().collect::<Vec<_>>()),
+        (2, vec![0, 4, 8, 12])
+    );
     // Seven dense int4 take four bytes; in rows they would have to fill whole bytes.
-    assert_eq!(of(12, &[7], &[4]).expect("dense"), Pattern::contiguous(0, 4));
+    assert_eq!(
+        of(12, &[7], &[4]).expect("dense"),
+        Pattern::contiguous(0, 4)
+    );
     assert!(of(12, &[7, 2], &[4, 32]).is_err());
     assert!(of(12, &[4, 2], &[4, 32]).is_ok());
     // Overlap, by a stride of zero and by rows that are too close.
@@ -45,9 +68,14 @@ fn errors_name_block_place_and_values() {
         let mut bytes = vec![0; 8];
         bytes.extend(&good);
         change(&mut bytes);
-        Section::new(&bytes, BASE - 8).decode(Operation::Abs, 8).expect_err("a broken block").to_string()
+        Section::new(&bytes, BASE - 8)
+            .decode(Operation::Abs, 8)
+            .expect_err("a broken block")
+            .to_string()
     };
-    let put = |at: usize, value: u32| move |bytes: &mut Vec<u8>| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    let put = |at: usize, value: u32| {
+        move |bytes: &mut Vec<u8>| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes())
+    };
     assert_eq!(
         refused(&put(8 + 40 + 12, 16)),
         "argument block at 0x8 of shave.params: rank of tensor 1 at 0x3c: expected 1 to 15, found 16"
@@ -59,17 +87,36 @@ fn errors_name_block_place_and_values() {
     assert!(refused(&put(8 + 16, BASE as u32 - 9)).ends_with(
         "dims pointer of tensor 0 at 0x18: expected 8 bytes inside the section of 136 bytes at 0x1bfffff8, found address 0x1bfffff7"
     ));
-    assert!(refused(&put(8 + 20, BASE as u32 + 113)).contains("strides pointer of tensor 0 at 0x1c"));
-    assert!(refused(&put(8 + 80, 0)).ends_with("expected sizes from 1, 1099511627776 elements at most, found [0, 2]"));
-    assert!(refused(&|bytes| bytes.truncate(47)).contains("reference of tensor 0 at 0x8: expected 40 bytes inside the section"));
+    assert!(
+        refused(&put(8 + 20, BASE as u32 + 113)).contains("strides pointer of tensor 0 at 0x1c")
+    );
+    assert!(
+        refused(&put(8 + 80, 0))
+            .ends_with("expected sizes from 1, 1099511627776 elements at most, found [0, 2]")
+    );
+    assert!(
+        refused(&|bytes| bytes.truncate(47))
+            .contains("reference of tensor 0 at 0x8: expected 40 bytes inside the section")
+    );
     let missing = block().tensor(F16, &[4]).tensor(F16, &[4]).bytes();
-    let error = Section::new(&missing[..80], BASE).decode(Operation::Clamp, u64::MAX - 3).expect_err("far outside").to_string();
-    assert!(error.starts_with("argument block at 0xfffffffffffffffc"), "{error}");
+    let error = Section::new(&missing[..80], BASE)
+        .decode(Operation::Clamp, u64::MAX - 3)
+        .expect_err("far outside")
+        .to_string();
+    assert!(
+        error.starts_with("argument block at 0xfffffffffffffffc"),
+        "{error}"
+    );
 }
 
 #[test]
 fn huge_sizes_are_refused() {
-    let tensor = |dims: &[u32]| block().tensor(F16, &[1]).strided(F16, dims, &[16, 1 << 36, 1 << 56]).decode(Operation::Abs);
+    let tensor = |dims: &[u32]| {
+        block()
+            .tensor(F16, &[1])
+            .strided(F16, dims, &[16, 1 << 36, 1 << 56])
+            .decode(Operation::Abs)
+    };
     assert!(tensor(&[1 << 20, 1 << 19]).is_ok());
     assert!(tensor(&[u32::MAX, u32::MAX, u32::MAX]).is_err());
 }
@@ -77,13 +124,38 @@ fn huge_sizes_are_refused() {
 #[test]
 fn scalars_are_checked() {
     let unary = || block().tensor(F16, &[4, 2]).tensor(F16, &[4, 2]);
-    let error = |operation, block: Block| block.decode(operation).expect_err("a bad scalar").to_string();
-    assert!(error(Operation::Softmax, unary().words(&[2, 0])).ends_with("axis at 0x50: expected 0 to 1, found 2"));
-    assert!(error(Operation::Softmax, unary().words(&[0, 4])).ends_with("pad at 0x54: expected 0 to 3, found 4"));
-    assert!(error(Operation::ReduceSum, unary().longs(&[1, 3, 0, 0, 0])).ends_with("number of axes at 0x58: expected 1 to 2, found 3"));
-    assert!(error(Operation::Round, unary().long(2)).ends_with("rounding mode at 0x50: expected 0 to 1, found 2"));
-    assert!(error(Operation::MaxPool, unary().longs(&[1, 1, 1, 1, 0, 1])).contains("stride at 0x70: expected 1 to 65536, found 0"));
-    let rotary = block().tensor(F16, &[4]).tensor(F16, &[4]).tensor(F16, &[4]).tensor(F16, &[4]).long(2);
+    let error = |operation, block: Block| {
+        block
+            .decode(operation)
+            .expect_err("a bad scalar")
+            .to_string()
+    };
+    assert!(
+        error(Operation::Softmax, unary().words(&[2, 0]))
+            .ends_with("axis at 0x50: expected 0 to 1, found 2")
+    );
+    assert!(
+        error(Operation::Softmax, unary().words(&[0, 4]))
+            .ends_with("pad at 0x54: expected 0 to 3, found 4")
+    );
+    assert!(
+        error(Operation::ReduceSum, unary().longs(&[1, 3, 0, 0, 0]))
+            .ends_with("number of axes at 0x58: expected 1 to 2, found 3")
+    );
+    assert!(
+        error(Operation::Round, unary().long(2))
+            .ends_with("rounding mode at 0x50: expected 0 to 1, found 2")
+    );
+    assert!(
+        error(Operation::MaxPool, unary().longs(&[1, 1, 1, 1, 0, 1]))
+            .contains("stride at 0x70: expected 1 to 65536, found 0")
+    );
+    let rotary = block()
+        .tensor(F16, &[4])
+        .tensor(F16, &[4])
+        .tensor(F16, &[4])
+        .tensor(F16, &[4])
+        .long(2);
     assert!(error(Operation::RotaryEmbedding, rotary).contains("expected 1 to 1, found 2"));
 }
 
@@ -91,12 +163,22 @@ fn scalars_are_checked() {
 fn optional_tensors_follow_the_mask() {
     let mvn = |tensors: usize, mask: i64| {
         let block = (0..tensors).fold(block(), |block, _| block.tensor(F16, &[4]));
-        block.longs(&[i64::MIN, mask, 1, 1]).float(0.5).longs(&[1, 0]).decode(Operation::Mvn6)
+        block
+            .longs(&[i64::MIN, mask, 1, 1])
+            .float(0.5)
+            .longs(&[1, 0])
+            .decode(Operation::Mvn6)
     };
     let plain = mvn(2, 0b1001).expect("x and y");
     assert_eq!((plain.inputs.len(), plain.outputs.len()), (1, 1));
-    let Parameters::Mvn6(parameters) = &mvn(3, 0b1101).expect("x, bias, y").parameters else { panic!() };
-    assert!(!parameters.scale && parameters.bias && parameters.epsilon_place == EpsilonPlace::OutsideRoot);
+    let Parameters::Mvn6(parameters) = &mvn(3, 0b1101).expect("x, bias, y").parameters else {
+        panic!()
+    };
+    assert!(
+        !parameters.scale
+            && parameters.bias
+            && parameters.epsilon_place == EpsilonPlace::OutsideRoot
+    );
     assert!(mvn(2, 0b1101).is_err(), "one bit too many");
     assert!(mvn(2, 0b0011).is_err(), "no output");
     assert!(mvn(3, 0b11001).is_err(), "no such tensor");
@@ -104,18 +186,43 @@ fn optional_tensors_follow_the_mask() {
 
 #[test]
 fn tensors_of_unknown_kernels_are_guessed() {
-    let bytes = block().tensor(F16, &[4, 2]).tensor(I32, &[4]).tensor(U8, &[2]).longs(&[1, 2, 3, 4, 5, 6]).bytes();
+    let bytes = block()
+        .tensor(F16, &[4, 2])
+        .tensor(I32, &[4])
+        .tensor(U8, &[2])
+        .longs(&[1, 2, 3, 4, 5, 6])
+        .bytes();
     let tensors = Section::new(&bytes, BASE).leading_tensors(0);
-    assert_eq!(tensors.iter().map(|tensor| tensor.shape.to_string()).collect::<Vec<_>>(), ["float16[4, 2]", "int32[4]", "uint8[2]"]);
+    assert_eq!(
+        tensors
+            .iter()
+            .map(|tensor| tensor.shape.to_string())
+            .collect::<Vec<_>>(),
+        ["float16[4, 2]", "int32[4]", "uint8[2]"]
+    );
 }
 
 #[test]
 fn non_max_suppression_is_refused_by_name() {
-    let block = [F16, F16, F16, F16, U8, I32, F16, I32, U8].into_iter().fold(block(), |block, element| block.tensor(element, &[1]));
+    let block = [F16, F16, F16, F16, U8, I32, F16, I32, U8]
+        .into_iter()
+        .fold(block(), |block, element| block.tensor(element, &[1]));
     let invocation = block.decode(Operation::NonMaxSuppression).expect("a block");
-    assert_eq!((invocation.inputs.len(), invocation.outputs.len(), invocation.scratch.len()), (4, 3, 2));
+    assert_eq!(
+        (
+            invocation.inputs.len(),
+            invocation.outputs.len(),
+            invocation.scratch.len()
+        ),
+        (4, 3, 2)
+    );
     let one = float(&[0.0]);
-    let fault = block.run(Operation::NonMaxSuppression, &[one.clone(), one.clone(), one.clone(), one]).expect_err("not executed");
+    let fault = block
+        .run(
+            Operation::NonMaxSuppression,
+            &[one.clone(), one.clone(), one.clone(), one],
+        )
+        .expect_err("not executed");
     assert!(fault.unsupported);
     assert_eq!(fault.message, "non-max-suppression: not executed");
 }
@@ -123,8 +230,16 @@ fn non_max_suppression_is_refused_by_name() {
 #[test]
 fn inputs_have_to_be_those_of_the_invocation() {
     let block = block().tensor(F16, &[4]).tensor(F16, &[4]);
-    let fault = |inputs: &[Values]| block.run(Operation::Abs, inputs).expect_err("wrong inputs").message;
+    let fault = |inputs: &[Values]| {
+        block
+            .run(Operation::Abs, inputs)
+            .expect_err("wrong inputs")
+            .message
+    };
     assert_eq!(fault(&[]), "abs: expected 1 inputs, found 0");
     assert_eq!(fault(&[float(&[1.0])]), "1 values for a tensor float16[4]");
-    assert_eq!(fault(&[integer(&[1, 2, 3, 4])]), "values of the wrong kind for a tensor float16[4]");
+    assert_eq!(
+        fault(&[integer(&[1, 2, 3, 4])]),
+        "values of the wrong kind for a tensor float16[4]"
+    );
 }

@@ -2,7 +2,11 @@
 //! ONNX Runtime, from double precision arithmetic written apart from the code, or are small enough to check by hand.
 
 // Expected numbers stay as they were computed elsewhere, and exact results are compared exactly.
-#![allow(clippy::excessive_precision, clippy::approx_constant, clippy::float_cmp)]
+#![allow(
+    clippy::excessive_precision,
+    clippy::approx_constant,
+    clippy::float_cmp
+)]
 
 mod arguments;
 mod elementwise;
@@ -51,13 +55,23 @@ impl Block {
 
     /// A dense tensor of any order.
     fn ordered(mut self, element: u32, dims: &[u32], order: u64) -> Block {
-        self.tensors.push(Reference { element, dims: dims.to_vec(), order, strides: None });
+        self.tensors.push(Reference {
+            element,
+            dims: dims.to_vec(),
+            order,
+            strides: None,
+        });
         self
     }
 
     /// A tensor with strides in bits.
     fn strided(mut self, element: u32, dims: &[u32], strides: &[u64]) -> Block {
-        self.tensors.push(Reference { element, dims: dims.to_vec(), order: 0x4321, strides: Some(strides.to_vec()) });
+        self.tensors.push(Reference {
+            element,
+            dims: dims.to_vec(),
+            order: 0x4321,
+            strides: Some(strides.to_vec()),
+        });
         self
     }
 
@@ -85,8 +99,13 @@ impl Block {
     }
 
     fn halves(mut self, values: &[f32]) -> Block {
-        self.scalars.extend(values.iter().flat_map(|value| half::f16::from_f32(*value).to_le_bytes()));
-        self.scalars.resize(self.scalars.len().next_multiple_of(8), 0);
+        self.scalars.extend(
+            values
+                .iter()
+                .flat_map(|value| half::f16::from_f32(*value).to_le_bytes()),
+        );
+        self.scalars
+            .resize(self.scalars.len().next_multiple_of(8), 0);
         self
     }
 
@@ -95,7 +114,16 @@ impl Block {
         let mut bytes = Vec::new();
         let mut tables = Vec::new();
         let tables_at = BASE as usize + 40 * self.tensors.len() + self.scalars.len();
-        for (number, Reference { element, dims, order, strides }) in self.tensors.iter().enumerate() {
+        for (
+            number,
+            Reference {
+                element,
+                dims,
+                order,
+                strides,
+            },
+        ) in self.tensors.iter().enumerate()
+        {
             let bits = element_bits(*element);
             let dense = || {
                 dims.iter()
@@ -109,7 +137,13 @@ impl Block {
             let dims_at = (tables_at + tables.len()) as u32;
             tables.extend(dims.iter().flat_map(|dim| dim.to_le_bytes()));
             let strides_at = (tables_at + tables.len()) as u32;
-            tables.extend(strides.clone().unwrap_or_else(dense).into_iter().flat_map(u64::to_le_bytes));
+            tables.extend(
+                strides
+                    .clone()
+                    .unwrap_or_else(dense)
+                    .into_iter()
+                    .flat_map(u64::to_le_bytes),
+            );
             bytes.extend((0x4020_0000 + 0x1_0000 * number as u64).to_le_bytes());
             for word in [1, dims.len() as u32, dims_at, strides_at, *element] {
                 bytes.extend(word.to_le_bytes());
@@ -128,15 +162,24 @@ impl Block {
 
     fn run(&self, operation: Operation, inputs: &[Values]) -> Result<Vec<Values>, Fault> {
         let invocation = self.decode(operation).expect("the block is well formed");
-        let inputs =
-            inputs.iter().zip(&invocation.inputs).map(|(values, tensor)| Tensor { shape: tensor.shape.clone(), values: values.clone() });
+        let inputs = inputs
+            .iter()
+            .zip(&invocation.inputs)
+            .map(|(values, tensor)| Tensor {
+                shape: tensor.shape.clone(),
+                values: values.clone(),
+            });
         let outputs = evaluate(&invocation, &inputs.collect::<Vec<_>>())?;
         Ok(outputs.into_iter().map(|output| output.values).collect())
     }
 
     /// The first output, which has to be of floating point.
     fn floats(&self, operation: Operation, inputs: &[Values]) -> Vec<f32> {
-        match self.run(operation, inputs).expect("the operation runs").swap_remove(0) {
+        match self
+            .run(operation, inputs)
+            .expect("the operation runs")
+            .swap_remove(0)
+        {
             Values::Float(values) => values,
             Values::Integer(values) => panic!("integers {values:?}"),
         }
@@ -144,7 +187,11 @@ impl Block {
 
     /// The first output, which has to be of integers.
     fn integers(&self, operation: Operation, inputs: &[Values]) -> Vec<i64> {
-        match self.run(operation, inputs).expect("the operation runs").swap_remove(0) {
+        match self
+            .run(operation, inputs)
+            .expect("the operation runs")
+            .swap_remove(0)
+        {
             Values::Integer(values) => values,
             Values::Float(values) => panic!("floats {values:?}"),
         }
@@ -176,7 +223,9 @@ fn integer(values: &[i64]) -> Values {
 
 /// Values between −3 and 3.25 in steps of a sixteenth, each different from its neighbours.
 fn data(count: usize) -> Vec<f32> {
-    (0..count).map(|at| ((at * 37 + 11) % 101) as f32 / 16.0 - 3.0).collect()
+    (0..count)
+        .map(|at| ((at * 37 + 11) % 101) as f32 / 16.0 - 3.0)
+        .collect()
 }
 
 /// Compares to a hundred-thousandth of the value or of 1, whichever is larger: expected numbers have six digits.

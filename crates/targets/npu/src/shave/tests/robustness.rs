@@ -6,19 +6,30 @@ use proptest::prelude::*;
 
 /// A block that runs.
 fn sample(operation: Operation) -> Block {
-    let tensors = |elements: &[u32], dims: &[u32]| elements.iter().fold(block(), |block, element| block.tensor(*element, dims));
+    let tensors = |elements: &[u32], dims: &[u32]| {
+        elements
+            .iter()
+            .fold(block(), |block, element| block.tensor(*element, dims))
+    };
     let image = |elements: &[u32]| tensors(elements, &[3, 4, 2, 1]);
     match operation {
         Operation::BitwiseAnd | Operation::BitwiseOr | Operation::BitwiseXor => image(&[I32; 3]),
         Operation::BitwiseNot => image(&[I32; 2]),
-        Operation::Clamp | Operation::HardSigmoid | Operation::Selu => image(&[F16; 2]).float(-1.0).float(1.0),
+        Operation::Clamp | Operation::HardSigmoid | Operation::Selu => {
+            image(&[F16; 2]).float(-1.0).float(1.0)
+        }
         Operation::Elu | Operation::Swish => image(&[F16; 2]).float(1.0),
         Operation::Round => image(&[F16; 2]).long(0),
         Operation::CumulativeSum => image(&[F16; 2]).longs(&[1, 0, 0]),
-        Operation::Equal | Operation::Greater | Operation::GreaterOrEqual | Operation::Less | Operation::LessOrEqual => {
-            image(&[F16, F16, I8])
-        }
-        Operation::Dequantize => image(&[I8, F16]).longs(&[2, 2]).halves(&[1.0, 2.0]).halves(&[0.0, 1.0]),
+        Operation::Equal
+        | Operation::Greater
+        | Operation::GreaterOrEqual
+        | Operation::Less
+        | Operation::LessOrEqual => image(&[F16, F16, I8]),
+        Operation::Dequantize => image(&[I8, F16])
+            .longs(&[2, 2])
+            .halves(&[1.0, 2.0])
+            .halves(&[0.0, 1.0]),
         Operation::DynamicQuantize => block()
             .tensor(F32, &[6])
             .tensor(F32, &[1])
@@ -28,56 +39,127 @@ fn sample(operation: Operation) -> Block {
             .tensor(U8, &[1])
             .longs(&[i64::MIN, 63]),
         Operation::GatherElements => image(&[F16, I32, F16]).long(1),
-        Operation::GatherNd => block().tensor(F16, &[24]).tensor(I32, &[2, 3]).tensor(F16, &[3, 3]).long(0).word(3).words(&[3, 4, 2, 0, 0]),
-        Operation::GridSample => block().tensor(F16, &[3, 4, 2, 1]).tensor(F16, &[2, 2, 2, 1]).tensor(F16, &[2, 2, 2, 1]).longs(&[0, 1, 2]),
-        Operation::GruGates => block().tensor(F16, &[6]).tensor(F16, &[2]).tensor(F16, &[6]).tensor(F16, &[8]).tensor(F16, &[2]),
+        Operation::GatherNd => block()
+            .tensor(F16, &[24])
+            .tensor(I32, &[2, 3])
+            .tensor(F16, &[3, 3])
+            .long(0)
+            .word(3)
+            .words(&[3, 4, 2, 0, 0]),
+        Operation::GridSample => block()
+            .tensor(F16, &[3, 4, 2, 1])
+            .tensor(F16, &[2, 2, 2, 1])
+            .tensor(F16, &[2, 2, 2, 1])
+            .longs(&[0, 1, 2]),
+        Operation::GruGates => block()
+            .tensor(F16, &[6])
+            .tensor(F16, &[2])
+            .tensor(F16, &[6])
+            .tensor(F16, &[8])
+            .tensor(F16, &[2]),
         Operation::Interpolate => {
-            let block = block().tensor(F16, &[3, 4, 2, 1]).tensor(F16, &[6, 5, 2, 1]).longs(&[i64::MAX, 3, 0, 0, 0, 0, 0]);
-            block.longs(&[3, 4, 2, 1, 6, 5, 2, 1, 2, 3]).float(-0.75).longs(&[0; 9]).float(0.0).float(0.0)
+            let block = block()
+                .tensor(F16, &[3, 4, 2, 1])
+                .tensor(F16, &[6, 5, 2, 1])
+                .longs(&[i64::MAX, 3, 0, 0, 0, 0, 0]);
+            block
+                .longs(&[3, 4, 2, 1, 6, 5, 2, 1, 2, 3])
+                .float(-0.75)
+                .longs(&[0; 9])
+                .float(0.0)
+                .float(0.0)
         }
         Operation::LogSoftmax | Operation::Softmax => image(&[F16; 2]).words(&[1; 16]),
-        Operation::Lrn => image(&[F16; 2]).float(0.5).float(0.75).float(1.0).longs(&[3, 1, 2]),
+        Operation::Lrn => image(&[F16; 2])
+            .float(0.5)
+            .float(0.75)
+            .float(1.0)
+            .longs(&[3, 1, 2]),
         Operation::LstmSequence => {
-            let block = block().tensor(F16, &[8, 3]).tensor(F16, &[2]).tensor(F16, &[2]).tensor(F16, &[4, 2, 2]).tensor(F16, &[4, 2]);
-            let block = block.tensor(I32, &[2]).tensor(F16, &[2, 3]).tensor(F16, &[2]).tensor(F16, &[2]);
+            let block = block()
+                .tensor(F16, &[8, 3])
+                .tensor(F16, &[2])
+                .tensor(F16, &[2])
+                .tensor(F16, &[4, 2, 2])
+                .tensor(F16, &[4, 2]);
+            let block = block
+                .tensor(I32, &[2])
+                .tensor(F16, &[2, 3])
+                .tensor(F16, &[2])
+                .tensor(F16, &[2]);
             block.longs(&[i64::MIN, 0x3f7, 0, -1, -1])
         }
-        Operation::MaxPool | Operation::AveragePool => image(&[F16; 2]).longs(&[1, 3, 3, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0]),
-        Operation::AveragePoolDilated => image(&[F16; 2]).longs(&[1, 3, 3, 1, 1, 1, 1, 2, 1, 0, 2, 1, 0, 2, 1, 0]),
+        Operation::MaxPool | Operation::AveragePool => {
+            image(&[F16; 2]).longs(&[1, 3, 3, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0])
+        }
+        Operation::AveragePoolDilated => {
+            image(&[F16; 2]).longs(&[1, 3, 3, 1, 1, 1, 1, 2, 1, 0, 2, 1, 0, 2, 1, 0])
+        }
         Operation::MaxPoolIndices => {
-            let block = image(&[F16, F16, I32]).longs(&[1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
+            let block =
+                image(&[F16, F16, I32]).longs(&[1, 3, 3, 1, 1, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0]);
             block.longs(&[1, 1, 2, 4, 3, 1, 1, 2, 4, 3]).longs(&[0; 10])
         }
         Operation::Mvn1 => image(&[F16; 2]).longs(&[0, -1]).float(0.5),
-        Operation::Mvn6 => image(&[F16; 4]).longs(&[i64::MIN, 15, 1, 0]).float(0.5).longs(&[2, 0, 1]),
+        Operation::Mvn6 => image(&[F16; 4])
+            .longs(&[i64::MIN, 15, 1, 0])
+            .float(0.5)
+            .longs(&[2, 0, 1]),
         Operation::NonMaxSuppression => block_of_non_max_suppression(),
         Operation::NormalizeL2 => image(&[F16; 2]).float(0.5).longs(&[0, 2, 1, 3]),
-        Operation::OneHot => block().tensor(I32, &[4]).tensor(F16, &[3, 4]).longs(&[1, 3]).float(1.0).float(0.0).long(1),
+        Operation::OneHot => block()
+            .tensor(I32, &[4])
+            .tensor(F16, &[3, 4])
+            .longs(&[1, 3])
+            .float(1.0)
+            .float(0.0)
+            .long(1),
         Operation::ReduceL1
         | Operation::ReduceL2
         | Operation::ReduceMax
         | Operation::ReduceMean
         | Operation::ReduceMin
         | Operation::ReduceProd
-        | Operation::ReduceSum => block().tensor(F16, &[3, 4, 2]).tensor(F16, &[1, 4, 1]).longs(&[1, 2, 0, 2]),
-        Operation::ReverseSequence => block().tensor(F16, &[3, 4]).tensor(I32, &[3]).tensor(F16, &[3, 4]).longs(&[0, 1]),
+        | Operation::ReduceSum => block()
+            .tensor(F16, &[3, 4, 2])
+            .tensor(F16, &[1, 4, 1])
+            .longs(&[1, 2, 0, 2]),
+        Operation::ReverseSequence => block()
+            .tensor(F16, &[3, 4])
+            .tensor(I32, &[3])
+            .tensor(F16, &[3, 4])
+            .longs(&[0, 1]),
         Operation::RmsNorm => image(&[F16; 3]).float(0.5).long(0),
         Operation::RoiAlign => {
-            let block = block().tensor(F16, &[3, 4, 2, 2]).tensor(F16, &[4, 2]).tensor(I32, &[2]).tensor(F16, &[2, 2, 2, 2]);
+            let block = block()
+                .tensor(F16, &[3, 4, 2, 2])
+                .tensor(F16, &[4, 2])
+                .tensor(I32, &[2])
+                .tensor(F16, &[2, 2, 2, 2]);
             block.longs(&[2, 2, 0]).float(1.0).longs(&[0, 1])
         }
         Operation::RotaryEmbedding => tensors(&[F16; 4], &[4, 2]).long(1),
         Operation::ScatterElements => image(&[F16, I32, F16, F16]).longs(&[1, 1, -1]),
-        Operation::ScatterNd => block().tensor(F16, &[3, 2, 2]).tensor(I32, &[2, 2]).tensor(F16, &[3, 2]).tensor(F16, &[3, 2, 2]),
-        Operation::TopK => {
-            block().tensor(F16, &[3, 4]).tensor(U8, &[9]).tensor(F16, &[3, 2]).tensor(I32, &[3, 2]).tensor(U8, &[9]).longs(&[1, 0, 1, 2])
-        }
+        Operation::ScatterNd => block()
+            .tensor(F16, &[3, 2, 2])
+            .tensor(I32, &[2, 2])
+            .tensor(F16, &[3, 2])
+            .tensor(F16, &[3, 2, 2]),
+        Operation::TopK => block()
+            .tensor(F16, &[3, 4])
+            .tensor(U8, &[9])
+            .tensor(F16, &[3, 2])
+            .tensor(I32, &[3, 2])
+            .tensor(U8, &[9])
+            .longs(&[1, 0, 1, 2]),
         other => image(&[F16; 4][..other.roles().len()]),
     }
 }
 
 fn block_of_non_max_suppression() -> Block {
-    [F16, F16, F16, F16, U8, I32, F16, I32, U8].into_iter().fold(block(), |block, element| block.tensor(element, &[1]))
+    [F16, F16, F16, F16, U8, I32, F16, I32, U8]
+        .into_iter()
+        .fold(block(), |block, element| block.tensor(element, &[1]))
 }
 
 /// Values for every input: whole numbers from 0 where indices are wanted.
@@ -86,17 +168,28 @@ fn inputs(invocation: &Invocation) -> Vec<Tensor> {
         let count = shape.elements() as usize;
         let values = match shape.element.kind() {
             Kind::Float => Values::Float(data(count)),
-            Kind::Signed | Kind::Unsigned => Values::Integer((0..count as i64).map(|at| at % 2).collect()),
+            Kind::Signed | Kind::Unsigned => {
+                Values::Integer((0..count as i64).map(|at| at % 2).collect())
+            }
         };
-        Tensor { shape: shape.clone(), values }
+        Tensor {
+            shape: shape.clone(),
+            values,
+        }
     };
-    invocation.inputs.iter().map(|input| tensor(&input.shape)).collect()
+    invocation
+        .inputs
+        .iter()
+        .map(|input| tensor(&input.shape))
+        .collect()
 }
 
 #[test]
 fn every_operation_runs() {
     for operation in Operation::ALL {
-        let invocation = sample(*operation).decode(*operation).unwrap_or_else(|error| panic!("{operation}: {error}"));
+        let invocation = sample(*operation)
+            .decode(*operation)
+            .unwrap_or_else(|error| panic!("{operation}: {error}"));
         let outputs = evaluate(&invocation, &inputs(&invocation));
         if *operation == Operation::NonMaxSuppression {
             assert!(outputs.expect_err("not executed").unsupported);

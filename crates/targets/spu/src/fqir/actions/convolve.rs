@@ -29,10 +29,18 @@ pub(in crate::fqir) struct Convolve {
 impl Convolve {
     pub(super) fn execute(&self, storage: &mut Storage<'_>) {
         let frame = self.bands * self.channels;
-        let mut frames = self.buffer.as_ref().map_or_else(Vec::new, |buffer| load_all(storage, buffer));
+        let mut frames = self
+            .buffer
+            .as_ref()
+            .map_or_else(Vec::new, |buffer| load_all(storage, buffer));
         frames.extend(load_all(storage, &self.input));
         let weight = load_all(storage, &self.weight);
-        let bias = self.bias.as_ref().map(|(bias, by)| load_all(storage, bias).into_iter().map(|b| shift(b, *by)).collect::<Vec<i64>>());
+        let bias = self.bias.as_ref().map(|(bias, by)| {
+            load_all(storage, bias)
+                .into_iter()
+                .map(|b| shift(b, *by))
+                .collect::<Vec<i64>>()
+        });
         let (kernel_time, kernel_band) = self.kernel;
         let inputs = if self.depthwise { 1 } else { self.channels };
         let mut results = Vec::with_capacity(self.positions * self.outputs);
@@ -45,10 +53,13 @@ impl Convolve {
                         if band < self.padding || band >= self.padding + self.bands {
                             continue;
                         }
-                        let at = time * self.dilation.0 * frame + (band - self.padding) * self.channels;
+                        let at =
+                            time * self.dilation.0 * frame + (band - self.padding) * self.channels;
                         for input in 0..inputs {
                             let channel = if self.depthwise { output } else { input };
-                            let w = weight[((output * inputs + input) * kernel_band + tap) * kernel_time + time];
+                            let w = weight[((output * inputs + input) * kernel_band + tap)
+                                * kernel_time
+                                + time];
                             sum = sum.wrapping_add(w.wrapping_mul(frames[at + channel]));
                         }
                     }
@@ -56,16 +67,36 @@ impl Convolve {
                 results.push(saturate(shift(sum, self.shift), self.bits));
             }
         }
-        store(storage.bytes_mut(self.out.buffer), self.out.element, 0, &results);
+        store(
+            storage.bytes_mut(self.out.buffer),
+            self.out.element,
+            0,
+            &results,
+        );
         if let Some(buffer) = &self.buffer {
-            store(storage.bytes_mut(buffer.buffer), buffer.element, 0, &frames[frame..]);
+            store(
+                storage.bytes_mut(buffer.buffer),
+                buffer.element,
+                0,
+                &frames[frame..],
+            );
         }
     }
 
     pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        let read = [Some(&self.input), self.buffer.as_ref(), Some(&self.weight), self.bias.as_ref().map(|(bias, _)| bias)];
-        read.into_iter().flatten().for_each(|tensor| visit(tensor.access(Direction::Read)));
-        [Some(&self.out), self.buffer.as_ref()].into_iter().flatten().for_each(|tensor| visit(tensor.access(Direction::Write)));
+        let read = [
+            Some(&self.input),
+            self.buffer.as_ref(),
+            Some(&self.weight),
+            self.bias.as_ref().map(|(bias, _)| bias),
+        ];
+        read.into_iter()
+            .flatten()
+            .for_each(|tensor| visit(tensor.access(Direction::Read)));
+        [Some(&self.out), self.buffer.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(|tensor| visit(tensor.access(Direction::Write)));
     }
 
     /// The weights once for each position.

@@ -96,7 +96,9 @@ impl Operand {
 
     pub(super) fn take(&self, storage: &Storage<'_>, start: usize, out: &mut [i64]) {
         match self {
-            Operand::Linear(tensor) => load(storage.bytes(tensor.buffer), tensor.element, start, out),
+            Operand::Linear(tensor) => {
+                load(storage.bytes(tensor.buffer), tensor.element, start, out)
+            }
             Operand::Immediate(value) => out.fill(*value),
             Operand::Broadcast(region) => {
                 let bytes = storage.bytes(region.buffer);
@@ -112,7 +114,12 @@ impl Operand {
                         offset += rest % count * stride;
                         rest /= count;
                     }
-                    load(bytes, region.element, offset as usize, std::slice::from_mut(out));
+                    load(
+                        bytes,
+                        region.element,
+                        offset as usize,
+                        std::slice::from_mut(out),
+                    );
                 }
             }
         }
@@ -129,12 +136,21 @@ impl Elementwise {
             self.x.take(storage, start, x);
             self.y.take(storage, start, y);
             self.function.apply(x, y);
-            store(storage.bytes_mut(self.out.buffer), self.out.element, start, x);
+            store(
+                storage.bytes_mut(self.out.buffer),
+                self.out.element,
+                start,
+                x,
+            );
         }
     }
 
     pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        self.x.access().into_iter().chain(self.y.access()).for_each(&mut *visit);
+        self.x
+            .access()
+            .into_iter()
+            .chain(self.y.access())
+            .for_each(&mut *visit);
         visit(self.out.access(Direction::Write));
     }
 
@@ -151,20 +167,43 @@ impl Function {
         }
         let truth = |holds: bool| i64::from(holds);
         match self {
-            Function::Add { align_x, align_y, shift: by, bits, rounded, subtract } => {
+            Function::Add {
+                align_x,
+                align_y,
+                shift: by,
+                bits,
+                rounded,
+                subtract,
+            } => {
                 let finish = |sum| saturate(rounded_shift(sum, by, rounded), bits);
                 if subtract {
-                    each(x, y, |x, y| finish(shift(x, align_x).wrapping_sub(shift(y, align_y))));
+                    each(x, y, |x, y| {
+                        finish(shift(x, align_x).wrapping_sub(shift(y, align_y)))
+                    });
                 } else {
-                    each(x, y, |x, y| finish(shift(x, align_x).wrapping_add(shift(y, align_y))));
+                    each(x, y, |x, y| {
+                        finish(shift(x, align_x).wrapping_add(shift(y, align_y)))
+                    });
                 }
             }
-            Function::Multiply { shift: by, bits, rounded } => {
-                each(x, y, |x, y| saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits));
+            Function::Multiply {
+                shift: by,
+                bits,
+                rounded,
+            } => {
+                each(x, y, |x, y| {
+                    saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits)
+                });
             }
-            Function::MultiplyWide { shift: by, rounded } => each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded)),
+            Function::MultiplyWide { shift: by, rounded } => {
+                each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded))
+            }
             Function::Negate { bits } => each(x, y, |x, _| saturate(x.wrapping_neg(), bits)),
-            Function::Shift { shift: by, bits, rounded } => each(x, y, |x, _| saturate(rounded_shift(x, by, rounded), bits)),
+            Function::Shift {
+                shift: by,
+                bits,
+                rounded,
+            } => each(x, y, |x, _| saturate(rounded_shift(x, by, rounded), bits)),
             Function::Maximum => each(x, y, i64::max),
             Function::Minimum => each(x, y, i64::min),
             Function::Compare(Relation::Greater) => each(x, y, |x, y| truth(x > y)),

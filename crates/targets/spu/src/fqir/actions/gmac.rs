@@ -19,7 +19,12 @@ pub(in crate::fqir) struct Gmac {
 impl Gmac {
     pub(super) fn execute(&self, storage: &mut Storage<'_>) {
         let count = self.out.first().map_or(0, |(out, _)| out.count() as usize);
-        let total_bits = self.out.iter().map(|(_, bits)| u32::from(*bits) - 1).sum::<u32>() + 1;
+        let total_bits = self
+            .out
+            .iter()
+            .map(|(_, bits)| u32::from(*bits) - 1)
+            .sum::<u32>()
+            + 1;
         let total_bits = u8::try_from(total_bits).unwrap_or(64);
         let (mut x, mut y, mut sum) = ([0i64; BLOCK], [0i64; BLOCK], [0i64; BLOCK]);
         for start in (0..count).step_by(BLOCK) {
@@ -36,17 +41,26 @@ impl Gmac {
                 before = Some(*by);
                 left.take(storage, start, x);
                 right.take(storage, start, y);
-                sum.iter_mut().zip(x.iter().zip(&*y)).for_each(|(s, (x, y))| *s = s.wrapping_add(x.wrapping_mul(*y)));
+                sum.iter_mut()
+                    .zip(x.iter().zip(&*y))
+                    .for_each(|(s, (x, y))| *s = s.wrapping_add(x.wrapping_mul(*y)));
             }
             let last = before.unwrap_or(0);
             for s in &mut *sum {
-                *s = saturate(shift(shift(shift(*s, last), -self.cleared), self.cleared), total_bits);
+                *s = saturate(
+                    shift(shift(shift(*s, last), -self.cleared), self.cleared),
+                    total_bits,
+                );
             }
             let mut low = 0;
             for (index, (out, bits)) in self.out.iter().enumerate() {
                 let is_last = index + 1 == self.out.len();
                 for (part, sum) in x.iter_mut().zip(&*sum) {
-                    *part = if is_last { shift(*sum, -low) } else { shift(*sum, -low) & ((1 << (bits - 1)) - 1) };
+                    *part = if is_last {
+                        shift(*sum, -low)
+                    } else {
+                        shift(*sum, -low) & ((1 << (bits - 1)) - 1)
+                    };
                 }
                 low += i32::from(*bits) - 1;
                 store(storage.bytes_mut(out.buffer), out.element, start, x);
@@ -56,14 +70,23 @@ impl Gmac {
 
     pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for (left, right, _) in &self.products {
-            left.access().into_iter().chain(right.access()).for_each(&mut *visit);
+            left.access()
+                .into_iter()
+                .chain(right.access())
+                .for_each(&mut *visit);
         }
-        self.out.iter().for_each(|(out, _)| visit(out.access(Direction::Write)));
+        self.out
+            .iter()
+            .for_each(|(out, _)| visit(out.access(Direction::Write)));
     }
 
     /// A pass over the operands for each product.
     pub(super) fn words(&self) -> u64 {
         let out = self.out.iter().map(|(out, _)| out.words()).sum::<u64>();
-        self.products.iter().map(|(left, right, _)| left.words().max(right.words())).sum::<u64>().max(out)
+        self.products
+            .iter()
+            .map(|(left, right, _)| left.words().max(right.words()))
+            .sum::<u64>()
+            .max(out)
     }
 }

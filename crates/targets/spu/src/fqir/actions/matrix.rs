@@ -39,10 +39,18 @@ const ACCUMULATOR_BITS: u8 = 32;
 
 impl Matrix {
     pub(super) fn execute(&self, storage: &mut Storage<'_>) {
-        let bias = self.bias.as_ref().map(|b| (b, load_all(storage, &b.tensor)));
+        let bias = self
+            .bias
+            .as_ref()
+            .map(|b| (b, load_all(storage, &b.tensor)));
         let mut row = vec![0; self.inner];
         for r in 0..self.rows {
-            load(storage.bytes(self.x.buffer), self.x.element, r * self.inner, &mut row);
+            load(
+                storage.bytes(self.x.buffer),
+                self.x.element,
+                r * self.inner,
+                &mut row,
+            );
             for start in (0..self.columns).step_by(BLOCK) {
                 let mut sums = [0i64; BLOCK];
                 let sums = &mut sums[..BLOCK.min(self.columns - start)];
@@ -50,11 +58,19 @@ impl Matrix {
                 for (c, sum) in sums.iter_mut().enumerate() {
                     if let Some((b, values)) = &bias {
                         let value = values[r * b.strides.0 + (start + c) * b.strides.1];
-                        *sum = sum.wrapping_add(saturate(rounded_shift(value, b.shift, self.rounded), ACCUMULATOR_BITS));
+                        *sum = sum.wrapping_add(saturate(
+                            rounded_shift(value, b.shift, self.rounded),
+                            ACCUMULATOR_BITS,
+                        ));
                     }
                     *sum = saturate(rounded_shift(*sum, self.shift, self.rounded), self.bits);
                 }
-                store(storage.bytes_mut(self.out.buffer), self.out.element, r * self.columns + start, sums);
+                store(
+                    storage.bytes_mut(self.out.buffer),
+                    self.out.element,
+                    r * self.columns + start,
+                    sums,
+                );
             }
         }
     }
@@ -72,9 +88,13 @@ impl Matrix {
                         let x = *x as i16;
                         let at = (number * 256 + k) * self.columns + start;
                         let weights = &bytes[at..at + part.len()];
-                        part.iter_mut().zip(weights).for_each(|(s, w)| *s = s.wrapping_add(i32::from(x).wrapping_mul(i32::from(*w as i8))));
+                        part.iter_mut().zip(weights).for_each(|(s, w)| {
+                            *s = s.wrapping_add(i32::from(x).wrapping_mul(i32::from(*w as i8)))
+                        });
                     }
-                    sums.iter_mut().zip(part).for_each(|(s, p)| *s = s.wrapping_add(i64::from(*p)));
+                    sums.iter_mut()
+                        .zip(part)
+                        .for_each(|(s, p)| *s = s.wrapping_add(i64::from(*p)));
                 }
             }
             (Element::I16, true) => {
@@ -83,7 +103,9 @@ impl Matrix {
                     let at = (k * self.columns + start) * 2;
                     let weights = bytes[at..at + sums.len() * 2].as_chunks::<2>().0;
                     sums.iter_mut().zip(weights).for_each(|(s, w)| {
-                        *s = s.wrapping_add(i64::from(i32::from(x).wrapping_mul(i32::from(i16::from_le_bytes(*w)))));
+                        *s = s.wrapping_add(i64::from(
+                            i32::from(x).wrapping_mul(i32::from(i16::from_le_bytes(*w))),
+                        ));
                     });
                 }
             }
@@ -92,7 +114,9 @@ impl Matrix {
                 let weights = &mut weights[..sums.len()];
                 for (k, x) in row.iter().enumerate() {
                     load(bytes, self.y.element, k * self.columns + start, weights);
-                    sums.iter_mut().zip(&*weights).for_each(|(s, w)| *s = s.wrapping_add(x.wrapping_mul(*w)));
+                    sums.iter_mut()
+                        .zip(&*weights)
+                        .for_each(|(s, w)| *s = s.wrapping_add(x.wrapping_mul(*w)));
                 }
             }
         }
@@ -109,8 +133,16 @@ impl Matrix {
 
     /// Each product needs its weight: the larger operand is read once for each row or column of the other.
     pub(super) fn words(&self) -> u64 {
-        let macs = (self.rows as u64).saturating_mul(self.inner as u64).saturating_mul(self.columns as u64);
-        let weight = if self.x.count() > self.y.count() { self.x.element } else { self.y.element };
-        macs.saturating_mul(weight.bytes()).div_ceil(8).max(self.out.words())
+        let macs = (self.rows as u64)
+            .saturating_mul(self.inner as u64)
+            .saturating_mul(self.columns as u64);
+        let weight = if self.x.count() > self.y.count() {
+            self.x.element
+        } else {
+            self.y.element
+        };
+        macs.saturating_mul(weight.bytes())
+            .div_ceil(8)
+            .max(self.out.words())
     }
 }

@@ -12,36 +12,85 @@ use std::collections::HashSet;
 
 /// A copy between whole tensors of equal shape.
 fn whole(from: &Tensor, to: &Tensor) -> Action {
-    Action::Move(Move { from: from.region(), to: to.region() })
+    Action::Move(Move {
+        from: from.region(),
+        to: to.region(),
+    })
 }
 
 /// Gives a called graph its inputs, in the order of the node's.
-pub(in crate::fqir) fn call_inputs<'p>(lowering: &mut Lowering<'p, '_>, node: &'p Node, callee: &'p Graph) -> Result<Vec<Action>, Error> {
+pub(in crate::fqir) fn call_inputs<'p>(
+    lowering: &mut Lowering<'p, '_>,
+    node: &'p Node,
+    callee: &'p Graph,
+) -> Result<Vec<Action>, Error> {
     let mut moves = Vec::new();
-    for (declared, name) in callee.inputs.iter().zip(node.inputs.values()).filter(|(declared, name)| declared.name != **name) {
+    for (declared, name) in callee
+        .inputs
+        .iter()
+        .zip(node.inputs.values())
+        .filter(|(declared, name)| declared.name != **name)
+    {
         let Some(from) = lowering.lookup(name).cloned() else {
-            return Err(at_node(&rules::NAME, node, format!("expected a tensor `{name}`, found none of that name")));
+            return Err(at_node(
+                &rules::NAME,
+                node,
+                format!("expected a tensor `{name}`, found none of that name"),
+            ));
         };
-        let to = lowering.define(node, &declared.name, &from.shape, stored(&from), from.element == Element::F64)?;
+        let to = lowering.define(
+            node,
+            &declared.name,
+            &from.shape,
+            stored(&from),
+            from.element == Element::F64,
+        )?;
         moves.push(whole(&from, &to));
     }
     Ok(moves)
 }
 
 /// Takes the outputs of a called graph.
-pub(in crate::fqir) fn call_outputs<'p>(lowering: &mut Lowering<'p, '_>, node: &'p Node, callee: &'p Graph) -> Result<Vec<Action>, Error> {
+pub(in crate::fqir) fn call_outputs<'p>(
+    lowering: &mut Lowering<'p, '_>,
+    node: &'p Node,
+    callee: &'p Graph,
+) -> Result<Vec<Action>, Error> {
     let mut moves = Vec::new();
-    for (declared, name) in callee.outputs.iter().zip(&node.outputs).filter(|(declared, name)| declared.name != **name) {
+    for (declared, name) in callee
+        .outputs
+        .iter()
+        .zip(&node.outputs)
+        .filter(|(declared, name)| declared.name != **name)
+    {
         let from = result(lowering, node, callee, &declared.name)?;
-        let to = lowering.define(node, name, &from.shape, stored(&from), from.element == Element::F64)?;
+        let to = lowering.define(
+            node,
+            name,
+            &from.shape,
+            stored(&from),
+            from.element == Element::F64,
+        )?;
         moves.push(whole(&from, &to));
     }
     Ok(moves)
 }
 
-fn result(lowering: &Lowering<'_, '_>, node: &Node, callee: &Graph, name: &str) -> Result<Tensor, Error> {
+fn result(
+    lowering: &Lowering<'_, '_>,
+    node: &Node,
+    callee: &Graph,
+    name: &str,
+) -> Result<Tensor, Error> {
     lowering.lookup(name).cloned().ok_or_else(|| {
-        at_node(&rules::NAME, node, format!("expected a node of `{}` that gives its output `{name}`, found none", callee.name))
+        at_node(
+            &rules::NAME,
+            node,
+            format!(
+                "expected a node of `{}` that gives its output `{name}`, found none",
+                callee.name
+            ),
+        )
     })
 }
 
@@ -57,28 +106,50 @@ impl<'p> At<'p, '_, '_> {
     }
 
     /// The input of a body: a tensor of its own, since the body may assign to it.
-    fn body_input(&mut self, callee: &'p Graph, index: usize, like: &Tensor, shape: &[u64]) -> Result<Tensor, Error> {
+    fn body_input(
+        &mut self,
+        callee: &'p Graph,
+        index: usize,
+        like: &Tensor,
+        shape: &[u64],
+    ) -> Result<Tensor, Error> {
         let Some(declared) = callee.inputs.get(index) else {
-            let message =
-                format!("expected at least {} inputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.inputs.len());
+            let message = format!(
+                "expected at least {} inputs of the subgraph `{}`, found {}",
+                index + 1,
+                callee.name,
+                callee.inputs.len()
+            );
             return Err(at_node(&rules::SHAPE, self.node, message));
         };
-        self.lowering.define(self.node, &declared.name, shape, stored(like), false)
+        self.lowering
+            .define(self.node, &declared.name, shape, stored(like), false)
     }
 
     fn body_output(&self, callee: &Graph, index: usize) -> Result<Tensor, Error> {
         let Some(declared) = callee.outputs.get(index) else {
-            let message =
-                format!("expected at least {} outputs of the subgraph `{}`, found {}", index + 1, callee.name, callee.outputs.len());
+            let message = format!(
+                "expected at least {} outputs of the subgraph `{}`, found {}",
+                index + 1,
+                callee.name,
+                callee.outputs.len()
+            );
             return Err(at_node(&rules::SHAPE, self.node, message));
         };
         result(self.lowering, self.node, callee, &declared.name)
     }
 
     fn flags(&self, name: &str, count: u64) -> Result<Vec<bool>, Error> {
-        let flags: Vec<bool> = if count == 0 { Vec::new() } else { self.integers(name)?.into_iter().map(|n| n != 0).collect() };
+        let flags: Vec<bool> = if count == 0 {
+            Vec::new()
+        } else {
+            self.integers(name)?.into_iter().map(|n| n != 0).collect()
+        };
         if (flags.len() as u64) < count {
-            return Err(self.wrong_constant(format!("expected {count} entries of `{name}`, found {}", flags.len())));
+            return Err(self.wrong_constant(format!(
+                "expected {count} entries of `{name}`, found {}",
+                flags.len()
+            )));
         }
         Ok(flags)
     }
@@ -87,8 +158,10 @@ impl<'p> At<'p, '_, '_> {
         let callee = self.lowering.callee(self.graph, self.node)?;
         let iterations = self.count("n_iter", 1)?;
         let [recursed, sliced, scope, concatenated, finals] =
-            ["n_recurse", "n_sliced", "n_scope", "n_concat", "n_final"].map(|name| self.count(name, 0));
-        let (recursed, sliced, scope, concatenated, finals) = (recursed?, sliced?, scope?, concatenated?, finals?);
+            ["n_recurse", "n_sliced", "n_scope", "n_concat", "n_final"]
+                .map(|name| self.count(name, 0));
+        let (recursed, sliced, scope, concatenated, finals) =
+            (recursed?, sliced?, scope?, concatenated?, finals?);
         let ports = self.node.inputs.len() as u64;
         if recursed.saturating_add(sliced).saturating_add(scope) > ports
             || concatenated.saturating_add(finals) > self.node.outputs.len() as u64
@@ -112,8 +185,14 @@ impl<'p> At<'p, '_, '_> {
         let outer = self.lowering.iterations;
         self.lowering.iterations = outer.saturating_mul(iterations);
         let mut inputs = Vec::new();
-        let (reversed, blocks) =
-            (self.flags("reverse_sliced", sliced)?, if sliced > 0 { self.integers("block_size_sliced")? } else { Vec::new() });
+        let (reversed, blocks) = (
+            self.flags("reverse_sliced", sliced)?,
+            if sliced > 0 {
+                self.integers("block_size_sliced")?
+            } else {
+                Vec::new()
+            },
+        );
         for index in 0..recursed {
             let from = self.input(&format!("x_recurse_{index}"))?;
             let to = self.body_input(callee, inputs.len(), &from, &from.shape)?;
@@ -122,17 +201,31 @@ impl<'p> At<'p, '_, '_> {
         }
         for index in 0..sliced {
             let from = self.input(&format!("x_sliced_{index}"))?;
-            let block = blocks.get(index as usize).and_then(|b| u64::try_from(*b).ok());
+            let block = blocks
+                .get(index as usize)
+                .and_then(|b| u64::try_from(*b).ok());
             let length = from.shape.first().copied().unwrap_or(0);
-            let Some(block) = block.filter(|b| b.checked_mul(iterations).is_some_and(|all| all <= length)) else {
-                let message = format!("expected {iterations} blocks within {}, found a block size of {blocks:?}", times(&from.shape));
+            let Some(block) =
+                block.filter(|b| b.checked_mul(iterations).is_some_and(|all| all <= length))
+            else {
+                let message = format!(
+                    "expected {iterations} blocks within {}, found a block size of {blocks:?}",
+                    times(&from.shape)
+                );
                 return Err(self.wrong_shape(message));
             };
             let mut shape = from.shape.clone();
             shape[0] = block;
             let to = self.body_input(callee, inputs.len(), &from, &shape)?;
             let step = block * from.stride(0);
-            looped.slices.push((Move { from: from.slice(0, 0, block), to: to.region() }, step, reversed[index as usize]));
+            looped.slices.push((
+                Move {
+                    from: from.slice(0, 0, block),
+                    to: to.region(),
+                },
+                step,
+                reversed[index as usize],
+            ));
             inputs.push(to);
         }
         for index in 0..scope {
@@ -149,12 +242,21 @@ impl<'p> At<'p, '_, '_> {
         for (index, reversed) in (0..concatenated as usize).zip(reversed) {
             let part = self.body_output(callee, recursed as usize + index)?;
             let Some(first) = part.shape.first().copied() else {
-                return Err(self.wrong_shape("expected results with a dimension to concatenate, found single numbers"));
+                return Err(self.wrong_shape(
+                    "expected results with a dimension to concatenate, found single numbers",
+                ));
             };
             let mut shape = part.shape.clone();
             shape[0] = first.saturating_mul(iterations);
             let out = self.output(index, &shape, stored(&part))?;
-            looped.concatenated.push((Move { from: part.region(), to: out.slice(0, 0, first) }, part.count(), reversed));
+            looped.concatenated.push((
+                Move {
+                    from: part.region(),
+                    to: out.slice(0, 0, first),
+                },
+                part.count(),
+                reversed,
+            ));
         }
         for index in 0..finals as usize {
             let last = self.body_output(callee, (recursed + concatenated) as usize + index)?;
@@ -165,17 +267,32 @@ impl<'p> At<'p, '_, '_> {
     }
 
     /// Results that become inputs of the next iteration, all at once.
-    fn carry(&mut self, callee: &'p Graph, inputs: &[Tensor], looped: &mut Loop) -> Result<(), Error> {
+    fn carry(
+        &mut self,
+        callee: &'p Graph,
+        inputs: &[Tensor],
+        looped: &mut Loop,
+    ) -> Result<(), Error> {
         let mut results = Vec::new();
         for (index, input) in inputs.iter().enumerate() {
             let result = self.body_output(callee, index)?;
             if result.shape != input.shape {
-                let message = format!("expected a recursed result of {}, found {}", times(&input.shape), times(&result.shape));
+                let message = format!(
+                    "expected a recursed result of {}, found {}",
+                    times(&input.shape),
+                    times(&result.shape)
+                );
                 return Err(self.wrong_shape(message));
             }
             // The input must hold what comes back.
             if let Some(declared) = callee.inputs.get(index) {
-                self.lowering.define(self.node, &declared.name, &input.shape, stored(&result), false)?;
+                self.lowering.define(
+                    self.node,
+                    &declared.name,
+                    &input.shape,
+                    stored(&result),
+                    false,
+                )?;
             }
             results.push(result);
         }
@@ -187,7 +304,9 @@ impl<'p> At<'p, '_, '_> {
                 *result = aside;
             }
         }
-        looped.carried.extend(results.iter().zip(inputs).map(|(from, to)| whole(from, to)));
+        looped
+            .carried
+            .extend(results.iter().zip(inputs).map(|(from, to)| whole(from, to)));
         Ok(())
     }
 
@@ -195,7 +314,10 @@ impl<'p> At<'p, '_, '_> {
         let callee = self.lowering.callee(self.graph, self.node)?;
         let counter = self.input("counter")?;
         if counter.count() != 1 {
-            return Err(self.wrong_shape(format!("expected a counter of one element, found {}", times(&counter.shape))));
+            return Err(self.wrong_shape(format!(
+                "expected a counter of one element, found {}",
+                times(&counter.shape)
+            )));
         }
         let (period, phase) = (self.count("n", 1)?, self.integer("k")?);
         let (inputs, outputs) = (self.count("num_inputs", 0)?, self.count("num_outputs", 0)?);
@@ -215,7 +337,9 @@ impl<'p> At<'p, '_, '_> {
             body.push(whole(&from, &to));
         }
         body.extend(self.lowering.body(callee)?);
-        let results: Vec<Tensor> = (0..outputs as usize).map(|index| self.body_output(callee, index)).collect::<Result<_, _>>()?;
+        let results: Vec<Tensor> = (0..outputs as usize)
+            .map(|index| self.body_output(callee, index))
+            .collect::<Result<_, _>>()?;
         self.lowering.nested -= 1;
         // What the body defines does not exist in steps in which it does not run.
         self.lowering.set_names(before);
@@ -223,7 +347,11 @@ impl<'p> At<'p, '_, '_> {
         for (index, result) in results.iter().enumerate() {
             let default = self.input(&format!("default_output_{index}"))?;
             if default.shape != result.shape {
-                let message = format!("expected a default of {}, found {}", times(&result.shape), times(&default.shape));
+                let message = format!(
+                    "expected a default of {}, found {}",
+                    times(&result.shape),
+                    times(&default.shape)
+                );
                 return Err(self.wrong_shape(message));
             }
             let bits = super::numeric::larger(stored(result), stored(&default));
@@ -233,10 +361,18 @@ impl<'p> At<'p, '_, '_> {
         }
         let name = &self.node.inputs["counter"];
         let bits = crate::fqir::lower::precision_of(period as i64);
-        let kept = self.lowering.define(self.node, name, &counter.shape, (bits, bits), false)?;
+        let kept = self
+            .lowering
+            .define(self.node, name, &counter.shape, (bits, bits), false)?;
         if kept.buffer != counter.buffer {
             return self.unsupported("strided_subgraph with a counter that is an input or a parameter is not supported: it must be state");
         }
-        Ok(Action::Strided(Strided { counter: kept, period: period as i64, phase, body, otherwise }))
+        Ok(Action::Strided(Strided {
+            counter: kept,
+            period: period as i64,
+            phase,
+            body,
+            otherwise,
+        }))
     }
 }
