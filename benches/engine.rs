@@ -7,9 +7,9 @@
 
 use chipless_benches::best;
 use chipless_model::{
-    Access, Action, Condition, Demand, Fault, Kernel, KernelId, Location, PartId, Piece, Program,
-    Queue, QueueId, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task,
-    Time, Wait,
+    Access, Action, Condition, Counter, Demand, Fault, Kernel, KernelId, Location, PartId, Piece,
+    Program, Queue, QueueId, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind,
+    Task, Time, Wait,
 };
 use chipless_sim::{TimingOnly, run};
 use std::borrow::Cow;
@@ -49,11 +49,7 @@ fn program() -> Program<'static> {
         });
         program.syncs.push(Sync {
             name: format!("S[{queue}]"),
-            kind: SyncKind::Semaphore {
-                initial: 0,
-                low: 0,
-                high: i64::MAX,
-            },
+            kind: SyncKind::Counter(Counter::up_to(i64::MAX)),
         });
     }
     for q in 0..QUEUES {

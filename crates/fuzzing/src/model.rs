@@ -2,9 +2,9 @@
 
 use arbitrary::{Result, Unstructured};
 use chipless_model::{
-    Access, Action, Buffer, Condition, Configuration, ConfigurationId, Fault, Kernel, Limits,
-    Location, Loop, Memory, MemoryKind, Moment, PartId, Pattern, Piece, Place, Program, Queue,
-    Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, Time, Wait,
+    Access, Action, Buffer, Condition, Configuration, ConfigurationId, Counter, Fault, Kernel,
+    Limits, Location, Loop, Memory, MemoryKind, Moment, PartId, Pattern, Piece, Place, Program,
+    Queue, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, Time, Wait,
 };
 use chipless_sim::{Functional, Order, run_in};
 use std::borrow::Cow;
@@ -81,7 +81,7 @@ pub fn model(bytes: &[u8]) {
     }
 }
 
-/// Semaphores, an event, two barriers of two uses; a few queues with one or two servers.
+/// Two semaphores, an event, two barriers of two uses; a few queues with one or two servers.
 fn program(u: &mut Unstructured<'_>) -> Result<Program<'static>> {
     let mut program = Program {
         target: "model",
@@ -102,28 +102,20 @@ fn program(u: &mut Unstructured<'_>) -> Result<Program<'static>> {
         role: Role::State,
         initial,
     });
-    for (name, kind) in [
-        (
-            "S0",
-            SyncKind::Semaphore {
-                initial: 0,
-                low: 0,
-                high: 100,
-            },
-        ),
+    for (name, counter) in [
+        ("S0", Counter::up_to(100)),
         (
             "S1",
-            SyncKind::Semaphore {
+            Counter {
                 initial: u.int_in_range(0..=2)?,
-                low: 0,
-                high: 100,
+                ..Counter::up_to(100)
             },
         ),
-        ("E", SyncKind::Event),
+        ("E", Counter::FLAG),
     ] {
         program.syncs.push(Sync {
             name: name.into(),
-            kind,
+            kind: SyncKind::Counter(counter),
         });
     }
     let mut counts = [(0u32, 0u32); 4];
@@ -211,7 +203,7 @@ fn task(
             Moment::Completion
         };
         let action = match u.int_in_range(0..=2u32)? {
-            2 => Action::Set(SyncId::from_raw(2), 1),
+            2 => Action::Add(SyncId::from_raw(2), 1),
             sync => Action::Add(SyncId::from_raw(sync), u.int_in_range(1..=2)?),
         };
         signals.push(Signal { moment, action });

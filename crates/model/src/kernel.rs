@@ -19,6 +19,12 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         String::new()
     }
 
+    /// Whether the file writes the wait of this index as *above* `n`, which the model has as at least `n + 1`.
+    fn waits_above(&self, wait: usize) -> bool {
+        let _ = wait;
+        false
+    }
+
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
 

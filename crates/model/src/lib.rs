@@ -36,18 +36,18 @@
 //!
 //! | kind | state | wait | signal |
 //! |---|---|---|---|
-//! | semaphore | an integer | equal, greater, at least | add, set |
-//! | event | 0 or 1 | equal | set; adding 1 to a set event is a fault (set twice) |
-//! | token | 0 or 1 | at least 1 | add 1, once |
+//! | counter | an integer in a range | equal, at least | add; leaving the range is a fault |
 //! | barrier | producer and consumer counts of the active configuration, and a FIFO of further ones | lit | produce, consume, configure |
+//!
+//! A **counter** is what files call a semaphore (from 0 to the largest value that its hardware holds), an event (0 or 1; adding
+//! 1 to a set event is a fault) or a token (0 until a transfer has made data available, then 1).
 //!
 //! A **barrier** is *lit* while it has an active configuration whose producer count is zero. Producing or consuming below
 //! zero, or without an active configuration, is a fault. When both counts of the active configuration are zero it
 //! *retires*: first the next configuration of the FIFO becomes active, then the retired one's pieces are released.
 //! A configuration with no consumers stays active once lit: it is the end of the program.
-//! Signals that add to a semaphore beyond its range are faults.
 //!
-//! An element stream of bounded depth `d` between two engines is a pair of semaphores, *filled* (from 0) and *free*
+//! An element stream of bounded depth `d` between two engines is a pair of counters, *filled* (from 0) and *free*
 //! (from `d`): the producer waits for `free ≥ n`, subtracts `n` at the read and adds `n` to *filled* at completion; the
 //! consumer does the reverse. No further kind of object is needed for it.
 //!
@@ -96,6 +96,6 @@ pub use program::{
     Role, Span, Task,
 };
 pub use storage::{Storage, TooLarge};
-pub use sync::{Action, Condition, Configuration, Moment, Signal, Sync, SyncKind, Wait};
+pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::Text;
 pub use time::Time;

@@ -26,7 +26,7 @@ pub struct Program<'a> {
     pub buffers: IndexVec<BufferId, Buffer<'a>>,
     /// What transfers share.
     pub resources: IndexVec<ResourceId, Resource>,
-    /// Semaphores, barriers, events, tokens.
+    /// Counters and barriers.
     pub syncs: IndexVec<SyncId, Sync>,
     /// Uses of barriers.
     pub configurations: IndexVec<ConfigurationId, Configuration>,

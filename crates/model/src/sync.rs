@@ -15,19 +15,8 @@ pub struct Sync {
 /// The kinds of synchronisation object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyncKind {
-    /// A counter. Leaving `low..=high` is a fault.
-    Semaphore {
-        /// Value at the start.
-        initial: i64,
-        /// Smallest legal value.
-        low: i64,
-        /// Largest legal value.
-        high: i64,
-    },
-    /// A flag, 0 or 1.
-    Event,
-    /// A transfer that makes data available: signalled once, never taken back.
-    Token,
+    /// A number: a semaphore, an event, a token.
+    Counter(Counter),
     /// Producer and consumer counts with a FIFO of configurations.
     Barrier {
         /// Configurations in the FIFO at the start, first one active.
@@ -35,6 +24,37 @@ pub enum SyncKind {
         /// Configurations that the FIFO holds besides the active one; pushing beyond is a fault. `None`: no bound.
         depth: Option<u32>,
     },
+}
+
+/// A number in a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Value at the start.
+    pub initial: i64,
+    /// Smallest legal value.
+    pub low: i64,
+    /// Largest legal value.
+    pub high: i64,
+}
+
+impl Counter {
+    /// An event, or a token of data that becomes available once: 0, then 1.
+    pub const FLAG: Counter = Counter::up_to(1);
+
+    /// Counts from 0 to this value.
+    pub const fn up_to(high: i64) -> Counter {
+        Counter {
+            initial: 0,
+            low: 0,
+            high,
+        }
+    }
+
+    /// Its value after a signal that adds `n`; `None` where that leaves the range.
+    pub fn after(&self, value: i64, n: i64) -> Option<i64> {
+        let value = value.checked_add(n)?;
+        (self.low..=self.high).contains(&value).then_some(value)
+    }
 }
 
 /// One use of a barrier: it is lit when `producers` signals came, and retires when `consumers` tasks have consumed it as well.
@@ -57,14 +77,24 @@ pub struct Configuration {
 /// What a wait compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
-    /// A semaphore, event or token has this value.
+    /// A counter has this value.
     Equal(i64),
-    /// A semaphore is above this value.
-    Greater(i64),
-    /// A semaphore, event or token has at least this value.
+    /// A counter has at least this value.
     AtLeast(i64),
     /// A barrier has an active configuration and its producer count is zero.
     Lit,
+}
+
+impl Condition {
+    /// Whether a counter of this value meets it. No value meets a condition of barriers.
+    #[inline]
+    pub const fn is_met_by(self, value: i64) -> bool {
+        match self {
+            Condition::Equal(n) => value == n,
+            Condition::AtLeast(n) => value >= n,
+            Condition::Lit => false,
+        }
+    }
 }
 
 /// One condition that a task needs before it starts.
@@ -88,10 +118,8 @@ pub enum Moment {
 /// What a signal does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Adds to a semaphore, event or token; negative subtracts.
+    /// Adds to a counter; negative subtracts.
     Add(SyncId, i64),
-    /// Sets a semaphore or event.
-    Set(SyncId, i64),
     /// Counts one consumer of a barrier's active configuration down.
     Consume(SyncId),
     /// Counts one producer of a barrier's active configuration down.

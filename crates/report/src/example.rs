@@ -1,7 +1,7 @@
 //! Small programs for the tests: two tiles of an input go through one engine, with barriers that are used twice.
 
 use chipless_model::{
-    Access, Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand,
+    Access, Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Counter, Demand,
     ElementType, Fault, Kernel, Location, Loop, Memory, MemoryKind, Pattern, Piece, Place, Port,
     Program, Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Storage, Sync, SyncId,
     SyncKind, Task, TaskId, Time, Wait,
@@ -267,11 +267,7 @@ pub(crate) fn ring() -> Program<'static> {
     let mut semaphore = |i: u32| {
         p.syncs.push(Sync {
             name: format!("S[{i}]"),
-            kind: SyncKind::Semaphore {
-                initial: 0,
-                low: 0,
-                high: 15,
-            },
+            kind: SyncKind::Counter(Counter::up_to(15)),
         })
     };
     let (s, t) = (semaphore(4), semaphore(5));

@@ -78,7 +78,7 @@ impl<'p, 'a> Lister<'p, 'a> {
             ),
         };
         let _ = writeln!(out, "  {}", paint.dim(clean(&place)));
-        for wait in program.waits(task) {
+        for (i, wait) in program.waits(task).iter().enumerate() {
             let number = self
                 .uses
                 .wait(program, task, wait.sync)
@@ -86,7 +86,11 @@ impl<'p, 'a> Lister<'p, 'a> {
             let _ = writeln!(
                 out,
                 "      wait {}{}",
-                wait_text(program, wait),
+                match wait.condition {
+                    Condition::AtLeast(n) if kernel.waits_above(i) =>
+                        format!("{} > {}", program.syncs[wait.sync].name, n - 1),
+                    _ => wait_text(program, wait),
+                },
                 use_text(number)
             );
         }
@@ -130,7 +134,6 @@ impl<'p, 'a> Lister<'p, 'a> {
         };
         let said = match signal.action {
             Action::Add(sync, n) => format!("add {n:+} to {}", name(sync)),
-            Action::Set(sync, n) => format!("set {} to {n}", name(sync)),
             Action::Consume(sync) => format!("consume {}{}", name(sync), used()),
             Action::Produce(sync) => format!("produce {}{}", name(sync), used()),
             Action::Configure(configuration) => {
@@ -212,10 +215,11 @@ impl<'p, 'a> Lister<'p, 'a> {
             waits: program
                 .waits(task)
                 .iter()
-                .map(|wait| {
+                .enumerate()
+                .map(|(i, wait)| {
                     let (condition, value) = match wait.condition {
                         Condition::Equal(n) => ("equal", Some(n)),
-                        Condition::Greater(n) => ("greater", Some(n)),
+                        Condition::AtLeast(n) if kernel.waits_above(i) => ("above", Some(n - 1)),
                         Condition::AtLeast(n) => ("at-least", Some(n)),
                         Condition::Lit => ("lit", None),
                     };
@@ -238,7 +242,6 @@ impl<'p, 'a> Lister<'p, 'a> {
                     let name = |sync: chipless_model::SyncId| Some(&*program.syncs[sync].name);
                     let (action, sync, value, used, piece) = match signal.action {
                         Action::Add(sync, n) => ("add", name(sync), Some(n), None, None),
-                        Action::Set(sync, n) => ("set", name(sync), Some(n), None, None),
                         Action::Consume(sync) => ("consume", name(sync), None, used(), None),
                         Action::Produce(sync) => ("produce", name(sync), None, used(), None),
                         Action::Configure(c) => (
@@ -351,7 +354,7 @@ pub struct Location<'a> {
 pub struct WaitReport<'a> {
     /// On what.
     pub sync: &'a str,
-    /// `equal`, `greater`, `at-least` or `lit`.
+    /// `equal`, `above`, `at-least` or `lit`.
     pub condition: &'static str,
     /// What it compares with; null for `lit`.
     pub value: Option<i64>,

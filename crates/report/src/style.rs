@@ -159,7 +159,6 @@ pub(crate) fn wait(program: &Program<'_>, wait: &Wait) -> String {
     let name = &program.syncs[wait.sync].name;
     match wait.condition {
         Condition::Equal(n) => format!("{name} = {n}"),
-        Condition::Greater(n) => format!("{name} > {n}"),
         Condition::AtLeast(n) => format!("{name} ≥ {n}"),
         Condition::Lit => name.clone(),
     }

@@ -94,7 +94,7 @@ impl Uses {
                     barrier.activate(program);
                     barrier
                 }
-                _ => Barrier::default(),
+                SyncKind::Counter(_) => Barrier::default(),
             })
             .collect();
         for signal in program.signals.iter().filter(|s| s.moment == Moment::Read) {
@@ -153,6 +153,6 @@ fn barrier_of(program: &Program<'_>, action: Action) -> Option<SyncId> {
     match action {
         Action::Produce(sync) | Action::Consume(sync) => Some(sync),
         Action::Configure(configuration) => Some(program.configurations[configuration].barrier),
-        Action::Add(..) | Action::Set(..) | Action::Release(_) => None,
+        Action::Add(..) | Action::Release(_) => None,
     }
 }

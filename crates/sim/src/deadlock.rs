@@ -98,7 +98,7 @@ fn signallers(engine: &Engine<'_, '_>, sync: SyncId) -> Vec<TaskId> {
     let program = engine.program;
     let signals = |action: &Action| match *action {
         Action::Add(s, n) => s == sync && n > 0,
-        Action::Set(s, _) | Action::Produce(s) => s == sync,
+        Action::Produce(s) => s == sync,
         Action::Configure(c) => program.configurations[c].barrier == sync,
         Action::Consume(_) | Action::Release(_) => false,
     };

@@ -9,8 +9,8 @@ use crate::effects::Effects;
 use crate::resource::Shared;
 use crate::timeline::{Record, Stall, State, Timeline};
 use chipless_model::{
-    Action, Condition, ConfigurationId, Fault, IndexVec, Moment, PieceId, Program, QueueId,
-    ResourceId, SyncId, SyncKind, TaskId, Time, Wait,
+    Action, Condition, ConfigurationId, Counter, Fault, IndexVec, Moment, PieceId, Program,
+    QueueId, ResourceId, SyncId, SyncKind, TaskId, Time, Wait,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -148,7 +148,7 @@ pub(crate) struct Engine<'p, 'a> {
     backlogs: IndexVec<QueueId, Backlog>,
     next_piece: IndexVec<PieceId, u32>,
     released: IndexVec<PieceId, bool>,
-    /// Values of semaphores, events and tokens.
+    /// Values of counters.
     values: IndexVec<SyncId, i64>,
     /// Index into `barriers`, or NONE.
     barrier_of: IndexVec<SyncId, u32>,
@@ -199,18 +199,15 @@ impl<'p, 'a> Engine<'p, 'a> {
                     barriers.push(Barrier::new(preloaded, *depth, &program.configurations));
                     barriers.len() as u32 - 1
                 }
-                _ => NONE,
+                SyncKind::Counter(_) => NONE,
             })
             .collect();
         let values = program
             .syncs
             .iter()
-            .map(|s| {
-                if let SyncKind::Semaphore { initial, .. } = s.kind {
-                    initial
-                } else {
-                    0
-                }
+            .map(|s| match s.kind {
+                SyncKind::Counter(Counter { initial, .. }) => initial,
+                SyncKind::Barrier { .. } => 0,
             })
             .collect();
         let tasks = program.tasks.len();
@@ -420,12 +417,9 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     pub(crate) fn holds(&self, wait: &Wait) -> bool {
-        let value = self.values[wait.sync];
         match wait.condition {
-            Condition::Equal(n) => value == n,
-            Condition::Greater(n) => value > n,
-            Condition::AtLeast(n) => value >= n,
             Condition::Lit => self.barrier(wait.sync).is_some_and(Barrier::lit),
+            condition => condition.is_met_by(self.values[wait.sync]),
         }
     }
 
@@ -456,16 +450,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         for signal in program.signals(task).iter().filter(|s| s.moment == moment) {
             match signal.action {
                 Action::Add(sync, n) => {
-                    let value = self.values[sync]
-                        .checked_add(n)
-                        .ok_or_else(|| stop(self.leaves_range(sync, n)))?;
-                    self.assign(sync, value)
-                        .map_err(|()| stop(self.leaves_range(sync, n)))?;
-                    self.wake(sync, task, effects)?;
-                }
-                Action::Set(sync, value) => {
-                    self.assign(sync, value)
-                        .map_err(|()| stop(self.leaves_range(sync, value)))?;
+                    self.add(sync, n).map_err(stop)?;
                     self.wake(sync, task, effects)?;
                 }
                 Action::Produce(sync) => {
@@ -496,20 +481,19 @@ impl<'p, 'a> Engine<'p, 'a> {
         Ok(())
     }
 
-    fn leaves_range(&self, sync: SyncId, n: i64) -> String {
-        format!(
-            "{} leaves its range: its value is {}, the signal gives {n}",
-            self.program.syncs[sync].name, self.values[sync]
-        )
-    }
-
-    fn assign(&mut self, sync: SyncId, value: i64) -> Result<(), ()> {
-        let legal = match self.program.syncs[sync].kind {
-            SyncKind::Semaphore { low, high, .. } => (low..=high).contains(&value),
-            _ => (0..=1).contains(&value),
+    fn add(&mut self, sync: SyncId, n: i64) -> Result<(), String> {
+        let (sync, value) = (&self.program.syncs[sync], &mut self.values[sync]);
+        let SyncKind::Counter(counter) = sync.kind else {
+            return Err(format!("{} is not a counter", sync.name));
         };
-        self.values[sync] = value;
-        if legal { Ok(()) } else { Err(()) }
+        let Some(after) = counter.after(*value, n) else {
+            return Err(format!(
+                "{} leaves its range {} to {}: its value is {value}, the signal adds {n}",
+                sync.name, counter.low, counter.high
+            ));
+        };
+        *value = after;
+        Ok(())
     }
 
     fn on_barrier(

@@ -1,9 +1,9 @@
 //! The engine through its public door: small programs, exact times.
 
 use chipless_model::{
-    Access, Action, Condition, Configuration, ConfigurationId, Demand, Fault, Kernel, Location,
-    PartId, Piece, Place, Program, Queue, QueueId, Resource, ResourceId, Signal, Span, Storage,
-    Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Configuration, ConfigurationId, Counter, Demand, Fault, Kernel,
+    Location, PartId, Piece, Place, Program, Queue, QueueId, Resource, ResourceId, Signal, Span,
+    Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use chipless_sim::{Outcome, Stop, TimingOnly, run};
 use std::borrow::Cow;
@@ -41,11 +41,7 @@ impl Builder {
     fn semaphore(&mut self) -> SyncId {
         self.0.syncs.push(Sync {
             name: "S".into(),
-            kind: SyncKind::Semaphore {
-                initial: 0,
-                low: 0,
-                high: 99,
-            },
+            kind: SyncKind::Counter(Counter::up_to(99)),
         })
     }
 

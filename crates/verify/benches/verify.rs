@@ -4,9 +4,9 @@
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
 use chipless_model::{
-    Access, Action, Buffer, Condition, Fault, Kernel, Limits, Location, Loop, Memory, MemoryKind,
-    PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync, SyncId,
-    SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Buffer, Condition, Counter, Fault, Kernel, Limits, Location, Loop, Memory,
+    MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync,
+    SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use cpu_time::ProcessTime;
 use std::borrow::Cow;
@@ -96,11 +96,7 @@ fn pipeline(tasks: u64) -> Program<'static> {
         });
         program.syncs.push(Sync {
             name: format!("S{queue}"),
-            kind: SyncKind::Semaphore {
-                initial: 0,
-                low: 0,
-                high: i64::MAX,
-            },
+            kind: SyncKind::Counter(Counter::up_to(i64::MAX)),
         });
     }
     let turns = tasks / u64::from(QUEUES);

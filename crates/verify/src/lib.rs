@@ -16,7 +16,7 @@
 //! 3. **barrier**: `x ≤ s(t)` where `t` waits for use `g` of a barrier and `x` is a signal that produces `g`, or part of the
 //!    *activation* of `g`: the signal that pushed the configuration `g`, and the *retirement* of use `g − 1`, which consists of all
 //!    producers, all consumers and the activation of `g − 1`;
-//! 4. **counter**: `x ≤ s(t)` where `t` waits for a value of a semaphore, event or token that cannot be reached
+//! 4. **counter**: `x ≤ s(t)` where `t` waits for a value of a counter that cannot be reached
 //!    without what comes after `x` (below).
 //!
 //! # Which use of a barrier
@@ -44,8 +44,7 @@
 //! if and only if it is reached when `x` is left out, and the points that are reached are the least fixed point of going on as far as one can. The
 //! verifier starts from the reference order, which orders too much, and computes the right hand side until nothing changes.
 //! A wait for an exact value is a wait for at least and at most that value (rises and falls change their roles), and it is reported where signals that
-//! nothing orders after `t` may pass the value (`wait-missed`). Setting a counter begins a new one, where everything
-//! before and after is ordered with it. Where counters fall or are set and several queues compete, other orders may get stuck
+//! nothing orders after `t` may pass the value (`wait-missed`). Where counters fall and several queues compete, other orders may get stuck
 //! where the reference order does not: this is reported as not proven (`semaphore-order-unproven`), and the order that is used contains only what every legal order has.
 //!
 //! # Deadlock

@@ -5,7 +5,7 @@ use crate::findings::Findings;
 use crate::replay::{Mode, Replay};
 use crate::semaphore::History;
 use crate::usage::Usage;
-use chipless_model::{IndexVec, Program, TaskId};
+use chipless_model::{IndexVec, Program, SyncId, TaskId};
 
 /// Rounds after which the order of counters is bounded instead of computed.
 const ROUNDS: usize = 24;
@@ -36,7 +36,7 @@ pub(crate) struct Order {
     pub(crate) rows: Vec<u32>,
     /// First entry and entries of the clock of a task's start.
     pub(crate) row: IndexVec<TaskId, (usize, u32)>,
-    pub(crate) histories: Vec<History>,
+    pub(crate) histories: IndexVec<SyncId, History>,
     /// What comes before the report that the program is done.
     pub(crate) completion: Option<Clock>,
     pub(crate) threads: usize,

@@ -46,7 +46,7 @@ pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings)
                     uses[sync].first.get_or_insert(task);
                 }
                 Action::Configure(configuration) => given[configuration.index()] = true,
-                Action::Add(..) | Action::Set(..) | Action::Release(_) => {}
+                Action::Add(..) | Action::Release(_) => {}
             }
         }
     }

@@ -193,9 +193,7 @@ pub(crate) fn connections(program: &Program<'_>, task: TaskId) -> String {
         .map(|w| program.syncs[w.sync].name.clone())
         .collect();
     let signals = program.signals(task).iter().filter_map(|s| match s.action {
-        Action::Add(sync, _) | Action::Set(sync, _) | Action::Produce(sync) => {
-            Some(program.syncs[sync].name.clone())
-        }
+        Action::Add(sync, _) | Action::Produce(sync) => Some(program.syncs[sync].name.clone()),
         Action::Consume(_) | Action::Configure(_) | Action::Release(_) => None,
     });
     format!(

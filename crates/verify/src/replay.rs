@@ -8,7 +8,7 @@ use crate::rules;
 use crate::semaphore::{History, Known, need};
 use crate::usage::Usage;
 use chipless_model::{
-    Action, Condition, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId,
+    Action, Condition, Counter, Finding, IndexVec, Moment, PieceId, Program, QueueId, Rule, SyncId,
     SyncKind, TaskId, Wait,
 };
 use smallvec::SmallVec;
@@ -57,8 +57,6 @@ pub(crate) struct Replay<'p, 'a> {
     threads: Vec<Clock>,
     lengths: Vec<u32>,
     values: IndexVec<SyncId, i64>,
-    /// The current history of each counter.
-    history: IndexVec<SyncId, usize>,
     barriers: IndexVec<SyncId, Option<Box<Barrier>>>,
     configured: Vec<bool>,
     waiters: IndexVec<SyncId, Vec<u32>>,
@@ -95,30 +93,22 @@ impl<'p, 'a> Replay<'p, 'a> {
         let mut configured = vec![false; program.configurations.len()];
         let mut barriers = IndexVec::with_capacity(program.syncs.len());
         let mut values = IndexVec::with_capacity(program.syncs.len());
-        let mut history = IndexVec::with_capacity(program.syncs.len());
         for sync in &program.syncs {
-            let initial = if let SyncKind::Semaphore { initial, .. } = sync.kind {
-                initial
-            } else {
-                0
+            let (initial, barrier) = match &sync.kind {
+                SyncKind::Counter(counter) => (counter.initial, None),
+                SyncKind::Barrier { preloaded, depth } => {
+                    for configuration in preloaded {
+                        configured[configuration.index()] = true;
+                    }
+                    let barrier = Barrier::new(preloaded, *depth, &program.configurations);
+                    (0, Some(Box::new(barrier)))
+                }
             };
             values.push(initial);
-            history.push(order.histories.len());
-            barriers.push(if let SyncKind::Barrier { preloaded, depth } = &sync.kind {
-                for configuration in preloaded {
-                    configured[configuration.index()] = true;
-                }
-                Some(Box::new(Barrier::new(
-                    preloaded,
-                    *depth,
-                    &program.configurations,
-                )))
-            } else {
-                order.histories.push(History {
-                    initial,
-                    ..History::default()
-                });
-                None
+            barriers.push(barrier);
+            order.histories.push(History {
+                initial,
+                ..History::default()
             });
         }
         Replay {
@@ -136,7 +126,6 @@ impl<'p, 'a> Replay<'p, 'a> {
             threads: vec![Clock::new(); program.queues.len()],
             lengths: vec![0; program.queues.len()],
             values,
-            history,
             barriers,
             configured,
             waiters: program.syncs.iter().map(|_| Vec::new()).collect(),
@@ -231,14 +220,11 @@ impl<'p, 'a> Replay<'p, 'a> {
     }
 
     fn holds(&self, wait: &Wait) -> bool {
-        let value = self.values[wait.sync];
         match wait.condition {
-            Condition::Equal(n) => value == n,
-            Condition::Greater(n) => value > n,
-            Condition::AtLeast(n) => value >= n,
             Condition::Lit => self.barriers[wait.sync]
                 .as_ref()
                 .is_some_and(|b| b.is_lit()),
+            condition => condition.is_met_by(self.values[wait.sync]),
         }
     }
 
@@ -347,31 +333,18 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     /// Adds to a clock the signals that a wait for a counter needs.
     fn count(&mut self, task: TaskId, wait: &Wait, clock: &mut Clock) {
-        let index = self.history[wait.sync];
-        let usage = &self.usage.counters[wait.sync];
-        let is_flag = !matches!(
-            self.program.syncs[wait.sync].kind,
-            SyncKind::Semaphore { .. }
-        );
+        let SyncKind::Counter(Counter { high, .. }) = self.program.syncs[wait.sync].kind else {
+            return;
+        };
         let (at_least, at_most) = match wait.condition {
-            Condition::Equal(n) if is_flag && n > 0 => (Some(n), None),
-            Condition::Equal(n) => (Some(n), Some(n)),
-            Condition::Greater(n) => (n.checked_add(1), None),
-            Condition::AtLeast(n) => (Some(n), None),
+            Condition::Equal(n) if n < high => (n, Some(n)),
+            Condition::Equal(n) | Condition::AtLeast(n) => (n, None),
             Condition::Lit => return,
         };
         let start = self.order.read(task);
-        if !covers(clock, &self.order.histories[index].set) {
-            let sync = wait.sync;
-            self.unproven(sync, task, "may wait before it has been set");
-            join(clock, &self.order.histories[index].set);
-        }
-        let own = &self.order.histories[index];
         let history = match self.mode {
-            Mode::First => own,
-            Mode::Refine(previous) | Mode::Bound(previous) => {
-                previous.histories.get(index).unwrap_or(own)
-            }
+            Mode::First => &self.order.histories[wait.sync],
+            Mode::Refine(previous) | Mode::Bound(previous) => &previous.histories[wait.sync],
         };
         let row = |y: TaskId| match self.mode {
             _ if self.order.ran(y) => self.order.start(y),
@@ -396,30 +369,21 @@ impl<'p, 'a> Replay<'p, 'a> {
             excluded: &excluded,
             threads: threads as u32,
         };
-        let (mut most, mut least) = (i64::MIN, i64::MAX);
-        if let Some(n) = at_least {
-            let base = history.initial.saturating_add(history.falls.before(clock));
-            most = need(&history.rises, 1, base, n, &known, clock);
-        }
-        if let Some(n) = at_most {
-            let base = history.initial.saturating_add(history.rises.before(clock));
-            least = need(&history.falls, -1, base, n, &known, clock);
-        }
-        let missed = at_most.is_some_and(|n| most > n || least < n);
-        if usage.is_set {
-            let history = &mut self.order.histories[index];
-            join(&mut history.uses, clock);
-            raise(&mut history.uses, start);
-        }
-        if missed && !matches!(self.mode, Mode::First) {
-            if usage.falls || usage.is_set {
+        let base = history.initial.saturating_add(history.falls.before(clock));
+        let most = need(&history.rises, 1, base, at_least, &known, clock);
+        let Some(n) = at_most else {
+            return;
+        };
+        let base = history.initial.saturating_add(history.rises.before(clock));
+        let least = need(&history.falls, -1, base, n, &known, clock);
+        if (most > n || least < n) && !matches!(self.mode, Mode::First) {
+            if self.usage.counters[wait.sync].falls {
                 self.unproven(
                     wait.sync,
                     task,
                     "waits for an exact value that other signals may pass",
                 );
             } else {
-                let n = at_most.unwrap_or_default();
                 self.findings.add(&rules::WAIT_MISSED, (wait.sync.raw(), 0, 0), || {
                     let name = &self.program.syncs[wait.sync].name;
                     let message = format!(
@@ -440,8 +404,7 @@ impl<'p, 'a> Replay<'p, 'a> {
         point: Point,
     ) -> Result<(), Faulted> {
         match action {
-            Action::Add(sync, n) => self.add(sync, n, task, clock, point),
-            Action::Set(sync, n) => self.set(sync, n, task, clock, point),
+            Action::Add(sync, n) => self.add(sync, n, task, point),
             Action::Produce(sync) | Action::Consume(sync) => {
                 self.count_down(sync, task, action, clock)
             }
@@ -450,24 +413,16 @@ impl<'p, 'a> Replay<'p, 'a> {
         }
     }
 
-    fn add(
-        &mut self,
-        sync: SyncId,
-        n: i64,
-        task: TaskId,
-        clock: &Clock,
-        point: Point,
-    ) -> Result<(), Faulted> {
-        let value = self.values[sync].saturating_add(n);
-        self.assign(sync, value, task)?;
-        let index = self.history[sync];
-        if !covers(clock, &self.order.histories[index].set) {
-            self.unproven(sync, task, "may signal before it has been set");
-        }
-        let history = &mut self.order.histories[index];
-        if self.usage.counters[sync].is_set {
-            join(&mut history.uses, clock);
-        }
+    fn add(&mut self, sync: SyncId, n: i64, task: TaskId, point: Point) -> Result<(), Faulted> {
+        let SyncKind::Counter(counter) = self.program.syncs[sync].kind else {
+            return Err(self.barrier_fault(sync, task, "adds to {}, which is a barrier"));
+        };
+        let before = self.values[sync];
+        let Some(value) = counter.after(before, n) else {
+            return Err(self.leaves_range(sync, &counter, n, task));
+        };
+        self.values[sync] = value;
+        let history = &mut self.order.histories[sync];
         let changes = if n < 0 {
             &mut history.falls
         } else {
@@ -481,56 +436,24 @@ impl<'p, 'a> Replay<'p, 'a> {
         Ok(())
     }
 
-    fn set(
-        &mut self,
-        sync: SyncId,
-        n: i64,
-        task: TaskId,
-        clock: &Clock,
-        point: Point,
-    ) -> Result<(), Faulted> {
-        if n == 1 && self.program.syncs[sync].kind == SyncKind::Event {
-            self.values[sync] = 1;
-            self.order.histories[self.history[sync]]
-                .rises
-                .push(task, point, 1);
-        } else {
-            self.assign(sync, n, task)?;
-            if !covers(clock, &self.order.histories[self.history[sync]].uses) {
-                self.unproven(sync, task, "sets it");
-            }
-            self.history[sync] = self.order.histories.len();
-            self.order.histories.push(History {
-                initial: n,
-                set: clock.clone(),
-                uses: clock.clone(),
-                ..History::default()
-            });
-        }
-        self.wake(sync);
-        Ok(())
-    }
-
-    fn assign(&mut self, sync: SyncId, value: i64, task: TaskId) -> Result<(), Faulted> {
-        let (rule, legal) = match self.program.syncs[sync].kind {
-            SyncKind::Semaphore { low, high, .. } => (&rules::SEMAPHORE_RANGE, low..=high),
-            _ => (&rules::EVENT_TWICE, 0..=1),
+    fn leaves_range(&mut self, sync: SyncId, counter: &Counter, n: i64, task: TaskId) -> Faulted {
+        let is_set_twice = (counter.low, counter.high) == (0, 1) && n > 0;
+        let rule = match is_set_twice {
+            true => &rules::EVENT_TWICE,
+            false => &rules::SEMAPHORE_RANGE,
         };
-        let before = std::mem::replace(&mut self.values[sync], value);
-        if legal.contains(&value) {
-            return Ok(());
-        }
+        let (program, before) = (self.program, self.values[sync]);
         self.findings.add(rule, (sync.raw(), 0, 0), || {
-            let (name, task_name) = (&self.program.syncs[sync].name, self.program.task_name(task));
-            let (low, high) = (legal.start(), legal.end());
+            let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));
+            let (after, Counter { low, high, .. }) = (i128::from(before) + i128::from(n), counter);
             rule.at(
-                self.program.place(task),
+                program.place(task),
                 format!(
-                    "{task_name} takes {name} from {before} to {value}; it holds {low} to {high}"
+                    "{task_name} takes {name} from {before} to {after}; it holds {low} to {high}"
                 ),
             )
         });
-        Err(Faulted)
+        Faulted
     }
 
     fn count_down(

@@ -97,9 +97,9 @@ chipless_model::rules! {
         "The task waits until a counter equals a value. Signals that nothing orders after the task may raise the counter further before the task looks, and then the value never comes back."
         "Wait for at least the value, or order the further signals after the task."
         "the program model: memory, synchronisation and accesses";
-    CONSERVATIVE Fault Warning Proof "semaphore-order-unproven" "a semaphore whose value falls or is set, used by tasks that nothing orders"
-        "For counters that only rise every legal order of the program behaves alike, and Chipless proves races and deadlocks exactly. A counter that is set, or that falls while several queues wait for it, may behave differently in another order. Races are still found; that no other order gets stuck is not proven."
-        "Order the tasks that set or lower the semaphore with those that wait for it."
+    CONSERVATIVE Fault Warning Proof "semaphore-order-unproven" "a semaphore whose value falls, used by tasks that nothing orders"
+        "For counters that only rise every legal order of the program behaves alike, and Chipless proves races and deadlocks exactly. A counter that falls while several queues wait for it may behave differently in another order. Races are still found; that no other order gets stuck is not proven."
+        "Order the tasks that lower the semaphore with those that wait for it."
         "the program model: memory, synchronisation and accesses";
     ORDER_BOUND Fault Warning Proof "order-not-exact" "the order of signals was bounded instead of computed"
         "Semaphores with many signalling queues that depend on each other in turn needed too many rounds. The order that was used is weaker than the true one, so that a race that is reported may not exist."

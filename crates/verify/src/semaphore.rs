@@ -56,15 +56,11 @@ impl Changes {
     }
 }
 
-/// A counter from one value that it is set to (or starts with) to the next.
+/// Every signal to a counter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
     /// Its first value.
     pub(crate) initial: i64,
-    /// What comes before the signal that set it.
-    pub(crate) set: Clock,
-    /// Every use of it so far, where it is set again later.
-    pub(crate) uses: Clock,
     pub(crate) rises: Changes,
     pub(crate) falls: Changes,
 }

@@ -4,7 +4,8 @@ use crate::findings::Findings;
 use crate::order::{End, Order};
 use crate::rules;
 use chipless_model::{
-    Action, Condition, Finding, IndexVec, PieceId, Place, Program, SyncId, TaskId, Wait,
+    Action, Condition, Counter, Finding, IndexVec, PieceId, Place, Program, SyncId, SyncKind,
+    TaskId, Wait,
 };
 use chipless_sim::{Deadlock, Stop, Stuck, TimingOnly};
 use std::fmt::Write;
@@ -245,7 +246,6 @@ fn condition(program: &Program<'_>, wait: &Wait) -> String {
     let name = &program.syncs[wait.sync].name;
     match wait.condition {
         Condition::Equal(n) => format!("{name} = {n}"),
-        Condition::Greater(n) => format!("{name} > {n}"),
         Condition::AtLeast(n) => format!("{name} ≥ {n}"),
         Condition::Lit => name.clone(),
     }
@@ -253,18 +253,15 @@ fn condition(program: &Program<'_>, wait: &Wait) -> String {
 
 /// The largest value that all signals of the program can give a counter that only rises.
 fn reachable(program: &Program<'_>, wait: &Wait) -> Option<i64> {
-    if wait.condition == Condition::Lit {
+    let SyncKind::Counter(Counter { initial, .. }) = program.syncs[wait.sync].kind else {
         return None;
-    }
-    let mut sum = match program.syncs[wait.sync].kind {
-        chipless_model::SyncKind::Semaphore { initial, .. } => initial,
-        _ => 0,
     };
+    let mut sum = initial;
     let of = |s: SyncId| s == wait.sync;
     for signal in &program.signals {
         match signal.action {
             Action::Add(s, n) if of(s) && n >= 0 => sum = sum.saturating_add(n),
-            Action::Add(s, _) | Action::Set(s, _) if of(s) => return None,
+            Action::Add(s, _) if of(s) => return None,
             _ => {}
         }
     }

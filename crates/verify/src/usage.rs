@@ -1,18 +1,12 @@
 //! How the tasks of a program use its syncs: what can be said before anything runs.
 
-use chipless_model::{Action, Condition, IndexVec, Program, QueueId, SyncId, SyncKind};
+use chipless_model::{Action, Condition, Counter, IndexVec, Program, QueueId, SyncId, SyncKind};
 
-/// What tasks do to one counter, flag or token.
+/// What tasks do to one counter.
 #[derive(Clone, Debug, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, each asked for on its own"
-)]
-pub(crate) struct Counter {
-    /// Whether it is set to values other than 1 of a flag.
-    pub(crate) is_set: bool,
+pub(crate) struct Uses {
     pub(crate) falls: bool,
-    /// Whether more than one thread may wait for it, lower it or set it.
+    /// Whether more than one thread may wait for it or lower it.
     pub(crate) contended: bool,
     waiter: Option<QueueId>,
     riser: Option<QueueId>,
@@ -27,27 +21,28 @@ pub(crate) struct Counter {
 /// The uses of all syncs.
 #[derive(Debug)]
 pub(crate) struct Usage {
-    pub(crate) counters: IndexVec<SyncId, Counter>,
+    pub(crate) counters: IndexVec<SyncId, Uses>,
     /// Whether the order of some counter depends on signals that come later.
     pub(crate) needs_rounds: bool,
 }
 
 impl Usage {
     pub(crate) fn new(program: &Program<'_>) -> Usage {
-        let mut counters: IndexVec<SyncId, Counter> =
-            IndexVec::from_vec(vec![Counter::default(); program.syncs.len()]);
+        let mut counters: IndexVec<SyncId, Uses> =
+            IndexVec::from_vec(vec![Uses::default(); program.syncs.len()]);
         for (id, task) in program.tasks.iter_enumerated() {
             let queue = task.queue;
             let several = program.queues[queue].servers > 1;
             for wait in program.waits(id) {
                 let counter = &mut counters[wait.sync];
                 counter.use_by(queue, several);
-                let is_flag = !matches!(program.syncs[wait.sync].kind, SyncKind::Semaphore { .. });
-                counter.exact |=
-                    matches!(wait.condition, Condition::Equal(n) if !is_flag || n == 0);
+                let SyncKind::Counter(Counter { high, .. }) = program.syncs[wait.sync].kind else {
+                    continue;
+                };
+                // Nothing is above the largest value.
+                counter.exact |= matches!(wait.condition, Condition::Equal(n) if n < high);
                 let target = match wait.condition {
                     Condition::Equal(n) | Condition::AtLeast(n) => n,
-                    Condition::Greater(n) => n.saturating_add(1),
                     Condition::Lit => continue,
                 };
                 counter.least_target = Some(
@@ -63,13 +58,6 @@ impl Usage {
                         counters[sync].use_by(queue, several);
                     }
                     Action::Add(sync, n) => counters[sync].rise(queue, several, n),
-                    Action::Set(sync, 1) if program.syncs[sync].kind == SyncKind::Event => {
-                        counters[sync].rise(queue, several, 1)
-                    }
-                    Action::Set(sync, _) => {
-                        counters[sync].is_set = true;
-                        counters[sync].use_by(queue, several);
-                    }
                     Action::Consume(_)
                     | Action::Produce(_)
                     | Action::Configure(_)
@@ -78,16 +66,12 @@ impl Usage {
             }
         }
         // Who waits for the sum of all signals needs all of them, whatever their order.
-        let initial = |sync: SyncId| {
-            if let SyncKind::Semaphore { initial, .. } = program.syncs[sync].kind {
-                initial
-            } else {
-                0
-            }
+        let initial = |sync: SyncId| match program.syncs[sync].kind {
+            SyncKind::Counter(Counter { initial, .. }) => initial,
+            SyncKind::Barrier { .. } => 0,
         };
         let needs_rounds = counters.iter_enumerated().any(|(sync, c)| {
-            let needs_all = !c.is_set
-                && !c.falls
+            let needs_all = !c.falls
                 && c.least_target
                     .is_none_or(|n| n >= initial(sync).saturating_add(c.rises));
             c.exact || (c.several_rise && !needs_all)
@@ -99,7 +83,7 @@ impl Usage {
     }
 }
 
-impl Counter {
+impl Uses {
     fn use_by(&mut self, queue: QueueId, several: bool) {
         self.contended |= several || self.waiter.is_some_and(|other| other != queue);
         self.waiter = Some(queue);

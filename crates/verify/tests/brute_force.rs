@@ -5,7 +5,7 @@
 //! successor; two tasks race if some state has both running and they conflict.
 
 use chipless_model::{
-    Access, Action, Condition, Configuration, Direction, Fault, Kernel, Location, Memory,
+    Access, Action, Condition, Configuration, Counter, Direction, Fault, Kernel, Location, Memory,
     MemoryKind, Moment, PartId, Pattern, Piece, Place, Program, Queue, QueueId, Role, Signal, Span,
     Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
@@ -117,24 +117,16 @@ fn push_task(
 fn counters(drafts: &[Draft]) -> Program<'static> {
     let mut program = empty();
     for (name, kind) in [
-        (
-            "S0",
-            SyncKind::Semaphore {
-                initial: 0,
-                low: 0,
-                high: 1000,
-            },
-        ),
+        ("S0", SyncKind::Counter(Counter::up_to(1000))),
         (
             "S1",
-            SyncKind::Semaphore {
+            SyncKind::Counter(Counter {
                 initial: 1,
-                low: 0,
-                high: 1000,
-            },
+                ..Counter::up_to(1000)
+            }),
         ),
-        ("E", SyncKind::Event),
-        ("T", SyncKind::Token),
+        ("E", SyncKind::Counter(Counter::FLAG)),
+        ("T", SyncKind::Counter(Counter::FLAG)),
     ] {
         program.syncs.push(Sync {
             name: name.into(),
@@ -315,7 +307,7 @@ impl Explorer<'_> {
     fn uses(&self, sync: usize) -> &[chipless_model::ConfigurationId] {
         match &self.program.syncs[sync].kind {
             SyncKind::Barrier { preloaded, .. } => preloaded,
-            _ => &[],
+            SyncKind::Counter(_) => &[],
         }
     }
 
@@ -330,12 +322,9 @@ impl Explorer<'_> {
             values: program
                 .syncs
                 .iter()
-                .map(|s| {
-                    if let SyncKind::Semaphore { initial, .. } = s.kind {
-                        initial
-                    } else {
-                        0
-                    }
+                .map(|s| match s.kind {
+                    SyncKind::Counter(counter) => counter.initial,
+                    SyncKind::Barrier { .. } => 0,
                 })
                 .collect(),
             barriers: vec![(0, 0, 0); program.syncs.len()],
@@ -396,7 +385,6 @@ impl Explorer<'_> {
                 let value = state.values[w.sync.index()];
                 match w.condition {
                     Condition::Equal(n) => value == n,
-                    Condition::Greater(n) => value > n,
                     Condition::AtLeast(n) => value >= n,
                     Condition::Lit => {
                         let (used, producers, _) = state.barriers[w.sync.index()];
@@ -418,9 +406,12 @@ impl Explorer<'_> {
                 Action::Add(sync, n) => {
                     let value = &mut state.values[sync.index()];
                     *value += n;
-                    let is_flag =
-                        !matches!(self.program.syncs[sync].kind, SyncKind::Semaphore { .. });
-                    if is_flag && *value > 1 {
+                    let SyncKind::Counter(Counter { low, high, .. }) =
+                        self.program.syncs[sync].kind
+                    else {
+                        unreachable!("not generated");
+                    };
+                    if !(low..=high).contains(value) {
                         return false;
                     }
                 }

@@ -77,7 +77,7 @@ fn a_signal_that_is_dropped_or_given_to_another_barrier_is_found() {
             // A subtraction of nothing from a counter that nobody looks at: no signal.
             let sync = program.syncs.push(chipless_model::Sync {
                 name: "nothing".into(),
-                kind: chipless_model::SyncKind::Event,
+                kind: chipless_model::SyncKind::Counter(chipless_model::Counter::FLAG),
             });
             program.signals[index] = Signal {
                 action: Action::Add(sync, 0),
@@ -188,7 +188,7 @@ fn most_waits_that_are_dropped_are_found() {
         // A counter that is always high enough stands for no wait.
         let always = program.syncs.push(chipless_model::Sync {
             name: "always".into(),
-            kind: chipless_model::SyncKind::Event,
+            kind: chipless_model::SyncKind::Counter(chipless_model::Counter::FLAG),
         });
         for index in places(program.waits.len()) {
             let before = program.waits[index];

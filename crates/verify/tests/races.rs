@@ -4,7 +4,7 @@
 //! queue order and tokens, and can be written down without the verifier.
 
 use chipless_model::{
-    Access, Action, Buffer, Condition, Direction, Fault, Kernel, Location, Loop, Memory,
+    Access, Action, Buffer, Condition, Counter, Direction, Fault, Kernel, Location, Loop, Memory,
     MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync,
     SyncId, SyncKind, Task, Time, Wait,
 };
@@ -102,7 +102,7 @@ fn program(drafts: &[Draft], role: Role) -> (Program<'static>, Vec<usize>) {
     drafts.iter().enumerate().for_each(|(i, _)| {
         program.syncs.push(Sync {
             name: format!("T{i}"),
-            kind: SyncKind::Token,
+            kind: SyncKind::Counter(Counter::FLAG),
         });
     });
     let mut order = Vec::new();

@@ -6,8 +6,8 @@
 //! the documentation is checked against what is measured here.
 
 use chipless_model::{
-    Access, Action, Certainty, Condition, Direction, Fault, Finding, IndexVec, Kernel, KernelId,
-    Limits, Loop, Pattern, Program, Role, Severity, Storage, SyncId, SyncKind, TaskId,
+    Access, Action, Certainty, Condition, Counter, Direction, Fault, Finding, IndexVec, Kernel,
+    KernelId, Limits, Loop, Pattern, Program, Role, Severity, Storage, SyncId, SyncKind, TaskId,
 };
 use chipless_sim::{Functional, Order, run_in};
 use std::borrow::Cow;
@@ -220,7 +220,7 @@ const OPERATORS: &[(&str, Operator)] = &[
 fn drop_waits(program: &mut Program<'_>, _: &Mixes, rate: &mut Rate) {
     let always = program.syncs.push(chipless_model::Sync {
         name: "always".into(),
-        kind: SyncKind::Event,
+        kind: SyncKind::Counter(Counter::FLAG),
     });
     for index in places(program.waits.len()) {
         let before = program.waits[index];
@@ -247,7 +247,7 @@ fn of_barriers(program: &Program<'_>) -> Vec<usize> {
 fn drop_signals(program: &mut Program<'_>, _: &Mixes, rate: &mut Rate) {
     let nothing = program.syncs.push(chipless_model::Sync {
         name: "nothing".into(),
-        kind: SyncKind::Event,
+        kind: SyncKind::Counter(Counter::FLAG),
     });
     let signals = of_barriers(program);
     for index in places(signals.len()).map(|i| signals[i]) {

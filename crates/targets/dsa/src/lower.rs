@@ -18,9 +18,10 @@ use crate::kernels::{Compute, Move, Piece};
 use crate::machine::Machine;
 use crate::timing::{Mapped, time};
 use chipless_model::{
-    Action, Buffer, BufferId, Condition, Demand, ElementType, Fault, Interface, Kernel, Location,
-    Memory, MemoryId, MemoryKind, PartId, Piece as Release, Port, Program, Queue, QueueId,
-    Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Buffer, BufferId, Condition, Counter, Demand, ElementType, Fault, Interface, Kernel,
+    Location, Memory, MemoryId, MemoryKind, PartId, Piece as Release, Port, Program, Queue,
+    QueueId, Resource, ResourceId, Role, Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time,
+    Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -251,11 +252,7 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn sync(&mut self, name: String) -> SyncId {
-        let kind = SyncKind::Semaphore {
-            initial: 0,
-            low: 0,
-            high: CHUNKS as i64,
-        };
+        let kind = SyncKind::Counter(Counter::up_to(CHUNKS as i64));
         self.program.syncs.push(Sync { name, kind })
     }
 

@@ -8,8 +8,8 @@ use super::{Assembly, Instruction, Unit};
 use crate::machine::Machine;
 use crate::{bytes, schedule::Bounds};
 use chipless_model::{
-    Access, Action, Condition, Demand, Fault, Kernel, Location, Piece, Program, Queue, Resource,
-    ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Condition, Counter, Demand, Fault, Kernel, Location, Piece, Program, Queue,
+    Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -74,11 +74,7 @@ impl Assembly {
                     (
                         program.syncs.push(Sync {
                             name,
-                            kind: SyncKind::Semaphore {
-                                initial: 0,
-                                low: 0,
-                                high: i64::MAX,
-                            },
+                            kind: SyncKind::Counter(Counter::up_to(i64::MAX)),
                         }),
                         0,
                     )

@@ -1,8 +1,8 @@
 //! Puts a program together, task by task.
 
 use chipless_model::{
-    Action, Demand, IndexVec, Kernel, Location, PartId, Piece, Program, Queue, QueueId, Signal,
-    Span, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Counter, Demand, IndexVec, Kernel, Location, PartId, Piece, Program, Queue, QueueId,
+    Signal, Span, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 
 /// A program in the making. Tasks are added in the order of their queues; a run of them on one queue is a piece.
@@ -53,7 +53,7 @@ impl<'p> Builder<'p> {
     pub(crate) fn token(&mut self, name: String) -> SyncId {
         self.program.syncs.push(chipless_model::Sync {
             name,
-            kind: SyncKind::Token,
+            kind: SyncKind::Counter(Counter::FLAG),
         })
     }
 

@@ -50,6 +50,11 @@ impl Kernel for Refused<'_> {
             .map_or_else(|| self.why.message.clone(), operands_text)
     }
 
+    fn waits_above(&self, wait: usize) -> bool {
+        self.slot
+            .is_some_and(|slot| slot.decode().waits_above(wait))
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.writes.accesses(visit);
     }

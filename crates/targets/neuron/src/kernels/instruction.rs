@@ -138,6 +138,10 @@ impl Kernel for Executed<'_> {
         super::operands_text(self.slot)
     }
 
+    fn waits_above(&self, wait: usize) -> bool {
+        self.slot.decode().waits_above(wait)
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         match self.effect() {
             Ok(Effect::LoadWeights(effect)) => effect.accesses(visit),

@@ -9,7 +9,9 @@ use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
 use crate::stream::rules::queue_set;
-use chipless_model::{Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId, SyncKind};
+use chipless_model::{
+    Counter, Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId, SyncKind,
+};
 use std::collections::BTreeMap;
 
 /// Transfers of a queue set that may be on their way from the trigger to the first byte at a time.
@@ -92,11 +94,7 @@ impl<'p, 'm> Core<'p, 'm> {
 
     /// The semaphore of a number.
     pub(super) fn semaphore(&mut self, number: u64, builder: &mut Builder<'p>) -> Option<SyncId> {
-        let kind = SyncKind::Semaphore {
-            initial: 0,
-            low: 0,
-            high: i64::from(u32::MAX),
-        };
+        let kind = SyncKind::Counter(Counter::up_to(i64::from(u32::MAX)));
         numbered(
             &mut self.semaphores,
             number,
@@ -116,7 +114,7 @@ impl<'p, 'm> Core<'p, 'm> {
             self.machine.limits.events,
             &self.subgraph.name,
             "E",
-            SyncKind::Event,
+            SyncKind::Counter(Counter::FLAG),
             builder,
         )
     }

@@ -13,8 +13,8 @@ use crate::kernels::transfer::{Operation, Text, Transfer};
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{Dma, DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Stream};
 use chipless_model::{
-    Action, Condition, Demand, ElementType, Fault, KernelId, Location, PieceId, Program, Signal,
-    SyncKind, Time, Wait,
+    Action, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PieceId, Program,
+    Signal, SyncKind, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -219,7 +219,7 @@ fn lower_transfer<'p>(
     // Both are released at the hand-over, so that transfers run in the order of their instructions; the start makes the first byte available.
     let started = builder.sync(
         format!("{} started", builder.program.queues[queue].name),
-        SyncKind::Token,
+        SyncKind::Counter(Counter::FLAG),
     );
     let signals = [Signal::on_completion(Action::Add(started, 1))];
     let waits = [Wait {

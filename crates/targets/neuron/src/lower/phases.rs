@@ -2,7 +2,9 @@
 //! before anything runs, and the subgraphs of Inferentia 1 run one after the other.
 
 use super::builder::Builder;
-use chipless_model::{Action, Condition, IndexVec, QueueId, Signal, SyncKind, TaskId, Wait};
+use chipless_model::{
+    Action, Condition, Counter, IndexVec, QueueId, Signal, SyncKind, TaskId, Wait,
+};
 
 /// The phase of each queue: 0 for pinned data, then 1 and, for serial subgraphs, one more for each.
 #[derive(Default)]
@@ -46,11 +48,7 @@ impl Phases {
             }
             let is_last = queues.last() == self.0.last();
             if !is_last {
-                let kind = SyncKind::Semaphore {
-                    initial: 0,
-                    low: 0,
-                    high: tasks.len() as i64,
-                };
+                let kind = SyncKind::Counter(Counter::up_to(tasks.len() as i64));
                 let sync = builder.sync(format!("end of phase {}", queues[0].1), kind);
                 for (_, last) in &tasks {
                     builder.add_signal(*last, Signal::on_completion(Action::Add(sync, 1)));

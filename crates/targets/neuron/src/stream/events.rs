@@ -168,7 +168,7 @@ impl Events {
         let value = i64::from(self.value.get());
         let condition = match self.wait() {
             WaitMode::Immediate(Comparison::Equal) => Condition::Equal(value),
-            WaitMode::Immediate(Comparison::Greater) => Condition::Greater(value),
+            WaitMode::Immediate(Comparison::Greater) => Condition::AtLeast(value + 1),
             WaitMode::Immediate(Comparison::AtLeast) => Condition::AtLeast(value),
             WaitMode::None | WaitMode::Register(_) | WaitMode::Unordered | WaitMode::Unknown(_) => {
                 return None;
@@ -295,6 +295,20 @@ mod tests {
             }),
             "$S[0]?0x77(0)"
         );
+    }
+
+    #[test]
+    fn above_a_value_is_at_least_the_next() {
+        let above = Events {
+            wait_mode: 4,
+            ..Events::default().waiting(3, 7)
+        };
+        assert_eq!(above.condition(), Some((3, Condition::AtLeast(8))));
+        let mut bytes = [0u8; crate::stream::SLOT_BYTES];
+        (bytes[4], bytes[5], bytes[8]) = (4, 3, 7);
+        let slot: crate::stream::Slot = zerocopy::transmute!(bytes);
+        assert!(slot.decode().waits_above(0));
+        assert!(!slot.decode().waits_above(1), "it has no second wait");
     }
 
     #[test]

@@ -153,6 +153,14 @@ impl Instruction<'_> {
         };
         std::iter::once(self.head().events).chain(second)
     }
+
+    /// Whether the wait of this index, counted among those that the model has, is for more than its value (`$S[3]>7`).
+    pub fn waits_above(&self, wait: usize) -> bool {
+        let mut waits = self.events().filter(|events| events.condition().is_some());
+        waits
+            .nth(wait)
+            .is_some_and(|events| events.wait() == WaitMode::Immediate(Comparison::Greater))
+    }
 }
 
 impl Head {
