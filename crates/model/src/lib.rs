@@ -68,6 +68,7 @@
 //! data decides (a gather); findings say on which they rest.
 
 pub mod access;
+mod barrier;
 mod element;
 mod finding;
 mod id;
@@ -81,6 +82,7 @@ mod text;
 mod time;
 
 pub use access::{Access, Certainty, Direction, Loop, Pattern};
+pub use barrier::{Barrier, BarrierFault};
 pub use element::{ElementType, Kind};
 pub use finding::{Class, Evidence, Finding, Place, Rule, Severity};
 pub use id::{

@@ -2,49 +2,14 @@
 //! its tasks name only the barrier.
 
 use chipless_model::{
-    Action, ConfigurationId, IndexVec, Moment, Program, SyncId, SyncKind, TaskId,
+    Action, Barrier, ConfigurationId, IndexVec, Moment, Program, SyncId, SyncKind, TaskId,
 };
 use chipless_sim::Timeline;
-use std::collections::VecDeque;
 
 /// The configurations that the tasks of a run met.
 pub(crate) struct Uses {
     /// In parallel to the program's signals; `None` for signals that are not given to a barrier or were not given.
     of_signal: Vec<Option<ConfigurationId>>,
-}
-
-/// A barrier while its signals are gone through.
-#[derive(Default)]
-struct Barrier {
-    /// Some of its signals are given at the read of a task, and a timeline has the order of completions only.
-    unknown: bool,
-    fifo: VecDeque<ConfigurationId>,
-    /// Counts that are left of the first configuration of the FIFO.
-    producers: u32,
-    consumers: u32,
-}
-
-impl Barrier {
-    fn activate(&mut self, program: &Program<'_>) {
-        if let Some(active) = self.fifo.front() {
-            (self.producers, self.consumers) = (
-                program.configurations[*active].producers,
-                program.configurations[*active].consumers,
-            );
-        }
-    }
-
-    /// A signal that counts down came; a configuration that is used up makes room for the next, unless it ends the program.
-    fn settle(&mut self, program: &Program<'_>) {
-        let ends = self
-            .fifo
-            .front()
-            .is_none_or(|active| program.configurations[*active].consumers == 0);
-        if self.producers == 0 && self.consumers == 0 && !ends {
-            self.fifo.pop_front();
-            self.activate(program);
-        }
-    }
 }
 
 impl Uses {
@@ -82,53 +47,45 @@ impl Uses {
     }
 
     fn replay(&mut self, program: &Program<'_>, timeline: &Timeline) {
-        let mut barriers: IndexVec<SyncId, Barrier> = program
+        let mut barriers: IndexVec<SyncId, Option<Barrier>> = program
             .syncs
             .iter()
             .map(|sync| match &sync.kind {
-                SyncKind::Barrier { preloaded, .. } => {
-                    let mut barrier = Barrier {
-                        fifo: preloaded.iter().copied().collect(),
-                        ..Barrier::default()
-                    };
-                    barrier.activate(program);
-                    barrier
-                }
-                SyncKind::Counter(_) => Barrier::default(),
+                SyncKind::Barrier { preloaded, depth } => Some(Barrier::preloaded(
+                    preloaded,
+                    *depth,
+                    &program.configurations,
+                )),
+                SyncKind::Counter(_) => None,
             })
             .collect();
+        // A timeline has the order of completions only: nothing is known of barriers that are signalled at the read of a task.
         for signal in program.signals.iter().filter(|s| s.moment == Moment::Read) {
             if let Some(sync) = barrier_of(program, signal.action) {
-                barriers[sync] = Barrier {
-                    unknown: true,
-                    ..Barrier::default()
-                };
+                barriers[sync] = None;
             }
         }
         for &task in &timeline.order {
             let first = program.tasks[task].signals.start as usize;
             for (i, signal) in program.signals(task).iter().enumerate() {
-                let Some(sync) = barrier_of(program, signal.action) else {
+                let Some(barrier) =
+                    barrier_of(program, signal.action).and_then(|sync| barriers[sync].as_mut())
+                else {
                     continue;
                 };
-                let barrier = &mut barriers[sync];
-                if barrier.unknown {
-                    continue;
-                }
-                if let Action::Configure(configuration) = signal.action {
-                    barrier.fifo.push_back(configuration);
-                    if barrier.fifo.len() == 1 {
-                        barrier.activate(program);
-                    }
-                    continue;
-                }
-                self.of_signal[first + i] = barrier.fifo.front().copied();
-                if let Action::Produce(_) = signal.action {
-                    barrier.producers = barrier.producers.saturating_sub(1);
+                // The run itself has told of faults.
+                if let Action::Configure(id) = signal.action {
+                    let configuration = &program.configurations[id];
+                    let (producers, consumers) = (configuration.producers, configuration.consumers);
+                    barrier.push(id, producers, consumers).ok();
                 } else {
-                    barrier.consumers = barrier.consumers.saturating_sub(1);
+                    self.of_signal[first + i] = barrier.active().copied();
+                    match signal.action {
+                        Action::Produce(_) => barrier.produce().ok(),
+                        _ => barrier.consume().ok(),
+                    };
                 }
-                barrier.settle(program);
+                while barrier.retire().is_some() {}
             }
         }
     }

@@ -80,8 +80,8 @@ fn state(engine: &Engine<'_, '_>, sync: SyncId) -> String {
     match (&engine.program.syncs[sync].kind, engine.barrier(sync)) {
         (SyncKind::Barrier { .. }, Some(barrier)) => match barrier.active() {
             Some(active) => {
-                let (producers, consumers) = barrier.counts();
-                let configuration = &engine.program.configurations[active];
+                let (producers, consumers) = barrier.left();
+                let configuration = &engine.program.configurations[*active];
                 format!(
                     "in use {} it still needs {producers} of {} producers, and {consumers} of {} consumers",
                     configuration.number, configuration.producers, configuration.consumers

@@ -3,14 +3,13 @@
 //! The state is a handful of flat tables made at the start; an event allocates nothing. A server that cannot start its
 //! task hangs in the list of the first sync that its task waits for and looks again when that sync changes.
 
-use crate::barrier::Barrier;
 use crate::deadlock::Deadlock;
 use crate::effects::Effects;
 use crate::resource::Shared;
 use crate::timeline::{Record, Stall, State, Timeline};
 use chipless_model::{
-    Action, Condition, ConfigurationId, Counter, Fault, IndexVec, Moment, PieceId, Program,
-    QueueId, ResourceId, SyncId, SyncKind, TaskId, Time, Wait,
+    Action, Barrier, BarrierFault, Condition, Configuration, ConfigurationId, Counter, Fault,
+    IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SyncId, SyncKind, TaskId, Time, Wait,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -196,7 +195,11 @@ impl<'p, 'a> Engine<'p, 'a> {
                     for c in preloaded {
                         configured[*c] = true;
                     }
-                    barriers.push(Barrier::new(preloaded, *depth, &program.configurations));
+                    barriers.push(Barrier::preloaded(
+                        preloaded,
+                        *depth,
+                        &program.configurations,
+                    ));
                     barriers.len() as u32 - 1
                 }
                 SyncKind::Counter(_) => NONE,
@@ -418,7 +421,7 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     pub(crate) fn holds(&self, wait: &Wait) -> bool {
         match wait.condition {
-            Condition::Lit => self.barrier(wait.sync).is_some_and(Barrier::lit),
+            Condition::Lit => self.barrier(wait.sync).is_some_and(Barrier::is_lit),
             condition => condition.is_met_by(self.values[wait.sync]),
         }
     }
@@ -454,24 +457,28 @@ impl<'p, 'a> Engine<'p, 'a> {
                     self.wake(sync, task, effects)?;
                 }
                 Action::Produce(sync) => {
-                    self.on_barrier(sync, task, Barrier::produce)?;
+                    self.on_barrier(sync, task, "is produced", Barrier::produce)?;
                     self.settle(sync, task, effects)?;
                 }
                 Action::Consume(sync) => {
-                    self.on_barrier(sync, task, Barrier::consume)?;
+                    self.on_barrier(sync, task, "is consumed", Barrier::consume)?;
                     self.settle(sync, task, effects)?;
                 }
                 Action::Configure(configuration) => {
-                    let sync = program.configurations[configuration].barrier;
+                    let &Configuration {
+                        barrier: sync,
+                        producers,
+                        consumers,
+                        ..
+                    } = &program.configurations[configuration];
                     if std::mem::replace(&mut self.configured[configuration], true) {
                         return Err(stop(format!(
                             "{} is given the same configuration twice",
                             program.syncs[sync].name
                         )));
                     }
-                    let configurations = &program.configurations;
-                    self.on_barrier(sync, task, |barrier| {
-                        barrier.push(configuration, configurations)
+                    self.on_barrier(sync, task, "is given", |barrier| {
+                        barrier.push(configuration, producers, consumers)
                     })?;
                     self.settle(sync, task, effects)?;
                 }
@@ -500,38 +507,39 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         sync: SyncId,
         task: TaskId,
-        act: impl FnOnce(&mut Barrier) -> Result<(), &'static str>,
+        what: &str,
+        act: impl FnOnce(&mut Barrier) -> Result<(), BarrierFault>,
     ) -> Result<(), Stop> {
         let name = &self.program.syncs[sync].name;
-        let broken = |what: &str| Stop::Fault {
+        let stop = |fault: String| Stop::Fault {
             task,
-            fault: Fault::program(format!("{name} {what}")),
+            fault: Fault::program(fault),
         };
         let barrier = self
             .barriers
             .get_mut(self.barrier_of[sync] as usize)
-            .ok_or_else(|| broken("is not a barrier"))?;
-        act(barrier).map_err(broken)
+            .ok_or_else(|| stop(format!("{name} {what} and is not a barrier")))?;
+        act(barrier).map_err(|fault| stop(format!("{name} {what} {fault}")))
     }
 
     /// What follows from a change of a barrier's counts: it is lit, it retires, the program is done.
     fn settle(&mut self, sync: SyncId, by: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
         let program = self.program;
         let index = self.barrier_of[sync] as usize;
-        if self.barriers[index].lit() {
+        if self.barriers[index].is_lit() {
             if self.done.is_none()
                 && program.completion.is_some()
-                && self.barriers[index].active() == program.completion
+                && self.barriers[index].active() == program.completion.as_ref()
             {
                 self.done = Some(self.now);
             }
             self.wake(sync, by, effects)?;
         }
-        while let Some(retired) = self.barriers[index].retire(&program.configurations) {
+        while let Some(retired) = self.barriers[index].retire() {
             for piece in &program.configurations[retired].releases {
                 self.release(*piece, Some(by), effects)?;
             }
-            if self.barriers[index].lit() {
+            if self.barriers[index].is_lit() {
                 self.wake(sync, by, effects)?;
             }
         }

@@ -3,7 +3,6 @@
 //! [`run`] serves functional and timing runs alike: what a task does to memory is the business of the [`Effects`] that
 //! it is given. The result is a [`Timeline`], the same for every run of the same program.
 
-mod barrier;
 mod deadlock;
 mod effects;
 mod engine;

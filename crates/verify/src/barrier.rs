@@ -1,16 +1,12 @@
 //! Barriers with the clocks of their uses.
 
 use crate::clock::{Clock, Point, join};
-use chipless_model::{Configuration, ConfigurationId, IndexVec, TaskId};
-use std::collections::VecDeque;
+use chipless_model::{BarrierFault, Configuration, ConfigurationId, IndexVec, TaskId};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Barrier {
-    pub(crate) active: Option<ConfigurationId>,
-    /// Counts that are left.
-    pub(crate) producers: u32,
-    pub(crate) consumers: u32,
-    fifo: VecDeque<(ConfigurationId, Clock)>,
+    /// Each configuration with what comes before its push.
+    state: chipless_model::Barrier<(ConfigurationId, Clock)>,
     depth: Option<u32>,
     /// The retirement of the use before the active one.
     pub(crate) retired: Clock,
@@ -47,41 +43,54 @@ impl Barrier {
         depth: Option<u32>,
         configurations: &Configurations,
     ) -> Barrier {
-        let fifo = preloaded.iter().map(|c| (*c, Clock::new())).collect();
-        let mut barrier = Barrier {
-            fifo,
+        let mut state = chipless_model::Barrier::new(depth);
+        for id in preloaded {
+            let Configuration {
+                producers,
+                consumers,
+                ..
+            } = configurations[*id];
+            // What the FIFO does not hold at the start is reported when it is signalled.
+            state.push((*id, Clock::new()), producers, consumers).ok();
+        }
+        Barrier {
+            state,
             depth,
+            retired: Clock::new(),
+            activated: Clock::new(),
+            lit: Clock::new(),
+            consumed: Clock::new(),
+            participants: Vec::new(),
+            previous: Vec::new(),
+            watchers: Vec::new(),
+            pushed: (Clock::new(), None),
+            retirements: Vec::new(),
             pushes: preloaded.len(),
-            ..Barrier::default()
-        };
-        barrier.load(configurations);
-        barrier
+        }
+    }
+
+    pub(crate) fn active(&self) -> Option<ConfigurationId> {
+        self.state.active().map(|(configuration, _)| *configuration)
     }
 
     pub(crate) fn is_lit(&self) -> bool {
-        self.active.is_some() && self.producers == 0
+        self.state.is_lit()
     }
 
-    /// Counts a producer down; `false` where that is a fault.
-    pub(crate) fn produce(&mut self, task: TaskId, clock: &Clock) -> bool {
-        if self.active.is_none() || self.producers == 0 {
-            return false;
-        }
-        self.producers -= 1;
+    /// Counts a producer down.
+    pub(crate) fn produce(&mut self, task: TaskId, clock: &Clock) -> Result<(), BarrierFault> {
+        self.state.produce()?;
         self.participants.push(task);
         join(&mut self.lit, clock);
-        true
+        Ok(())
     }
 
-    /// Counts a consumer down; `false` where that is a fault.
-    pub(crate) fn consume(&mut self, task: TaskId, clock: &Clock) -> bool {
-        if self.active.is_none() || self.consumers == 0 {
-            return false;
-        }
-        self.consumers -= 1;
+    /// Counts a consumer down.
+    pub(crate) fn consume(&mut self, task: TaskId, clock: &Clock) -> Result<(), BarrierFault> {
+        self.state.consume()?;
         self.participants.push(task);
         join(&mut self.consumed, clock);
-        true
+        Ok(())
     }
 
     /// Remembers a task that waits for the active use without consuming it.
@@ -89,22 +98,29 @@ impl Barrier {
         self.watchers.push((task, start));
     }
 
-    /// Pushes a configuration; `false` where the FIFO overflows.
+    /// Pushes a configuration.
     pub(crate) fn push(
         &mut self,
         configuration: ConfigurationId,
         task: TaskId,
         clock: &Clock,
         configurations: &Configurations,
-    ) -> bool {
-        self.fifo.push_back((configuration, clock.clone()));
+    ) -> Result<(), BarrierFault> {
+        let Configuration {
+            producers,
+            consumers,
+            ..
+        } = configurations[configuration];
+        let was_active = self.state.active().is_some();
         self.pushed = (clock.clone(), Some(task));
         self.pushes += 1;
-        if self.active.is_none() {
-            self.load(configurations);
+        let pushed = self
+            .state
+            .push((configuration, clock.clone()), producers, consumers);
+        if !was_active {
+            self.activate();
         }
-        self.depth
-            .is_none_or(|depth| self.fifo.len() <= depth as usize)
+        pushed
     }
 
     /// The retirement that must come before the last push, if the FIFO is not to overflow.
@@ -114,11 +130,8 @@ impl Barrier {
     }
 
     /// If the active use is over, activates the next one.
-    pub(crate) fn retire(&mut self, configurations: &Configurations) -> Option<Retired> {
-        let active = self.active?;
-        if self.producers != 0 || self.consumers != 0 || configurations[active].consumers == 0 {
-            return None;
-        }
+    pub(crate) fn retire(&mut self) -> Option<Retired> {
+        let (configuration, _) = self.state.retire()?;
         self.retired = std::mem::take(&mut self.lit);
         join(&mut self.retired, &self.consumed);
         self.consumed.clear();
@@ -134,21 +147,18 @@ impl Barrier {
         }
         self.previous.clear();
         std::mem::swap(&mut self.previous, &mut self.participants);
-        self.load(configurations);
+        self.activate();
         Some(Retired {
-            configuration: active,
+            configuration,
             late,
         })
     }
 
-    fn load(&mut self, configurations: &Configurations) {
-        let next = self.fifo.pop_front();
-        self.active = next.as_ref().map(|(configuration, _)| *configuration);
-        if let Some((configuration, push)) = next {
-            self.producers = configurations[configuration].producers;
-            self.consumers = configurations[configuration].consumers;
+    /// What comes before the use that has become active.
+    fn activate(&mut self) {
+        if let Some((_, push)) = self.state.active() {
             self.activated.clone_from(&self.retired);
-            join(&mut self.activated, &push);
+            join(&mut self.activated, push);
             self.lit.clone_from(&self.activated);
         }
     }

@@ -489,14 +489,9 @@ impl<'p, 'a> Replay<'p, 'a> {
         } else {
             barrier.consume(task, clock)
         };
-        if !counted {
-            let what = match (barrier.active, produces) {
-                (None, true) => "signals {} while it has no configuration",
-                (None, false) => "consumes {} while it has no configuration",
-                (Some(_), true) => "signals {} more often than its configuration says",
-                (Some(_), false) => "consumes {} more often than its configuration says",
-            };
-            return Err(self.barrier_fault(sync, task, what));
+        if let Err(fault) = counted {
+            let verb = if produces { "signals" } else { "consumes" };
+            return Err(self.barrier_fault(sync, task, &format!("{verb} {{}} {fault}")));
         }
         self.settle(sync, task)
     }
@@ -516,7 +511,9 @@ impl<'p, 'a> Replay<'p, 'a> {
             return Err(self.barrier_fault(sync, task, "configures {}, which is no barrier"));
         };
         let (ordered, other) = (covers(clock, &barrier.pushed.0), barrier.pushed.1);
-        let fits = barrier.push(configuration, task, clock, &program.configurations);
+        let fits = barrier
+            .push(configuration, task, clock, &program.configurations)
+            .is_ok();
         let has_room = barrier
             .makes_room()
             .is_none_or(|retired| covers(clock, retired));
@@ -549,10 +546,7 @@ impl<'p, 'a> Replay<'p, 'a> {
     fn settle(&mut self, sync: SyncId, by: TaskId) -> Result<(), Faulted> {
         let program = self.program;
         self.light(sync);
-        while let Some(retired) = self.barriers[sync]
-            .as_mut()
-            .and_then(|b| b.retire(&program.configurations))
-        {
+        while let Some(retired) = self.barriers[sync].as_mut().and_then(|b| b.retire()) {
             for task in retired.late {
                 self.reuse(
                     sync,
@@ -583,7 +577,7 @@ impl<'p, 'a> Replay<'p, 'a> {
         };
         if self.order.completion.is_none()
             && self.program.completion.is_some()
-            && barrier.active == self.program.completion
+            && barrier.active() == self.program.completion
         {
             self.order.completion = Some(barrier.lit.clone());
         }
@@ -655,7 +649,7 @@ impl<'p, 'a> Replay<'p, 'a> {
         let program = self.program;
         let number = self.barriers[sync]
             .as_ref()
-            .and_then(|b| b.active)
+            .and_then(|b| b.active())
             .map(|c| program.configurations[c].number);
         self.findings.add(
             &rules::REUSE,
@@ -677,7 +671,7 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     fn barrier_fault(&mut self, sync: SyncId, task: TaskId, what: &str) -> Faulted {
         let program = self.program;
-        let active = self.barriers[sync].as_ref().and_then(|b| b.active);
+        let active = self.barriers[sync].as_ref().and_then(|b| b.active());
         self.findings
             .add(&rules::BARRIER_FAULT, (sync.raw(), 0, 0), || {
                 let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));

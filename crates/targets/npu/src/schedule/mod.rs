@@ -8,7 +8,6 @@
 //!
 //! A program that gets stuck is forced on, so that its schedule is complete and the engine can say where it hangs.
 
-mod barriers;
 mod control;
 mod fetches;
 mod registers;

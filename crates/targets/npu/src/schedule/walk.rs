@@ -1,6 +1,5 @@
 //! The walk: every queue as far as barriers let it, again and again, until nothing is left.
 
-use super::barriers::Barrier;
 use super::control::{Control, WorkItem};
 use super::fetches::{Content, Fetches};
 use super::registers::{self, Write};
@@ -14,7 +13,7 @@ use crate::dma::{self, Descriptor, Operation};
 use crate::image::Image;
 use crate::limits;
 use crate::raw::TaskKind;
-use chipless_model::{Finding, Limits, Place, Rule};
+use chipless_model::{Barrier, Finding, Limits, Place, Rule};
 use std::collections::VecDeque;
 
 /// Physical barriers that masks can name.
@@ -33,7 +32,7 @@ pub(crate) fn walk(image: &Image<'_>, control: &Control, limits: &Limits) -> Sch
             managed_by_program: control.managed_by_program,
             ..Schedule::default()
         },
-        barriers: vec![Barrier::default(); BARRIERS],
+        barriers: vec![Barrier::new(None); BARRIERS],
         fetches: Fetches::default(),
         waiting: Vec::new(),
         servers: Vec::new(),
@@ -50,7 +49,8 @@ struct Walk<'w, 'i> {
     limits: &'w Limits,
     tasks: TaskSections,
     schedule: Schedule,
-    barriers: Vec<Barrier>,
+    /// Faults are ignored: the engine is the judge of those.
+    barriers: Vec<Barrier<usize>>,
     fetches: Fetches,
     /// Pieces enqueued and not yet taken, by queue.
     waiting: Vec<VecDeque<usize>>,
@@ -88,7 +88,7 @@ impl Walk<'_, '_> {
             for chain in &self.control.chains {
                 let physical = self.control.barriers[chain[0]].physical as usize;
                 for configuration in chain {
-                    self.barriers[physical].push(*configuration, &self.schedule.configurations);
+                    self.configure(physical, *configuration);
                 }
                 self.schedule.preloaded[physical].extend(chain);
             }
@@ -193,7 +193,7 @@ impl Walk<'_, '_> {
                 }
             }
         }
-        let lit = |task: &Task| barriers_of(task.waits).all(|b| self.barriers[b as usize].lit());
+        let lit = |task: &Task| barriers_of(task.waits).all(|b| self.barriers[b as usize].is_lit());
         if !force
             && !self.servers[server]
                 .head
@@ -258,26 +258,35 @@ impl Walk<'_, '_> {
         }
         for configuration in configures {
             let barrier = self.schedule.configurations[configuration].barrier;
-            self.barriers[barrier as usize].push(configuration, &self.schedule.configurations);
+            self.configure(barrier as usize, configuration);
             self.settle(barrier);
         }
         for piece in releases {
             self.enqueue(piece);
         }
         for barrier in barriers_of(waits) {
-            self.barriers[barrier as usize].consume();
+            self.barriers[barrier as usize].consume().ok();
             self.settle(barrier);
         }
         for barrier in barriers_of(posts) {
-            self.barriers[barrier as usize].produce();
+            self.barriers[barrier as usize].produce().ok();
             self.settle(barrier);
         }
     }
 
+    fn configure(&mut self, barrier: usize, configuration: usize) {
+        let Configuration {
+            producers,
+            consumers,
+            ..
+        } = self.schedule.configurations[configuration];
+        self.barriers[barrier]
+            .push(configuration, producers, consumers)
+            .ok();
+    }
+
     fn settle(&mut self, barrier: u8) {
-        while let Some(retired) =
-            self.barriers[barrier as usize].retire(&self.schedule.configurations)
-        {
+        while let Some(retired) = self.barriers[barrier as usize].retire() {
             for piece in self.schedule.configurations[retired].releases.clone() {
                 self.enqueue(piece);
             }
