@@ -114,6 +114,38 @@ impl Pattern {
         }
     }
 
+    /// The last position at which the pattern enumerates the byte at an offset; `None` where it does not touch it, or has more
+    /// than 2^64 bytes.
+    pub fn position(&self, at: u64) -> Option<u64> {
+        self.bytes()?;
+        find(
+            &self.loops,
+            self.run,
+            i128::from(at) - i128::from(self.offset),
+        )
+    }
+
+    /// The offset of the byte at a position; `None` behind the end of a pattern.
+    pub fn offset_of(&self, position: u64) -> Option<u64> {
+        if position >= self.bytes()? {
+            return None;
+        }
+        let (mut rest, mut at) = (
+            position / self.run,
+            i128::from(self.offset) + i128::from(position % self.run),
+        );
+        for l in &self.loops {
+            at += i128::from(rest % l.count) * i128::from(l.stride);
+            rest /= l.count;
+        }
+        u64::try_from(at).ok()
+    }
+
+    /// Where a copy from `source` to this pattern takes the byte at an offset from; `None` where it does not write it.
+    pub fn counterpart(&self, at: u64, source: &Pattern) -> Option<u64> {
+        source.offset_of(self.position(at)?)
+    }
+
     /// The same bytes, `by` further on; `None` where the offset leaves 64 bits.
     pub fn shifted(&self, by: i64) -> Option<Pattern> {
         Some(Pattern {
@@ -121,6 +153,41 @@ impl Pattern {
             ..self.clone()
         })
     }
+}
+
+/// The last position of a byte, counted from where the loops start, in runs with loops around them.
+fn find(loops: &[Loop], run: u64, at: i128) -> Option<u64> {
+    let Some((outer, inner)) = loops.split_last() else {
+        return u64::try_from(at).ok().filter(|at| *at < run);
+    };
+    let inside = Pattern {
+        offset: 0,
+        run,
+        loops: inner.into(),
+    };
+    let (extent, size) = (inside.extent(), inside.bytes()?);
+    if extent.is_empty() || outer.count == 0 {
+        return None;
+    }
+    // Only these iterations reach the byte.
+    let last = i128::from(outer.count) - 1;
+    let (nearest, farthest) = (at - (extent.end - 1), at - extent.start);
+    let stride = i128::from(outer.stride);
+    let (first, last) = match stride {
+        0 => (last, last),
+        1.. => (
+            -(-nearest).div_euclid(stride),
+            farthest.div_euclid(stride).min(last),
+        ),
+        _ => (
+            -farthest.div_euclid(-stride),
+            (-nearest).div_euclid(-stride).min(last),
+        ),
+    };
+    (first.max(0)..=last).rev().find_map(|index| {
+        let position = find(inner, run, at - index * stride)?;
+        Some(index as u64 * size + position)
+    })
 }
 
 /// Iterator over the starts of a pattern's runs.
@@ -245,6 +312,12 @@ mod tests {
             let got = spread(pattern.runs().collect(), pattern.run);
             prop_assert_eq!(&want, &got);
             prop_assert_eq!(pattern.bytes(), Some(want.len() as u64));
+            for at in 9_990..10_100 {
+                let last = want.iter().rposition(|byte| *byte == at).map(|position| position as u64);
+                prop_assert_eq!(pattern.position(at), last);
+                prop_assert_eq!(last.and_then(|position| pattern.offset_of(position)), last.map(|_| at));
+            }
+            prop_assert_eq!(pattern.offset_of(want.len() as u64), None);
             let extent = pattern.extent();
             if let (Some(low), Some(high)) = (want.iter().min(), want.iter().max()) {
                 prop_assert_eq!(extent, i128::from(*low)..i128::from(*high) + 1);

@@ -92,6 +92,21 @@ impl ElementType {
         ElementType::ALL.iter().copied().find(|t| t.name() == name)
     }
 
+    /// The bits that are all ones in NaN and the infinities, and in no other number; `None` for types that have neither.
+    pub const fn nonfinite_bits(self) -> Option<u64> {
+        Some(match self {
+            ElementType::Float64 => 0x7ff0_0000_0000_0000,
+            ElementType::Float32 => 0x7f80_0000,
+            ElementType::Float16 => 0x7c00,
+            ElementType::BFloat16 => 0x7f80,
+            ElementType::Float8E4M3Fn => 0x7f,
+            ElementType::Float8E4M3 => 0x78,
+            ElementType::Float8E5M2 => 0x7c,
+            ElementType::Float8E3M4 => 0x70,
+            _ => return None,
+        })
+    }
+
     /// Bytes that `count` packed elements take; `None` beyond 2^64.
     pub const fn bytes_for(self, count: u64) -> Option<u64> {
         match count.checked_mul(self.bits()) {

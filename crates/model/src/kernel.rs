@@ -1,6 +1,10 @@
 //! The meaning of a task.
 
 use crate::access::Access;
+#[cfg(doc)]
+use crate::access::Pattern;
+use crate::element::ElementType;
+use crate::id::BufferId;
 use crate::storage::Storage;
 use std::borrow::Cow;
 use std::fmt;
@@ -30,6 +34,15 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
 
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
+
+    /// The write accesses whose elements have a type that the kernel knows, with that type. Whoever looks for NaN asks for it.
+    fn results(&self, _visit: &mut dyn FnMut(Access, ElementType)) {}
+
+    /// Where a byte comes from that it writes, if it only moves that byte: unchanged from this place. Whoever looks for the origin of
+    /// a byte goes back through such tasks; [`Pattern::counterpart`] has the answer for a copy of one pattern to another.
+    fn source_of(&self, _buffer: BufferId, _byte: u64) -> Option<(BufferId, u64)> {
+        None
+    }
 
     /// Names what this kernel does by a rule that no program at hand has proven; `None` where everything is proven.
     fn unproven(&self) -> Option<Cow<'static, str>> {

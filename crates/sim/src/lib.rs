@@ -4,12 +4,14 @@
 //! it is given. The result is a [`Timeline`], the same for every run of the same program.
 
 mod deadlock;
+mod diagnosis;
 mod effects;
 mod engine;
 mod resource;
 mod timeline;
 
 pub use deadlock::{Deadlock, Stuck};
+pub use diagnosis::{Nonfinite, nonfinite, nonfinite_element, origin};
 pub use effects::{Effects, Functional, TimingOnly};
 pub use engine::{Order, Outcome, Stop, run, run_in};
 pub use timeline::{Record, Stall, State, Timeline};

@@ -131,6 +131,14 @@ impl Kernel for Transfer<'_> {
         Ok(())
     }
 
+    fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
+        let Source::Walk(source, from, None) = &self.source else {
+            return None;
+        };
+        let mut destinations = self.destinations.iter().rev().filter(|d| d.0 == buffer);
+        destinations.find_map(|(_, to)| Some((*source, to.counterpart(byte, from)?)))
+    }
+
     fn unproven(&self) -> Option<Cow<'static, str>> {
         match &self.source {
             Source::Fill(_) => Some("DMA fill (memset)".into()),

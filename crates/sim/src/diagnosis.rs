@@ -1,0 +1,181 @@
+//! For the person with wrong numbers: where bytes come from, and which task was the first to write a NaN or an infinity.
+
+use crate::timeline::Timeline;
+use chipless_model::{
+    Access, BufferId, Certainty, Direction, ElementType, Kernel, Pattern, Program, Storage, TaskId,
+};
+
+/// The task that computed a byte, found by going back from its last writer through tasks that only move bytes. `None` where the
+/// byte is there from the beginning, or where data decide whether a task wrote it.
+pub fn origin(
+    program: &Program<'_>,
+    timeline: &Timeline,
+    buffer: BufferId,
+    byte: u64,
+) -> Option<TaskId> {
+    let (mut buffer, mut byte) = (buffer, byte);
+    for task in timeline.order.iter().rev() {
+        let kernel = program.kernel(*task);
+        match writes(kernel, buffer, byte) {
+            None => {}
+            Some(Certainty::May) => return None,
+            Some(Certainty::Exact) => match kernel.source_of(buffer, byte) {
+                Some(source) => (buffer, byte) = source,
+                None => return Some(*task),
+            },
+        }
+    }
+    None
+}
+
+/// Whether a task writes a byte, and whether data decide.
+fn writes(kernel: &dyn Kernel, buffer: BufferId, byte: u64) -> Option<Certainty> {
+    let mut found = None;
+    kernel.accesses(&mut |access| {
+        let touches = access.buffer == buffer
+            && access.direction == Direction::Write
+            && access.pattern.extent().contains(&i128::from(byte))
+            && access.pattern.position(byte).is_some();
+        if touches && found != Some(Certainty::Exact) {
+            found = Some(access.certainty);
+        }
+    });
+    found
+}
+
+/// A NaN or an infinity that a task wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonfinite {
+    /// The task.
+    pub task: TaskId,
+    /// Where it wrote.
+    pub buffer: BufferId,
+    /// The first byte of the element.
+    pub byte: u64,
+    /// The type of the element.
+    pub element: ElementType,
+}
+
+/// The first NaN or infinity among the elements that a task has just written. Their types are those that the kernel names, and
+/// those of the program's inputs and outputs.
+pub fn nonfinite(program: &Program<'_>, task: TaskId, storage: &Storage<'_>) -> Option<Nonfinite> {
+    let kernel = program.kernel(task);
+    let mut first = None;
+    let mut look = |buffer: BufferId, pattern: &Pattern, element: ElementType| {
+        if first.is_none() {
+            first =
+                nonfinite_element(storage.bytes(buffer), pattern, element).map(|byte| Nonfinite {
+                    task,
+                    buffer,
+                    byte,
+                    element,
+                });
+        }
+    };
+    let mut is_typed = false;
+    kernel.results(&mut |access, element| {
+        is_typed = true;
+        look(access.buffer, &access.pattern, element);
+    });
+    if is_typed {
+        return first;
+    }
+    let mut accesses: Vec<Access> = Vec::new();
+    kernel.accesses(&mut |access| accesses.push(access));
+    let written = |a: &&Access| a.direction == Direction::Write && a.certainty == Certainty::Exact;
+    for access in accesses.iter().filter(written) {
+        // Bytes that are moved keep the type that they have where they come from.
+        let source = kernel.source_of(access.buffer, access.pattern.offset);
+        let element = port_type(program, access.buffer)
+            .or_else(|| port_type(program, source.map(|(buffer, _)| buffer)?));
+        if let Some(element) = element {
+            look(access.buffer, &access.pattern, element);
+        }
+    }
+    first
+}
+
+/// The element type of an input or output that is this buffer.
+fn port_type(program: &Program<'_>, buffer: BufferId) -> Option<ElementType> {
+    let interface = &program.interface;
+    let ports = interface.inputs.iter().chain(&interface.outputs);
+    ports
+        .filter(|port| port.buffer == buffer)
+        .map(|port| port.element)
+        .next()
+}
+
+/// The first byte of an element that is NaN or infinite.
+pub fn nonfinite_element(bytes: &[u8], pattern: &Pattern, element: ElementType) -> Option<u64> {
+    let (mask, size) = (element.nonfinite_bits()?, element.bits() / 8);
+    if !pattern.fits(bytes.len() as u64) || pattern.run % size != 0 {
+        return None;
+    }
+    let size = size as usize;
+    pattern.runs().find_map(|at| {
+        let run = &bytes[at as usize..][..pattern.run as usize];
+        let is_nonfinite = |bytes: &[u8]| {
+            let bits = bytes
+                .iter()
+                .rev()
+                .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+            bits & mask == mask
+        };
+        let place = run.chunks_exact(size).position(is_nonfinite)?;
+        Some(at + (place * size) as u64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::Loop;
+
+    #[test]
+    fn nan_and_infinity_are_found_in_order() {
+        let numbers = [1.0, f32::MAX, f32::NAN, f32::NEG_INFINITY, -0.0];
+        let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+        let backwards = Pattern::new(
+            16,
+            4,
+            [Loop {
+                count: 5,
+                stride: -4,
+            }],
+        );
+        assert_eq!(
+            nonfinite_element(&bytes, &backwards, ElementType::Float32),
+            Some(12)
+        );
+        let forwards = Pattern::contiguous(0, 20);
+        assert_eq!(
+            nonfinite_element(&bytes, &forwards, ElementType::Float32),
+            Some(8)
+        );
+        assert_eq!(
+            nonfinite_element(&bytes, &Pattern::contiguous(0, 8), ElementType::Float32),
+            None
+        );
+        assert_eq!(
+            nonfinite_element(&bytes, &forwards, ElementType::Int32),
+            None
+        );
+        for (element, largest, infinity) in [
+            (ElementType::Float8E4M3, 0x77, 0x78),
+            (ElementType::Float8E4M3Fn, 0x7e, 0x7f),
+            (ElementType::Float8E5M2, 0xfb, 0xfc),
+        ] {
+            let one = Pattern::contiguous(0, 1);
+            assert_eq!(
+                nonfinite_element(&[largest], &one, element),
+                None,
+                "{element}"
+            );
+            assert_eq!(
+                nonfinite_element(&[infinity], &one, element),
+                Some(0),
+                "{element}"
+            );
+        }
+    }
+}
