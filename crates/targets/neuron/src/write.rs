@@ -189,7 +189,7 @@ impl Draft<'_> {
             engines()
                 .flat_map(|e| &e.slots)
                 .any(|slot| match slot.decode() {
-                    Instruction::Dma(dma) => !cast || dma.source_element != dma.destination_element,
+                    Instruction::Dma(dma) => !cast || dma.casts(),
                     _ => false,
                 })
         };

@@ -3,9 +3,6 @@
 use super::AssembleError;
 use std::str::FromStr;
 
-/// Characters that end a word.
-const MARKS: &str = "[],=+*;@:<>$()?";
-
 pub(super) struct Line<'a> {
     text: &'a str,
     number: usize,
@@ -102,7 +99,7 @@ impl<'a> Line<'a> {
     pub(super) fn word(&mut self, what: &str) -> Result<&'a str, AssembleError> {
         let rest = self.rest();
         let size = rest
-            .find(|c: char| c.is_whitespace() || MARKS.contains(c))
+            .find(|c: char| c.is_whitespace() || crate::stream::MARKS.contains(c))
             .unwrap_or(rest.len());
         if size == 0 {
             return Err(self.expected(what));

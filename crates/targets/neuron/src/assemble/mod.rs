@@ -63,7 +63,6 @@ struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     fn line(&mut self, line: &mut Line<'a>) -> Result<(), AssembleError> {
-        let start = line.rest();
         let word = line.word("a statement")?;
         match word {
             "neff" => {
@@ -119,7 +118,7 @@ impl<'a> Assembler<'a> {
                 let Some(subgraph) = self.draft.subgraphs.last() else {
                     return Err(line.error(format!("`{word}` is no statement")));
                 };
-                let slot = slot::slot(word, start, line, subgraph)?;
+                let slot = slot::slot(word, line, subgraph)?;
                 self.work(line)?.slots.push(slot);
             }
         }

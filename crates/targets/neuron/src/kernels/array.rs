@@ -6,7 +6,7 @@
 //! partition `c` of PSUM.
 
 use super::{Chip, Elements, fault};
-use crate::stream::{self, ElementCode, Operand};
+use crate::stream::{ElementCode, Operand, formats};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::{Encoded, Matrix, MatrixMut, multiply_encoded};
 use chipless_kernels::strided;
@@ -149,14 +149,14 @@ fn with_scratch<T>(act: impl FnOnce(&mut Scratch) -> T) -> T {
 impl LoadWeights {
     pub(super) fn new(
         chip: &Chip,
-        layout: &stream::LoadWeights,
+        layout: formats::LoadWeights<'_>,
         source: &Operand,
     ) -> Result<LoadWeights, Fault> {
         let part = Part::new(
             chip,
-            (layout.row_groups, layout.column_groups),
-            layout.rows,
-            layout.source.elements(),
+            (layout.row_groups(), layout.column_groups()),
+            layout.rows(),
+            source.elements(),
         )?;
         let backwards =
             backwards(source).ok_or_else(|| Fault::program("the columns leave the memory"))?;
@@ -225,15 +225,15 @@ fn backwards(operand: &Operand) -> Option<Operand> {
 impl Matmul {
     pub(super) fn new(
         chip: &Chip,
-        layout: &stream::Matmul,
+        layout: formats::Matmul<'_>,
         to: &Operand,
         from: &Operand,
     ) -> Result<Matmul, Fault> {
         let part = Part::new(
             chip,
-            (layout.row_groups, layout.column_groups),
-            layout.rows,
-            u64::from(layout.columns),
+            (layout.row_groups(), layout.column_groups()),
+            layout.rows(),
+            u64::from(layout.columns()),
         )?;
         if to.elements() != from.elements() {
             return Err(Fault::program(format!(
@@ -242,16 +242,15 @@ impl Matmul {
                 to.elements()
             )));
         }
-        let (moving, accumulate) = (from.elements() as usize, layout.accumulate & 1 == 0);
+        let (moving, accumulate) = (from.elements() as usize, layout.sums() & 1 == 0);
         let (from, to) = (chip.elements(from)?, chip.elements(to)?);
-        if layout.transpose > 1 || layout.accumulate > 3 {
-            let flags = (layout.transpose, layout.accumulate);
+        let (transpose, sums) = (layout.transpose(), layout.sums());
+        if transpose > 1 || sums > 3 {
             return Err(Fault::unsupported(format!(
-                "flags {:#04x} and {:#04x} are not supported: their meaning is not known",
-                flags.0, flags.1
+                "transpose {transpose:#04x} (byte 0x22) and sums {sums:#04x} (byte 0x2b) are not supported"
             )));
         }
-        let transpose = layout.transpose == 1;
+        let transpose = transpose == 1;
         if transpose && from.element.bits() < 16 {
             return Err(Fault::unsupported(
                 "transpositions of elements of one byte are not supported",

@@ -52,7 +52,7 @@ impl Kernel for Refused<'_> {
 
     fn waits_above(&self, wait: usize) -> bool {
         self.slot
-            .is_some_and(|slot| slot.decode().waits_above(wait))
+            .is_some_and(|slot| slot.waits_above(wait))
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {

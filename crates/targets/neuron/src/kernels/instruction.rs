@@ -139,7 +139,7 @@ impl Kernel for Executed<'_> {
     }
 
     fn waits_above(&self, wait: usize) -> bool {
-        self.slot.decode().waits_above(wait)
+        self.slot.waits_above(wait)
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {

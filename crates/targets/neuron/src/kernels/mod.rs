@@ -36,7 +36,7 @@ pub(crate) struct Chip {
 }
 
 /// Bytes of address of the state buffer, and of PSUM.
-pub(crate) const ON_CHIP_BYTES: u64 = PARTITIONS as u64 * PARTITION_STRIDE as u64;
+XX
 
 /// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
 const MOST_ELEMENTS: u64 = 1 << 16;

@@ -7,9 +7,8 @@ use super::Findings;
 use crate::def::VariableType;
 use crate::read::{EngineRoom, Subgraph};
 use crate::stream::operand::variable;
-use crate::stream::{
-    Change, Comparison, Dma, Instruction, SLOT_BYTES, Stream, UpdateMode, WaitMode,
-};
+use crate::stream::formats::Dma;
+use crate::stream::{Comparison, Instruction, SLOT_BYTES, Stream, UpdateMode, WaitMode};
 use chipless_model::Place;
 
 chipless_model::rules! {
@@ -73,15 +72,16 @@ pub(super) fn check(subgraphs: &[Subgraph<'_>], findings: &mut Findings) {
         }
         partial(&raised, &waits, findings);
         for (room, slot, dma) in last {
-            let is_output = |d: &Dma| matches!(variable(&subgraph.definition, d.destination.address), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
-            let raised = raised[usize::from(dma.semaphore)];
+            let is_output = |d: Dma<'_>| matches!(variable(&subgraph.definition, d.dst().address), Ok((_, _, v)) if v.kind == Some(VariableType::Output));
+            let (semaphore, _) = dma.completion();
+            let raised = raised[usize::from(semaphore)];
             let is_awaited = waits
                 .iter()
-                .any(|wait| wait.semaphore == dma.semaphore && wait.value >= raised.total);
+                .any(|wait| wait.semaphore == semaphore && wait.value >= raised.total);
             if is_output(dma) && !raised.otherwise && !is_awaited {
                 let message = format!(
-                    "nothing waits until $S[{}] is {}, which it is when this transfer, the last of the engine, is over",
-                    dma.semaphore, raised.total
+                    "nothing waits until $S[{semaphore}] is {}, which it is when this transfer, the last of the engine, is over",
+                    raised.total
                 );
                 findings.report(&NOT_AWAITED, || place(room, slot), message);
             }
@@ -112,18 +112,13 @@ fn streamed<'s, 'a>(
     room: &'s EngineRoom<'a>,
     raised: &mut [Raised; 256],
     waits: &mut Vec<Wait<'s, 'a>>,
-    last: &mut Vec<(&'s EngineRoom<'a>, usize, &'s Dma)>,
+    last: &mut Vec<(&'s EngineRoom<'a>, usize, Dma<'s>)>,
 ) {
     let Some(member) = room.instructions else {
         return;
     };
     let mut transfer = None;
-    for (slot, instruction) in Stream::new(member.bytes)
-        .slots
-        .iter()
-        .map(crate::stream::Slot::decode)
-        .enumerate()
-    {
+    for (slot, instruction) in Stream::new(member.bytes).slots.iter().enumerate() {
         for events in instruction.events() {
             let value = u64::from(events.value.get());
             let value = match events.wait() {
@@ -137,14 +132,13 @@ fn streamed<'s, 'a>(
                 semaphore: events.wait_index,
                 value,
             }));
-            if let UpdateMode::Semaphore(Change::Increment | Change::Decrement | Change::Add, _) =
-                events.update()
-            {
+            if let UpdateMode::Semaphore(..) = events.update() {
                 raised[usize::from(events.update_index)].otherwise = true;
             }
         }
-        if let Instruction::Dma(dma) = instruction {
-            raised[usize::from(dma.semaphore)].transfer(u64::from(dma.increment));
+        if let Instruction::Dma(dma) = instruction.decode() {
+            let (semaphore, increment) = dma.completion();
+            raised[usize::from(semaphore)].transfer(u64::from(increment));
             transfer = Some((room, slot, dma));
         }
     }

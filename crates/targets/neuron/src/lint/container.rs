@@ -6,7 +6,8 @@ use crate::features::{self, Features};
 use crate::header::{HEADER_BYTES, HashState};
 use crate::read::Neff;
 use crate::rules::container as rules;
-use crate::stream::{Dma, Instruction, Slot, Stream};
+use crate::stream::formats::Dma;
+use crate::stream::{Instruction, Slot, Stream};
 use chipless_model::Place;
 
 pub(super) fn check(neff: &Neff<'_>, findings: &mut Findings) {
@@ -160,7 +161,7 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
         (features::DYNAMIC_DESCRIPTORS, handed_over(neff, |_| true)),
         (
             features::DYNAMIC_CAST,
-            handed_over(neff, |dma| dma.source_element != dma.destination_element)
+            handed_over(neff, Dma::casts)
                 .map(|what| format!("{what} with a cast")),
         ),
         (
@@ -177,7 +178,7 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
 }
 
 /// The first such transfer that an instruction hands over.
-fn handed_over(neff: &Neff<'_>, is_such: impl Fn(&Dma) -> bool) -> Option<String> {
+fn handed_over(neff: &Neff<'_>, is_such: impl Fn(Dma<'_>) -> bool) -> Option<String> {
     let rooms = neff.subgraphs.iter().flat_map(|s| &s.engines);
     rooms
         .filter_map(|room| room.instructions)

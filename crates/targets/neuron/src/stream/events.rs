@@ -79,6 +79,8 @@ pub enum Change {
     Decrement,
     /// By the value upwards.
     Add,
+    /// By the value downwards.
+    Subtract,
 }
 
 impl WaitMode {
@@ -117,6 +119,7 @@ impl UpdateMode {
             3 => UpdateMode::Semaphore(Change::Increment, moment),
             4 => UpdateMode::Semaphore(Change::Decrement, moment),
             5 => UpdateMode::Semaphore(Change::Add, moment),
+            6 => UpdateMode::Semaphore(Change::Subtract, moment),
             _ => UpdateMode::Unknown(byte),
         }
     }
@@ -131,6 +134,15 @@ impl UpdateMode {
 }
 
 impl Events {
+    /// Neither waits nor signals.
+    pub const NONE: Events = Events {
+        wait_mode: 0,
+        wait_index: 0,
+        update_mode: 0,
+        update_index: 0,
+        value: U32::ZERO,
+    };
+
     /// Waits until a semaphore has at least this value.
     #[must_use]
     pub fn waiting(self, semaphore: u8, at_least: u32) -> Events {
@@ -149,6 +161,24 @@ impl Events {
             update_mode: 0x13,
             update_index: semaphore,
             ..self
+        }
+    }
+
+    /// As much of it as its text says: the rest has no meaning.
+    pub(super) fn said(&self) -> Events {
+        let waits = self.wait() != WaitMode::None;
+        let (signals, counts) = match self.update() {
+            UpdateMode::None => (false, false),
+            UpdateMode::Semaphore(Change::Increment | Change::Decrement, _) => (true, false),
+            UpdateMode::Semaphore(Change::Add | Change::Subtract, _) | UpdateMode::Unknown(_) => {
+                (true, true)
+            }
+        };
+        Events {
+            wait_index: if waits { self.wait_index } else { 0 },
+            update_index: if signals { self.update_index } else { 0 },
+            value: if waits || counts { self.value } else { 0.into() },
+            ..*self
         }
     }
 
@@ -186,6 +216,7 @@ impl Events {
             Change::Increment => 1,
             Change::Decrement => -1,
             Change::Add => i64::from(self.value.get()),
+            Change::Subtract => -i64::from(self.value.get()),
         };
         Some((self.update_index, by, moment))
     }
@@ -239,12 +270,9 @@ impl fmt::Display for Events {
                 write!(f, "$S[{semaphore}]{sign}{value}")?;
                 true
             }
-            WaitMode::Register(mode) | WaitMode::Unknown(mode) => {
-                write!(f, "$S[{semaphore}]?{mode:#04x}({value})")?;
-                true
-            }
-            WaitMode::Unordered => {
-                write!(f, "$S[{semaphore}]?unordered({value})")?;
+            WaitMode::Register(_) | WaitMode::Unordered | WaitMode::Unknown(_) => {
+                let mode = self.wait_mode;
+                write!(f, "$S[{semaphore}]?wait={mode:#04x}({value})")?;
                 true
             }
         };
@@ -261,7 +289,12 @@ impl fmt::Display for Events {
             UpdateMode::Semaphore(Change::Add, moment) => {
                 write!(f, "{space}$S[{semaphore}]+={value}@{}", at(moment))
             }
-            UpdateMode::Unknown(mode) => write!(f, "{space}$S[{semaphore}]?{mode:#04x}({value})"),
+            UpdateMode::Semaphore(Change::Subtract, moment) => {
+                write!(f, "{space}$S[{semaphore}]-={value}@{}", at(moment))
+            }
+            UpdateMode::Unknown(mode) => {
+                write!(f, "{space}$S[{semaphore}]?update={mode:#04x}({value})")
+            }
         }
     }
 }
@@ -293,7 +326,7 @@ mod tests {
                 wait_mode: 0x77,
                 ..Events::default()
             }),
-            "$S[0]?0x77(0)"
+            "$S[0]?wait=0x77(0)"
         );
     }
 
@@ -307,8 +340,8 @@ mod tests {
         let mut bytes = [0u8; crate::stream::SLOT_BYTES];
         (bytes[4], bytes[5], bytes[8]) = (4, 3, 7);
         let slot: crate::stream::Slot = zerocopy::transmute!(bytes);
-        assert!(slot.decode().waits_above(0));
-        assert!(!slot.decode().waits_above(1), "it has no second wait");
+        assert!(slot.waits_above(0));
+        assert!(!slot.waits_above(1), "it has no second wait");
     }
 
     #[test]

@@ -1,16 +1,23 @@
 //! Instruction streams: what the five engines of a core execute.
 //!
-//! A stream is a sequence of 64-byte slots. [`Stream`] views them without copying, [`Slot::decode`] gives a slot the
-//! layout of its opcode, [`Display`](std::fmt::Display) writes it as the vendor's tools do. [`OPCODES`] says what is known
-//! of every opcode.
+//! A stream is a sequence of 64-byte slots. [`Stream`] views them without copying. Two tables say everything that is known of them:
 //!
-//! Every address of an instruction is that of a byte on the chip ([`OnChip`]): 128 partitions, 0x40000 bytes of address
-//! apart, of the state buffer from 0 and of PSUM from `0x200_0000`. An instruction names the first byte of its first
+//! | table | one row | what comes from it |
+//! |---|---|---|
+//! | [`OPCODES`] | an opcode: name, format, engines, generations, executed or not, evidence | names, engine rules, what is executed |
+//! | [`formats`] | a field of a format: bytes, kind, evidence, executed or not | [`Slot::decode`], [`Slot::operands`], text, assembler, [`Slot::undecoded`] |
+//!
+//! [`ELEMENT_CODES`] and [`ALU_OPERATIONS`] name the codes in fields. docs/neuron-opcodes.md is made of all of them.
+//!
+//! Every address of an instruction is that of a byte on the chip ([`OnChip`]): 128 partitions of the state buffer from 0, 0x40000
+//! bytes of address apart, and of PSUM from `0x200_0000`, 0x8000 apart. An instruction names the first byte of its first
 //! partition, walks the elements of a partition by steps and counts, and does the same in each following partition.
 
 mod bodies;
+mod codes;
 mod debug;
 mod events;
+pub mod formats;
 mod layout;
 mod opcode;
 pub(crate) mod operand;
@@ -18,26 +25,30 @@ pub mod rules;
 mod text;
 
 pub(crate) use bodies::Bodies;
-pub(crate) use text::ADD;
+pub(crate) use codes::ACCUMULATOR;
 
+pub use codes::{ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Evidence};
 pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};
-pub use layout::{
-    Copy, Dma, DmaAddress, DmaSide, EventSemaphore, Head, LoadWeights, Matmul, Memset, SLOT_BYTES,
-    Slot, Tensor3, Tensor4, TensorTensor,
-};
-pub use opcode::{ELEMENT_CODES, ElementCode, Evidence, OPCODES, Opcode, Support};
+pub use formats::{Instruction, Tensor};
+pub use layout::{DmaAddress, DmaSide, Head, SLOT_BYTES, Slot};
+pub use opcode::{Engines, Generation, OPCODES, Opcode, Operands, Support};
+pub(crate) use opcode::UNNAMED;
 pub use operand::Operand;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 /// Partitions of the state buffer and of PSUM.
 pub const PARTITIONS: u32 = 128;
-/// Bytes of address from one partition to the next, in the state buffer and in PSUM.
+/// Bytes of address from one partition of the state buffer to the next.
 pub const PARTITION_STRIDE: u32 = 0x4_0000;
+/// Bytes of address from one partition of PSUM to the next.
+pub const PSUM_PARTITION_STRIDE: u32 = 0x8000;
 /// First address of PSUM.
 pub const PSUM_BASE: u32 = PARTITIONS * PARTITION_STRIDE;
 /// Bytes of a PSUM bank of one partition; a matrix product writes into one bank.
 pub const PSUM_BANK_BYTES: u32 = 2048;
+/// Characters that end a word of the assembler.
+pub(crate) const MARKS: &str = "[],=+*;@:<>$()?&";
 /// Bytes of PSUM in each partition, on every generation.
 pub const PSUM_PARTITION_BYTES: u32 = 8 * PSUM_BANK_BYTES;
 
@@ -64,94 +75,21 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// A slot with the layout of its opcode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instruction<'a> {
-    /// Fills the matrix engine's array.
-    LoadWeights(&'a LoadWeights),
-    /// Multiplies by what the array holds.
-    Matmul(&'a Matmul),
-    /// One operation on two operands.
-    TensorTensor(&'a TensorTensor),
-    /// Moves elements.
-    Copy(&'a Copy),
-    /// Moves elements to another type.
-    Cast(&'a Copy),
-    /// Writes one value everywhere.
-    Memset(&'a Memset),
-    /// Waits and signals.
-    EventSemaphore(&'a EventSemaphore),
-    /// Hands over a transfer.
-    Dma(&'a Dma),
-    /// Has no effect on memory ([`Support::NoEffect`]).
-    NoEffect(&'a Slot),
-    /// Anything else: it is listed, not executed.
-    Other(&'a Slot),
-}
-
 impl Slot {
-    /// The slot with the layout of its opcode.
-    pub fn decode(&self) -> Instruction<'_> {
-        let bytes: &[u8; SLOT_BYTES] = zerocopy::transmute_ref!(self);
-        match self.head.opcode {
-            0x01 => Instruction::LoadWeights(zerocopy::transmute_ref!(bytes)),
-            0x02 => Instruction::Matmul(zerocopy::transmute_ref!(bytes)),
-            0x41 => Instruction::TensorTensor(zerocopy::transmute_ref!(bytes)),
-            0x46 => Instruction::Copy(zerocopy::transmute_ref!(bytes)),
-            0x47 => Instruction::Cast(zerocopy::transmute_ref!(bytes)),
-            0x49 => Instruction::Memset(zerocopy::transmute_ref!(bytes)),
-            0xa0 | 0xa4 => Instruction::EventSemaphore(zerocopy::transmute_ref!(bytes)),
-            0xd4 => Instruction::Dma(zerocopy::transmute_ref!(bytes)),
-            byte => match Opcode::of(byte).map(|o| o.support) {
-                Some(Support::NoEffect) => Instruction::NoEffect(self),
-                _ => Instruction::Other(self),
-            },
-        }
-    }
-
-    /// The bytes as they stand in the file.
-    pub fn bytes(&self) -> &[u8] {
-        self.as_bytes()
-    }
-}
-
-impl Instruction<'_> {
-    /// The slot: the exact inverse of [`Slot::decode`].
-    pub fn encode(&self) -> Slot {
-        match *self {
-            Instruction::LoadWeights(layout) => zerocopy::transmute!(*layout),
-            Instruction::Matmul(layout) => zerocopy::transmute!(*layout),
-            Instruction::TensorTensor(layout) => zerocopy::transmute!(*layout),
-            Instruction::Copy(layout) | Instruction::Cast(layout) => zerocopy::transmute!(*layout),
-            Instruction::Memset(layout) => zerocopy::transmute!(*layout),
-            Instruction::EventSemaphore(layout) => zerocopy::transmute!(*layout),
-            Instruction::Dma(layout) => zerocopy::transmute!(*layout),
-            Instruction::NoEffect(slot) | Instruction::Other(slot) => *slot,
-        }
-    }
-
-    /// The first 12 bytes.
-    pub fn head(&self) -> &Head {
-        match self {
-            Instruction::LoadWeights(i) => &i.head,
-            Instruction::Matmul(i) => &i.head,
-            Instruction::TensorTensor(i) => &i.head,
-            Instruction::Copy(i) | Instruction::Cast(i) => &i.head,
-            Instruction::Memset(i) => &i.head,
-            Instruction::EventSemaphore(i) => &i.head,
-            Instruction::Dma(i) => &i.head,
-            Instruction::NoEffect(i) | Instruction::Other(i) => &i.head,
-        }
-    }
-
     /// Its waits and signals: one pair, or two.
     pub fn events(&self) -> impl Iterator<Item = Events> + use<> {
-        let second = if let Instruction::EventSemaphore(i) = self {
-            Some(i.second)
-        } else {
-            None
+        let second = match self.decode() {
+            Instruction::EventSemaphore(i) => Some(i.second()),
+            _ => None,
         };
-        std::iter::once(self.head().events).chain(second)
+impl Slot {
+    /// Its waits and signals: one pair, or two.
+    pub fn events(&self) -> impl Iterator<Item = Events> + use<> {
+        let second = match self.decode() {
+            Instruction::EventSemaphore(i) => Some(i.second()),
+            _ => None,
+        };
+        std::iter::once(self.head.events).chain(second)
     }
 
     /// Whether the wait of this index, counted among those that the model has, is for more than its value (`$S[3]>7`).
@@ -163,16 +101,6 @@ impl Instruction<'_> {
     }
 }
 
-impl Head {
-    /// The head of an instruction with these waits and signals.
-    pub const fn new(opcode: u8, events: Events) -> Head {
-        Head {
-            opcode,
-            words: 16,
-            debug_command: 0,
-            debug_hint: 0,
-            events,
-        }
     }
 }
 
@@ -185,6 +113,21 @@ pub enum Space {
     Psum,
 }
 
+impl Space {
+    /// Bytes of address from one partition to the next.
+    pub const fn stride(self) -> u32 {
+        match self {
+            Space::StateBuffer => PARTITION_STRIDE,
+            Space::Psum => PSUM_PARTITION_STRIDE,
+        }
+    }
+
+    /// Bytes of address of all partitions.
+    pub const fn bytes(self) -> u64 {
+        PARTITIONS as u64 * self.stride() as u64
+    }
+}
+
 /// A byte on the chip, as instructions address it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OnChip {
@@ -192,7 +135,7 @@ pub struct OnChip {
     pub space: Space,
     /// Partition, below [`PARTITIONS`].
     pub partition: u32,
-    /// Byte in the partition, below [`PARTITION_STRIDE`].
+    /// Byte in the partition, below [`Space::stride`].
     pub offset: u32,
 }
 
@@ -203,13 +146,14 @@ impl OnChip {
             0..PSUM_BASE => (Space::StateBuffer, address),
             _ => (Space::Psum, address - PSUM_BASE),
         };
-        if within >= PARTITIONS * PARTITION_STRIDE {
+        let partition = within / space.stride();
+        if partition >= PARTITIONS {
             return None;
         }
         Some(OnChip {
             space,
-            partition: within / PARTITION_STRIDE,
-            offset: within % PARTITION_STRIDE,
+            partition,
+            offset: within % space.stride(),
         })
     }
 
@@ -268,18 +212,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        /// Whatever the bytes are, they can be printed.
         #[test]
-        fn encoding_is_the_inverse_of_decoding(opcode in prop::sample::select(OPCODES), mut bytes in prop::array::uniform32(any::<[u8; 2]>())) {
-            bytes[0][0] = opcode.byte;
+        fn every_slot_has_a_text(bytes in prop::array::uniform32(any::<[u8; 2]>())) {
             let bytes = bytes.concat();
-            let stream = Stream::new(&bytes);
-            let [slot] = stream.slots else { panic!("one slot") };
-            let instruction = slot.decode();
-            let again = instruction.encode();
-            prop_assert_eq!(again.bytes(), &bytes[..]);
-            prop_assert_eq!(instruction.head(), &slot.head);
-            // Whatever the operands are, they can be printed.
-            prop_assert!(instruction.to_string().starts_with(opcode.name));
+            let [slot] = Stream::new(&bytes).slots else { panic!("one slot") };
+            prop_assert_eq!(slot.bytes(), &bytes[..]);
+            prop_assert!(slot.to_string().starts_with(&*Opcode::name_of(bytes[0])));
+            prop_assert_eq!(slot.undecoded().is_none(), slot.is_decoded());
         }
     }
 
@@ -307,8 +247,8 @@ mod tests {
             partition: 2,
             offset: 0x900,
         };
-        assert_eq!(OnChip::at(0x208_0900), Some(psum));
+        assert_eq!(OnChip::at(0x201_0900), Some(psum));
         assert_eq!(psum.bank(), 1);
-        assert_eq!(OnChip::at(0x400_0000), None);
+        assert_eq!(OnChip::at(0x240_0000), None);
     }
 }

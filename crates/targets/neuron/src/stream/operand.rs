@@ -1,15 +1,13 @@
 //! What an instruction reads and writes on the chip, and what a transfer moves.
 
-use super::text::ACCUMULATOR;
+use super::formats::Kind;
 use super::{
-    DmaAddress, DmaSide, DmaTarget, Instruction, OnChip, PARTITION_STRIDE, PARTITIONS, Space,
-    Tensor3, Tensor4,
+    DmaAddress, DmaSide, DmaTarget, OnChip, PARTITION_STRIDE, PARTITIONS, Slot, Space, Tensor,
 };
 use crate::def::{Definition, Variable, VariableType};
 use crate::json::Name;
 use chipless_model::{Direction, Loop, Pattern};
 use smallvec::SmallVec;
-use zerocopy::byteorder::little_endian::{I16, U16};
 
 /// Elements on the chip that an instruction reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,25 +29,6 @@ pub struct Operand {
 }
 
 impl Operand {
-    fn new(
-        role: &'static str,
-        direction: Direction,
-        code: u8,
-        tensor: impl Into<(u32, [i16; 4], [u16; 4])>,
-        partitions: u8,
-    ) -> Operand {
-        let (address, steps, counts) = tensor.into();
-        Operand {
-            role,
-            direction,
-            code,
-            address,
-            steps,
-            counts,
-            partitions,
-        }
-    }
-
     /// Elements of one partition.
     pub fn elements(&self) -> u64 {
         self.counts
@@ -65,7 +44,7 @@ impl Operand {
             partition,
             offset,
         } = OnChip::at(self.address)?;
-        let first = u64::from(partition) * u64::from(PARTITION_STRIDE) + u64::from(offset);
+        let first = u64::from(partition) * u64::from(space.stride()) + u64::from(offset);
         let free = self
             .counts
             .iter()
@@ -76,7 +55,7 @@ impl Operand {
             });
         let partitions = Loop {
             count: u64::from(self.partitions),
-            stride: i64::from(PARTITION_STRIDE),
+            stride: i64::from(space.stride()),
         };
         Some((
             space,
@@ -85,104 +64,36 @@ impl Operand {
     }
 }
 
-impl From<&Tensor3> for (u32, [i16; 4], [u16; 4]) {
-    fn from(t: &Tensor3) -> Self {
-        let [a, b, c] = t.steps;
-        let [i, j, k] = t.counts;
-        (
-            t.address.get(),
-            [a.get(), b.get(), c.get(), 0],
-            [i.get(), j.get(), k.get(), 1],
-        )
-    }
-}
-
-impl From<&Tensor4> for (u32, [i16; 4], [u16; 4]) {
-    fn from(t: &Tensor4) -> Self {
-        (
-            t.address.get(),
-            t.steps.map(I16::get),
-            t.counts.map(U16::get),
-        )
-    }
-}
-
-impl Instruction<'_> {
-    /// What it reads and writes on the chip, destination first; transfers and unknown instructions tell nothing here.
+impl Slot {
+    /// What it reads and writes on the chip, destination first, by the format of its opcode.
     pub fn operands(&self) -> SmallVec<[Operand; 3]> {
-        let (read, write) = (Direction::Read, Direction::Write);
-        let mut operands = SmallVec::new();
-        match self {
-            Instruction::LoadWeights(i) => {
-                operands.push(Operand::new("src", read, i.element, &i.source, i.rows))
-            }
-            Instruction::Matmul(i) => {
-                let result = if i.transpose == 0 {
-                    ACCUMULATOR
-                } else {
-                    i.element
-                };
-                operands.push(Operand::new(
-                    "dst",
-                    write,
-                    result,
-                    &i.destination,
-                    i.columns,
-                ));
-                operands.push(Operand::new("src", read, i.element, &i.source, i.rows));
-            }
-            Instruction::TensorTensor(i) => {
-                operands.push(Operand::new(
-                    "dst",
-                    write,
-                    i.element,
-                    &i.destination,
-                    i.partitions,
-                ));
-                operands.push(Operand::new(
-                    "src0",
-                    read,
-                    i.operand_elements & 0xf,
-                    &i.first,
-                    i.partitions,
-                ));
-                operands.push(Operand::new(
-                    "src1",
-                    read,
-                    i.operand_elements >> 4,
-                    &i.second,
-                    i.partitions,
-                ));
-            }
-            Instruction::Copy(i) | Instruction::Cast(i) => {
-                operands.push(Operand::new(
-                    "dst",
-                    write,
-                    i.destination_element,
-                    &i.destination,
-                    i.partitions,
-                ));
-                operands.push(Operand::new(
-                    "src",
-                    read,
-                    i.source_element,
-                    &i.source,
-                    i.partitions,
-                ));
-            }
-            Instruction::Memset(i) => operands.push(Operand::new(
-                "dst",
-                write,
-                i.element,
-                &i.destination,
-                i.partitions,
-            )),
-            Instruction::EventSemaphore(_)
-            | Instruction::Dma(_)
-            | Instruction::NoEffect(_)
-            | Instruction::Other(_) => {}
-        }
-        operands
+        let tensors = self.format().fields.iter().filter_map(|field| {
+            let Kind::Tensor {
+                dimensions,
+                direction,
+                element,
+                partitions,
+            } = field.kind
+            else {
+                return None;
+            };
+            let Tensor {
+                address,
+                steps,
+                counts,
+                ..
+            } = self.tensor(field.at, dimensions);
+            Some(Operand {
+                role: field.name,
+                direction,
+                code: element.of(self),
+                address,
+                steps,
+                counts,
+                partitions: self.bytes()[usize::from(partitions)],
+            })
+        });
+        tensors.collect()
     }
 }
 
@@ -190,8 +101,8 @@ impl Instruction<'_> {
 ///
 /// Each step is taken as whole partitions and a rest. Loops are independent of each other, so the smallest and the
 /// largest offset and partition are the sums of those of each loop.
-fn spread(pattern: &Pattern) -> Option<((i128, i128), (i128, i128))> {
-    let size = i128::from(PARTITION_STRIDE);
+fn spread(pattern: &Pattern, stride: u32) -> Option<((i128, i128), (i128, i128))> {
+    let size = i128::from(stride);
     if pattern.run == 0 || pattern.loops.iter().any(|l| l.count == 0) {
         return None;
     }
@@ -201,7 +112,7 @@ fn spread(pattern: &Pattern) -> Option<((i128, i128), (i128, i128))> {
         (at % size, at % size + i128::from(pattern.run)),
     );
     for l in &pattern.loops {
-        let (whole, rest) = split(l);
+        let (whole, rest) = split(l, stride);
         let last = i128::from(l.count - 1);
         for (range, step) in [(&mut partitions, whole), (&mut offsets, rest)] {
             range.0 += (step * last).min(0);
@@ -212,8 +123,8 @@ fn spread(pattern: &Pattern) -> Option<((i128, i128), (i128, i128))> {
 }
 
 /// The step of a loop as whole partitions and a rest.
-fn split(l: &Loop) -> (i128, i128) {
-    let (size, stride) = (i128::from(PARTITION_STRIDE), i128::from(l.stride));
+fn split(l: &Loop, partition: u32) -> (i128, i128) {
+    let (size, stride) = (i128::from(partition), i128::from(l.stride));
     let whole = (stride + size / 2).div_euclid(size);
     (whole, stride - whole * size)
 }
@@ -246,7 +157,7 @@ pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Opti
             scratch.partition_size,
         ))
     });
-    let (partitions, offsets) = spread(pattern)?;
+    let (partitions, offsets) = spread(pattern, PARTITION_STRIDE)?;
     let mut kept = runtime
         .chain(scratch)
         .filter(|(_, (first, end), offset, size)| {
@@ -257,7 +168,7 @@ pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Opti
                 && offsets.1 > start
         });
     // Loops from partition to partition touch the same bytes in each.
-    let loops = pattern.loops.iter().filter(|l| split(l).1 != 0).copied();
+    let loops = pattern.loops.iter().filter(|l| split(l, PARTITION_STRIDE).1 != 0).copied();
     let within = Pattern::new(
         pattern.offset % u64::from(PARTITION_STRIDE),
         pattern.run,
@@ -280,9 +191,13 @@ pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Opti
         })
 }
 
-/// Whether every run of a pattern stays inside the usable bytes of a partition; if not, what leaves them.
-pub(crate) fn leaves_partitions(pattern: &Pattern, partition_bytes: u32) -> Option<String> {
-    let (partitions, offsets) = spread(pattern)?;
+/// Whether every run of a pattern stays inside the usable bytes of a partition of a memory; if not, what leaves them.
+pub(crate) fn leaves_partitions(
+    pattern: &Pattern,
+    space: Space,
+    partition_bytes: u32,
+) -> Option<String> {
+    let (partitions, offsets) = spread(pattern, space.stride())?;
     if partitions.0 < 0 || partitions.1 >= i128::from(PARTITIONS) {
         return Some(format!(
             "partitions {} to {}, there are {PARTITIONS}",
@@ -383,7 +298,7 @@ mod tests {
             let pattern = Pattern::new(offset, run, loops);
             let usable = 0x38000;
             let inside = pattern.fits(0x200_0000) && pattern.runs().all(|at| at % 0x40000 + pattern.run <= usable);
-            prop_assert_eq!(leaves_partitions(&pattern, usable as u32).is_none(), inside);
+            prop_assert_eq!(leaves_partitions(&pattern, Space::StateBuffer, usable as u32).is_none(), inside);
         }
     }
 }

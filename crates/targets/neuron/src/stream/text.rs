@@ -1,159 +1,255 @@
-//! Instructions as text, in the notation of the vendor's profiler where it has one:
-//! `fp16@0x37cfe[-1,0,-32][32,1,4]` are elements by type, address, steps and counts, `$S[8]>=16` is a wait.
+//! Slots as text, in the notation of the vendor's profiler where it has one: `fp16@0x37cfe[-1,0,-32][32,1,4]` are elements by type,
+//! address, steps and counts, `$S[8]>=16` is a wait.
+//!
+//! The text of a slot is made from [its format](super::formats) and says all 64 bytes: fields by name, then waits and signals, then
+//! whatever the names cannot say as `byte[0x26]=0x12`. The assembler reads it back to the same bytes. What is not executed is shown as
+//! it stands.
 
+use super::formats::{Code, Field, Kind, Tensor};
 use super::{
-    Dma, DmaAddress, DmaSide, DmaTarget, ElementCode, Instruction, OnChip, Opcode, Slot, Space,
-    Tensor3, Tensor4,
+    AluOperation, DmaAddress, DmaSide, DmaTarget, ElementCode, Events, Instruction, OnChip, Opcode,
+    PSUM_BASE, SLOT_BYTES, Slot, Space, Support,
 };
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write};
 
-impl Display for Instruction<'_> {
+impl Display for Slot {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let opcode = self.head().opcode;
-        match Opcode::of(opcode) {
-            Some(opcode) => f.write_str(opcode.name)?,
-            None => f.write_str(&Opcode::name_of(opcode))?,
-        }
-        match self {
-            Instruction::LoadWeights(i) => {
-                write!(
-                    f,
-                    " src={} {}*{}",
-                    Tensor(i.element, i.source.view()),
-                    i.rows,
-                    i.columns
-                )?;
-                groups(f, i.row_groups, i.column_groups)?;
-                transpose(f, i.transpose)?;
-            }
-            Instruction::Matmul(i) => {
-                let result = if i.transpose == 0 {
-                    ACCUMULATOR
-                } else {
-                    i.element
-                };
-                let (source, destination) = (
-                    Tensor(i.element, i.source.view()),
-                    Tensor(result, i.destination.view()),
-                );
-                write!(
-                    f,
-                    " dst={destination} src={source} {}*{}",
-                    i.rows, i.columns
-                )?;
-                groups(f, i.row_groups, i.column_groups)?;
-                transpose(f, i.transpose)?;
-                match i.accumulate {
-                    0 => f.write_str(" accumulate"),
-                    1 => f.write_str(" start"),
-                    2 => f.write_str(" accumulate stop"),
-                    3 => f.write_str(" start stop"),
-                    flags => write!(f, " accumulate={flags:#04x}"),
-                }?;
-            }
-            Instruction::TensorTensor(i) => {
-                let (low, high) = (i.operand_elements & 0xf, i.operand_elements >> 4);
-                let destination = Tensor(i.element, i.destination.view());
-                write!(
-                    f,
-                    " dst={destination} src0={} src1={}",
-                    Tensor(low, i.first.view()),
-                    Tensor(high, i.second.view())
-                )?;
-                match i.operation {
-                    ADD => write!(f, " op=add channels={}", i.partitions),
-                    other => write!(f, " op={other:#04x} channels={}", i.partitions),
-                }?;
-            }
-            Instruction::Copy(i) | Instruction::Cast(i) => {
-                let destination = Tensor(i.destination_element, i.destination.view());
-                write!(
-                    f,
-                    " dst={destination} src={} channels={}",
-                    Tensor(i.source_element, i.source.view()),
-                    i.partitions
-                )?;
-            }
-            Instruction::Memset(i) => {
-                let destination = Tensor(i.element, i.destination.view());
-                write!(
-                    f,
-                    " dst={destination} value={:#x} channels={}",
-                    i.value, i.partitions
-                )?;
-            }
-            Instruction::Dma(i) => dma(f, i)?,
-            Instruction::EventSemaphore(_) | Instruction::NoEffect(_) => {}
-            Instruction::Other(slot) => other(f, slot)?,
-        }
-        for events in self.events() {
-            let events = events.to_string();
-            if !events.is_empty() {
-                write!(f, " {events}")?;
+        f.write_str(&Opcode::name_of(self.head.opcode))?;
+        self.write_operands(f, " ")
+    }
+}
+
+/// What a slot does, without the name of its operation.
+pub(crate) struct Details<'s>(pub(crate) &'s Slot);
+
+impl Display for Details<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.write_operands(f, "")
+    }
+}
+
+impl Slot {
+    /// Fields, waits and signals, and the bytes that none of them says. `gap` comes before the first of them.
+    fn write_operands(&self, f: &mut Formatter<'_>, gap: &'static str) -> fmt::Result {
+        let mut text = Text {
+            slot: self,
+            said: Slot::new(self.head.opcode),
+            gap,
+            out: f,
+        };
+        if self.support() == Support::Listed && !self.has_control_format() {
+            text.operands()?;
+        } else {
+            for field in self.format().fields {
+                text.field(field)?;
             }
         }
-        if let Instruction::Dma(i) = self {
-            write!(f, " $S[{}]+={}@complete", i.semaphore, i.increment)?;
+        text.events()?;
+        text.rest()
+    }
+
+    /// Whether its operands say what other instructions do: they are shown by name although no engine executes them.
+    fn has_control_format(&self) -> bool {
+        matches!(
+            self.decode(),
+            Instruction::Trigger(_) | Instruction::Named(_)
+        )
+    }
+}
+
+/// A text in the making.
+struct Text<'t, 'f> {
+    slot: &'t Slot,
+    /// The slot that the text so far stands for.
+    said: Slot,
+    gap: &'static str,
+    out: &'t mut Formatter<'f>,
+}
+
+impl Text<'_, '_> {
+    /// Begins the next item.
+    fn item(&mut self) -> fmt::Result {
+        self.out.write_str(self.gap)?;
+        self.gap = " ";
+        Ok(())
+    }
+
+    /// All operands as bytes, without the zeros at the end.
+    fn operands(&mut self) -> fmt::Result {
+        let operands = &self.slot.operands;
+        let size = operands.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+        if size > 0 {
+            self.item()?;
+            self.out.write_str("bytes=")?;
+            for byte in &operands[..size] {
+                write!(self.out, "{byte:02x}")?;
+            }
+        }
+        self.said.operands = *operands;
+        Ok(())
+    }
+
+    fn field(&mut self, field: &Field) -> fmt::Result {
+        let (at, size) = (usize::from(field.at), usize::from(field.kind.size()));
+        let bytes = &self.slot.bytes()[at..at + size];
+        if size > 0 {
+            self.said.bytes_mut()[at] = field.default;
+        }
+        let is_shown = match field.kind {
+            Kind::Tensor { .. } | Kind::Generator | Kind::Side(_) => true,
+            // Written with the waits and signals.
+            Kind::Events | Kind::Completion => return Ok(()),
+            Kind::Element(code) => code.of(self.slot) != 0,
+            Kind::Name => name(bytes).is_some_and(|name| !name.is_empty()),
+            _ => *bytes != self.said.bytes()[at..at + size],
+        };
+        if !is_shown {
+            return Ok(());
+        }
+        self.item()?;
+        write!(self.out, "{}=", field.name)?;
+        let word = || u32::from_le_bytes(self.slot.array(at));
+        let byte = bytes.first().copied().unwrap_or_default();
+        match field.kind {
+            Kind::Tensor {
+                dimensions,
+                element,
+                ..
+            } => {
+                write!(self.out, "{}@", Element(element.of(self.slot)))?;
+                let tensor = self.slot.tensor(field.at, dimensions);
+                write!(self.out, "{}", Elements(tensor))?;
+            }
+            Kind::Generator => {
+                let tensor = self.slot.tensor(field.at, 4);
+                write!(self.out, "{}", tensor.address.cast_signed())?;
+                list(self.out, &tensor.steps)?;
+                list(self.out, &tensor.counts)?;
+            }
+            Kind::Element(code) => write!(self.out, "{}", Element(code.of(self.slot)))?,
+            Kind::Alu => match AluOperation::of(byte) {
+                Some(operation) => self.out.write_str(operation.name)?,
+                None => write!(self.out, "{byte:#04x}")?,
+            },
+            Kind::Byte => write!(self.out, "{byte}")?,
+            Kind::Flags(names) => flags(self.out, byte, names)?,
+            Kind::Choice(names) => match names.get(usize::from(byte)) {
+                Some(name) => self.out.write_str(name)?,
+                None => write!(self.out, "{byte:#04x}")?,
+            },
+            Kind::Word => write!(self.out, "{}", word())?,
+            Kind::Signed => write!(self.out, "{}", word().cast_signed())?,
+            Kind::Value => value(self.out, word())?,
+            Kind::Bits => write!(self.out, "{:#x}", word())?,
+            Kind::Array(_) => bytes.iter().try_for_each(|b| write!(self.out, "{b:02x}"))?,
+            Kind::Name => self.out.write_str(name(bytes).unwrap_or_default())?,
+            Kind::Side(element) => {
+                let side: DmaSide = zerocopy::transmute!(self.slot.array::<22>(at));
+                write!(self.out, "{}@{side}", Element(element.of(self.slot)))?;
+            }
+            Kind::Events | Kind::Completion => {}
+        }
+        let bytes = &self.slot.bytes()[at..at + size];
+        self.said.bytes_mut()[at..at + size].copy_from_slice(bytes);
+        if let Some((at, mask)) = field.kind.element().and_then(Code::place) {
+            let at = usize::from(at);
+            let byte = self.slot.bytes()[at] & mask;
+            let said = &mut self.said.bytes_mut()[at];
+            *said = *said & !mask | byte;
+        }
+        Ok(())
+    }
+
+    /// Waits and signals: the instruction's own, a second pair behind `&`, and that of a transfer.
+    fn events(&mut self) -> fmt::Result {
+        self.pair(self.slot.head.events, "")?;
+        self.said.head.events = self.slot.head.events.said();
+        match self.slot.decode() {
+            Instruction::EventSemaphore(i) => {
+                let second = i.second();
+                self.pair(second, "& ")?;
+                let said: [u8; 8] = zerocopy::transmute!(second.said());
+                self.said.bytes_mut()[0x20..0x28].copy_from_slice(&said);
+            }
+            Instruction::Dma(i) => {
+                let (semaphore, increment) = i.completion();
+                self.item()?;
+                write!(self.out, "$S[{semaphore}]+={increment}@complete")?;
+                self.said.bytes_mut()[0x0d..0x0f].copy_from_slice(&[semaphore, increment]);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self, events: Events, mark: &str) -> fmt::Result {
+        if events.wait_mode == 0 && events.update_mode == 0 {
+            return Ok(());
+        }
+        self.item()?;
+        write!(self.out, "{mark}{events}")
+    }
+
+    /// Bytes that nothing before has said.
+    fn rest(&mut self) -> fmt::Result {
+        for at in 0..SLOT_BYTES {
+            let byte = self.slot.bytes()[at];
+            if byte != self.said.bytes()[at] {
+                self.item()?;
+                write!(self.out, "byte[{at:#04x}]={byte:#04x}")?;
+            }
         }
         Ok(())
     }
 }
 
-/// Element type code of PSUM sums.
-pub(super) const ACCUMULATOR: u8 = 0xa;
-/// The operation of `TENSOR_TENSOR` that adds.
-pub(crate) const ADD: u8 = 4;
-
-/// A tensor of three or four dimensions.
-struct View<'a> {
-    address: u32,
-    steps: &'a [zerocopy::byteorder::little_endian::I16],
-    counts: &'a [zerocopy::byteorder::little_endian::U16],
+/// A name, if it can be written as one: printable, without the marks of the assembler, and zeros behind it.
+fn name(bytes: &[u8]) -> Option<&str> {
+    let size = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    let (name, rest) = bytes.split_at(size);
+    let is_plain = |b: &u8| b.is_ascii_graphic() && !super::MARKS.contains(char::from(*b));
+    let is_name = name.iter().all(is_plain) && rest.iter().all(|b| *b == 0);
+    is_name.then(|| std::str::from_utf8(name).ok()).flatten()
 }
 
-impl Tensor3 {
-    fn view(&self) -> View<'_> {
-        View {
-            address: self.address.get(),
-            steps: &self.steps,
-            counts: &self.counts,
+/// Names of the bits that are set; all of them as a number where one has no name.
+fn flags(out: &mut Formatter<'_>, bits: u8, names: &[&str]) -> fmt::Result {
+    if u32::from(bits) >= 1 << names.len() {
+        return write!(out, "{bits:#04x}");
+    }
+    let mut gap = "";
+    for (bit, name) in names.iter().enumerate() {
+        if bits & 1 << bit != 0 {
+            write!(out, "{gap}{name}")?;
+            gap = "+";
         }
+    }
+    if bits == 0 { out.write_char('0') } else { Ok(()) }
+}
+
+/// A number as binary32 where it looks like one, else its bits.
+fn value(out: &mut Formatter<'_>, bits: u32) -> fmt::Result {
+    let value = f32::from_bits(bits);
+    let looks_like_one = (1e-30..1e30).contains(&value.abs()) || bits == 0;
+    if looks_like_one {
+        write!(out, "{value:?}")
+    } else {
+        write!(out, "{bits:#x}")
     }
 }
 
-impl Tensor4 {
-    fn view(&self) -> View<'_> {
-        View {
-            address: self.address.get(),
-            steps: &self.steps,
-            counts: &self.counts,
-        }
-    }
-}
+/// Elements of one partition, without their type.
+struct Elements(Tensor);
 
-/// An element type code and a tensor of such elements.
-struct Tensor<'a>(u8, View<'a>);
-
-impl Display for Tensor<'_> {
+impl Display for Elements {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Tensor(code, view) = self;
-        write!(f, "{}@", Element(*code))?;
-        match OnChip::at(view.address) {
-            Some(OnChip {
-                space: Space::Psum,
-                partition,
-                offset,
-            }) => {
-                write!(
-                    f,
-                    "psum+{:#x}",
-                    partition * super::PARTITION_STRIDE + offset
-                )?;
-            }
-            _ => write!(f, "{:#x}", view.address)?,
+        let Elements(tensor) = self;
+        match OnChip::at(tensor.address).map(|at| at.space) {
+            Some(Space::Psum) => write!(f, "psum+{:#x}", tensor.address - PSUM_BASE)?,
+            _ => write!(f, "{:#x}", tensor.address)?,
         }
-        list(f, view.steps)?;
-        list(f, view.counts)
+        list(f, &tensor.steps[..tensor.dimensions])?;
+        list(f, &tensor.counts[..tensor.dimensions])
     }
 }
 
@@ -178,23 +274,6 @@ fn list<T: Display>(f: &mut Formatter<'_>, numbers: &[T]) -> fmt::Result {
     f.write_str("]")
 }
 
-/// Row and column groups are all set in every known program: shown only where they are not.
-fn groups(f: &mut Formatter<'_>, rows: u8, columns: u8) -> fmt::Result {
-    if (rows, columns) == (0xf, 0xf) {
-        Ok(())
-    } else {
-        write!(f, " row_groups={rows:#x} column_groups={columns:#x}")
-    }
-}
-
-fn transpose(f: &mut Formatter<'_>, flag: u8) -> fmt::Result {
-    match flag {
-        0 => Ok(()),
-        1 => f.write_str(" transpose"),
-        other => write!(f, " transpose={other:#x}"),
-    }
-}
-
 impl Display for DmaAddress {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.target() {
@@ -215,44 +294,6 @@ impl Display for DmaSide {
     }
 }
 
-fn dma(f: &mut Formatter<'_>, i: &Dma) -> fmt::Result {
-    let (source, destination) = (Element(i.source_element), Element(i.destination_element));
-    write!(
-        f,
-        " dst={destination}@{} src={source}@{}",
-        i.destination, i.source
-    )?;
-    match i.kind {
-        0 => {}
-        1 => f.write_str(" indirect")?,
-        2 => f.write_str(" transpose")?,
-        3 => f.write_str(" gather-transpose")?,
-        kind => write!(f, " kind={kind:#x}")?,
-    }
-    if (i.source_bound, i.destination_bound) != (0, 0) {
-        write!(f, " bounds=R{},R{}", i.source_bound, i.destination_bound)?;
-    }
-    if i.quality != 0 {
-        write!(f, " qos={}", i.quality)?;
-    }
-    Ok(())
-}
-
-/// A trigger names its queue set in text; anything else that is not known is shown as it stands.
-fn other(f: &mut Formatter<'_>, slot: &Slot) -> fmt::Result {
-    if slot.head.opcode == 0xc1 {
-        let name = &slot.operands[..32];
-        let name = &name[..name.iter().position(|b| *b == 0).unwrap_or(name.len())];
-        if !name.is_empty() && name.iter().all(u8::is_ascii_graphic) {
-            write!(f, " queue={}", String::from_utf8_lossy(name))?;
-        }
-    }
-    f.write_str(" bytes=")?;
-    slot.operands
-        .iter()
-        .try_for_each(|byte| write!(f, "{byte:02x}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::*;
@@ -264,27 +305,27 @@ mod tests {
             .collect();
         let mut slot = [0; SLOT_BYTES];
         slot[..bytes.len()].copy_from_slice(&bytes);
-        Stream::new(&slot).slots[0].decode().to_string()
+        Stream::new(&slot).slots[0].to_string()
     }
 
     #[test]
-    fn instructions_as_text() {
+    fn slots_as_text() {
         let load = "01 10 00 00 05 08 00 00 10 00 00 00 00 00 00 00 fe 7c 03 00 ff ff 00 00 e0 ff 20 00 01 00 04 00 \
                     07 00 01 00 00 00 80 80 00 00 00 00 0f 0f";
         assert_eq!(
             text(load),
-            "LDWEIGHTS src=fp16@0x37cfe[-1,0,-32][32,1,4] 128*128 transpose $S[8]>=16"
+            "LDWEIGHTS src=fp16@0x37cfe[-1,0,-32][32,1,4] rows=128 columns=128 transpose=1 $S[8]>=16"
         );
         let matmul = "02 10 00 00 00 00 13 05 00 00 00 00 00 00 00 00 00 7f 03 00 01 00 00 00 00 00 40 00 01 00 01 00 \
                       07 00 00 00 00 00 80 80 00 00 00 01 0f 0f 00 00 00 08 00 02 01 00 00 00 00 00 40 00 01 00 01 00";
         assert_eq!(
             text(matmul),
-            "MATMUL dst=fp32@psum+0x800[1,0,0][64,1,1] src=fp16@0x37f00[1,0,0][64,1,1] 128*128 start $S[5]++@complete"
+            "MATMUL dst=fp32@psum+0x800[1,0,0][64,1,1] src=fp16@0x37f00[1,0,0][64,1,1] rows=128 columns=128 sums=start $S[5]++@complete"
         );
         let both = "a0 10 00 00 05 18 00 00 10 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 05 04 13 07 01";
         assert_eq!(
             text(both),
-            "EVENT_SEMAPHORE $S[24]>=16 $S[4]>=1 $S[7]++@complete"
+            "EVENT_SEMAPHORE $S[24]>=16 & $S[4]>=1 $S[7]++@complete"
         );
         let dma = "d4 10 00 00 05 04 00 00 02 00 00 00 00 1b 10 00 00 42 00 00 00 00 00 10 00 00 04 00 01 00 00 00 \
                    80 00 01 00 00 01 00 00 00 00 00 00 02 00 00 20 00 01 00 00 01 00 00 00 80 00 01 00 80 00 0a 07";
@@ -294,9 +335,13 @@ mod tests {
              $S[4]>=2 $S[27]+=16@complete"
         );
         assert_eq!(
-            text("c1 10 00 00 00 00 00 00 00 00 00 00 71 53 70")[..34],
-            *"PSEUDO_DMA_TRIGGER queue=qSp bytes"
+            text("c1 10 00 00 00 00 00 00 00 00 00 00 71 53 70"),
+            "PSEUDO_DMA_TRIGGER queue=qSp"
         );
-        assert_eq!(text("ee")[..20], *"Operation(238) bytes");
+        assert_eq!(
+            text("ee 10 00 00 00 09 00 00 00 00 00 00 01 02 00 04"),
+            "OPCODE_0xee bytes=01020004 byte[0x05]=0x09"
+        );
+        assert_eq!(text("a4"), "NOP byte[0x01]=0x00");
     }
 }
