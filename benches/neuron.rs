@@ -94,17 +94,22 @@ fn multiplication_text(m: usize, n: usize, k: usize) -> String {
         for tile in 0..depth {
             let last_column = weights + tile * row + (column + 1) * TILE * 2 - 2;
             line(format_args!(
-                "LDWEIGHTS src=fp16@{last_column:#x}[-1,0,0][128,1,1] 128*128"
+                "LDWEIGHTS src=fp16@{last_column:#x}[-1,0,0][128,1,1] rows=128 columns=128"
             ));
             let (first, last) = (tile == 0, tile + 1 == depth);
             let flags = [
-                if first { "start" } else { "accumulate" },
-                if last { "stop $S[5]++@complete" } else { "" },
+                match (first, last) {
+                    (true, true) => "sums=start+stop",
+                    (true, false) => "sums=start",
+                    (false, true) => "sums=stop",
+                    (false, false) => "",
+                },
+                if last { "$S[5]++@complete" } else { "" },
             ]
             .join(" ");
             let (to, from) = (column * n * 4, data + tile * moving);
             line(format_args!(
-                "MATMUL dst=fp32@psum+{to:#x}[1,0,0][{n},1,1] src=fp16@{from:#x}[1,0,0][{n},1,1] 128*128 {flags}"
+                "MATMUL dst=fp32@psum+{to:#x}[1,0,0][{n},1,1] src=fp16@{from:#x}[1,0,0][{n},1,1] rows=128 columns=128 {flags}"
             ));
         }
     }

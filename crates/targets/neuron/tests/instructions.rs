@@ -4,7 +4,7 @@ mod common;
 
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_model::{ElementType, Limits, Program, Storage};
-use chipless_neuron::stream::ElementCode;
+use chipless_neuron::stream::ELEMENT_CODES;
 use chipless_sim::{Functional, Stop, run};
 use common::{assembled, buffer, with_program};
 use proptest::prelude::*;
@@ -47,7 +47,8 @@ impl Tensor {
             self.steps.iter().map(ToString::to_string).collect(),
             self.counts.iter().map(ToString::to_string).collect(),
         );
-        let code = ElementCode::for_element(self.element).expect("code").name;
+        let code = ELEMENT_CODES.iter().find(|c| c.element == self.element);
+        let code = code.expect("code").name;
         let space = if self.psum { "psum+" } else { "" };
         format!(
             "{code}@{space}{:#x}{}{}",
@@ -71,8 +72,9 @@ impl Tensor {
                 })
                 .collect();
         }
+        let stride = if self.psum { 0x8000 } else { PARTITION };
         (0..partitions)
-            .flat_map(|p| offsets.iter().map(move |o| p * PARTITION + *o as usize))
+            .flat_map(|p| offsets.iter().map(move |o| p * stride + *o as usize))
             .collect()
     }
 
@@ -346,16 +348,19 @@ fn matrix_products_add_up_in_psum() {
             };
             let multiply = |flags: &str| {
                 format!(
-                    "MATMUL dst={} src={} {rows}*{columns} {groups} {flags}",
+                    "MATMUL dst={} src={} rows={rows} columns={columns} {groups} {flags}",
                     sums.text(),
                     source.text()
                 )
             };
             let lines = [
-                format!("LDWEIGHTS src={} {rows}*{columns} {groups}", weights.text()),
-                multiply("start"),
-                multiply("accumulate"),
-                multiply("accumulate stop"),
+                format!(
+                    "LDWEIGHTS src={} rows={rows} columns={columns} {groups}",
+                    weights.text()
+                ),
+                multiply("sums=start"),
+                multiply(""),
+                multiply("sums=stop"),
             ];
             let (w, x, s) = (
                 weights.places(rows),
@@ -419,9 +424,9 @@ fn a_transposition_selects_weights() {
     );
     let backwards = weights.text().replace("0x4000[1,", "0x4004[-1,");
     let lines = [
-        format!("LDWEIGHTS src={backwards} 4*3 transpose"),
+        format!("LDWEIGHTS src={backwards} rows=4 columns=3 transpose=1"),
         format!(
-            "MATMUL dst={} src={} 4*3 transpose start stop",
+            "MATMUL dst={} src={} rows=4 columns=3 transpose=1 sums=start+stop",
             result.text(),
             identity.text()
         ),
@@ -538,14 +543,14 @@ fn what_is_not_proven_stops_a_run_by_name() {
         )
     };
     let add = "dst=fp32@0x4000[1,0,0][4,1,1] src0=fp32@0x5000[1,0,0][4,1,1] src1=fp32@0x6000[1,0,0][4,1,1]";
-    let (task, unsupported, message) = reach(&["NOP", "ACTIVATE"]);
+    let (task, unsupported, message) = reach(&["NOP", "SORT"]);
     assert_eq!((task.as_str(), unsupported), ("sg00.dve[1]", true));
     assert!(
-        message.starts_with("ACTIVATE: this instruction is not supported"),
+        message.starts_with("SORT: this instruction is not supported"),
         "{message}"
     );
     assert!(
-        reach(&["Operation(238)"])
+        reach(&["OPCODE_0xee"])
             .2
             .contains("opcode 0xee is not supported")
     );
@@ -554,13 +559,17 @@ fn what_is_not_proven_stops_a_run_by_name() {
             .2
             .contains("operation 0x06")
     );
+    let (_, unsupported, message) = reach(&["NOP byte[0x30]=0x7"]);
     assert!(
-        reach(&[&format!(
-            "TENSOR_TENSOR {} op=add channels=4",
-            add.replace("src0=fp32", "src0=fp16")
-        )])
-        .2
-        .contains("different types")
+        unsupported && message.contains("NOP: byte 0x30 is 0x07"),
+        "{message}"
+    );
+    let (_, _, message) = reach(&[&format!(
+        "MATMUL dst=fp32@psum+0x0[1][4] src=fp32@0x4000[1][4] rows=4 columns=4 fp32_pass=low"
+    )]);
+    assert!(
+        message.contains("byte 0x21 (fp32_pass) is 0x01"),
+        "{message}"
     );
     let (_, unsupported, message) =
         reach(&["MEMSET dst=fp32@0x37ffc[1,0,0,0][2,1,1,1] value=0x0 channels=1"]);

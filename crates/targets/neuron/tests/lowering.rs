@@ -40,17 +40,17 @@ fn matrix_products_take_a_cycle_for_each_column_and_hide_the_next_weights() {
             format!("psum+0x0[1,0,0][{columns},1,1]"),
             format!("0x5000[1,0,0][{columns},1,1]"),
         );
-        format!("MATMUL dst=fp32@{one} src={element}@{other} 128*128 {flags}")
+        format!("MATMUL dst=fp32@{one} src={element}@{other} rows=128 columns=128 {flags}")
     };
-    let load = "LDWEIGHTS src=fp16@0x40fe[-1,0,0][128,1,1] 128*128";
+    let load = "LDWEIGHTS src=fp16@0x40fe[-1,0,0][128,1,1] rows=128 columns=128";
     let lines = [
         load.into(),
-        product(512, "fp16", "start stop"),
+        product(512, "fp16", "sums=start+stop"),
         load.into(),
-        product(16, "fp16", "start stop"),
+        product(16, "fp16", "sums=start+stop"),
         load.into(),
         load.into(),
-        product(512, "fp32", "start stop"),
+        product(512, "fp32", "sums=start+stop"),
     ];
     let text = format!(
         "neff t trn2\n{HOST}\nsubgraph sg00\n{VARIABLES}\nengine pe\n{}\n",

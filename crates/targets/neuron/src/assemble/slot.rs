@@ -6,7 +6,7 @@ use crate::def::VariableType;
 use crate::stream::formats::{Code, Field, Kind};
 use crate::stream::{
     ALU_OPERATIONS, AluOperation, DmaAddress, DmaSide, ELEMENT_CODES, ElementCode, Events,
-    Instruction, Opcode, PSUM_BASE, SLOT_BYTES, Slot, UNNAMED,
+    Instruction, Opcode, PSUM_BASE, SLOT_BYTES, Slot, Support, UNNAMED,
 };
 use crate::write::DraftSubgraph;
 
@@ -65,8 +65,17 @@ pub(super) fn slot(
     let missing = fields.iter().find(|field| {
         matches!(field.kind, Kind::Tensor { .. } | Kind::Side(_)) && !given.contains(&field.name)
     });
-    if let Some(missing) = missing.filter(|_| !is_raw) {
+    let is_listed = slot.support() == Support::Listed && given.is_empty();
+    if let Some(missing) = missing.filter(|_| !is_raw && !is_listed) {
         return Err(line.expected(&format!("`{}=`", missing.name)));
+    }
+    if let Instruction::Memset(i) = slot.decode()
+        && !is_raw
+        && !given.contains(&"elements")
+    {
+        // The count follows from the destination.
+        let elements = i.dst().elements() as u32;
+        slot.bytes_mut()[0x1c..0x20].copy_from_slice(&elements.to_le_bytes());
     }
     events(&mut slot, is_raw, line)?;
     while line.rest().starts_with("byte[") {
@@ -268,11 +277,7 @@ fn address(line: &mut Line<'_>) -> Result<u32, AssembleError> {
 }
 
 /// `[1,0,0][64,1,1]` behind an address, or what stands in its place. Dimensions that are left out have step 1 and one element.
-fn pattern(
-    first: u32,
-    dimensions: usize,
-    line: &mut Line<'_>,
-) -> Result<Vec<u8>, AssembleError> {
+fn pattern(first: u32, dimensions: usize, line: &mut Line<'_>) -> Result<Vec<u8>, AssembleError> {
     let mut steps: Vec<i16> = line.list(|l| l.integer("a step"))?;
     let mut counts: Vec<u16> = line.list(|l| l.integer("a number of elements"))?;
     if steps.len() != counts.len() || steps.len() > dimensions {
@@ -608,7 +613,11 @@ mod tests {
                 "2 steps and 1 numbers",
             ),
             ("COPY dst=fp32@0x0[1][1] channels=2", 35, "expected `src=`"),
-            ("COPY size=3", 6, "COPY has no field `size`; dst, src, channels"),
+            (
+                "COPY size=3",
+                6,
+                "COPY has no field `size`; dst, src, channels",
+            ),
             (
                 "PSEUDO_DMA_DIRECT2D dst=fp16@var[0][1,1][1,1]*1 src=fp16@var[0][1,1][1,1]*1",
                 76,

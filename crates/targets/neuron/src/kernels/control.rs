@@ -1,7 +1,6 @@
 //! Tasks without an effect on memory, and those that are not executed.
 
-use super::operands_text;
-use crate::stream::{Opcode, Slot};
+use crate::stream::{Details, Opcode, Slot};
 use chipless_model::{Access, BufferId, Fault, Kernel, Pattern, Storage};
 use std::borrow::Cow;
 
@@ -40,19 +39,19 @@ pub(crate) struct Start;
 
 impl Kernel for Refused<'_> {
     fn operation(&self) -> Cow<'static, str> {
-        self.slot.map_or("dma".into(), |slot| {
-            Opcode::name_of(slot.head.opcode).into()
-        })
+        self.slot
+            .map_or("dma".into(), |slot| Opcode::name_of(slot.head.opcode))
     }
 
     fn details(&self) -> String {
-        self.slot
-            .map_or_else(|| self.why.message.clone(), operands_text)
+        self.slot.map_or_else(
+            || self.why.message.clone(),
+            |slot| Details(slot).to_string(),
+        )
     }
 
     fn waits_above(&self, wait: usize) -> bool {
-        self.slot
-            .is_some_and(|slot| slot.waits_above(wait))
+        self.slot.is_some_and(|slot| slot.waits_above(wait))
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {

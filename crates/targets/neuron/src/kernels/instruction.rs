@@ -2,7 +2,7 @@
 
 use super::array::{LoadWeights, Matmul};
 use super::{Chip, Elements, elements};
-use crate::stream::{ADD, Instruction, Opcode, Operand, Slot, Support};
+use crate::stream::{Details, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::{Access, BufferId, Fault, Kernel, Storage};
 use std::borrow::Cow;
 
@@ -37,10 +37,13 @@ enum Effect {
 impl Executed<'_> {
     fn effect(&self) -> Result<Effect, Fault> {
         let instruction = self.slot.decode();
-        if let Some(why) = instruction.events().find_map(|e| e.refusal()) {
-            return Err(Fault::unsupported(why));
+        match self.slot.support() {
+            Support::Executed => {}
+            Support::NoEffect => return decoded(self.slot).map(|()| Effect::None),
+            Support::Listed => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
         }
-        let operands = instruction.operands();
+        decoded(self.slot)?;
+        let operands = self.slot.operands();
         Ok(match (instruction, &operands[..]) {
             (Instruction::LoadWeights(i), [from]) => {
                 Effect::LoadWeights(LoadWeights::new(&self.chip, i, from)?)
@@ -49,16 +52,11 @@ impl Executed<'_> {
                 Effect::Matmul(Matmul::new(&self.chip, i, to, from)?)
             }
             (Instruction::TensorTensor(i), [to, first, second]) => {
-                if i.operation != ADD {
+                if i.op() != ADD {
                     return Err(Fault::unsupported(format!(
                         "operation {:#04x} is not supported: only additions (0x04) are proven",
-                        i.operation
+                        i.op()
                     )));
-                }
-                if first.code != second.code {
-                    return Err(Fault::unsupported(
-                        "operands of different types are not supported: which code is whose is not known",
-                    ));
                 }
                 equal(first, to)?;
                 equal(second, to)?;
@@ -68,7 +66,7 @@ impl Executed<'_> {
                     to: self.chip.elements(to)?,
                 }
             }
-            (Instruction::Copy(_) | Instruction::Cast(_), [to, from]) => {
+            (Instruction::Copy(_), [to, from]) => {
                 equal(from, to)?;
                 Effect::Copy {
                     from: self.chip.elements(from)?,
@@ -76,16 +74,28 @@ impl Executed<'_> {
                 }
             }
             (Instruction::Memset(i), [to]) => Effect::Fill {
-                value: i.value.get(),
+                value: i.value(),
                 to: self.chip.elements(to)?,
             },
-            (
-                Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Dma(_),
-                [],
-            ) => Effect::None,
+            (Instruction::EventSemaphore(_) | Instruction::Dma(_), []) => Effect::None,
             _ => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
         })
     }
+}
+
+/// The operation of `TENSOR_TENSOR` that adds.
+const ADD: u8 = 4;
+
+/// Whether everything that stands in a slot is known, and done.
+fn decoded(slot: &Slot) -> Result<(), Fault> {
+    if let Some(why) = slot.events().find_map(|events| events.refusal()) {
+        return Err(Fault::unsupported(why));
+    }
+    if slot.is_decoded() {
+        return Ok(());
+    }
+    slot.undecoded()
+        .map_or(Ok(()), |byte| Err(Fault::unsupported(byte.to_string())))
 }
 
 /// Why a slot is not executed, if it is not.
@@ -102,12 +112,10 @@ pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault>
 
 /// Why an opcode is not executed.
 fn unsupported(opcode: u8) -> String {
-    match Opcode::of(opcode).map(|o| o.support) {
-        Some(Support::Listed) if Opcode::triggers(opcode) => TRIGGERS.to_owned(),
-        Some(Support::Listed) => {
-            "this instruction is not supported: what it does is not proven".to_owned()
-        }
-        _ => format!("opcode {opcode:#04x} is not supported: it has no known name"),
+    match Opcode::of(opcode) {
+        Some(_) if Opcode::triggers(opcode) => TRIGGERS.to_owned(),
+        Some(_) => "this instruction is not supported: it is listed, not executed".to_owned(),
+        None => format!("opcode {opcode:#04x} is not supported: it has no known name"),
     }
 }
 
@@ -128,14 +136,11 @@ fn equal(from: &Operand, to: &Operand) -> Result<(), Fault> {
 
 impl Kernel for Executed<'_> {
     fn operation(&self) -> Cow<'static, str> {
-        match Opcode::of(self.slot.head.opcode) {
-            Some(opcode) => opcode.name.into(),
-            None => Opcode::name_of(self.slot.head.opcode).into(),
-        }
+        Opcode::name_of(self.slot.head.opcode)
     }
 
     fn details(&self) -> String {
-        super::operands_text(self.slot)
+        Details(self.slot).to_string()
     }
 
     fn waits_above(&self, wait: usize) -> bool {
@@ -178,33 +183,33 @@ impl Kernel for Executed<'_> {
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
-        let instruction = self.slot.decode();
-        match instruction {
-            Instruction::LoadWeights(i) if (i.row_groups, i.column_groups) != (0xf, 0xf) => {
+        let full = (0xf, 0xf);
+        match self.slot.decode() {
+            Instruction::LoadWeights(i) if (i.row_groups(), i.column_groups()) != full => {
                 return Some(GROUPS.into());
             }
-            Instruction::Matmul(i) if (i.row_groups, i.column_groups) != (0xf, 0xf) => {
+            Instruction::Matmul(i) if (i.row_groups(), i.column_groups()) != full => {
                 return Some(GROUPS.into());
             }
-            Instruction::Memset(i) if i.value.get() != 0 => {
+            Instruction::Memset(i) if i.value() != 0 => {
                 return Some("the value of a MEMSET that is not zero".into());
             }
             _ => {}
         }
-        let codes = instruction.operands().into_iter().map(|o| o.code);
-        super::unproven_codes(codes).or_else(|| unproven_events(&instruction))
+        let codes = self.slot.operands().into_iter().map(|o| o.code);
+        super::unproven_codes(codes).or_else(|| unproven_events(self.slot))
     }
 }
 
 const GROUPS: &str = "groups of rows and columns of the matrix engine";
 
 /// Names what the waits and signals of an instruction rest on besides proven rules.
-fn unproven_events(instruction: &Instruction<'_>) -> Option<Cow<'static, str>> {
-    instruction.events().find_map(|events| {
-        match (events.wait().proven(), events.update().proven()) {
+fn unproven_events(slot: &Slot) -> Option<Cow<'static, str>> {
+    slot.events().find_map(
+        |events| match (events.wait().proven(), events.update().proven()) {
             (true, true) => None,
             (false, _) => Some(format!("wait mode {:#04x}", events.wait_mode).into()),
             (true, false) => Some(format!("update mode {:#04x}", events.update_mode).into()),
-        }
-    })
+        },
+    )
 }

@@ -17,9 +17,7 @@ pub(crate) mod instruction;
 pub(crate) mod transfer;
 
 use crate::stream::operand::leaves_partitions;
-use crate::stream::{
-    ElementCode, Operand, PARTITION_STRIDE, PARTITIONS, PSUM_PARTITION_BYTES, Slot, Space,
-};
+use crate::stream::{ElementCode, Evidence, Operand, PSUM_PARTITION_BYTES, Space};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::Encoded;
 use chipless_kernels::{Error, strided};
@@ -35,9 +33,6 @@ pub(crate) struct Chip {
     pub(crate) state_buffer_partition: u32,
 }
 
-/// Bytes of address of the state buffer, and of PSUM.
-XX
-
 /// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
 const MOST_ELEMENTS: u64 = 1 << 16;
 
@@ -45,8 +40,8 @@ impl Chip {
     /// All that an engine may write, as bounds.
     fn unknown_writes(&self, visit: &mut dyn FnMut(Access)) {
         for (buffer, size) in [
-            (self.state_buffer, ON_CHIP_BYTES),
-            (self.psum, ON_CHIP_BYTES),
+            (self.state_buffer, Space::StateBuffer.bytes()),
+            (self.psum, Space::Psum.bytes()),
             (self.array, array::ARRAY_BYTES),
         ] {
             visit(Access::write(buffer, Pattern::contiguous(0, size)).may());
@@ -80,7 +75,7 @@ impl Chip {
             Space::StateBuffer => (self.state_buffer, self.state_buffer_partition),
             Space::Psum => (self.psum, PSUM_PARTITION_BYTES),
         };
-        match leaves_partitions(&pattern, bytes) {
+        match leaves_partitions(&pattern, space, bytes) {
             Some(why) => Err(Fault::program(format!("{role} reaches {why}"))),
             None => Ok(Elements {
                 buffer,
@@ -195,18 +190,11 @@ fn fault(error: Error) -> Fault {
     }
 }
 
-/// The operands of a slot as text, without the name of its operation.
-fn operands_text(slot: &Slot) -> String {
-    let text = slot.decode().to_string();
-    text.split_once(' ')
-        .map_or_else(String::new, |(_, operands)| operands.to_owned())
-}
-
 /// Names a type code that no program at hand has proven.
 fn unproven_codes(codes: impl IntoIterator<Item = u8>) -> Option<std::borrow::Cow<'static, str>> {
     let unproven = codes
         .into_iter()
         .filter_map(crate::stream::ElementCode::of)
-        .find(|code| !code.proven)?;
+        .find(|code| code.evidence != Evidence::Proven)?;
     Some(format!("element type {} of an instruction", unproven.name).into())
 }

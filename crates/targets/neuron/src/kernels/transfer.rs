@@ -77,7 +77,7 @@ impl Kernel for Transfer<'_> {
 
     fn details(&self) -> String {
         match &self.text {
-            Text::Slot(slot) => super::operands_text(slot),
+            Text::Slot(slot) => crate::stream::Details(slot).to_string(),
             Text::Descriptor(descriptor, rings) => {
                 let sources: Vec<String> = descriptor
                     .sources()
@@ -134,11 +134,8 @@ impl Kernel for Transfer<'_> {
                 let crate::stream::Instruction::Dma(dma) = slot.decode() else {
                     return None;
                 };
-                super::unproven_codes(
-                    [dma.source_element, dma.destination_element]
-                        .into_iter()
-                        .filter(|_| dma.source_element != dma.destination_element),
-                )
+                let (source, destination) = dma.codes();
+                super::unproven_codes([source, destination].into_iter().filter(|_| dma.casts()))
             }
             (
                 Text::Descriptor(..),

@@ -6,8 +6,8 @@
 use super::Findings;
 use crate::def::VariableType;
 use crate::read::{EngineRoom, Subgraph};
-use crate::stream::operand::variable;
 use crate::stream::formats::Dma;
+use crate::stream::operand::variable;
 use crate::stream::{Comparison, Instruction, SLOT_BYTES, Stream, UpdateMode, WaitMode};
 use chipless_model::Place;
 

@@ -161,8 +161,7 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
         (features::DYNAMIC_DESCRIPTORS, handed_over(neff, |_| true)),
         (
             features::DYNAMIC_CAST,
-            handed_over(neff, Dma::casts)
-                .map(|what| format!("{what} with a cast")),
+            handed_over(neff, |dma| dma.casts()).map(|what| format!("{what} with a cast")),
         ),
         (
             features::REMOTE_SEMAPHORES,

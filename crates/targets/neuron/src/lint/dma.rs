@@ -9,9 +9,9 @@ use crate::graph::Architecture;
 use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
-use crate::stream::Stream;
 use crate::stream::operand::{kept_bytes, leaves_partitions};
 use crate::stream::rules::{KEPT_BYTES, NOT_EXECUTED};
+use crate::stream::{Space, Stream};
 use chipless_model::Rule;
 use std::collections::HashMap;
 
@@ -569,7 +569,9 @@ impl<'a> Context<'_, 'a> {
                 );
             }
             Some(VariableType::StateBuffer) => {
-                if let Some(fault) = leaves_partitions(&pattern, self.hardware.partition_bytes) {
+                if let Some(fault) =
+                    leaves_partitions(&pattern, Space::StateBuffer, self.hardware.partition_bytes)
+                {
                     let message = format!("{which} reaches {fault} of `{name}`");
                     self.report(
                         findings,

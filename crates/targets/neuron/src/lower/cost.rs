@@ -5,7 +5,7 @@ use super::core::Core;
 use crate::graph::Engine;
 use crate::kernels::Elements;
 use crate::machine::Machine;
-use crate::stream::{ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Space};
+use crate::stream::{ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Slot, Space};
 use chipless_model::{Demand, ElementType, Time};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -34,33 +34,31 @@ impl<'m> EngineCost<'m> {
     }
 
     /// How long the instruction keeps its engine from the next one. `body` is its number among the slots of the core.
-    pub(super) fn of(&mut self, instruction: &Instruction<'_>, body: u32) -> Time {
-        match instruction {
+    pub(super) fn of(&mut self, slot: &Slot, body: u32) -> Time {
+        match slot.decode() {
             Instruction::LoadWeights(i) => {
-                let cycles = i.source.elements() as f64 / self.machine.tensor.load_speedup;
+                let cycles = i.src().elements() as f64 / self.machine.tensor.load_speedup;
                 let hidden = std::mem::take(&mut self.products);
                 self.cycles((cycles - hidden).max(0.0))
             }
             Instruction::Matmul(i) => {
                 let tensor = &self.machine.tensor;
-                let binary32 = ElementCode::of(i.element).is_some_and(|c| c.name == "fp32");
-                let factor = match (binary32, i.transpose) {
+                let binary32 =
+                    ElementCode::of(slot.bytes()[0x20]).is_some_and(|c| c.name == "fp32");
+                let factor = match (binary32, i.transpose()) {
                     (false, _) => 1.0,
                     (true, 0) => tensor.fp32_factor,
                     (true, _) => tensor.fp32_transpose_factor,
                 };
-                let cycles = (i.source.elements() as f64).max(tensor.interval_min) * factor;
+                let cycles = (i.src().elements() as f64).max(tensor.interval_min) * factor;
                 self.products += cycles;
                 self.cycles(cycles)
             }
-            Instruction::TensorTensor(_)
-            | Instruction::Copy(_)
-            | Instruction::Cast(_)
-            | Instruction::Memset(_) => {
+            Instruction::TensorTensor(_) | Instruction::Copy(_) | Instruction::Memset(_) => {
                 if let Some(time) = self.known.get(&body) {
                     return *time;
                 }
-                let time = self.cycles(self.element_wise(instruction));
+                let time = self.cycles(self.element_wise(slot));
                 self.known.insert(body, time);
                 time
             }
@@ -69,9 +67,7 @@ impl<'m> EngineCost<'m> {
                 _ => self.machine.dma.software_dge_ns,
             }),
             // What other instructions cost is not public.
-            Instruction::EventSemaphore(_) | Instruction::NoEffect(_) | Instruction::Other(_) => {
-                Time::ZERO
-            }
+            _ => Time::ZERO,
         }
     }
 
@@ -87,9 +83,9 @@ impl<'m> EngineCost<'m> {
     }
 
     /// One element of every partition in a cycle, by the rules of the architecture guides.
-    fn element_wise(&self, instruction: &Instruction<'_>) -> f64 {
+    fn element_wise(&self, slot: &Slot) -> f64 {
         let rules = &self.machine.element_wise;
-        let operands = instruction.operands();
+        let operands = slot.operands();
         let Some(elements) = operands.iter().map(Operand::elements).max() else {
             return 0.0;
         };

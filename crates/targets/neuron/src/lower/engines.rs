@@ -10,8 +10,9 @@ use crate::json::Error;
 use crate::kernels::Elements;
 use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::transfer::{Operation, Text, Transfer};
+use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
-use crate::stream::{Dma, DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Stream};
+use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
 use chipless_model::{
     Action, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PieceId, Program,
     Signal, SyncKind, Time, Wait,
@@ -68,7 +69,7 @@ pub(super) fn lower<'p>(
             };
             let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
             let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
-            for events in instruction.events() {
+            for events in slot.events() {
                 if let Some((number, condition)) = events.condition()
                     && let Some(sync) = core.semaphore(u64::from(number), builder)
                 {
@@ -96,7 +97,7 @@ pub(super) fn lower<'p>(
                 }
                 _ => executed,
             };
-            let fixed = cost.of(&instruction, body);
+            let fixed = cost.of(slot, body);
             let task = NewTask {
                 queue,
                 kernel,
@@ -124,19 +125,20 @@ fn hand_over<'p>(
     core: &mut Core<'p, '_>,
     engine: Engine,
     (slot, executed): (&'p Slot, KernelId),
-    dma: &Dma,
+    dma: Dma<'_>,
     location: Location,
     builder: &mut Builder<'p>,
 ) -> (Handed, KernelId) {
-    let set = core.set_of(engine, dma.semaphore);
+    let (semaphore, increment) = dma.completion();
+    let set = core.set_of(engine, semaphore);
     let (start, transfer) = (core.start(set, builder), core.queue(set, builder));
     let (start, transfer) = (
         builder.reserve_piece(start),
         builder.reserve_piece(transfer),
     );
-    let semaphore = core.semaphore(u64::from(dma.semaphore), builder);
+    let semaphore = core.semaphore(u64::from(semaphore), builder);
     let signal =
-        semaphore.map(|sync| Signal::on_completion(Action::Add(sync, i64::from(dma.increment))));
+        semaphore.map(|sync| Signal::on_completion(Action::Add(sync, i64::from(increment))));
     match sides(core, dma, &builder.program) {
         Ok((from, to)) => {
             let cost = core.transfer_cost(set, std::slice::from_ref(&from), &to, false, builder);
@@ -164,7 +166,7 @@ fn hand_over<'p>(
             (handed, executed)
         }
         Err(why) => {
-            let destination = variable(&core.subgraph.definition, dma.destination.address)
+            let destination = variable(&core.subgraph.definition, dma.dst().address)
                 .ok()
                 .map(|(position, _, _)| position);
             let writes = core.memory.writes(destination);
@@ -256,13 +258,13 @@ fn lower_transfer<'p>(
 /// Both sides of a transfer, as large as each other and inside their memories.
 fn sides(
     core: &Core<'_, '_>,
-    dma: &Dma,
+    dma: Dma<'_>,
     program: &Program<'_>,
 ) -> Result<(Elements, Elements), Fault> {
-    if dma.kind != 0 {
+    if dma.kind() != 0 {
         return Err(Fault::unsupported(format!(
             "transfers of kind {} are not supported: only direct ones (0) are proven",
-            dma.kind
+            dma.kind()
         )));
     }
     let side = |side: &DmaSide, code: u8| {
@@ -275,7 +277,11 @@ fn sides(
         let spot = spot.ok_or_else(|| Fault::program(format!("{name} has no place in memory")))?;
         let pattern = side.pattern();
         if declared.kind == Some(VariableType::StateBuffer)
-            && let Some(why) = leaves_partitions(&pattern, core.memory.chip.state_buffer_partition)
+            && let Some(why) = leaves_partitions(
+                &pattern,
+                Space::StateBuffer,
+                core.memory.chip.state_buffer_partition,
+            )
         {
             return Err(Fault::program(format!("{name}: {why}")));
         }
@@ -287,7 +293,7 @@ fn sides(
         // Between equal codes bytes move as they are, whatever they mean.
         let element = match ElementCode::of(code) {
             Some(code) => code.element,
-            None if dma.source_element == dma.destination_element => ElementType::UInt8,
+            None if !dma.casts() => ElementType::UInt8,
             None => {
                 return Err(Fault::unsupported(format!(
                     "element type code {code:#x} is not supported: its meaning is not known"
@@ -301,8 +307,8 @@ fn sides(
         })
     };
     let (from, to) = (
-        side(&dma.source, dma.source_element)?,
-        side(&dma.destination, dma.destination_element)?,
+        side(&dma.src(), dma.codes().0)?,
+        side(&dma.dst(), dma.codes().1)?,
     );
     written_once(&to, program)?;
     let (read, written) = (

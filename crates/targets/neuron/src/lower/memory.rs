@@ -4,11 +4,12 @@ use super::NOT_LOWERED;
 use super::builder::Builder;
 use crate::def::{Variable, VariableType};
 use crate::json::Error;
+use crate::kernels::Chip;
 use crate::kernels::array::ARRAY_BYTES;
 use crate::kernels::control::Unknown;
-use crate::kernels::{Chip, ON_CHIP_BYTES};
 use crate::machine::Machine;
 use crate::read::{Neff, Subgraph};
+use crate::stream::Space;
 use chipless_model::{
     Buffer, BufferId, Interface, Memory, MemoryId, MemoryKind, Place, Port, Program, Role,
 };
@@ -152,8 +153,8 @@ impl Layout {
         };
         let mut core = CoreMemory {
             chip: Chip {
-                state_buffer: on_chip("sbuf", ON_CHIP_BYTES, MemoryKind::Scratchpad),
-                psum: on_chip("psum", ON_CHIP_BYTES, MemoryKind::Scratchpad),
+                state_buffer: on_chip("sbuf", Space::StateBuffer.bytes(), MemoryKind::Scratchpad),
+                psum: on_chip("psum", Space::Psum.bytes(), MemoryKind::Scratchpad),
                 array: on_chip("array", ARRAY_BYTES, MemoryKind::Registers),
                 state_buffer_partition: partition_bytes,
             },

@@ -177,7 +177,11 @@ impl Events {
         Events {
             wait_index: if waits { self.wait_index } else { 0 },
             update_index: if signals { self.update_index } else { 0 },
-            value: if waits || counts { self.value } else { 0.into() },
+            value: if waits || counts {
+                self.value
+            } else {
+                0.into()
+            },
             ..*self
         }
     }

@@ -10,8 +10,8 @@
 //! name, like one with a byte that no field covers.
 
 use super::{DmaSide, Events, Evidence, SLOT_BYTES, Slot};
-use chipless_model::Direction;
 use Direction::{Read, Write};
+use chipless_model::Direction;
 
 /// A format: its fields in the order in which the text form has them.
 #[derive(Debug)]
@@ -20,9 +20,7 @@ pub struct Format {
     pub name: &'static str,
     /// Its fields.
     pub fields: &'static [Field],
-    /// Bits of the slot that are decoded, its head included.
-    decoded: [u8; SLOT_BYTES],
-    /// Bits that are decoded and executed.
+    /// Bits of the slot that are decoded and executed, its head included.
     executed: [u8; SLOT_BYTES],
 }
 
@@ -146,7 +144,9 @@ impl Kind {
     /// Where its element type stands.
     pub const fn element(self) -> Option<Code> {
         match self {
-            Kind::Tensor { element, .. } | Kind::Element(element) | Kind::Side(element) => Some(element),
+            Kind::Tensor { element, .. } | Kind::Element(element) | Kind::Side(element) => {
+                Some(element)
+            }
             _ => None,
         }
     }
@@ -155,7 +155,10 @@ impl Kind {
 impl Field {
     /// Sets the bits of the field.
     const fn cover(&self, bits: &mut [u8; SLOT_BYTES]) {
-        let (mut at, end) = (self.at as usize, self.at as usize + self.kind.size() as usize);
+        let (mut at, end) = (
+            self.at as usize,
+            self.at as usize + self.kind.size() as usize,
+        );
         while at < end {
             bits[at] = 0xff;
             at += 1;
@@ -168,26 +171,29 @@ impl Field {
     }
 }
 
-/// Bits of the head that are decoded: all of them.
+/// Bytes of the head, all of which are decoded.
 const HEAD: usize = 12;
 
 impl Format {
     const fn new(name: &'static str, fields: &'static [Field]) -> Format {
-        let (mut decoded, mut executed) = ([0; SLOT_BYTES], [0; SLOT_BYTES]);
+        let mut executed = [0; SLOT_BYTES];
         let mut at = 0;
         while at < HEAD {
-            (decoded[at], executed[at]) = (0xff, 0xff);
+            executed[at] = 0xff;
             at += 1;
         }
         let mut index = 0;
         while index < fields.len() {
-            fields[index].cover(&mut decoded);
             if !fields[index].refused {
                 fields[index].cover(&mut executed);
             }
             index += 1;
         }
-        Format { name, fields, decoded, executed }
+        Format {
+            name,
+            fields,
+            executed,
+        }
     }
 
     /// The field of a name.
@@ -211,9 +217,18 @@ impl std::fmt::Display for Undecoded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Undecoded { at, value, field } = self;
         match field {
-            Some(field) => write!(f, "byte {at:#04x} ({field}) is {value:#04x}: that is not supported, only 0 is"),
-            None if *at == 1 => write!(f, "byte 0x01 (length in words) is {value:#04x}: that is not supported, only 0x10 is"),
-            None => write!(f, "byte {at:#04x} is {value:#04x}: that is not supported, nothing is known of this byte but that it is 0"),
+            Some(field) => write!(
+                f,
+                "byte {at:#04x} ({field}) is {value:#04x}: that is not supported, only 0 is"
+            ),
+            None if *at == 1 => write!(
+                f,
+                "byte 0x01 (length in words) is {value:#04x}: that is not supported, only 0x10 is"
+            ),
+            None => write!(
+                f,
+                "byte {at:#04x} is {value:#04x}: that is not supported, nothing is known of this byte but that it is 0"
+            ),
         }
     }
 }
@@ -222,7 +237,8 @@ impl Slot {
     /// The first byte that is not 0 although nothing says what it does, or although what it does is not executed.
     pub fn undecoded(&self) -> Option<Undecoded> {
         let (bytes, format) = (self.bytes(), self.format());
-        let strange = |at: &usize| bytes[*at] & !format.executed[*at] != 0 || (*at == 1 && bytes[1] != 0x10);
+        let strange =
+            |at: &usize| bytes[*at] & !format.executed[*at] != 0 || (*at == 1 && bytes[1] != 0x10);
         let at = (0..SLOT_BYTES).find(strange)?;
         let covers = |field: &&Field| {
             let mut bits = [0; SLOT_BYTES];
@@ -230,13 +246,29 @@ impl Slot {
             field.refused && bits[at] != 0
         };
         let field = format.fields.iter().find(covers).map(|field| field.name);
-        Some(Undecoded { at: at as u8, value: bytes[at], field })
+        Some(Undecoded {
+            at: at as u8,
+            value: bytes[at],
+            field,
+        })
     }
 
     /// Whether [`undecoded`](Slot::undecoded) finds nothing, said quickly.
     pub fn is_decoded(&self) -> bool {
         let (bytes, executed) = (self.bytes(), &self.format().executed);
-        bytes[1] == 0x10 && bytes.iter().zip(executed).fold(0, |strange, (byte, known)| strange | (byte & !known)) == 0
+        bytes[1] == 0x10
+            && bytes
+                .iter()
+                .zip(executed)
+                .fold(0, |strange, (byte, known)| strange | (byte & !known))
+                == 0
+    }
+
+    /// The name at a place, as bytes: up to 32, without the zeros behind it.
+    fn name_at(&self, at: usize) -> &[u8] {
+        let bytes = &self.bytes()[at..at + usize::from(Kind::Name.size())];
+        let size = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        &bytes[..size]
     }
 
     /// So many bytes from a place on.
@@ -249,7 +281,12 @@ impl Slot {
     /// The elements that stand in a slot.
     pub(crate) fn tensor(&self, at: u8, dimensions: u8) -> Tensor {
         let (at, dimensions) = (usize::from(at), usize::from(dimensions));
-        let mut tensor = Tensor { address: u32::from_le_bytes(self.array(at)), dimensions, steps: [0; 4], counts: [1; 4] };
+        let mut tensor = Tensor {
+            address: u32::from_le_bytes(self.array(at)),
+            dimensions,
+            steps: [0; 4],
+            counts: [1; 4],
+        };
         for d in 0..dimensions {
             tensor.steps[d] = i16::from_le_bytes(self.array(at + 4 + 2 * d));
             tensor.counts[d] = u16::from_le_bytes(self.array(at + 4 + 2 * (dimensions + d)));
@@ -329,7 +366,7 @@ macro_rules! formats {
         $(#[$doc:meta])*
         $name:ident { $(
             $(#[$field_doc:meta])*
-            $at:literal $field:ident: $kind:ident $(($($argument:tt)*))?, $evidence:ident $(default $default:literal)? $($refused:ident)?;
+            $at:literal $field:ident: $kind:ident $(($($argument:tt)*))?, $evidence:ident $(= $default:literal)? $($refused:ident)?;
         )* }
     )*) => {
         $(
@@ -339,14 +376,18 @@ macro_rules! formats {
 
             impl<'a> $name<'a> {
                 /// The table of the format.
-                pub const FORMAT: &'static Format = &Format::new(stringify!($name), &[$(Field {
-                    name: stringify!($field),
-                    at: $at,
-                    kind: kind!($kind $(($($argument)*))?),
-                    evidence: Evidence::$evidence,
-                    default: 0 $(+ $default)?,
-                    refused: false $(|| formats!(@ $refused))?,
-                },)*]);
+                pub const FORMAT: &'static Format = {
+                    static FIELDS: &[Field] = &[$(Field {
+                        name: stringify!($field),
+                        at: $at,
+                        kind: kind!($kind $(($($argument)*))?),
+                        evidence: Evidence::$evidence,
+                        default: 0 $(+ $default)?,
+                        refused: false $(|| formats!(@ $refused))?,
+                    },)*];
+                    static FORMAT: Format = Format::new(stringify!($name), FIELDS);
+                    &FORMAT
+                };
 
                 $(get!($(#[$field_doc])* $field $at $kind $(($($argument)*))?);)*
             }
@@ -389,7 +430,13 @@ const SOURCES: &[&str] = &["instruction", "address", "register"];
 /// Where the bias of an activation comes from: coded the other way round.
 const BIAS_SOURCES: &[&str] = &["address", "instruction"];
 /// What becomes of an accumulator.
-const ACCUMULATORS: &[&str] = &["leave", "zero", "accumulate", "zero_and_accumulate", "load_and_accumulate"];
+const ACCUMULATORS: &[&str] = &[
+    "leave",
+    "zero",
+    "accumulate",
+    "zero_and_accumulate",
+    "load_and_accumulate",
+];
 /// Which operands are swapped.
 const REVERSED: &[&str] = &["op0", "op1"];
 
@@ -409,9 +456,9 @@ formats! {
         /// Performance mode.
         0x23 mode: Byte, Quoted refused;
         /// Bit for each group of 32 rows.
-        0x2c row_groups: Flags(&[]), Quoted default 0xf;
+        0x2c row_groups: Flags(&[]), Quoted = 0xf;
         /// Bit for each group of 32 columns.
-        0x2d column_groups: Flags(&[]), Quoted default 0xf;
+        0x2d column_groups: Flags(&[]), Quoted = 0xf;
     }
 
     /// `MATMUL`: streams data through the array into PSUM.
@@ -437,9 +484,9 @@ formats! {
         /// Offset of quantised moving data.
         0x25 moving_offset: Byte, Quoted refused;
         /// Bit for each group of 32 rows.
-        0x2c row_groups: Flags(&[]), Quoted default 0xf;
+        0x2c row_groups: Flags(&[]), Quoted = 0xf;
         /// Bit for each group of 32 columns.
-        0x2d column_groups: Flags(&[]), Quoted default 0xf;
+        0x2d column_groups: Flags(&[]), Quoted = 0xf;
         /// Which bus carries the moving data.
         0x2e bus: Byte, Quoted refused;
         /// Region of PSUM that is set to zero.

@@ -21,20 +21,23 @@ pub mod formats;
 mod layout;
 mod opcode;
 pub(crate) mod operand;
+mod reference;
 pub mod rules;
 mod text;
 
 pub(crate) use bodies::Bodies;
 pub(crate) use codes::ACCUMULATOR;
+pub(crate) use text::Details;
 
 pub use codes::{ALU_OPERATIONS, AluOperation, ELEMENT_CODES, ElementCode, Evidence};
 pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};
 pub use formats::{Instruction, Tensor};
 pub use layout::{DmaAddress, DmaSide, Head, SLOT_BYTES, Slot};
-pub use opcode::{Engines, Generation, OPCODES, Opcode, Operands, Support};
 pub(crate) use opcode::UNNAMED;
+pub use opcode::{Engines, Generation, OPCODES, Opcode, Operands, Support};
 pub use operand::Operand;
+pub use reference::reference;
 use zerocopy::FromBytes;
 
 /// Partitions of the state buffer and of PSUM.
@@ -82,13 +85,6 @@ impl Slot {
             Instruction::EventSemaphore(i) => Some(i.second()),
             _ => None,
         };
-impl Slot {
-    /// Its waits and signals: one pair, or two.
-    pub fn events(&self) -> impl Iterator<Item = Events> + use<> {
-        let second = match self.decode() {
-            Instruction::EventSemaphore(i) => Some(i.second()),
-            _ => None,
-        };
         std::iter::once(self.head.events).chain(second)
     }
 
@@ -98,9 +94,6 @@ impl Slot {
         waits
             .nth(wait)
             .is_some_and(|events| events.wait() == WaitMode::Immediate(Comparison::Greater))
-    }
-}
-
     }
 }
 

@@ -86,7 +86,11 @@ impl Engines {
             return "any".to_owned();
         }
         let all = [Engine::Pe, Engine::Act, Engine::Dve, Engine::Pool];
-        let names: Vec<&str> = all.into_iter().filter(|e| self.has(*e)).map(Engine::name).collect();
+        let names: Vec<&str> = all
+            .into_iter()
+            .filter(|e| self.has(*e))
+            .map(Engine::name)
+            .collect();
         names.join(", ")
     }
 }
@@ -366,17 +370,22 @@ impl Slot {
 
     /// What is done with it: what has no name is listed.
     pub fn support(&self) -> Support {
-        self.opcode().map_or(Support::Listed, |opcode| opcode.support)
+        self.opcode()
+            .map_or(Support::Listed, |opcode| opcode.support)
     }
 
     /// The format of its opcode.
     pub fn format(&self) -> &'static Format {
-        self.opcode().map_or(FormatId::Raw, |opcode| opcode.format).format()
+        self.opcode()
+            .map_or(FormatId::Raw, |opcode| opcode.format)
+            .format()
     }
 
     /// The slot with the format of its opcode.
     pub fn decode(&self) -> Instruction<'_> {
-        self.opcode().map_or(FormatId::Raw, |opcode| opcode.format).view(self)
+        self.opcode()
+            .map_or(FormatId::Raw, |opcode| opcode.format)
+            .view(self)
     }
 }
 

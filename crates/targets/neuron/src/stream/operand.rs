@@ -168,7 +168,11 @@ pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Opti
                 && offsets.1 > start
         });
     // Loops from partition to partition touch the same bytes in each.
-    let loops = pattern.loops.iter().filter(|l| split(l, PARTITION_STRIDE).1 != 0).copied();
+    let loops = pattern
+        .loops
+        .iter()
+        .filter(|l| split(l, PARTITION_STRIDE).1 != 0)
+        .copied();
     let within = Pattern::new(
         pattern.offset % u64::from(PARTITION_STRIDE),
         pattern.run,

@@ -1,8 +1,9 @@
 //! What can be wrong with an instruction, seen from the slot and the declarations alone.
 
+use super::formats::Dma;
 use super::operand::{Operand, Unresolved, kept_bytes, leaves_partitions, variable};
 use super::{
-    Bodies, Dma, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES,
+    Bodies, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES,
     PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream, Support,
 };
 use crate::def::{Definition, QueueType, VariableType};
@@ -219,15 +220,14 @@ impl<'c, 'a> Check<'c, 'a> {
         }
         let mut groups: FxHashMap<_, Last> = FxHashMap::default();
         for (index, slot) in slots.iter().enumerate() {
-            let instruction = slot.decode();
-            let Instruction::Matmul(i) = instruction else {
+            let Instruction::Matmul(i) = slot.decode() else {
                 continue;
             };
-            let operands = instruction.operands();
-            let Some(destination) = operands.first().filter(|_| i.transpose == 0) else {
+            let operands = slot.operands();
+            let Some(destination) = operands.first().filter(|_| i.transpose() == 0) else {
                 continue;
             };
-            let (starts, is_complete) = (i.accumulate & 1 != 0, i.accumulate & 2 != 0);
+            let (starts, is_complete) = (i.sums() & 1 != 0, i.sums() & 2 != 0);
             let entry = groups.entry((destination.address, destination.steps, destination.counts));
             let known = matches!(entry, Entry::Occupied(_));
             let last = entry.or_insert(Last {
@@ -296,7 +296,6 @@ impl<'c, 'a> Check<'c, 'a> {
     }
 
     fn fields(&mut self, index: usize, slot: &Slot) {
-        let instruction = slot.decode();
         if slot.head.words != 16 {
             self.report(
                 &SLOT_LENGTH,
@@ -307,38 +306,38 @@ impl<'c, 'a> Check<'c, 'a> {
                 ),
             );
         }
-        for refusal in instruction.events().filter_map(|e: Events| e.refusal()) {
+        for refusal in slot.events().filter_map(|e: Events| e.refusal()) {
             self.report(&EVENT_MODE, index, refusal);
         }
-        if let Instruction::Dma(dma) = instruction {
+        if let Instruction::Dma(dma) = slot.decode() {
             return self.dma(index, dma);
         }
-        let operands = instruction.operands();
+        let operands = slot.operands();
         for operand in &operands {
             self.operand(index, operand);
         }
-        match instruction {
+        match slot.decode() {
             Instruction::LoadWeights(i) => {
-                self.at_most(index, "rows", i.rows.into(), 128);
-                self.at_most(index, "columns", i.columns.into(), 128);
+                self.at_most(index, "rows", i.rows().into(), 128);
+                self.at_most(index, "columns", i.columns().into(), 128);
                 self.equal(
                     index,
                     "columns of the array",
-                    i.columns.into(),
+                    i.columns().into(),
                     "of the source",
-                    i.source.elements(),
+                    i.src().elements(),
                 );
             }
             Instruction::Matmul(i) => {
-                self.at_most(index, "rows", i.rows.into(), 128);
-                self.at_most(index, "columns", i.columns.into(), 128);
-                self.at_most(index, "columns of moving data", i.source.elements(), 512);
+                self.at_most(index, "rows", i.rows().into(), 128);
+                self.at_most(index, "columns", i.columns().into(), 128);
+                self.at_most(index, "columns of moving data", i.src().elements(), 512);
                 self.equal(
                     index,
                     "elements of the destination",
-                    i.destination.elements(),
+                    i.dst().elements(),
                     "of the source",
-                    i.source.elements(),
+                    i.src().elements(),
                 );
                 if let Some(destination) = operands.first() {
                     self.bank(index, destination);
@@ -399,7 +398,7 @@ impl<'c, 'a> Check<'c, 'a> {
             Space::StateBuffer => ("the state buffer", self.sbuf_partition_bytes),
             Space::Psum => ("PSUM", PSUM_PARTITION_BYTES),
         };
-        if let Some(why) = leaves_partitions(&pattern, bytes) {
+        if let Some(why) = leaves_partitions(&pattern, space, bytes) {
             self.report(
                 &TILE_BOUNDS,
                 index,
@@ -458,7 +457,7 @@ impl<'c, 'a> Check<'c, 'a> {
                 format!("dst is {:#x} in the state buffer", operand.address),
             );
         } else if !extent.is_empty() && bank(extent.start) != bank(extent.end - 1) {
-            let within = i128::from(super::PARTITION_STRIDE);
+            let within = i128::from(space.stride());
             let (start, end) = (extent.start.rem_euclid(within), extent.end - extent.start);
             self.report(
                 &PSUM_BANK,
@@ -468,9 +467,9 @@ impl<'c, 'a> Check<'c, 'a> {
         }
     }
 
-    fn dma(&mut self, index: usize, dma: &Dma) {
-        if dma.kind != 0 {
-            let kind = dma.kind;
+    fn dma(&mut self, index: usize, dma: Dma<'_>) {
+        if dma.kind() != 0 {
+            let kind = dma.kind();
             self.report(
                 &NOT_EXECUTED,
                 index,
@@ -478,19 +477,17 @@ impl<'c, 'a> Check<'c, 'a> {
             );
             return;
         }
-        let sides = [
-            ("src", &dma.source, dma.source_element),
-            ("dst", &dma.destination, dma.destination_element),
-        ];
+        let codes = dma.codes();
+        let sides = [("src", dma.src(), codes.0), ("dst", dma.dst(), codes.1)];
         for (role, side, _) in sides {
-            self.side(index, role, side);
+            self.side(index, role, &side);
         }
         let [source, destination] =
             sides.map(|(_, side, code)| (side.bytes(), ElementCode::of(code)));
         match (source.1, destination.1) {
-            _ if dma.source_element == dma.destination_element => {
+            _ if !dma.casts() => {
                 if source.0 != destination.0 {
-                    let (from, to) = (&dma.source, &dma.destination);
+                    let (from, to) = (dma.src(), dma.dst());
                     let message = format!(
                         "{} bytes ({} rows of {}) from the source, {} ({} rows of {}) to the destination",
                         source.0,
@@ -520,7 +517,6 @@ impl<'c, 'a> Check<'c, 'a> {
                 }
             }
             _ => {
-                let codes = (dma.source_element, dma.destination_element);
                 self.report(
                     &ELEMENT_CODE,
                     index,
@@ -531,7 +527,7 @@ impl<'c, 'a> Check<'c, 'a> {
                 );
             }
         }
-        if let Some((_, _, variable)) = variable(self.definition, dma.destination.address).ok()
+        if let Some((_, _, variable)) = variable(self.definition, dma.dst().address).ok()
             && matches!(
                 variable.kind,
                 Some(VariableType::Input | VariableType::File)
@@ -541,10 +537,7 @@ impl<'c, 'a> Check<'c, 'a> {
             self.report(
                 &DMA_WRITES_INPUT,
                 index,
-                format!(
-                    "dst is {}, a variable of type {kind}",
-                    dma.destination.address
-                ),
+                format!("dst is {}, a variable of type {kind}", dma.dst().address),
             );
         }
         self.queue(index, dma);
@@ -562,7 +555,9 @@ impl<'c, 'a> Check<'c, 'a> {
         };
         let pattern = side.pattern();
         if variable.kind == Some(VariableType::StateBuffer) {
-            if let Some(why) = leaves_partitions(&pattern, self.sbuf_partition_bytes) {
+            if let Some(why) =
+                leaves_partitions(&pattern, Space::StateBuffer, self.sbuf_partition_bytes)
+            {
                 self.report(
                     &DMA_BOUNDS,
                     index,
@@ -586,8 +581,9 @@ impl<'c, 'a> Check<'c, 'a> {
         }
     }
 
-    fn queue(&mut self, index: usize, dma: &Dma) {
-        let semaphore = u64::from(dma.semaphore);
+    fn queue(&mut self, index: usize, dma: Dma<'_>) {
+        let (semaphore, increment) = dma.completion();
+        let semaphore = u64::from(semaphore);
         match queue_set(self.definition, self.room.engine, semaphore) {
             None => self.report(
                 &DMA_QUEUE,
@@ -608,10 +604,10 @@ impl<'c, 'a> Check<'c, 'a> {
                         format!("$S[{semaphore}] is not in the semaphore_set of {name}"),
                     );
                 }
-                if u64::from(dma.increment) != set.queues() {
+                if u64::from(increment) != set.queues() {
                     let message = format!(
                         "$S[{semaphore}] rises by {}, {name} has {} queues",
-                        dma.increment,
+                        increment,
                         set.queues()
                     );
                     self.report(&DMA_QUEUE, index, message);

@@ -77,7 +77,10 @@ impl Text<'_, '_> {
     /// All operands as bytes, without the zeros at the end.
     fn operands(&mut self) -> fmt::Result {
         let operands = &self.slot.operands;
-        let size = operands.iter().rposition(|b| *b != 0).map_or(0, |at| at + 1);
+        let size = operands
+            .iter()
+            .rposition(|b| *b != 0)
+            .map_or(0, |at| at + 1);
         if size > 0 {
             self.item()?;
             self.out.write_str("bytes=")?;
@@ -224,7 +227,11 @@ fn flags(out: &mut Formatter<'_>, bits: u8, names: &[&str]) -> fmt::Result {
             gap = "+";
         }
     }
-    if bits == 0 { out.write_char('0') } else { Ok(()) }
+    if bits == 0 {
+        out.write_char('0')
+    } else {
+        Ok(())
+    }
 }
 
 /// A number as binary32 where it looks like one, else its bits.

@@ -1,0 +1,208 @@
+//! docs/neuron-opcodes.md, made from the tables that decode.
+
+use super::formats::{Code, FORMATS, Kind};
+use super::{ALU_OPERATIONS, ELEMENT_CODES, Generation, OPCODES, Operands};
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# Neuron: opcodes
+
+An engine of a NeuronCore executes a stream of 64-byte slots. This page says what Chipless knows of them, and from where. It is made from the tables that decode:
+`cargo run -p chipless-neuron --example opcodes > docs/neuron-opcodes.md`.
+
+*executed*: a functional run does what the instruction does. *no effect on memory*: its waits and signals count, nothing else. *listed*: `chipless list` shows the
+name and the bytes of the operands; a functional run that reaches one stops there, `--timing-only` goes on.
+
+Evidence, from strong to weak. *proven*: compiled programs for Trainium 2 that have it give the right numbers when it is executed as Chipless does it. *documented*: the
+vendor's documentation or code says so. *quoted*: a public third-party text repeats the vendor's instruction headers field by field. *assumed*: chosen so that work can go on,
+or inferred; it may be wrong. Nothing here was run on Neuron hardware.
+
+A byte of an executed instruction that no field covers must be 0, and so must a field that is marked *refused*: otherwise the instruction is refused by name, with the byte.
+
+## The head of every slot
+
+| bytes | what |
+|---|---|
+| `00` | opcode |
+| `01` | length in words: `10` |
+| `02`, `03` | for the profiler |
+| `04`, `05` | wait: mode (0 none, 1 equal, 4 greater, 5 at least; with the high bit the value is in a register) and semaphore |
+| `06`, `07` | signal: mode (high digit 0 at read, 1 at completion, 8 and 9 with a register; low digit 3 +1, 4 -1, 5 + value, 6 - value) and semaphore |
+| `08`..`0b` | value of the wait, and of signals that take one |
+";
+
+/// The page.
+#[expect(clippy::missing_panics_doc, reason = "writing to a String cannot fail")]
+pub fn reference() -> String {
+    let mut page = HEAD.to_owned();
+    page.push_str("\n## Opcodes\n\n| byte | name | format | engines | operands in | generations | Chipless | evidence | remark |\n|---|---|---|---|---|---|---|---|---|\n");
+    for opcode in OPCODES {
+        let format = match opcode.format().name {
+            "Raw" => "–".to_owned(),
+            name => format!("[{name}](#{})", name.to_lowercase()),
+        };
+        let remark = if opcode.remark.is_empty() {
+            "–"
+        } else {
+            opcode.remark
+        };
+        writeln!(
+            page,
+            "| `{:02x}` | `{}` | {format} | {} | {} | {} | {} | {} | {remark} |",
+            opcode.byte,
+            opcode.name,
+            opcode.engines.names(),
+            places(opcode.operands),
+            generations(opcode.generations),
+            opcode.support.name(),
+            opcode.evidence.name(),
+        )
+        .expect("a string");
+    }
+    page.push_str("\nEngines: pe tensor, act scalar, dve vector, pool GpSimd, sp sync. GpSimd never reaches PSUM.\n\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first.\n");
+    for format in FORMATS.iter().filter(|format| format.name != "Raw") {
+        let users = OPCODES.iter().filter(|o| o.format().name == format.name);
+        let users: Vec<String> = users.map(|o| format!("`{}`", o.name)).collect();
+        let of = users.join(", ");
+        if format.fields.is_empty() {
+            write!(page, "\n### {}\n\nNo operands: {of}.\n", format.name).expect("a string");
+            continue;
+        }
+        write!(
+            page,
+            "\n### {}\n\nOf {of}.\n\n| bytes | field | what | evidence |\n|---|---|---|---|\n",
+            format.name
+        )
+        .expect("a string");
+        for field in format.fields {
+            let bytes = match (field.kind.size(), field.kind) {
+                (0, Kind::Element(code)) => place(code),
+                (1, _) => format!("`{:02x}`", field.at),
+                (size, _) => format!("`{:02x}`..`{:02x}`", field.at, field.at + size - 1),
+            };
+            let refused = if field.refused { ", refused" } else { "" };
+            writeln!(
+                page,
+                "| {bytes} | `{}` | {} | {}{refused} |",
+                field.name,
+                what(field.kind),
+                field.evidence.name(),
+            )
+            .expect("a string");
+        }
+    }
+    page.push_str("\n## Element types\n\n| code | name | type | evidence |\n|---|---|---|---|\n");
+    for code in ELEMENT_CODES {
+        writeln!(
+            page,
+            "| `{:x}` | `{}` | {} | {} |",
+            code.code,
+            code.name,
+            code.element,
+            code.evidence.name()
+        )
+        .expect("a string");
+    }
+    page.push_str(
+        "\n## Operations of the arithmetic units\n\n| code | name | evidence |\n|---|---|---|\n",
+    );
+    for operation in ALU_OPERATIONS {
+        writeln!(
+            page,
+            "| `{:02x}` | `{}` | {} |",
+            operation.code,
+            operation.name,
+            operation.evidence.name()
+        )
+        .expect("a string");
+    }
+    page
+}
+
+const fn places(operands: Operands) -> &'static str {
+    match operands {
+        Operands::Any => "any",
+        Operands::StateBuffer => "state buffer",
+        Operands::OneInPsum => "any, one source at most in PSUM",
+        Operands::Matrix => "sources state buffer, sums PSUM",
+    }
+}
+
+fn generations((first, last): (Generation, Generation)) -> String {
+    match (first, last) {
+        (Generation::V2, Generation::V5) => "all".to_owned(),
+        (first, Generation::V5) => format!("from {}", first.name()),
+        (Generation::V2, last) => format!("up to {}", last.name()),
+        (first, last) => format!("{} to {}", first.name(), last.name()),
+    }
+}
+
+fn place(code: Code) -> String {
+    match code {
+        Code::At(at) => format!("`{at:02x}`"),
+        Code::Low(at) => format!("`{at:02x}` low digit"),
+        Code::High(at) => format!("`{at:02x}` high digit"),
+        Code::Sums => "float32, transposed the type of the source".to_owned(),
+    }
+}
+
+fn what(kind: Kind) -> String {
+    match kind {
+        Kind::Tensor {
+            dimensions,
+            direction,
+            element,
+            partitions,
+        } => format!(
+            "tensor of {dimensions} dimensions, {}; type {}, partitions `{partitions:02x}`",
+            match direction {
+                chipless_model::Direction::Read => "read",
+                chipless_model::Direction::Write => "written",
+            },
+            place(element)
+        ),
+        Kind::Generator => "base, four steps, four numbers".to_owned(),
+        Kind::Element(_) => "element type".to_owned(),
+        Kind::Alu => "operation".to_owned(),
+        Kind::Byte => "number".to_owned(),
+        Kind::Flags([]) => "bits".to_owned(),
+        Kind::Flags(names) => format!("bits from the lowest: {}", names.join(", ")),
+        Kind::Choice(names) => format!("from 0: {}", names.join(", ")),
+        Kind::Word => "unsigned number".to_owned(),
+        Kind::Signed => "signed number".to_owned(),
+        Kind::Value => "binary32, or an address".to_owned(),
+        Kind::Bits => "bits".to_owned(),
+        Kind::Array(size) => format!("{size} bytes"),
+        Kind::Name => "name, zeros behind".to_owned(),
+        Kind::Side(element) => format!(
+            "offset, variable or table entry, two steps in bytes, two numbers of rows, bytes of a row; type {}",
+            place(element)
+        ),
+        Kind::Events => "a second wait and signal, as `04`..`0b`".to_owned(),
+        Kind::Completion => "semaphore that rises at completion, and by how much".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Support;
+    use super::*;
+
+    #[test]
+    fn the_documentation_is_up_to_date() {
+        let page = include_str!("../../../../../docs/neuron-opcodes.md");
+        let advice = "cargo run -p chipless-neuron --example opcodes > docs/neuron-opcodes.md";
+        assert!(
+            page == reference(),
+            "docs/neuron-opcodes.md is stale: {advice}"
+        );
+    }
+
+    #[test]
+    fn every_executed_opcode_has_a_format() {
+        for opcode in OPCODES {
+            let is_done = opcode.support == Support::Executed;
+            assert!(!is_done || opcode.format().name != "Raw", "{}", opcode.name);
+        }
+    }
+}
