@@ -7,9 +7,8 @@
 
 use chipless_benches::best;
 use chipless_model::{
-    Access, Action, Condition, Counter, Demand, Fault, Kernel, KernelId, Location, PartId, Piece,
-    Program, Queue, QueueId, Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind,
-    Task, Time, Wait,
+    Access, Action, Builder, Condition, Counter, Demand, Fault, Kernel, Limits, NewTask, Program,
+    QueueId, ResourceId, Signal, Storage, SyncId, Time, Wait,
 };
 use chipless_sim::{TimingOnly, run};
 use std::borrow::Cow;
@@ -32,66 +31,40 @@ impl Kernel for Nothing {
 }
 
 fn program() -> Program<'static> {
-    let mut program = Program::default();
-    program.parts.push("bench".into());
-    program.kernels.push(Box::new(Nothing));
+    let mut build = Builder::new("bench", &Limits::default());
+    build.part("bench");
+    let kernel = build.kernel(Nothing);
     for link in 0..4 {
-        program.resources.push(Resource {
-            name: format!("link{link}"),
-            capacity: 100e9,
-            per_transfer: 40e9,
-        });
+        build.resource(format!("link{link}"), 100e9, 40e9);
     }
     for queue in 0..QUEUES {
-        program.queues.push(Queue {
-            name: format!("queue{queue}"),
-            servers: 1,
-        });
-        program.syncs.push(Sync {
-            name: format!("S[{queue}]"),
-            kind: SyncKind::Counter(Counter::up_to(i64::MAX)),
-        });
+        build.queue(format!("queue{queue}"), 1);
+        build.counter(format!("S[{queue}]"), Counter::up_to(i64::MAX));
     }
     for q in 0..QUEUES {
-        let (queue, first) = (QueueId::from_raw(q), program.tasks.next_idx());
+        let (queue, first) = (QueueId::from_raw(q), build.program.tasks.next_idx());
         for index in 0..TASKS {
-            let neighbour = SyncId::from_raw((q + 1) % QUEUES);
             let wait = Wait {
-                sync: neighbour,
+                sync: SyncId::from_raw((q + 1) % QUEUES),
                 condition: Condition::AtLeast(i64::from(index) / 4),
             };
             let signal = Signal::on_completion(Action::Add(SyncId::from_raw(q), 1));
-            let bytes = 1000 + u64::from((index * 7 + q) % 977);
-            program.tasks.push(Task {
-                queue,
-                index,
-                kernel: KernelId::from_raw(0),
-                waits: Span::push(&mut program.waits, (index % 4 == 3).then_some(wait)),
-                signals: Span::push(&mut program.signals, (index % 4 == 0).then_some(signal)),
-                demands: Span::push(
-                    &mut program.demands,
-                    (index % 2 == 0).then_some(Demand {
-                        resource: ResourceId::from_raw(q % 4),
-                        bytes,
-                    }),
-                ),
+            let demand = Demand {
+                resource: ResourceId::from_raw(q % 4),
+                bytes: 1000 + u64::from((index * 7 + q) % 977),
+            };
+            let task = NewTask {
+                waits: &[wait][..usize::from(index % 4 == 3)],
+                signals: &[signal][..usize::from(index % 4 == 0)],
+                demands: &[demand][..usize::from(index % 2 == 0)],
                 fixed: Time(10_000 + u64::from((index * 13 + q * 5) % 1009)),
-                location: Location {
-                    part: PartId::from_raw(0),
-                    offset: 0,
-                    size: 0,
-                },
-                label: None,
-            });
+                ..NewTask::new(queue, kernel)
+            };
+            build.task(task).expect("a task");
         }
-        let piece = program.pieces.push(Piece {
-            queue,
-            first,
-            count: TASKS,
-        });
-        program.initial.push(piece);
+        build.release(queue, first);
     }
-    program
+    build.finish().expect("a program")
 }
 
 fn main() {

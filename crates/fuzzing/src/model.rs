@@ -2,9 +2,9 @@
 
 use arbitrary::{Result, Unstructured};
 use chipless_model::{
-    Access, Action, Buffer, Condition, Configuration, ConfigurationId, Counter, Fault, Kernel,
-    Limits, Location, Loop, Memory, MemoryKind, Moment, PartId, Pattern, Piece, Place, Program,
-    Queue, Role, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, Time, Wait,
+    Access, Action, Buffer, Builder, Condition, Configuration, Counter, Fault, Kernel, Limits,
+    Loop, MemoryKind, Moment, NewTask, Pattern, Place, Program, QueueId, Role, Signal, Storage,
+    SyncId, Time, Wait,
 };
 use chipless_sim::{Functional, Order, run_in};
 use std::borrow::Cow;
@@ -83,106 +83,65 @@ pub fn model(bytes: &[u8]) {
 
 /// Two semaphores, an event, two barriers of two uses; a few queues with one or two servers.
 fn program(u: &mut Unstructured<'_>) -> Result<Program<'static>> {
-    let mut program = Program {
-        target: "model",
-        ..Program::default()
+    let mut build = Builder::new("model", &Limits::default());
+    build.part("model");
+    let memory = build.memory("m", BYTES, MemoryKind::Scratchpad);
+    build.buffer(Buffer::new("b", memory, BYTES, Role::State));
+    build.counter("S0", Counter::up_to(100));
+    let from = Counter {
+        initial: u.int_in_range(0..=2)?,
+        ..Counter::up_to(100)
     };
-    program.parts.push("model".into());
-    let memory = program.memories.push(Memory {
-        name: "m".into(),
-        size: BYTES,
-        kind: MemoryKind::Scratchpad,
-    });
-    let initial = Cow::Borrowed(&[][..]);
-    program.buffers.push(Buffer {
-        name: "b".into(),
-        memory,
-        address: None,
-        size: BYTES,
-        role: Role::State,
-        initial,
-    });
-    for (name, counter) in [
-        ("S0", Counter::up_to(100)),
-        (
-            "S1",
-            Counter {
-                initial: u.int_in_range(0..=2)?,
-                ..Counter::up_to(100)
-            },
-        ),
-        ("E", Counter::FLAG),
-    ] {
-        program.syncs.push(Sync {
-            name: name.into(),
-            kind: SyncKind::Counter(counter),
-        });
-    }
+    build.counter("S1", from);
+    build.counter("E", Counter::FLAG);
     let mut counts = [(0u32, 0u32); 4];
     let mut released = Vec::new();
     for queue in 0..u.int_in_range(1..=4u32)? {
-        let queue = program.queues.push(Queue {
-            name: format!("q{queue}"),
-            servers: u.int_in_range(1..=2)?,
-        });
+        let queue = build.queue(format!("q{queue}"), u.int_in_range(1..=2)?);
         for piece in 0..u.int_in_range(1..=2u32)? {
-            let first = program.tasks.next_idx();
+            let first = build.program.tasks.next_idx();
             for _ in 0..u.int_in_range(0..=4u32)? {
-                task(u, &mut program, queue, &mut counts)?;
+                task(u, &mut build, queue, &mut counts)?;
             }
-            let count = program.tasks.len() as u32 - first.raw();
-            if count > 0 {
-                let id = program.pieces.push(Piece {
-                    queue,
-                    first,
-                    count,
-                });
+            if build.program.tasks.next_idx() > first {
                 if piece == 0 || u.arbitrary()? {
-                    program.initial.push(id)
+                    build.release(queue, first);
                 } else {
-                    released.push(id)
+                    released.push(build.piece(queue, first));
                 }
             }
         }
     }
     for barrier in 0..2u32 {
-        let uses: Vec<u32> = [barrier, barrier + 2]
-            .into_iter()
-            .filter(|u| counts[*u as usize] != (0, 0))
+        let numbers = [barrier, barrier + 2].into_iter();
+        let used = numbers.filter(|u| counts[*u as usize] != (0, 0));
+        let uses: Vec<Configuration> = used
+            .map(|number| {
+                let (producers, consumers) = counts[number as usize];
+                let releases = if consumers > 0 {
+                    released.pop().into_iter().collect()
+                } else {
+                    Vec::new()
+                };
+                Configuration {
+                    barrier: SyncId::from_raw(3 + barrier),
+                    number,
+                    producers,
+                    consumers,
+                    releases,
+                    place: Place::file(),
+                }
+            })
             .collect();
-        let mut preloaded: Vec<ConfigurationId> = Vec::new();
-        for number in uses {
-            let (producers, consumers) = counts[number as usize];
-            let releases = if consumers > 0 {
-                released.pop().into_iter().collect()
-            } else {
-                Vec::new()
-            };
-            let sync = SyncId::from_raw(3 + barrier);
-            preloaded.push(program.configurations.push(Configuration {
-                barrier: sync,
-                number,
-                producers,
-                consumers,
-                releases,
-                place: Place::file(),
-            }));
-        }
-        program.syncs.push(Sync {
-            name: format!("B{barrier}"),
-            kind: SyncKind::Barrier {
-                preloaded,
-                depth: None,
-            },
-        });
+        build.barrier(format!("B{barrier}"), uses);
     }
-    Ok(program)
+    Ok(build.finish().expect("ids of its own"))
 }
 
 fn task(
     u: &mut Unstructured<'_>,
-    program: &mut Program<'static>,
-    queue: chipless_model::QueueId,
+    build: &mut Builder<'static>,
+    queue: QueueId,
     counts: &mut [(u32, u32); 4],
 ) -> Result<()> {
     let (mut waits, mut signals) = (Vec::new(), Vec::new());
@@ -248,29 +207,17 @@ fn task(
             list.push(pattern);
         }
     }
-    let index = program.tasks.iter().filter(|t| t.queue == queue).count() as u32;
-    let kernel = program.kernels.push(Box::new(Mix {
-        seed: program.tasks.len() as u8,
+    let kernel = build.kernel(Mix {
+        seed: build.program.tasks.len() as u8,
         reads,
         writes,
-    }));
-    let waits = Span::push(&mut program.waits, waits);
-    let signals = Span::push(&mut program.signals, signals);
-    let location = Location {
-        part: PartId::from_raw(0),
-        offset: 0,
-        size: 0,
-    };
-    program.tasks.push(Task {
-        queue,
-        index,
-        kernel,
-        waits,
-        signals,
-        demands: Span::default(),
-        fixed: Time(1),
-        location,
-        label: None,
     });
+    let task = NewTask {
+        waits: &waits,
+        signals: &signals,
+        fixed: Time(1),
+        ..NewTask::new(queue, kernel)
+    };
+    build.task(task).expect("a few tasks");
     Ok(())
 }

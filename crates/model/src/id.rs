@@ -40,3 +40,10 @@ index_vec::define_index_type! {
     /// A named part of the program's file that [`Location`](crate::Location)s point into.
     pub struct PartId = u32;
 }
+
+/// The first part; most programs have one.
+impl Default for PartId {
+    fn default() -> PartId {
+        PartId::from_raw(0)
+    }
+}

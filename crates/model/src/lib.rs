@@ -7,7 +7,7 @@
 //!
 //! A program owns **buffers**: regions of bytes in the **memories** of a machine. No two buffers overlap; where a file
 //! lets variables share bytes, the shared region is the buffer and the variables are offsets into it. A buffer may have
-//! an address or none yet. Inputs and constants hold bytes at the start; outputs and scratch bytes are undefined until
+//! an address or none yet. Where it has one, it lies inside its memory and is aligned as its file asks. Inputs and constants hold bytes at the start; outputs and scratch bytes are undefined until
 //! written (a run reads them as zero, the verifier reports it); state buffers keep their bytes from run to run.
 //!
 //! # Work
@@ -69,8 +69,10 @@
 
 pub mod access;
 mod barrier;
+mod build;
 mod element;
 mod finding;
+mod form;
 mod id;
 mod info;
 mod kernel;
@@ -83,6 +85,7 @@ mod time;
 
 pub use access::{Access, Certainty, Direction, Loop, Pattern};
 pub use barrier::{Barrier, BarrierFault};
+pub use build::{BuildError, Builder, NewTask};
 pub use element::{ElementType, Kind};
 pub use finding::{Class, Evidence, Finding, Place, Rule, Severity};
 pub use id::{

@@ -13,7 +13,7 @@ use crate::time::Time;
 use index_vec::IndexVec;
 use std::borrow::Cow;
 
-/// A compiled program. See the [crate docs](crate) for what it means.
+/// A compiled program. See the [crate docs](crate) for what it means, and [`Builder`](crate::Builder) for how to make one.
 #[derive(Debug, Default)]
 pub struct Program<'a> {
     /// Name of the target: `npu`, `neuron`, …
@@ -75,6 +75,18 @@ pub enum MemoryKind {
     Registers,
 }
 
+impl MemoryKind {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MemoryKind::Dram => "DRAM",
+            MemoryKind::Hbm => "HBM",
+            MemoryKind::Scratchpad => "scratchpad",
+            MemoryKind::Registers => "registers",
+        }
+    }
+}
+
 /// A memory of the machine. Each core, tile or partition set has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
@@ -123,12 +135,29 @@ pub struct Buffer<'a> {
     pub memory: MemoryId,
     /// First byte in the memory; `None` before allocation.
     pub address: Option<u64>,
+    /// What the file asks of the address: a multiple of this. 1 where it asks for nothing.
+    pub alignment: u64,
     /// Bytes.
     pub size: u64,
     /// What it is for.
     pub role: Role,
     /// Bytes at the start, borrowed from the file where they stand there; the rest is undefined (zero when run).
     pub initial: Cow<'a, [u8]>,
+}
+
+impl<'a> Buffer<'a> {
+    /// A buffer without an address whose bytes are not known at the start.
+    pub fn new(name: impl Into<String>, memory: MemoryId, size: u64, role: Role) -> Buffer<'a> {
+        Buffer {
+            name: name.into(),
+            memory,
+            address: None,
+            alignment: 1,
+            size,
+            role,
+            initial: Cow::Borrowed(&[]),
+        }
+    }
 }
 
 /// Something that transfers share: a link, a port, a memory's bandwidth.
@@ -207,7 +236,7 @@ impl Span {
 }
 
 /// A byte range of a part of the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Location {
     /// Which part.
     pub part: PartId,

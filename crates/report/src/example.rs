@@ -1,10 +1,9 @@
 //! Small programs for the tests: two tiles of an input go through one engine, with barriers that are used twice.
 
 use chipless_model::{
-    Access, Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Counter, Demand,
-    ElementType, Fault, Kernel, Location, Loop, Memory, MemoryKind, Pattern, Piece, Place, Port,
-    Program, Queue, QueueId, Resource, ResourceId, Role, Signal, Span, Storage, Sync, SyncId,
-    SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Buffer, BufferId, Builder, Condition, Configuration, ConfigurationId, Counter,
+    Demand, ElementType, Fault, Kernel, Limits, Location, Loop, MemoryKind, NewTask, Pattern,
+    Place, Port, Program, QueueId, ResourceId, Role, Signal, Storage, SyncId, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 
@@ -36,7 +35,7 @@ impl Kernel for Example {
 
 /// Appends a task to a queue, as a piece of its own that is released at the start.
 fn task(
-    program: &mut Program<'static>,
+    build: &mut Builder<'static>,
     queue: u32,
     kernel: Example,
     waits: &[(SyncId, Condition)],
@@ -44,131 +43,70 @@ fn task(
     bytes: u64,
 ) -> TaskId {
     let queue = QueueId::from_raw(queue);
-    let index = program.tasks.iter().filter(|t| t.queue == queue).count() as u32;
-    let label = (kernel.operation != "dma").then(|| format!("block1/conv{index}").into());
-    let kernel = program.kernels.push(Box::new(kernel));
-    let waits = Span::push(
-        &mut program.waits,
-        waits.iter().map(|(sync, condition)| Wait {
-            sync: *sync,
-            condition: *condition,
-        }),
-    );
-    let signals = Span::push(
-        &mut program.signals,
-        signals.iter().map(|a| Signal::on_completion(*a)),
-    );
-    let demands = Span::push(
-        &mut program.demands,
-        (bytes > 0).then_some(Demand {
-            resource: ResourceId::from_raw(0),
-            bytes,
-        }),
-    );
-    let offset = 0x8000 + program.tasks.len() as u64 * 224;
-    let location = Location {
-        part: 0usize.into(),
-        offset,
-        size: 224,
+    let before = build.program.tasks.iter().filter(|t| t.queue == queue);
+    let label =
+        (kernel.operation != "dma").then(|| format!("block1/conv{}", before.count()).into());
+    let wait = |&(sync, condition): &(SyncId, Condition)| Wait { sync, condition };
+    let signals = signals.iter().map(|a| Signal::on_completion(*a));
+    let demand = Demand {
+        resource: ResourceId::from_raw(0),
+        bytes,
     };
-    let fixed = Time::from_ns(if bytes > 0 { 100.0 } else { 1500.0 });
-    let first = program.tasks.push(Task {
-        queue,
-        index,
-        kernel,
-        waits,
-        signals,
-        demands,
-        fixed,
-        location,
-        label,
-    });
-    let piece = program.pieces.push(Piece {
-        queue,
-        first,
-        count: 1,
-    });
-    program.initial.push(piece);
-    first
-}
-
-fn empty(queues: &[(&str, u32)]) -> Program<'static> {
-    let mut program = Program {
-        target: "npu",
-        name: "example".into(),
-        ..Program::default()
-    };
-    program.parts.push("task.dma.0.0".into());
-    program
-        .queues
-        .extend(queues.iter().map(|(name, servers)| Queue {
-            name: (*name).into(),
-            servers: *servers,
-        }));
-    program
-}
-
-fn barrier(program: &mut Program<'static>, uses: &[(u32, u32, u32)]) -> SyncId {
-    let barrier = SyncId::from_usize(program.syncs.len());
-    let preloaded = uses
-        .iter()
-        .map(|(number, producers, consumers)| {
-            let (number, producers, consumers) = (*number, *producers, *consumers);
-            let place = Place::bytes(0x7000 + u64::from(number) * 12, 12).in_part("barriers");
-            program.configurations.push(Configuration {
-                barrier,
-                number,
-                producers,
-                consumers,
-                releases: Vec::new(),
-                place,
-            })
-        })
-        .collect();
-    program.syncs.push(Sync {
-        name: format!("barrier {}", barrier.raw()),
-        kind: SyncKind::Barrier {
-            preloaded,
-            depth: None,
+    let kernel = build.kernel(kernel);
+    let task = NewTask {
+        waits: &waits.iter().map(wait).collect::<Vec<_>>(),
+        signals: &signals.collect::<Vec<_>>(),
+        demands: &[demand][..usize::from(bytes > 0)],
+        fixed: Time::from_ns(if bytes > 0 { 100.0 } else { 1500.0 }),
+        location: Location {
+            part: 0usize.into(),
+            offset: 0x8000 + build.program.tasks.len() as u64 * 224,
+            size: 224,
         },
-    })
+        label,
+        ..NewTask::new(queue, kernel)
+    };
+    let id = build.task(task).expect("a few tasks");
+    build.release(queue, id);
+    id
+}
+
+fn empty(queues: &[(&str, u32)]) -> Builder<'static> {
+    let mut build = Builder::new("npu", &Limits::default());
+    build.program.name = "example".into();
+    build.part("task.dma.0.0");
+    for (name, servers) in queues {
+        build.queue(*name, *servers);
+    }
+    build
+}
+
+fn barrier(build: &mut Builder<'static>, uses: &[(u32, u32, u32)]) -> SyncId {
+    let name = format!("barrier {}", build.program.syncs.len());
+    let used = |&(number, producers, consumers): &(u32, u32, u32)| Configuration {
+        barrier: SyncId::from_raw(0),
+        number,
+        producers,
+        consumers,
+        releases: Vec::new(),
+        place: Place::bytes(0x7000 + u64::from(number) * 12, 12).in_part("barriers"),
+    };
+    build.barrier(name, uses.iter().map(used))
 }
 
 /// Input by tiles, compute, output. Barrier 0 is used twice; its second use needs that the first tile is done.
 pub(crate) fn pipeline() -> Program<'static> {
     let mut p = empty(&[("dma0.ddr", 1), ("dpu0", 1), ("dma0.cmx", 1)]);
-    let ddr = p.memories.push(Memory {
-        name: "ddr".into(),
-        size: 1 << 20,
-        kind: MemoryKind::Dram,
-    });
-    let cmx = p.memories.push(Memory {
-        name: "cmx0".into(),
-        size: 1 << 20,
-        kind: MemoryKind::Scratchpad,
-    });
-    let mut buffer = |name: &str, memory, size, role| {
-        p.buffers.push(Buffer {
-            name: name.into(),
-            memory,
-            address: None,
-            size,
-            role,
-            initial: Cow::Borrowed(&[]),
-        })
-    };
-    let x = buffer("x", ddr, 8192, Role::Input);
-    let y = buffer("y", ddr, 4096, Role::Output);
-    let local = buffer("cmx0", cmx, 1 << 20, Role::Scratch);
-    p.resources.push(Resource {
-        name: "ddr".into(),
-        capacity: 64e9,
-        per_transfer: 32e9,
-    });
+    let ddr = p.memory("ddr", 1 << 20, MemoryKind::Dram);
+    let cmx = p.memory("cmx0", 1 << 20, MemoryKind::Scratchpad);
+    let x = p.buffer(Buffer::new("x", ddr, 8192, Role::Input));
+    let y = p.buffer(Buffer::new("y", ddr, 4096, Role::Output));
+    let local = p.buffer(Buffer::new("cmx0", cmx, 1 << 20, Role::Scratch));
+    p.resource("ddr", 64e9, 32e9);
     let b0 = barrier(&mut p, &[(0, 1, 1), (2, 1, 1)]);
     let b1 = barrier(&mut p, &[(1, 1, 1), (3, 1, 1)]);
     let b2 = barrier(&mut p, &[(4, 1, 0)]);
-    p.completion = Some(ConfigurationId::from_raw(4));
+    p.program.completion = Some(ConfigurationId::from_raw(4));
     let run = Pattern::contiguous;
     let transfer = |from: (BufferId, Pattern), to: (BufferId, Pattern)| Example {
         operation: "dma",
@@ -235,6 +173,7 @@ pub(crate) fn pipeline() -> Program<'static> {
         4096,
     );
     // The output transfer is let go when the second tile has been taken, as its barrier has a use before.
+    let mut p = p.finish().expect("ids of its own");
     let last = p.initial.pop();
     p.configurations[ConfigurationId::from_raw(1)]
         .releases
@@ -264,12 +203,7 @@ pub(crate) fn forgetful() -> Program<'static> {
 /// Two engines that wait for each other, and a task behind one of them.
 pub(crate) fn ring() -> Program<'static> {
     let mut p = empty(&[("dma0.ddr", 1), ("dpu0", 1)]);
-    let mut semaphore = |i: u32| {
-        p.syncs.push(Sync {
-            name: format!("S[{i}]"),
-            kind: SyncKind::Counter(Counter::up_to(15)),
-        })
-    };
+    let mut semaphore = |i: u32| p.counter(format!("S[{i}]"), Counter::up_to(15));
     let (s, t) = (semaphore(4), semaphore(5));
     let nothing = || Example {
         operation: "dma",
@@ -294,5 +228,5 @@ pub(crate) fn ring() -> Program<'static> {
         &[Action::Add(s, 1)],
         0,
     );
-    p
+    p.finish().expect("ids of its own")
 }

@@ -1,9 +1,9 @@
 //! The engine through its public door: small programs, exact times.
 
 use chipless_model::{
-    Access, Action, Condition, Configuration, ConfigurationId, Counter, Demand, Fault, Kernel,
-    Location, PartId, Piece, Place, Program, Queue, QueueId, Resource, ResourceId, Signal, Span,
-    Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Builder, Condition, Configuration, ConfigurationId, Counter, Demand, Fault,
+    Kernel, Limits, NewTask, PieceId, Place, QueueId, ResourceId, Signal, Storage, SyncId, TaskId,
+    Time, Wait,
 };
 use chipless_sim::{Outcome, Stop, TimingOnly, run};
 use std::borrow::Cow;
@@ -22,57 +22,38 @@ impl Kernel for Nothing {
 }
 
 /// A program built task by task.
-struct Builder(Program<'static>);
+struct Built(Builder<'static>);
 
-impl Builder {
-    fn new(queues: &[u32]) -> Builder {
-        let mut program = Program::default();
-        program.parts.push("test".into());
-        program.kernels.push(Box::new(Nothing));
+impl Built {
+    fn new(queues: &[u32]) -> Built {
+        let mut build = Builder::new("test", &Limits::default());
+        build.part("test");
+        build.kernel(Nothing);
         for (i, servers) in queues.iter().enumerate() {
-            program.queues.push(Queue {
-                name: format!("q{i}"),
-                servers: *servers,
-            });
+            build.queue(format!("q{i}"), *servers);
         }
-        Builder(program)
+        Built(build)
     }
 
     fn semaphore(&mut self) -> SyncId {
-        self.0.syncs.push(Sync {
-            name: "S".into(),
-            kind: SyncKind::Counter(Counter::up_to(99)),
-        })
+        self.0.counter("S", Counter::up_to(99))
     }
 
     /// A barrier whose configurations have these counts and release these pieces.
     fn barrier(&mut self, uses: &[(u32, u32, &[u32])]) -> SyncId {
-        let barrier = SyncId::from_usize(self.0.syncs.len());
-        let preloaded = uses
-            .iter()
-            .enumerate()
-            .map(|(i, (producers, consumers, releases))| {
-                let releases = releases
-                    .iter()
-                    .map(|p| chipless_model::PieceId::from_raw(*p))
-                    .collect();
-                self.0.configurations.push(Configuration {
-                    barrier,
-                    number: i as u32,
-                    producers: *producers,
-                    consumers: *consumers,
-                    releases,
-                    place: Place::file(),
-                })
-            })
-            .collect();
-        self.0.syncs.push(Sync {
-            name: format!("B{}", barrier.raw()),
-            kind: SyncKind::Barrier {
-                preloaded,
-                depth: None,
-            },
-        })
+        let name = format!("B{}", self.0.program.syncs.len());
+        let used = |(i, (producers, consumers, releases)): (usize, &(u32, u32, &[u32]))| {
+            let releases = releases.iter().map(|p| PieceId::from_raw(*p));
+            Configuration {
+                barrier: SyncId::from_raw(0),
+                number: i as u32,
+                producers: *producers,
+                consumers: *consumers,
+                releases: releases.collect(),
+                place: Place::file(),
+            }
+        };
+        self.0.barrier(name, uses.iter().enumerate().map(used))
     }
 
     fn task(
@@ -83,53 +64,33 @@ impl Builder {
         signals: &[Signal],
         demands: &[(u32, u64)],
     ) -> TaskId {
-        let waits = Span::push(
-            &mut self.0.waits,
-            waits.iter().map(|(sync, condition)| Wait {
-                sync: *sync,
-                condition: *condition,
-            }),
-        );
-        let signals = Span::push(&mut self.0.signals, signals.iter().copied());
-        let demands = Span::push(
-            &mut self.0.demands,
-            demands.iter().map(|(r, bytes)| Demand {
-                resource: ResourceId::from_raw(*r),
-                bytes: *bytes,
-            }),
-        );
-        let queue = QueueId::from_raw(queue);
-        let index = self.0.tasks.iter().filter(|t| t.queue == queue).count() as u32;
-        self.0.tasks.push(Task {
-            queue,
-            index,
-            kernel: 0usize.into(),
-            waits,
+        let wait = |&(sync, condition): &(SyncId, Condition)| Wait { sync, condition };
+        let demand = |&(resource, bytes): &(u32, u64)| Demand {
+            resource: ResourceId::from_raw(resource),
+            bytes,
+        };
+        let task = NewTask {
+            waits: &waits.iter().map(wait).collect::<Vec<_>>(),
             signals,
-            demands,
+            demands: &demands.iter().map(demand).collect::<Vec<_>>(),
             fixed: Time(ps),
-            location: Location {
-                part: PartId::from_raw(0),
-                offset: 0,
-                size: 0,
-            },
-            label: None,
-        })
+            ..NewTask::new(QueueId::from_raw(queue), 0usize.into())
+        };
+        self.0.task(task).expect("few tasks")
     }
 
     fn piece(&mut self, queue: u32, first: TaskId, count: u32, initially: bool) {
-        let piece = self.0.pieces.push(Piece {
-            queue: QueueId::from_raw(queue),
-            first,
-            count,
-        });
-        if initially {
-            self.0.initial.push(piece);
-        }
+        let queue = QueueId::from_raw(queue);
+        let piece = match initially {
+            true => self.0.release(queue, first),
+            false => self.0.piece(queue, first),
+        };
+        self.0.program.pieces[piece].count = count;
     }
 
-    fn run(&self) -> Outcome {
-        run(&self.0, &mut TimingOnly)
+    fn run(self) -> Outcome {
+        let program = self.0.finish().expect("a program");
+        run(&program, &mut TimingOnly)
     }
 }
 
@@ -144,7 +105,7 @@ fn times(outcome: &Outcome) -> Vec<(u64, u64)> {
 
 #[test]
 fn a_wait_holds_a_task_until_enough_signals_came() {
-    let mut b = Builder::new(&[1, 1]);
+    let mut b = Built::new(&[1, 1]);
     let s = b.semaphore();
     let up = Signal::on_completion(Action::Add(s, 1));
     let a = b.task(0, 10, &[], &[up], &[]);
@@ -163,7 +124,7 @@ fn a_wait_holds_a_task_until_enough_signals_came() {
 
 #[test]
 fn a_signal_at_the_read_does_not_wait_for_completion() {
-    let mut b = Builder::new(&[1, 1]);
+    let mut b = Built::new(&[1, 1]);
     let s = b.semaphore();
     let a = b.task(0, 10, &[], &[Signal::on_read(Action::Add(s, 1))], &[]);
     let c = b.task(1, 5, &[(s, Condition::Equal(1))], &[], &[]);
@@ -175,30 +136,27 @@ fn a_signal_at_the_read_does_not_wait_for_completion() {
 #[test]
 fn bandwidth_is_shared_equally_under_a_ceiling() {
     // 1000 B/s for all, 600 B/s for one. Alone: 600 B/s. Together: 500 B/s each.
-    let mut b = Builder::new(&[1, 1]);
-    b.0.resources.push(Resource {
-        name: "link".into(),
-        capacity: 1e12,
-        per_transfer: 6e11,
-    });
+    let mut b = Built::new(&[1, 1]);
+    b.0.resource("link", 1e12, 6e11);
     let a = b.task(0, 0, &[], &[], &[(0, 600)]);
     let c = b.task(1, 500, &[], &[], &[(0, 600)]);
     b.piece(0, a, 1, true);
     b.piece(1, c, 1, true);
     // 0..500: a alone gets 300 bytes; 500..1100: both get 300; a is done; c has 300 left at 0.6 B/ps.
-    let outcome = b.run();
+    let program = b.0.finish().expect("a program");
+    let outcome = run(&program, &mut TimingOnly);
     let close = |got: u64, want: u64| assert!(got.abs_diff(want) <= 1, "{got} is not {want}");
     close(outcome.timeline.tasks[a].end.0, 1100);
     close(outcome.timeline.tasks[c].end.0, 1600);
-    assert_eq!(outcome.timeline.carried(&b.0)[0], 1200);
+    assert_eq!(outcome.timeline.carried(&program)[0], 1200);
 }
 
 #[test]
 fn a_retired_barrier_is_reprogrammed_before_it_releases_work() {
-    let mut b = Builder::new(&[1, 1]);
+    let mut b = Built::new(&[1, 1]);
     // The second use of the barrier is produced by the piece that the first use releases.
     let bar = b.barrier(&[(1, 1, &[2]), (1, 0, &[])]);
-    b.0.completion = Some(ConfigurationId::from_raw(1));
+    b.0.program.completion = Some(ConfigurationId::from_raw(1));
     let produce = Signal::on_completion(Action::Produce(bar));
     let a = b.task(0, 10, &[], &[produce], &[]);
     let c = b.task(
@@ -220,7 +178,7 @@ fn a_retired_barrier_is_reprogrammed_before_it_releases_work() {
 
 #[test]
 fn two_servers_take_two_pieces() {
-    let mut b = Builder::new(&[2]);
+    let mut b = Built::new(&[2]);
     for i in 0..3 {
         let t = b.task(0, 10 + i, &[], &[], &[]);
         b.piece(0, t, 1, true);
@@ -230,7 +188,7 @@ fn two_servers_take_two_pieces() {
 
 #[test]
 fn a_barrier_produced_too_often_is_a_fault() {
-    let mut b = Builder::new(&[1]);
+    let mut b = Built::new(&[1]);
     let bar = b.barrier(&[(1, 1, &[])]);
     let produce = Signal::on_completion(Action::Produce(bar));
     let a = b.task(0, 10, &[], &[produce, produce], &[]);
@@ -246,7 +204,7 @@ fn a_barrier_produced_too_often_is_a_fault() {
 
 #[test]
 fn a_ring_of_waits_is_reported_as_a_cycle() {
-    let mut b = Builder::new(&[1, 1]);
+    let mut b = Built::new(&[1, 1]);
     let (s, t) = (b.semaphore(), b.semaphore());
     let a = b.task(
         0,

@@ -4,9 +4,8 @@
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
 use chipless_model::{
-    Access, Action, Buffer, Condition, Counter, Fault, Kernel, Limits, Location, Loop, Memory,
-    MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync,
-    SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Buffer, Builder, Condition, Counter, Fault, Kernel, Limits, Loop, MemoryKind,
+    NewTask, Pattern, Program, QueueId, Role, Signal, Storage, SyncId, Time, Wait,
 };
 use cpu_time::ProcessTime;
 use std::borrow::Cow;
@@ -74,34 +73,18 @@ impl Kernel for Step {
 
 /// A pipeline: queue `q` does turn `i` after queue `q − 1` has, and when queue `q + 1` is no more than 64 turns behind.
 fn pipeline(tasks: u64) -> Program<'static> {
-    let mut program = Program::default();
-    program.parts.push("bench".into());
-    let memory = program.memories.push(Memory {
-        name: "m".into(),
-        size: 1 << 40,
-        kind: MemoryKind::Scratchpad,
-    });
-    program.buffers.push(Buffer {
-        name: "b".into(),
-        memory,
-        address: None,
-        size: u64::from(QUEUES) * SLOTS * SLOT,
-        role: Role::Scratch,
-        initial: Cow::Borrowed(&[]),
-    });
+    let mut build = Builder::new("bench", &Limits::default());
+    build.part("bench");
+    let memory = build.memory("m", 1 << 40, MemoryKind::Scratchpad);
+    let size = u64::from(QUEUES) * SLOTS * SLOT;
+    build.buffer(Buffer::new("b", memory, size, Role::Scratch));
     for queue in 0..QUEUES {
-        program.queues.push(Queue {
-            name: format!("q{queue}"),
-            servers: 1,
-        });
-        program.syncs.push(Sync {
-            name: format!("S{queue}"),
-            kind: SyncKind::Counter(Counter::up_to(i64::MAX)),
-        });
+        build.queue(format!("q{queue}"), 1);
+        build.counter(format!("S{queue}"), Counter::up_to(i64::MAX));
     }
     let turns = tasks / u64::from(QUEUES);
     for queue in 0..QUEUES {
-        let first = program.tasks.next_idx();
+        let first = build.program.tasks.next_idx();
         for turn in 0..turns {
             let wait = |queue: u32, n: u64| Wait {
                 sync: SyncId::from_raw(queue),
@@ -110,38 +93,23 @@ fn pipeline(tasks: u64) -> Program<'static> {
             let filled = (queue > 0).then(|| wait(queue - 1, turn + 1));
             let free =
                 (queue + 1 < QUEUES && turn >= SLOTS).then(|| wait(queue + 1, turn - SLOTS + 1));
-            let waits = Span::push(&mut program.waits, filled.into_iter().chain(free));
+            let waits: Vec<Wait> = filled.into_iter().chain(free).collect();
             let done = Signal::on_completion(Action::Add(SyncId::from_raw(queue), 1));
-            let signals = Span::push(&mut program.signals, [done]);
-            let kernel = program.kernels.push(Box::new(Step {
+            let kernel = build.kernel(Step {
                 queue: u64::from(queue),
                 turn,
-            }));
-            let location = Location {
-                part: PartId::from_raw(0),
-                offset: 0,
-                size: 0,
-            };
-            program.tasks.push(Task {
-                queue: QueueId::from_raw(queue),
-                index: turn as u32,
-                kernel,
-                waits,
-                signals,
-                demands: Span::default(),
-                fixed: Time(1),
-                location,
-                label: None,
             });
+            let task = NewTask {
+                waits: &waits,
+                signals: &[done],
+                fixed: Time(1),
+                ..NewTask::new(QueueId::from_raw(queue), kernel)
+            };
+            build.task(task).expect("a task");
         }
-        let piece = program.pieces.push(Piece {
-            queue: QueueId::from_raw(queue),
-            first: TaskId::from_raw(first.raw()),
-            count: turns as u32,
-        });
-        program.initial.push(piece);
+        build.release(QueueId::from_raw(queue), first);
     }
-    program
+    build.finish().expect("a program")
 }
 
 fn main() {

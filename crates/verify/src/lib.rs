@@ -60,6 +60,8 @@
 //! value from the beginning. Strided patterns are compared exactly, see the module `overlap`. Accesses that data decides are bounds: they are reported only
 //! when no byte of them is inside the buffer, and they count as written for the tasks that read after them.
 //!
+//! Buffers lie inside their memories, at multiples of their alignments, and no two of them share a byte.
+//!
 //! # Clocks
 //!
 //! Every queue with one server is a thread, and so is every piece of other queues, as far as releases do not chain them. What comes before a point is the set of points
@@ -73,6 +75,7 @@ mod bounds;
 mod clock;
 mod findings;
 mod footprint;
+mod layout;
 mod memory;
 mod order;
 mod overlap;
@@ -88,7 +91,7 @@ mod written;
 
 pub use rules::ALL as RULES;
 
-use chipless_model::{Finding, Program};
+use chipless_model::{Finding, Place, Program};
 use findings::Findings;
 use footprint::Accesses;
 use order::{End, Order};
@@ -118,9 +121,13 @@ const LARGE: usize = 4096;
 /// Proves a program safe. The error holds every finding, errors first; warnings alone do not stop a program.
 pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<Finding>> {
     let mut findings = Findings::default();
+    if let Err(what) = program.well_formed() {
+        return Err(vec![rules::MALFORMED.at(Place::file(), what)]);
+    }
     for warning in &program.warnings {
         findings.add(warning.rule, (0, 0, 0), || warning.clone());
     }
+    layout::check(program, &mut findings);
     let find_order = || Order::find(program);
     let collect_accesses = || Accesses::collect(program);
     let ((order, found), accesses) = if program.tasks.len() < LARGE {

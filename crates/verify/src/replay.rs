@@ -595,6 +595,9 @@ impl<'p, 'a> Replay<'p, 'a> {
         by: Option<TaskId>,
     ) -> Result<(), Faulted> {
         let program = self.program;
+        if program.pieces[piece].count == 0 {
+            return Ok(());
+        }
         let queue = program.pieces[piece].queue;
         let place = || program.place(by.unwrap_or(program.pieces[piece].first));
         if self.released[piece].is_some() {

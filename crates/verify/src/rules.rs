@@ -1,6 +1,22 @@
 //! What the verifier proves of every program, whatever its target: one rule for each way to fail.
 
 chipless_model::rules! {
+    MALFORMED Unsupported Error Chipless "program-malformed" "a program that names what it does not have"
+        "Lowering made a program whose queues, tasks or barriers refer to something that is not there. The file may be right; Chipless is not."
+        "Report it, with the file."
+        "the program model: `Program::well_formed`";
+    BUFFER_OVERLAP Fault Error Proof "buffer-overlap" "two buffers of one memory share bytes"
+        "Each buffer has its bytes to itself; where a file lets variables share bytes, Chipless makes one buffer of them. Two buffers whose addresses and sizes overlap are written and read as if they were apart: one destroys the other."
+        "Compare addresses and sizes of the two."
+        "the program model: memory";
+    BUFFER_BEYOND_MEMORY Fault Error Proof "buffer-beyond-memory" "a buffer exceeds its memory"
+        "The memory does not have the bytes at the end of the buffer. Reading or writing them is a fault, or reaches something else. The size of the memory stands in the file or in the machine's figures (`chipless machine TARGET`)."
+        "Make the buffer smaller or move it, or say which machine it is with `--machine`."
+        "the program model: memory; the size is the file's or the machine's";
+    BUFFER_MISALIGNED Fault Error Proof "buffer-misaligned" "a buffer breaks the alignment that its file states"
+        "The file says of which number the buffer's address is a multiple, because an engine moves or computes in units of it. The address is none."
+        "Move the buffer to a multiple of its alignment, or correct the alignment."
+        "the program model: memory; the alignment is the file's";
     OUT_OF_BOUNDS Fault Error Proof "out-of-bounds" "a task touches bytes outside its buffer"
         "A strided access is a base, a run and loops around it; every byte of it must lie inside the buffer that it names. Beyond the end stands another tensor, another program, or nothing: the engine reads somebody else's data, overwrites it, or stops with a fault. Accesses whose bytes data decides (a gather) are only reported when no byte of their bound lies inside."
         "Compare offset, sizes and strides of the access with the size of the buffer. An end that is one step too far usually comes from a count that is one too large; a start that is too far from an address that was not relocated."

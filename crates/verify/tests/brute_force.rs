@@ -5,9 +5,9 @@
 //! successor; two tasks race if some state has both running and they conflict.
 
 use chipless_model::{
-    Access, Action, Condition, Configuration, Counter, Direction, Fault, Kernel, Location, Memory,
-    MemoryKind, Moment, PartId, Pattern, Piece, Place, Program, Queue, QueueId, Role, Signal, Span,
-    Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Access, Action, Buffer, Builder, Condition, Configuration, Counter, Direction, Fault, Kernel,
+    Limits, MemoryKind, Moment, NewTask, Pattern, Place, Program, QueueId, Role, Signal, Storage,
+    SyncId, SyncKind, TaskId, Time, Wait,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -65,81 +65,45 @@ fn draft() -> impl Strategy<Value = Draft> {
     })
 }
 
-fn empty() -> Program<'static> {
-    let mut program = Program::default();
-    program.parts.push("test".into());
-    program.memories.push(Memory {
-        name: "m".into(),
-        size: 16,
-        kind: MemoryKind::Scratchpad,
-    });
-    program.buffers.push(chipless_model::Buffer {
-        name: "b".into(),
-        memory: 0usize.into(),
-        address: None,
-        size: 16,
-        role: Role::State,
-        initial: Cow::Borrowed(&[]),
-    });
-    program
+fn empty() -> Builder<'static> {
+    let mut build = Builder::new("test", &Limits::default());
+    build.part("test");
+    let memory = build.memory("m", 16, MemoryKind::Scratchpad);
+    build.buffer(Buffer::new("b", memory, 16, Role::State));
+    build
 }
 
 fn push_task(
-    program: &mut Program<'static>,
+    build: &mut Builder<'static>,
     queue: QueueId,
-    index: u32,
     touch: Touch,
-    waits: Vec<Wait>,
-    signals: Vec<Signal>,
-) -> TaskId {
-    let kernel = program.kernels.push(Box::new(touch));
-    let waits = Span::push(&mut program.waits, waits);
-    let signals = Span::push(&mut program.signals, signals);
-    let location = Location {
-        part: PartId::from_raw(0),
-        offset: 0,
-        size: 0,
-    };
-    program.tasks.push(Task {
-        queue,
-        index,
-        kernel,
+    waits: &[Wait],
+    signals: &[Signal],
+) {
+    let kernel = build.kernel(touch);
+    let task = NewTask {
         waits,
         signals,
-        demands: Span::default(),
         fixed: Time(1),
-        location,
-        label: None,
-    })
+        ..NewTask::new(queue, kernel)
+    };
+    build.task(task).expect("a task");
 }
 
 /// Queues one after the other, each with one piece.
 fn counters(drafts: &[Draft]) -> Program<'static> {
-    let mut program = empty();
-    for (name, kind) in [
-        ("S0", SyncKind::Counter(Counter::up_to(1000))),
-        (
-            "S1",
-            SyncKind::Counter(Counter {
-                initial: 1,
-                ..Counter::up_to(1000)
-            }),
-        ),
-        ("E", SyncKind::Counter(Counter::FLAG)),
-        ("T", SyncKind::Counter(Counter::FLAG)),
-    ] {
-        program.syncs.push(Sync {
-            name: name.into(),
-            kind,
-        });
-    }
+    let mut build = empty();
+    build.counter("S0", Counter::up_to(1000));
+    let from_one = Counter {
+        initial: 1,
+        ..Counter::up_to(1000)
+    };
+    build.counter("S1", from_one);
+    build.counter("E", Counter::FLAG);
+    build.counter("T", Counter::FLAG);
     for queue in 0..QUEUES {
-        let id = program.queues.push(Queue {
-            name: format!("q{queue}"),
-            servers: 1,
-        });
-        let first = program.tasks.next_idx();
-        let mut count = 0;
+        let id = build.queue(format!("q{queue}"), 1);
+        let first = build.program.tasks.next_idx();
         for d in drafts.iter().filter(|d| d.queue == queue) {
             let wait = |(s, n): &(u32, i64)| {
                 let n = if *s >= 2 { 1 } else { *n };
@@ -167,41 +131,24 @@ fn counters(drafts: &[Draft]) -> Program<'static> {
                     action,
                 }
             };
-            push_task(
-                &mut program,
-                id,
-                count,
-                d.touch,
-                d.waits.iter().map(wait).collect(),
-                d.signals.iter().map(signal).collect(),
-            );
-            count += 1;
+            let waits: Vec<Wait> = d.waits.iter().map(wait).collect();
+            let signals: Vec<Signal> = d.signals.iter().map(signal).collect();
+            push_task(&mut build, id, d.touch, &waits, &signals);
         }
-        if count > 0 {
-            let piece = program.pieces.push(Piece {
-                queue: id,
-                first,
-                count,
-            });
-            program.initial.push(piece);
-        }
+        build.release(id, first);
     }
-    program
+    build.finish().expect("a program")
 }
 
 /// Barriers: each task waits for and produces some; counts are what the tasks say, or off by one.
 fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
-    let mut program = empty();
+    let mut build = empty();
     // Two physical barriers, each used twice: uses 0 and 2 of barrier 0, 1 and 3 of barrier 1.
     let mut producers = [0i64; 4];
     let mut consumers = [0i64; 4];
     for queue in 0..QUEUES {
-        let id = program.queues.push(Queue {
-            name: format!("q{queue}"),
-            servers: 1,
-        });
-        let first = program.tasks.next_idx();
-        let mut count = 0;
+        let id = build.queue(format!("q{queue}"), 1);
+        let first = build.program.tasks.next_idx();
         for d in drafts.iter().filter(|d| d.queue == queue) {
             let waits: BTreeSet<u32> = d.waits.iter().map(|w| (w.0 + w.1 as u32) % 4).collect();
             let posts: BTreeSet<u32> = d.signals.iter().map(|s| (s.0 + s.1 as u32) % 4).collect();
@@ -225,24 +172,14 @@ fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
                         .map(|b| Signal::on_completion(Action::Produce(barrier(b)))),
                 )
                 .collect();
-            let waits = waiting
-                .iter()
-                .map(|b| Wait {
-                    sync: barrier(b),
-                    condition: Condition::Lit,
-                })
-                .collect();
-            push_task(&mut program, id, count, d.touch, waits, signals);
-            count += 1;
-        }
-        if count > 0 {
-            let piece = program.pieces.push(Piece {
-                queue: id,
-                first,
-                count,
+            let waits = waiting.iter().map(|b| Wait {
+                sync: barrier(b),
+                condition: Condition::Lit,
             });
-            program.initial.push(piece);
+            let waits: Vec<Wait> = waits.collect();
+            push_task(&mut build, id, d.touch, &waits, &signals);
         }
+        build.release(id, first);
     }
     let counts = if skew.2 {
         &mut producers
@@ -251,34 +188,22 @@ fn barriers(drafts: &[Draft], skew: (u32, i64, bool)) -> Program<'static> {
     };
     counts[skew.0 as usize] = (counts[skew.0 as usize] + skew.1).max(0);
     for barrier in 0..2u32 {
-        let mut preloaded = Vec::new();
-        for number in [barrier, barrier + 2] {
-            let (producers, consumers) = (
-                producers[number as usize] as u32,
-                consumers[number as usize] as u32,
-            );
-            if producers + consumers > 0 {
-                let sync = SyncId::from_raw(barrier);
-                let configuration = Configuration {
-                    barrier: sync,
-                    number,
-                    producers,
-                    consumers,
-                    releases: Vec::new(),
-                    place: Place::file(),
-                };
-                preloaded.push(program.configurations.push(configuration));
-            }
-        }
-        program.syncs.push(Sync {
-            name: format!("B{barrier}"),
-            kind: SyncKind::Barrier {
-                preloaded,
-                depth: None,
-            },
-        });
+        let used = |number: u32| {
+            let [producers, consumers] =
+                [&producers, &consumers].map(|counts| counts[number as usize] as u32);
+            (producers + consumers > 0).then(|| Configuration {
+                barrier: SyncId::from_raw(barrier),
+                number,
+                producers,
+                consumers,
+                releases: Vec::new(),
+                place: Place::file(),
+            })
+        };
+        let uses = [barrier, barrier + 2].into_iter().filter_map(used);
+        build.barrier(format!("B{barrier}"), uses);
     }
-    program
+    build.finish().expect("a program")
 }
 
 /// What can happen.

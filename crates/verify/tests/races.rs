@@ -3,10 +3,11 @@
 //! Tasks stand on three queues; some wait for the token of an earlier one. So happens-before is the transitive closure of
 //! queue order and tokens, and can be written down without the verifier.
 
+mod layout;
+
 use chipless_model::{
-    Access, Action, Buffer, Condition, Counter, Direction, Fault, Kernel, Location, Loop, Memory,
-    MemoryKind, PartId, Pattern, Piece, Program, Queue, QueueId, Role, Signal, Span, Storage, Sync,
-    SyncId, SyncKind, Task, Time, Wait,
+    Access, Action, Buffer, Builder, Condition, Counter, Direction, Fault, Kernel, Limits, Loop,
+    MemoryKind, NewTask, Pattern, Program, Role, Signal, Storage, SyncId, Time, Wait,
 };
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -83,78 +84,36 @@ fn draft() -> impl Strategy<Value = Draft> {
 
 /// The program; its tasks stand queue by queue, and `drafts` are brought into the same order.
 fn program(drafts: &[Draft], role: Role) -> (Program<'static>, Vec<usize>) {
-    let mut program = Program::default();
-    program.parts.push("test".into());
-    let memory = program.memories.push(Memory {
-        name: "m".into(),
-        size: BYTES,
-        kind: MemoryKind::Scratchpad,
-    });
-    let initial = Cow::Borrowed(&[][..]);
-    program.buffers.push(Buffer {
-        name: "b".into(),
-        memory,
-        address: None,
-        size: BYTES,
-        role,
-        initial,
-    });
-    drafts.iter().enumerate().for_each(|(i, _)| {
-        program.syncs.push(Sync {
-            name: format!("T{i}"),
-            kind: SyncKind::Counter(Counter::FLAG),
-        });
-    });
+    let mut build = Builder::new("test", &Limits::default());
+    build.part("test");
+    let memory = build.memory("m", BYTES, MemoryKind::Scratchpad);
+    build.buffer(Buffer::new("b", memory, BYTES, role));
+    for i in 0..drafts.len() {
+        build.counter(format!("T{i}"), Counter::FLAG);
+    }
     let mut order = Vec::new();
     for queue in 0..QUEUES {
-        let id = program.queues.push(Queue {
-            name: format!("q{queue}"),
-            servers: 1,
-        });
-        let first = program.tasks.next_idx();
+        let id = build.queue(format!("q{queue}"), 1);
+        let first = build.program.tasks.next_idx();
         for (i, d) in drafts.iter().enumerate().filter(|(_, d)| d.queue == queue) {
-            let kernel = program.kernels.push(Box::new(d.touches.clone()));
             let before = d.after.and_then(|back| i.checked_sub(back));
             let wait = before.map(|t| Wait {
                 sync: SyncId::from_usize(t),
                 condition: Condition::AtLeast(1),
             });
-            let waits = Span::push(&mut program.waits, wait);
-            let signals = Span::push(
-                &mut program.signals,
-                [Signal::on_completion(Action::Add(SyncId::from_usize(i), 1))],
-            );
-            let location = Location {
-                part: PartId::from_raw(0),
-                offset: 0,
-                size: 0,
-            };
-            let index = program.tasks.len() as u32 - first.raw();
-            let task = Task {
-                queue: id,
-                index,
-                kernel,
-                waits,
-                signals,
-                demands: Span::default(),
+            let kernel = build.kernel(d.touches.clone());
+            let task = NewTask {
+                waits: wait.as_slice(),
+                signals: &[Signal::on_completion(Action::Add(SyncId::from_usize(i), 1))],
                 fixed: Time(1),
-                location,
-                label: None,
+                ..NewTask::new(id, kernel)
             };
-            program.tasks.push(task);
+            build.task(task).expect("a task");
             order.push(i);
         }
-        let count = program.tasks.len() as u32 - first.raw();
-        if count > 0 {
-            let piece = program.pieces.push(Piece {
-                queue: QueueId::from_raw(queue),
-                first,
-                count,
-            });
-            program.initial.push(piece);
-        }
+        build.release(id, first);
     }
-    (program, order)
+    (build.finish().expect("a program"), order)
 }
 
 fn bytes(touches: &Touches, direction: Direction) -> BTreeSet<u64> {

@@ -117,12 +117,8 @@ impl<'a> Lowering<'a, '_> {
         initial: Cow<'a, [u8]>,
     ) -> BufferId {
         self.program.buffers.push(Buffer {
-            name,
-            memory,
-            address: None,
-            size,
-            role,
             initial,
+            ..Buffer::new(name, memory, size, role)
         })
     }
 

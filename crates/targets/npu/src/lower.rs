@@ -180,6 +180,7 @@ impl<'i> Lowering<'_, 'i> {
                 name: section.name.to_owned(),
                 memory: ddr,
                 address: section.address,
+                alignment: 1,
                 size: section.size,
                 role,
                 initial: Cow::Borrowed(&section.bytes),
@@ -195,7 +196,8 @@ impl<'i> Lowering<'_, 'i> {
             self.cmx.0[tile as usize] = Some(self.program.buffers.push(Buffer {
                 name,
                 memory,
-                address: Some(0x4000_0000 | 1 << (21 + tile)),
+                address: Some(0),
+                alignment: 1,
                 size: CMX_SIZE,
                 role: Role::Scratch,
                 initial: Cow::Borrowed(&[]),

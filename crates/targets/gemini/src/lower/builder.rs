@@ -1,16 +1,27 @@
 //! Puts a program together, task by task.
 
 use chipless_model::{
-    Action, Counter, Demand, IndexVec, Kernel, Location, PartId, Piece, Program, Queue, QueueId,
-    Signal, Span, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, BuildError, Condition, Counter, Demand, Kernel, Limits, Location, PartId, Program,
+    QueueId, Signal, SyncId, TaskId, Time, Wait,
 };
+use smallvec::SmallVec;
+use std::ops::{Deref, DerefMut};
 
 /// A program in the making. Tasks are added in the order of their queues; a run of them on one queue is a piece.
-pub(crate) struct Builder<'p> {
-    pub(crate) program: Program<'p>,
-    /// Tasks of each queue so far.
-    counts: IndexVec<QueueId, u32>,
-    most_tasks: u64,
+pub(crate) struct Builder<'p>(chipless_model::Builder<'p>);
+
+impl<'p> Deref for Builder<'p> {
+    type Target = chipless_model::Builder<'p>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Builder<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 /// A task to be added.
@@ -26,35 +37,19 @@ pub(crate) struct NewTask<'t> {
     pub(crate) label: Option<Box<str>>,
 }
 
-/// More tasks than the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TooMany(pub(crate) u64);
-
 impl<'p> Builder<'p> {
-    pub(crate) fn new(most_tasks: u64) -> Builder<'p> {
-        let program = Program {
-            target: "gemini",
-            parts: IndexVec::from_vec(vec!["schedule".to_owned()]),
-            ..Program::default()
-        };
-        // Ids are 32 bits wide; a task brings few entries of any other table.
-        Builder {
-            program,
-            counts: IndexVec::new(),
-            most_tasks: most_tasks.min(1 << 27),
-        }
+    pub(crate) fn new(limits: &Limits) -> Builder<'p> {
+        let mut build = chipless_model::Builder::new("gemini", limits);
+        build.part("schedule");
+        Builder(build)
     }
 
     pub(crate) fn queue(&mut self, name: String) -> QueueId {
-        self.counts.push(0);
-        self.program.queues.push(Queue { name, servers: 1 })
+        self.0.queue(name, 1)
     }
 
     pub(crate) fn token(&mut self, name: String) -> SyncId {
-        self.program.syncs.push(chipless_model::Sync {
-            name,
-            kind: SyncKind::Counter(Counter::FLAG),
-        })
+        self.counter(name, Counter::FLAG)
     }
 
     /// Adds a task; it is released before the start.
@@ -62,63 +57,44 @@ impl<'p> Builder<'p> {
         &mut self,
         task: NewTask<'_>,
         kernel: impl Kernel + 'p,
-    ) -> Result<TaskId, TooMany> {
-        let program = &mut self.program;
-        if program.tasks.len() as u64 >= self.most_tasks {
-            return Err(TooMany(self.most_tasks));
-        }
-        let NewTask {
-            queue,
-            waits,
-            gives,
-            demands,
-            fixed,
-            at,
-            label,
-        } = task;
-        let index = self.counts[queue];
-        self.counts[queue] += 1;
-        let waits = Span::push(
-            &mut program.waits,
-            waits.iter().map(|sync| Wait {
+    ) -> Result<TaskId, BuildError> {
+        let waits: SmallVec<[Wait; 4]> = task
+            .waits
+            .iter()
+            .map(|sync| Wait {
                 sync: *sync,
-                condition: chipless_model::Condition::AtLeast(1),
-            }),
-        );
-        let signals = Span::push(
-            &mut program.signals,
-            gives.map(|sync| Signal::on_completion(Action::Add(sync, 1))),
-        );
-        let demands = Span::push(&mut program.demands, demands.iter().copied());
-        let kernel = program.kernels.push(Box::new(kernel));
-        let location = Location {
-            part: PartId::from_raw(0),
-            offset: u64::from(at),
-            size: 1,
-        };
-        let id = program.tasks.push(Task {
-            queue,
-            index,
+                condition: Condition::AtLeast(1),
+            })
+            .collect();
+        let signal = task
+            .gives
+            .map(|sync| Signal::on_completion(Action::Add(sync, 1)));
+        let kernel = self.0.kernel(kernel);
+        let id = self.0.task(chipless_model::NewTask {
+            queue: task.queue,
             kernel,
-            waits,
-            signals,
-            demands,
-            fixed,
-            location,
-            label,
-        });
-        match program.pieces.last_mut() {
-            Some(piece) if piece.queue == queue => piece.count += 1,
+            waits: &waits,
+            signals: signal.as_slice(),
+            demands: task.demands,
+            fixed: task.fixed,
+            location: Location {
+                part: PartId::from_raw(0),
+                offset: u64::from(task.at),
+                size: 1,
+            },
+            label: task.label,
+        })?;
+        match self.program.pieces.last_mut() {
+            Some(piece) if piece.queue == task.queue => piece.count += 1,
             _ => {
-                let piece = program.pieces.push(Piece {
-                    queue,
-                    first: id,
-                    count: 1,
-                });
-                program.initial.push(piece);
+                self.release(task.queue, id);
             }
         }
         Ok(id)
+    }
+
+    pub(crate) fn finish(self) -> Result<Program<'p>, BuildError> {
+        self.0.finish()
     }
 }
 

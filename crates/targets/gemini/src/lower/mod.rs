@@ -22,6 +22,7 @@ pub use pack::{Array, Arrays, WeightData};
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::read::Error;
+use crate::rules::reading::LIMIT;
 use crate::schedule::Schedule;
 use crate::traffic::Mesh;
 use builder::Builder;
@@ -64,14 +65,14 @@ pub struct Data<'d> {
 /// Lowers a schedule for a machine.
 ///
 /// # Errors
-/// More tasks than the limit.
+/// More tasks or bytes than the limits.
 pub fn lower<'p>(
     schedule: &Schedule,
     data: &Data<'_>,
     machine: &Machine,
     limits: &Limits,
 ) -> Result<Lowered<'p>, Error> {
-    let mut builder = Builder::new(limits.tasks);
+    let mut builder = Builder::new(limits);
     let frames = Frames::of(schedule);
     let core = &machine.core;
     let bytes = schedule.buffer_size.unwrap_or(core.buffer_bytes);
@@ -142,10 +143,9 @@ pub fn lower<'p>(
         operations,
         builder,
     );
-    let (program, workloads) = emit.run().map_err(|too_many| {
-        let message = format!("more than {} tasks: beyond the limit `tasks`", too_many.0);
-        Box::new(NOT_LOWERED.at(Place::file(), message))
-    })?;
+    let (program, workloads) = emit
+        .run()
+        .map_err(|error| Box::new(LIMIT.at(Place::file(), error.to_string())))?;
     Ok(Lowered {
         program,
         notes,
@@ -157,7 +157,7 @@ pub fn lower<'p>(
 /// come to them, and how many of those there are; `None` for what stays on the chip. A tensor of several transfers has the
 /// place of the last.
 pub(crate) fn transfers(schedule: &Schedule) -> (Vec<Option<u32>>, u32) {
-    let mut builder = Builder::new(u64::MAX);
+    let mut builder = Builder::new(&Limits::default());
     let residents = Residents::find(schedule, 1, 0, 0, &mut builder);
     let (plan, predecessors) = Plan::new(schedule, &residents, Frames::of(schedule)).into_order();
     let [loads, stores, sends] =

@@ -6,7 +6,6 @@ use crate::schedule::{
     Bounds, Dialect, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor,
 };
 use chipless_model::{Buffer, BufferId, Memory, MemoryKind, Role};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A tensor in L2, from the first snapshot that has it to the last.
@@ -286,12 +285,8 @@ impl Builder<'_> {
         role: Role,
     ) -> BufferId {
         self.program.buffers.push(Buffer {
-            name,
-            memory,
             address,
-            size,
-            role,
-            initial: Cow::Borrowed(&[]),
+            ..Buffer::new(name, memory, size, role)
         })
     }
 }

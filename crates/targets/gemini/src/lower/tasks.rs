@@ -2,7 +2,7 @@
 
 mod transfers;
 
-use super::builder::{Builder, NewTask, TooMany};
+use super::builder::{Builder, NewTask};
 use super::dram::Dram;
 use super::frames::Frames;
 use super::pack::Operations;
@@ -17,7 +17,7 @@ use crate::machine::Machine;
 use crate::network::Network;
 use crate::schedule::{Bounds, Dialect, LayerType, Peer, TensorKind, Workload};
 use crate::traffic::Mesh;
-use chipless_model::{Program, QueueId, Resource, ResourceId, SyncId, TaskId, Time};
+use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, SyncId, TaskId, Time};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -229,7 +229,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     }
 
     /// Emits everything: the program, and first and last tile of each workload.
-    pub(crate) fn run(mut self) -> Result<(Program<'p>, Vec<[TaskId; 2]>), TooMany> {
+    pub(crate) fn run(mut self) -> Result<(Program<'p>, Vec<[TaskId; 2]>), BuildError> {
         let plan = self.plan;
         let overhead = &self.machine.overhead;
         let mut tiles = Vec::with_capacity(plan.workloads() as usize);
@@ -292,7 +292,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 self.builder.task(task, Control("end"))?;
             }
         }
-        Ok((self.builder.program, tiles))
+        Ok((self.builder.finish()?, tiles))
     }
 
     /// Names the token of a node, if it has one.
@@ -316,7 +316,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
     }
 
     /// Configuration and tiles of a workload, and what brings its weights from L2.
-    fn workload(&mut self, index: u32) -> Result<[TaskId; 2], TooMany> {
+    fn workload(&mut self, index: u32) -> Result<[TaskId; 2], BuildError> {
         let plan = self.plan;
         let (core, position, workload) = plan.workload(index);
         let unit = unit(workload);
@@ -446,7 +446,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
         position: usize,
         weights: Option<&Weights>,
         waits: &[SyncId],
-    ) -> Result<(Vec<SyncId>, HashMap<usize, SyncId>), TooMany> {
+    ) -> Result<(Vec<SyncId>, HashMap<usize, SyncId>), BuildError> {
         let plan = self.plan;
         let (mut tokens, mut tile_tokens) = (Vec::new(), HashMap::new());
         let Some(weights) = weights.filter(|w| !w.moves.is_empty()) else {

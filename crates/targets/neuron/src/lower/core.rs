@@ -9,9 +9,7 @@ use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
 use crate::stream::rules::queue_set;
-use chipless_model::{
-    Counter, Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId, SyncKind,
-};
+use chipless_model::{Counter, Fault, KernelId, Program, QueueId, Resource, ResourceId, SyncId};
 use std::collections::BTreeMap;
 
 /// Transfers of a queue set that may be on their way from the trigger to the first byte at a time.
@@ -94,7 +92,7 @@ impl<'p, 'm> Core<'p, 'm> {
 
     /// The semaphore of a number.
     pub(super) fn semaphore(&mut self, number: u64, builder: &mut Builder<'p>) -> Option<SyncId> {
-        let kind = SyncKind::Counter(Counter::up_to(i64::from(u32::MAX)));
+        let kind = Counter::up_to(i64::from(u32::MAX));
         numbered(
             &mut self.semaphores,
             number,
@@ -114,7 +112,7 @@ impl<'p, 'm> Core<'p, 'm> {
             self.machine.limits.events,
             &self.subgraph.name,
             "E",
-            SyncKind::Counter(Counter::FLAG),
+            Counter::FLAG,
             builder,
         )
     }
@@ -234,7 +232,7 @@ fn numbered(
     count: u32,
     subgraph: &str,
     letter: &str,
-    kind: SyncKind,
+    kind: Counter,
     builder: &mut Builder<'_>,
 ) -> Option<SyncId> {
     if number >= u64::from(count) {
@@ -245,7 +243,8 @@ fn numbered(
         known.resize(index + 1, None);
     }
     Some(
-        *known[index]
-            .get_or_insert_with(|| builder.sync(format!("{subgraph} ${letter}[{number}]"), kind)),
+        *known[index].get_or_insert_with(|| {
+            builder.counter(format!("{subgraph} ${letter}[{number}]"), kind)
+        }),
     )
 }

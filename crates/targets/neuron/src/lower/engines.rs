@@ -15,7 +15,7 @@ use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
 use chipless_model::{
     Action, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PieceId, Program,
-    Signal, SyncKind, Time, Wait,
+    Signal, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
 
@@ -219,10 +219,8 @@ fn lower_transfer<'p>(
     };
     phases.put(queue, phase);
     // Both are released at the hand-over, so that transfers run in the order of their instructions; the start makes the first byte available.
-    let started = builder.sync(
-        format!("{} started", builder.program.queues[queue].name),
-        SyncKind::Counter(Counter::FLAG),
-    );
+    let name = format!("{} started", builder.program.queues[queue].name);
+    let started = builder.counter(name, Counter::FLAG);
     let signals = [Signal::on_completion(Action::Add(started, 1))];
     let waits = [Wait {
         sync: started,

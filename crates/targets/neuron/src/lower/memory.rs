@@ -141,14 +141,9 @@ impl Layout {
                 size,
                 kind,
             });
-            let (role, initial) = (Role::Scratch, Cow::Borrowed(&[][..]));
             program.buffers.push(Buffer {
-                name,
-                memory,
                 address: Some(0),
-                size,
-                role,
-                initial,
+                ..Buffer::new(name, memory, size, Role::Scratch)
             })
         };
         let mut core = CoreMemory {
@@ -343,12 +338,10 @@ fn in_hbm<'p>(
         Box::new(NOT_LOWERED.at(at(), message))
     })?;
     Ok(program.buffers.push(Buffer {
-        name,
-        memory: hbm.memory,
         address: Some(address),
-        size,
-        role,
+        alignment: alignment.max(1),
         initial,
+        ..Buffer::new(name, hbm.memory, size, role)
     }))
 }
 

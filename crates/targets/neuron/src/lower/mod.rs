@@ -55,7 +55,7 @@ pub struct Lowered<'p> {
 /// Lowers a document for a machine.
 ///
 /// # Errors
-/// Declarations without which nothing can run, or more tasks than the limit. Instructions and descriptors that cannot be
+/// Declarations without which nothing can run, more tasks or bytes than the limits. Instructions and descriptors that cannot be
 /// executed are no errors here: their tasks fault when a functional run reaches them.
 pub fn lower<'p>(
     neff: &'p Neff<'p>,
@@ -97,7 +97,7 @@ pub fn lower<'p>(
     }
     phases.order(&mut builder);
     memory::interface(neff, &layout, &mut builder.program);
-    let mut program = builder.program;
+    let mut program = builder.finish()?;
     program.name = neff.container.header.name();
     Ok(Lowered {
         program,

@@ -2,9 +2,7 @@
 //! before anything runs, and the subgraphs of Inferentia 1 run one after the other.
 
 use super::builder::Builder;
-use chipless_model::{
-    Action, Condition, Counter, IndexVec, QueueId, Signal, SyncKind, TaskId, Wait,
-};
+use chipless_model::{Action, Condition, Counter, IndexVec, QueueId, Signal, TaskId, Wait};
 
 /// The phase of each queue: 0 for pinned data, then 1 and, for serial subgraphs, one more for each.
 #[derive(Default)]
@@ -48,8 +46,8 @@ impl Phases {
             }
             let is_last = queues.last() == self.0.last();
             if !is_last {
-                let kind = SyncKind::Counter(Counter::up_to(tasks.len() as i64));
-                let sync = builder.sync(format!("end of phase {}", queues[0].1), kind);
+                let kind = Counter::up_to(tasks.len() as i64);
+                let sync = builder.counter(format!("end of phase {}", queues[0].1), kind);
                 for (_, last) in &tasks {
                     builder.add_signal(*last, Signal::on_completion(Action::Add(sync, 1)));
                 }

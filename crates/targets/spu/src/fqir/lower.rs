@@ -461,14 +461,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if self.program.memories[memory].name == "beyond" {
             self.does_not_fit += size;
         }
-        let buffer = Buffer {
-            name: name.to_owned(),
-            memory,
-            address: None,
-            size,
-            role: self.role,
-            initial: Cow::Borrowed(&[]),
-        };
+        let buffer = Buffer::new(name, memory, size, self.role);
         tensor.buffer = self.program.buffers.push(buffer);
         Ok(tensor)
     }

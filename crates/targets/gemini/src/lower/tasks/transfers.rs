@@ -1,6 +1,6 @@
 //! Transfers: from DRAM, to DRAM and from core to core, and where pieces of results wait for them.
 
-use super::super::builder::{NewTask, TooMany};
+use super::super::builder::NewTask;
 use super::super::dram::Place;
 use super::super::plan::{Departure, Node, Sink};
 use super::super::region::{Layout, Region};
@@ -10,7 +10,7 @@ use super::{Emit, stream};
 use crate::kernels::moves::{Copy, LoadMap, StoreMap};
 use crate::schedule::{Bounds, Ofmap, Peer, TensorKind};
 use crate::traffic::{Position, position};
-use chipless_model::{Demand, Role, Time};
+use chipless_model::{BuildError, Demand, Role, Time};
 use smallvec::SmallVec;
 
 impl Emit<'_, '_, '_> {
@@ -129,7 +129,7 @@ impl Emit<'_, '_, '_> {
         merged
     }
 
-    pub(super) fn load(&mut self, index: u32) -> Result<(), TooMany> {
+    pub(super) fn load(&mut self, index: u32) -> Result<(), BuildError> {
         let plan = self.plan;
         let load = &plan.loads[index as usize];
         let out = &plan.schedule.dram_out[load.out as usize];
@@ -264,7 +264,7 @@ impl Emit<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn store(&mut self, index: u32) -> Result<(), TooMany> {
+    pub(super) fn store(&mut self, index: u32) -> Result<(), BuildError> {
         let plan = self.plan;
         let store = &plan.stores[index as usize];
         let (core, _, workload) = plan.workload(store.workload);
@@ -339,7 +339,7 @@ impl Emit<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn send(&mut self, index: u32) -> Result<(), TooMany> {
+    pub(super) fn send(&mut self, index: u32) -> Result<(), BuildError> {
         let plan = self.plan;
         let send = &plan.sends[index as usize];
         let (core, _, workload) = plan.workload(send.workload);
