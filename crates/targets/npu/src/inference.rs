@@ -315,12 +315,16 @@ impl<'i> Reader<'i, '_> {
     fn tasks(&mut self, mapped: &MappedInference) -> [[Records<'i>; TILES]; TaskKind::ALL.len()] {
         let mut tasks = TaskKind::ALL.map(|kind| [none(kind); TILES]);
         for (index, section) in self.image.sections().iter().enumerate() {
-            let Some((kind, unit)) = TaskKind::of_section(section.name) else {
+            let Some((kind, unit, list)) = TaskKind::of_section(section.name) else {
                 continue;
             };
             let Some(bytes) = self.records(index, kind.record_size(), kind.record_name()) else {
                 continue;
             };
+            // Its tasks are found by what the program's DMAs write into the SHAVE's FIFO.
+            if kind.has_second_list() && list == 1 {
+                continue;
+            }
             let Some(list) = tasks
                 .get_mut(kind as usize)
                 .and_then(|units| units.get_mut(unit))

@@ -19,12 +19,39 @@ pub struct Tensor {
     pub dtype: &'static str,
     /// Outermost dimension first.
     pub shape: Vec<u64>,
+    /// The section that the host reads or writes.
+    pub section: String,
     /// Bytes that the tensor takes in memory (`st_size` of its symbol); the section may be larger.
     pub bytes: u64,
     /// Where it is not plain row-major: strides in bits, outermost first, and the order of dimensions in memory, one
     /// hexadecimal digit for each.
     pub layout: Option<(Vec<u64>, u64)>,
 }
+
+/// A value that the network keeps from one inference to the next. The compiler makes an input of its reading and an output of its
+/// assignment; it starts at zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// As the model calls it.
+    pub name: String,
+    /// What the program reads.
+    pub before: Option<Tensor>,
+    /// What the program writes.
+    pub after: Option<Tensor>,
+}
+
+impl State {
+    /// The sections that hold it.
+    pub fn sections(&self) -> impl Iterator<Item = &str> {
+        let tensors = [&self.before, &self.after];
+        tensors.into_iter().flatten().map(|tensor| &*tensor.section)
+    }
+}
+
+/// What the compiler calls the input that reads a state, before the state's name.
+const READ_VALUE: &str = "vpux_ie_read_value_";
+/// What it calls the output that assigns a state.
+const ASSIGN: &str = "vpux_ie_assign_";
 
 /// The network's inputs and outputs in the order of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,13 +62,15 @@ pub struct Edge {
     pub outputs: Vec<Tensor>,
     /// What a profiled program writes besides.
     pub profiling_outputs: Vec<Tensor>,
+    /// What is kept from one inference to the next.
+    pub states: Vec<State>,
 }
 
 impl Edge {
     /// Reads the metadata.
     pub fn read(document: &Document<'_>) -> Edge {
         let metadata = document.metadata();
-        Edge {
+        let mut edge = Edge {
             inputs: tensors(
                 document,
                 metadata.inputs,
@@ -63,7 +92,38 @@ impl Edge {
                 section_flag::PROFILING_OUTPUT,
                 "ProfilingOutput",
             ),
-        }
+            states: Vec::new(),
+        };
+        edge.part_states();
+        edge
+    }
+
+    /// Takes the states out of the inputs and outputs.
+    fn part_states(&mut self) {
+        let mut take = |tensors: &mut Vec<Tensor>, prefix: &str, put: fn(&mut State, Tensor)| {
+            for tensor in std::mem::take(tensors) {
+                let Some(name) = tensor.name.strip_prefix(prefix) else {
+                    tensors.push(tensor);
+                    continue;
+                };
+                let at = self.states.iter().position(|state| state.name == name);
+                let at = at.unwrap_or_else(|| {
+                    self.states.push(State {
+                        name: name.to_owned(),
+                        before: None,
+                        after: None,
+                    });
+                    self.states.len() - 1
+                });
+                put(&mut self.states[at], tensor);
+            }
+        };
+        take(&mut self.inputs, READ_VALUE, |state, tensor| {
+            state.before = Some(tensor);
+        });
+        take(&mut self.outputs, ASSIGN, |state, tensor| {
+            state.after = Some(tensor);
+        });
     }
 }
 
@@ -118,6 +178,13 @@ pub fn info(document: &Document<'_>) -> Info {
         fact("openvino", Value::Text(format!("{major}.{minor}.{patch}")));
     }
     fact("tiles", Value::Integer(metadata.resources.tiles.into()));
+    for state in &edge.states {
+        let tensor = state.before.as_ref().or(state.after.as_ref());
+        let what = tensor.map_or_else(String::new, |tensor| {
+            format!("{} {:?}, starts at zero", tensor.dtype, tensor.shape)
+        });
+        fact(&format!("state_{}", state.name), Value::Text(what));
+    }
     if known {
         let sum = |prefix: &str| {
             let sections = document
@@ -254,6 +321,7 @@ fn tensors(
             element,
             dtype: element.map_or_else(|| data_type_name(code), ElementType::name),
             shape: tensor.shape().collect(),
+            section: format!("io.{kind}.{index}"),
             bytes: sizes.next().or_else(|| tensor.bytes()).unwrap_or_default(),
             layout: (!tensor.is_row_major())
                 .then(|| (tensor.strides().collect(), tensor.order.get())),
@@ -279,7 +347,7 @@ pub fn counts(document: &Document<'_>) -> Vec<(&'static str, u64)> {
     let mut tasks = [0; TaskKind::ALL.len()];
     let (mut nonempty, mut gather, mut converting) = (0, 0, 0);
     for (index, section) in document.sections().iter().enumerate() {
-        let Some((kind, _)) = TaskKind::of_section(section.name) else {
+        let Some((kind, ..)) = TaskKind::of_section(section.name) else {
             continue;
         };
         let records = document

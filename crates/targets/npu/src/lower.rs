@@ -7,7 +7,7 @@ use crate::dma::{Descriptor, Operation};
 use crate::dpu;
 use crate::image::Image;
 use crate::inference::Inference;
-use crate::info::{Edge, Tensor};
+use crate::info::{Edge, State, Tensor};
 use crate::kernels::{
     self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source,
     Transfer, Work,
@@ -57,7 +57,7 @@ chipless_model::rules! {
         "Compare the fields with those of the neighbouring workloads in `chipless list`."
         "NPU4 DPU invariant and variant registers";
     SHAVE_ARGUMENTS Fault Error Hardware "npu-shave-arguments" "the arguments of a SHAVE kernel cannot be read"
-        "The argument block of an invocation holds tensor references of 40 bytes, then scalars, as the operation wants them."
+        "The argument block of an invocation holds tensor references of 40 bytes (36 up to release 2026.2.1), then scalars, as the operation wants them."
         "If the kernel was named with --kernel, it may be another operation; otherwise the block is damaged."
         "NPU4 SHAVE invocation, offset 8";
 }
@@ -95,12 +95,17 @@ pub fn lower<'i>(
         accumulators: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
+        release: document.trailer().map(|trailer| {
+            let [major, minor, patch] = trailer.openvino;
+            format!("{major}.{minor}.{patch}")
+        }),
         findings,
     };
     let oversized: Vec<Finding> = lowering.workspaces.check(image).collect();
     lowering.findings.extend(oversized);
-    lowering.memories(&control);
-    lowering.interface(document);
+    let edge = Edge::read(document);
+    lowering.memories(&control, &edge);
+    lowering.interface(document, edge);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
     let rotations = std::mem::take(&mut lowering.rotations).check(&lowering.program);
@@ -148,12 +153,15 @@ struct Lowering<'l, 'i> {
     constants: Constants<'i>,
     /// The same, for the kernels, once all tasks are lowered.
     known: Arc<OnceLock<Constants<'i>>>,
+    /// The compiler's release, where the file says so.
+    release: Option<String>,
     findings: Vec<Finding>,
 }
 
 impl<'i> Lowering<'_, 'i> {
     /// DDR with a buffer for each section that the loader places there, and CMX with one for each tile.
-    fn memories(&mut self, control: &Control) {
+    fn memories(&mut self, control: &Control, edge: &Edge) {
+        let states: Vec<&str> = edge.states.iter().flat_map(State::sections).collect();
         let ends = self
             .image
             .sections()
@@ -176,6 +184,11 @@ impl<'i> Lowering<'_, 'i> {
                 _ if section.bytes.is_empty() => Role::Scratch,
                 _ => Role::Constant,
             };
+            let role = if states.contains(&section.name) {
+                Role::State
+            } else {
+                role
+            };
             self.buffers[index] = Some(self.program.buffers.push(Buffer {
                 name: section.name.to_owned(),
                 memory: ddr,
@@ -183,7 +196,10 @@ impl<'i> Lowering<'_, 'i> {
                 alignment: 1,
                 size: section.size,
                 role,
-                initial: Cow::Borrowed(&section.bytes),
+                initial: match role {
+                    Role::State => Cow::Owned(vec![0; section.size as usize]),
+                    _ => Cow::Borrowed(&section.bytes),
+                },
             }));
         }
         for tile in 0..control.tiles.min(address::TILES) {
@@ -212,12 +228,10 @@ impl<'i> Lowering<'_, 'i> {
     }
 
     /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.
-    fn interface(&mut self, document: &Document<'_>) {
-        let edge = Edge::read(document);
-        let mut ports = |tensors: Vec<Tensor>, kind: &str| -> Vec<Port> {
-            let port = |(index, tensor): (usize, Tensor)| {
-                let section = format!("io.{kind}.{index}");
-                let place = Place::file().in_part(section.clone());
+    fn interface(&mut self, document: &Document<'_>, edge: Edge) {
+        let mut ports = |tensors: Vec<Tensor>| -> Vec<Port> {
+            let port = |tensor: Tensor| {
+                let place = Place::file().in_part(tensor.section.clone());
                 let Some(element) = tensor.element else {
                     let message = format!(
                         "tensor {} has elements of type {}, which is not supported",
@@ -236,7 +250,8 @@ impl<'i> Lowering<'_, 'i> {
                     ));
                     return None;
                 }
-                let buffer = self.image.section(&section).and_then(|s| self.buffers[s])?;
+                let section = self.image.section(&tensor.section)?;
+                let buffer = self.buffers[section]?;
                 Some(Port {
                     name: tensor.name,
                     buffer,
@@ -244,11 +259,11 @@ impl<'i> Lowering<'_, 'i> {
                     shape: tensor.shape,
                 })
             };
-            tensors.into_iter().enumerate().filter_map(port).collect()
+            tensors.into_iter().filter_map(port).collect()
         };
         let interface = Interface {
-            inputs: ports(edge.inputs, "NetworkInput"),
-            outputs: ports(edge.outputs, "NetworkOutput"),
+            inputs: ports(edge.inputs),
+            outputs: ports(edge.outputs),
         };
         self.program.interface = interface;
         document
@@ -745,7 +760,7 @@ impl<'i> Lowering<'_, 'i> {
     /// The work of a kernel whose code and arguments are at these addresses.
     fn kernel(&mut self, text: u64, size: u64, arguments: u64, place: &Place) -> Option<Work> {
         let identity = if let Some(identity) = self.operations.get(&(text, size)) {
-            *identity
+            identity.clone()
         } else {
             let code = match address::resolve(self.image, text) {
                 Target::Section(section, offset) => self
@@ -763,7 +778,7 @@ impl<'i> Lowering<'_, 'i> {
                 return None;
             };
             let identity = self.options.kernels.identify(code);
-            self.operations.insert((text, size), identity);
+            self.operations.insert((text, size), identity.clone());
             identity
         };
         let Target::Section(section, offset) = address::resolve(self.image, arguments) else {
@@ -775,11 +790,11 @@ impl<'i> Lowering<'_, 'i> {
         };
         let base = self.image.sections()[section].address.unwrap_or(0);
         let parameters = shave::Section::new(self.image.bytes(section), base);
-        let Some((operation, _)) = identity.operation else {
+        let Some(operation) = identity.operation else {
             let tensors = parameters.leading_tensors(offset);
             return Some(Work::Unknown {
-                hash: identity.hash.to_string(),
-                size: identity.size,
+                identity,
+                release: self.release.clone(),
                 tensors,
             });
         };

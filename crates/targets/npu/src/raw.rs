@@ -277,23 +277,34 @@ impl TaskKind {
         }
     }
 
-    /// Kind and engine or tile of a section, by its name: `task.dma.ENGINE.0` (from DDR) and `.1` (from CMX),
-    /// `task.dpu.invariant.TILE.0`, `task.dpu.variant.TILE.0`, `task.shave.range.TILE.0`, `task.shave.invocation.TILE.0`.
-    pub fn of_section(name: &str) -> Option<(TaskKind, usize)> {
+    /// Kind, engine or tile, and list of a section, by its name: `task.dma.ENGINE.0` (from DDR) and `.1` (from CMX),
+    /// `task.dpu.invariant.TILE.0`, `task.dpu.variant.TILE.0`, `task.shave.range.TILE.LIST`, `task.shave.invocation.TILE.LIST`.
+    /// Programs compiled with NPU_TURBO have two lists for the SHAVEs of a tile, all others list 0 alone.
+    pub fn of_section(name: &str) -> Option<(TaskKind, usize, usize)> {
         let rest = name.strip_prefix("task.")?;
         let (rest, last) = rest.rsplit_once('.')?;
         let (what, unit) = rest.rsplit_once('.')?;
+        let list = match last {
+            "0" => 0,
+            "1" => 1,
+            _ => return None,
+        };
         let kind = match (what, last) {
             ("dma", "0") => TaskKind::DmaDdr,
             ("dma", "1") => TaskKind::DmaCmx,
             ("dpu.invariant", "0") => TaskKind::Invariant,
             ("dpu.variant", "0") => TaskKind::Variant,
-            ("shave.range", "0") => TaskKind::Range,
-            ("shave.invocation", "0") => TaskKind::Invocation,
+            ("shave.range", _) => TaskKind::Range,
+            ("shave.invocation", _) => TaskKind::Invocation,
             _ => return None,
         };
         let unit = unit.parse().ok().filter(|unit| *unit < TILES)?;
-        Some((kind, unit))
+        Some((kind, unit, list))
+    }
+
+    /// Whether sections of this kind come in two lists, of which the mapped inference references the first.
+    pub const fn has_second_list(self) -> bool {
+        matches!(self, TaskKind::Range | TaskKind::Invocation)
     }
 
     /// Offset of the lists' references in the mapped inference.

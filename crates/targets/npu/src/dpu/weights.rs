@@ -19,7 +19,8 @@ const NO_MAP: u32 = 0xff_ffff;
 pub(super) struct Weights {
     /// Tile offset of the weight table.
     pub(super) table: u64,
-    /// Added to the pointers of the table.
+    /// Added to the pointers of the table: 0x18000 in programs of compilers up to release 2026.3.1, where the memory that a program
+    /// may use starts there.
     pub(super) offset: u64,
     /// What the elements are; with a palette, what its entries are.
     pub(super) format: ElementType,

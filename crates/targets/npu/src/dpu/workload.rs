@@ -409,10 +409,6 @@ impl Workload {
                 "swizzle keys 1 to 4",
             ),
             (
-                self.uses_weights() && i.wt_offset != 0,
-                "an offset for weight pointers (wt_offset)",
-            ),
-            (
                 self.operation == Operation::Depthwise && !self.weights.dense,
                 "sparse depthwise weights",
             ),

@@ -21,10 +21,10 @@ pub(crate) enum Work {
     Known(Box<shave::Invocation>),
     /// A kernel that no table names: its code, and what looks like its tensors.
     Unknown {
-        /// First eight hexadecimal digits of the SHA-1 of its code.
-        hash: String,
-        /// Bytes of its code.
-        size: u64,
+        /// What is known of its code.
+        identity: shave::Identity,
+        /// The release of the compiler that wrote the program, where it says so.
+        release: Option<String>,
         /// Tensors at the start of its arguments.
         tensors: Vec<TensorRef>,
     },
@@ -36,7 +36,10 @@ impl Kernel for Invocation<'_> {
     fn operation(&self) -> Cow<'static, str> {
         match &self.work {
             Work::Known(invocation) => invocation.operation.name().into(),
-            Work::Unknown { hash, .. } => format!("kernel {hash}").into(),
+            Work::Unknown { identity, .. } => match &identity.name {
+                Some(name) => format!("kernel {name}").into(),
+                None => format!("kernel {}", identity.hash).into(),
+            },
             Work::Maintenance(what) => (*what).into(),
         }
     }
@@ -51,8 +54,14 @@ impl Kernel for Invocation<'_> {
         };
         match &self.work {
             Work::Known(i) => format!("{} -> {}", shapes(&i.inputs), shapes(&i.outputs)),
-            Work::Unknown { size, tensors, .. } => {
-                format!("{size} bytes of code, tensors {}", shapes(tensors))
+            Work::Unknown {
+                identity, tensors, ..
+            } => {
+                format!(
+                    "{} bytes of code, tensors {}",
+                    identity.size,
+                    shapes(tensors)
+                )
             }
             Work::Maintenance(_) => String::new(),
         }
@@ -90,11 +99,9 @@ impl Kernel for Invocation<'_> {
         let invocation = match &self.work {
             Work::Known(invocation) => invocation,
             Work::Maintenance(_) => return Ok(()),
-            Work::Unknown { hash, size, .. } => {
-                return Err(Fault::unsupported(format!(
-                    "SHAVE kernel {hash} ({size} bytes of code) is not supported: no table names its operation; if you know it, pass --kernel {hash}=OPERATION"
-                )));
-            }
+            Work::Unknown {
+                identity, release, ..
+            } => return Err(Fault::unsupported(unknown(identity, release.as_deref()))),
         };
         let inputs = invocation
             .inputs
@@ -167,6 +174,23 @@ impl Invocation<'_> {
         }
         .map_err(fault)?;
         strided::scatter(&bytes, storage.bytes_mut(buffer), &pattern).map_err(fault)
+    }
+}
+
+/// Why a kernel is not executed, and what to do.
+fn unknown(identity: &shave::Identity, release: Option<&str>) -> String {
+    let shave::Identity { hash, size, .. } = identity;
+    let release = release.map_or_else(
+        || "the compiler that wrote this program".to_owned(),
+        |release| format!("release {release}"),
+    );
+    match &identity.name {
+        Some(name) => format!(
+            "SHAVE kernel {name} ({hash}, {release}) is not supported: Chipless does not know its arguments; if it computes what another operation does, pass --kernel {hash}=OPERATION"
+        ),
+        None => format!(
+            "SHAVE kernel {hash} ({size} bytes of code) is not in the tables of Chipless: import those of {release} with `chipless kernels import LIBRARY -o TABLE.toml`, LIBRARY being its NPU compiler or driver, and pass --kernel-table TABLE.toml; or pass --kernel {hash}=OPERATION"
+        ),
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Unit, rules};
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::limits;
-use crate::raw::NO_BARRIER;
+use crate::raw::{NO_BARRIER, TaskKind};
 use chipless_model::{Finding, Place};
 use std::mem::offset_of;
 use std::ops::Range;
@@ -29,6 +29,8 @@ pub(crate) struct Control {
     pub(crate) tiles: u8,
     /// Whether the program's own DMAs program barriers and enqueue work, rather than the firmware.
     pub(crate) managed_by_program: bool,
+    /// Whether each SHAVE of a tile has a list of invocations of its own (NPU_TURBO).
+    pub(crate) two_lists: bool,
 }
 
 /// One use of a physical barrier.
@@ -85,6 +87,10 @@ impl Control {
             bootstrap_work_items: inference.managed.bootstrap_work_items.get() as usize,
             last_barrier: inference.managed.final_barrier.get() as usize,
             managed_by_program,
+            two_lists: image.sections().iter().any(|section| {
+                TaskKind::of_section(section.name)
+                    .is_some_and(|(kind, _, list)| kind.has_second_list() && list == 1)
+            }),
         };
         control.read_work_items(image, inference, &mut findings);
         control.read_barriers(image, inference, &mut findings);
@@ -95,6 +101,14 @@ impl Control {
             Ok(control)
         } else {
             Err(findings)
+        }
+    }
+
+    /// The SHAVEs of a tile, by the number of their list.
+    pub(crate) fn shave(&self, tile: u8, list: u8) -> Unit {
+        Unit::Shave {
+            tile,
+            list: self.two_lists.then_some(list),
         }
     }
 
@@ -134,7 +148,17 @@ impl Control {
                     engine: item.unit,
                     list: item.sub_unit,
                 },
-                2 => Unit::Shave(item.unit),
+                2 if item.sub_unit == 0 || (self.two_lists && item.sub_unit == 1) => {
+                    self.shave(item.unit, item.sub_unit)
+                }
+                2 => {
+                    let message = format!(
+                        "is for SHAVE {} of tile {} alone, which is not supported",
+                        item.sub_unit, item.unit
+                    );
+                    findings.push(rules::SHAVE_UNIT.at(place, message));
+                    continue;
+                }
                 kind => {
                     findings.push(rules::MEDIA.at(
                         place,

@@ -57,25 +57,35 @@ pub(crate) enum Unit {
     },
     /// The DPU of a tile.
     Dpu(u8),
-    /// The SHAVE pair of a tile.
-    Shave(u8),
+    /// The SHAVEs of a tile: both on one list, or one of them on a list of its own.
+    Shave {
+        /// Tile.
+        tile: u8,
+        /// Which list, where there are two.
+        list: Option<u8>,
+    },
 }
 
 impl Unit {
-    /// As printed.
+    /// As printed; the second list of a tile's SHAVEs has an `s` at its end.
     pub(crate) fn name(self) -> String {
         match self {
             Unit::Dma { engine, list } => {
                 format!("dma{engine}.{}", if list == 0 { "ddr" } else { "cmx" })
             }
             Unit::Dpu(tile) => format!("dpu{tile}"),
-            Unit::Shave(tile) => format!("shave{tile}"),
+            Unit::Shave { tile, list } => {
+                format!("shave{tile}{}", if list == Some(1) { "s" } else { "" })
+            }
         }
     }
 
-    /// Work items that it runs at a time: each tile has two SHAVEs on one FIFO.
+    /// Work items that it runs at a time: each tile has two SHAVEs, on one FIFO unless there are two lists.
     pub(crate) fn servers(self) -> u32 {
-        if matches!(self, Unit::Shave(_)) { 2 } else { 1 }
+        match self {
+            Unit::Shave { list: None, .. } => 2,
+            _ => 1,
+        }
     }
 }
 

@@ -3,12 +3,12 @@
 //! | address | stride | register |
 //! |---|---|---|
 //! | `0x2f00_0000` | 0x20 a tile | DPU FIFO: CMX offset of a variant, divided by 32 |
-//! | `0x2f00_c000` | 0x40 a tile | SHAVE FIFO: CMX offset of an invocation, divided by 32 |
+//! | `0x2f00_c000` | 0x40 a tile, 0x20 a list | SHAVE FIFO: CMX offset of an invocation, divided by 32 |
 //! | `0x2f01_0000` | 0x20 a barrier | barrier FIFO: configurations, producers in bits 0..8, last flag in bit 8, consumers in bits 16..24; 0 is none |
 //!
 //! As found in programs of the vendor's compiler; the registers themselves are not publicly documented.
 
-use super::Unit;
+use super::{Control, Unit};
 use crate::address;
 
 /// Configurations that a barrier's FIFO holds besides the active one.
@@ -37,7 +37,7 @@ pub(super) enum Write {
 }
 
 /// Decodes a write.
-pub(super) fn decode(register: u64, value: u32) -> Write {
+pub(super) fn decode(control: &Control, register: u64, value: u32) -> Write {
     let cmx = |tile: u64| (0x4000_0000 | 1 << (21 + tile)) + (u64::from(value & 0xffff) << 5);
     let tiles = u64::from(address::TILES);
     match register {
@@ -46,8 +46,14 @@ pub(super) fn decode(register: u64, value: u32) -> Write {
             Write::Enqueue(Unit::Dpu(tile as u8), cmx(tile))
         }
         0x2f00_c000..0x2f01_0000 if (register - 0x2f00_c000) / 0x40 < tiles => {
-            let tile = (register - 0x2f00_c000) / 0x40;
-            Write::Enqueue(Unit::Shave(tile as u8), cmx(tile))
+            let (tile, list) = (
+                (register - 0x2f00_c000) / 0x40,
+                (register - 0x2f00_c000) % 0x40 / 0x20,
+            );
+            if list == 1 && !control.two_lists {
+                return Write::Unknown;
+            }
+            Write::Enqueue(control.shave(tile as u8, list as u8), cmx(tile))
         }
         0x2f01_0000..0x2f01_0c00 => {
             let barrier = ((register - 0x2f01_0000) / 0x20) as u8;

@@ -13,6 +13,10 @@ chipless_model::rules! {
         "The media unit's descriptors are known by layout only; Chipless does not execute them."
         "Compile without the media pre-processing."
         "NPU4 work item, offset 8";
+    SHAVE_UNIT Unsupported Error Chipless "npu-unsupported-shave-unit" "work for one SHAVE of a tile alone"
+        "The sub unit of a SHAVE's work item says which SHAVE of the tile takes it: 0 is any of the two. Programs whose SHAVEs have a list each (NPU_TURBO) number them; in other programs no compiler was seen to name one."
+        "Compile with the default number of SHAVE queues, or with NPU_TURBO."
+        "NPU4 work item, offset 10";
     TILE Fault Error Hardware "npu-tile" "a tile that the program does not use"
         "A program has a CMX workspace for each tile that it uses. Work for another tile would run in somebody else's memory."
         "The blob was compiled for more tiles than it is given, or a work item is damaged."

@@ -35,7 +35,7 @@ impl TaskSections {
             .iter()
             .enumerate()
             .filter_map(|(index, section)| {
-                let (kind, unit) = TaskKind::of_section(section.name)?;
+                let (kind, unit, _) = TaskKind::of_section(section.name)?;
                 Some((
                     index,
                     TaskSection {

@@ -298,7 +298,7 @@ impl Walk<'_, '_> {
         match unit {
             Unit::Dma { engine, list } => self.resolve_dma(engine, list, address),
             Unit::Dpu(tile) => self.resolve_dpu(tile, address),
-            Unit::Shave(tile) => self.resolve_shave(tile, address),
+            Unit::Shave { tile, .. } => self.resolve_shave(tile, address),
         }
     }
 
@@ -602,7 +602,7 @@ impl Walk<'_, '_> {
             .zip(values)
             .zip(from.runs().flat_map(|s| (s..s + from.run).step_by(4)))
         {
-            match registers::decode(register, value) {
+            match registers::decode(self.control, register, value) {
                 Write::Nothing => {}
                 Write::Enqueue(unit, start) => {
                     let piece = self.piece(unit, start, place.clone());

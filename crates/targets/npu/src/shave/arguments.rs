@@ -2,8 +2,9 @@
 //!
 //! A block is a row of tensor references of 40 bytes, then packed scalars. A reference (NPU4, `shave.params`): u64 address
 //! at 0, u32 static flag at 8, u32 rank at 12, u32 pointer to u32 dims at 16, u32 pointer to u64 strides in bits at 20, u32
-//! element type at 24, u64 order at 28, u32 location at 36. Dims and strides are in memory order, innermost first, and
-//! lie in the same section.
+//! element type at 24, u64 order at 28, u32 location at 36. Compilers up to release 2026.2.1 write an address of 32 bits and
+//! have everything after it four bytes earlier. Dims and strides are in memory order, innermost first, and lie in the same
+//! section.
 
 use super::operation::{Operation, TensorRole};
 use super::parameters::Parameters;
@@ -11,8 +12,10 @@ use super::tensor::Shape;
 use chipless_model::{ElementType, Loop, Pattern, access};
 use std::fmt;
 
-/// Bytes of a tensor reference.
-const REFERENCE_SIZE: u64 = 40;
+/// Bytes of a tensor reference at most.
+const REFERENCE_SIZE: usize = 40;
+/// The least number that is a pointer rather than a rank or a flag.
+const LEAST_POINTER: u64 = 4096;
 /// Dims that the order code has room for.
 const MAX_RANK: u32 = 15;
 /// Elements of one tensor, at most: far beyond any on-chip memory, and small enough for products with strides.
@@ -57,6 +60,15 @@ pub struct TensorRef {
     pub pattern: Pattern,
 }
 
+/// Bytes of the address that a tensor reference starts with, which tells the compilers' two layouts apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// 4: references of 36 bytes, up to release 2026.2.1.
+    Short,
+    /// 8: references of 40 bytes, from release 2026.3.0 on.
+    Long,
+}
+
 /// One call of a kernel, decoded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
@@ -99,11 +111,7 @@ impl<'a> Section<'a> {
 
     /// Decodes the block at an offset as that of an operation.
     pub fn decode(&self, operation: Operation, offset: u64) -> Result<Invocation, ArgumentError> {
-        let mut reader = Reader {
-            section: *self,
-            block: offset,
-            at: offset,
-        };
+        let mut reader = self.reader(offset);
         let mut invocation = Invocation {
             operation,
             inputs: Vec::new(),
@@ -112,17 +120,8 @@ impl<'a> Section<'a> {
             parameters: Parameters::None,
         };
         let (tensors, present) = reader.tensors(operation)?;
-        let last = tensors.len().saturating_sub(1);
-        for (index, tensor) in tensors.into_iter().enumerate() {
-            let role = match operation {
-                Operation::Interpolate | Operation::Mvn6 if index < last => TensorRole::Input,
-                Operation::Interpolate | Operation::Mvn6 => TensorRole::Output,
-                _ => operation
-                    .roles()
-                    .get(index)
-                    .copied()
-                    .unwrap_or(TensorRole::Input),
-            };
+        let roles = roles(operation, tensors.len());
+        for (role, tensor) in roles.into_iter().zip(tensors) {
             match role {
                 TensorRole::Input => invocation.inputs.push(tensor),
                 TensorRole::Output => invocation.outputs.push(tensor),
@@ -136,11 +135,7 @@ impl<'a> Section<'a> {
     /// The tensors at the start of the block of an unknown kernel, as far as they look like tensors: a guess for a
     /// listing, since scalars may follow that look like one more.
     pub fn leading_tensors(&self, offset: u64) -> Vec<TensorRef> {
-        let mut reader = Reader {
-            section: *self,
-            block: offset,
-            at: offset,
-        };
+        let mut reader = self.reader(offset);
         let mut tensors = Vec::new();
         while tensors.len() < MAX_TENSORS {
             match reader.tensor(tensors.len()) {
@@ -151,9 +146,47 @@ impl<'a> Section<'a> {
         tensors
     }
 
+    fn reader(&self, block: u64) -> Reader<'a> {
+        // The rank of a long reference stands where a short one has a pointer.
+        let fourth: Option<[u8; 4]> = block.checked_add(12).and_then(|at| self.get(at));
+        let layout = match fourth.map(u32::from_le_bytes) {
+            Some(word) if u64::from(word) >= LEAST_POINTER => Layout::Short,
+            _ => Layout::Long,
+        };
+        Reader {
+            section: *self,
+            block,
+            at: block,
+            layout,
+        }
+    }
+
     fn get<const N: usize>(&self, at: u64) -> Option<[u8; N]> {
         let at = usize::try_from(at).ok()?;
         self.bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+    }
+}
+
+/// The roles of the tensors of a block that has this many.
+fn roles(operation: Operation, count: usize) -> Vec<TensorRole> {
+    let roles = operation.roles();
+    match operation {
+        // Inputs come and go; there is one output, the last.
+        Operation::Interpolate | Operation::Mvn6 => (1..=count)
+            .map(|number| {
+                if number < count {
+                    TensorRole::Input
+                } else {
+                    TensorRole::Output
+                }
+            })
+            .collect(),
+        // The thresholds of overlap and score became tensors, after boxes and scores.
+        Operation::NonMaxSuppression if count > roles.len() => {
+            let (inputs, rest) = roles.split_at(2);
+            [inputs, &[TensorRole::Input; 2], rest].concat()
+        }
+        _ => roles.to_vec(),
     }
 }
 
@@ -175,9 +208,14 @@ pub(super) struct Reader<'a> {
     section: Section<'a>,
     block: u64,
     at: u64,
+    layout: Layout,
 }
 
 impl Reader<'_> {
+    pub(super) fn layout(&self) -> Layout {
+        self.layout
+    }
+
     pub(super) fn error(
         &self,
         at: u64,
@@ -307,6 +345,33 @@ impl Reader<'_> {
         self.at = self.at.saturating_add(bytes);
     }
 
+    /// Passes the marker of optional tensors and its mask, which some releases write and others do not.
+    pub(super) fn skip_optional_marker(&mut self) {
+        if self.at_optional_marker() {
+            self.skip(16);
+        }
+    }
+
+    fn at_optional_marker(&self) -> bool {
+        let bytes = self.section.get(self.at);
+        bytes.is_some_and(|bytes| i64::from_le_bytes(bytes) == OPTIONAL_MARKER)
+    }
+
+    /// Whether another reference comes, rather than scalars: its pointers lead into the section.
+    fn at_reference(&self) -> bool {
+        let first = match self.layout {
+            Layout::Short => 12,
+            Layout::Long => 16,
+        };
+        let inside = |field: u64| {
+            let at = self.at.checked_add(field)?;
+            let pointer = u32::from_le_bytes(self.section.get(at)?);
+            let offset = pointer.wrapping_sub(self.section.base as u32);
+            Some((offset as usize) < self.section.bytes.len())
+        };
+        inside(first) == Some(true) && inside(first + 4) == Some(true)
+    }
+
     fn at_marker(&self) -> bool {
         self.section.get(self.at).is_some_and(|bytes| {
             matches!(i64::from_le_bytes(bytes), VARIADIC_MARKER | OPTIONAL_MARKER)
@@ -315,18 +380,25 @@ impl Reader<'_> {
 
     /// The tensors of the block, and the mask of those present where the block has one.
     fn tensors(&mut self, operation: Operation) -> Result<(Vec<TensorRef>, u64), ArgumentError> {
-        let variable = matches!(operation, Operation::Interpolate | Operation::Mvn6);
-        let mut tensors = Vec::with_capacity(operation.roles().len());
+        let fixed = operation.roles().len();
+        let mut tensors = Vec::with_capacity(fixed);
         loop {
-            let complete = if variable {
-                self.at_marker() || tensors.len() == MAX_TENSORS
-            } else {
-                tensors.len() == operation.roles().len()
+            let count = tensors.len();
+            let complete = match operation {
+                Operation::Interpolate | Operation::Mvn6 => {
+                    self.at_marker() || count == MAX_TENSORS
+                }
+                // The second scratch came with release 2026.1.0.
+                Operation::TopK => count == fixed || (count + 1 == fixed && !self.at_reference()),
+                Operation::NonMaxSuppression => {
+                    count == fixed + 2 || (count == fixed && !self.at_reference())
+                }
+                _ => count == fixed,
             };
             if complete {
                 break;
             }
-            tensors.push(self.tensor(tensors.len())?);
+            tensors.push(self.tensor(count)?);
         }
         let present = match operation {
             Operation::Interpolate => {
@@ -338,7 +410,13 @@ impl Reader<'_> {
             }
             Operation::Mvn6 => self.optional_mask(tensors.len(), 0b1001, 0b1111)?,
             Operation::DynamicQuantize => self.optional_mask(tensors.len(), 0x3f, 0x3f)?,
-            Operation::LstmSequence => self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?,
+            // Release 2026.0.0 has no marker.
+            Operation::LstmSequence if self.at_optional_marker() => {
+                self.optional_mask(tensors.len(), 0x3f7, 0x3f7)?
+            }
+            Operation::EmbeddingBagOffsets | Operation::FullyConnected => {
+                self.between("end of the tensors", VARIADIC_MARKER, VARIADIC_MARKER)? as u64
+            }
             _ => 0,
         };
         Ok((tensors, present))
@@ -377,7 +455,21 @@ impl Reader<'_> {
             name,
             tensor: index,
         };
-        let reference: [u8; REFERENCE_SIZE as usize] = self.next(field("reference"))?;
+        let mut reference = [0; REFERENCE_SIZE];
+        // A short reference is read as a long one whose address has no upper half.
+        let missing = match self.layout {
+            Layout::Short => {
+                let bytes: [u8; REFERENCE_SIZE - 4] = self.next(field("reference"))?;
+                let (address, rest) = bytes.split_at(4);
+                reference[..4].copy_from_slice(address);
+                reference[8..].copy_from_slice(rest);
+                4
+            }
+            Layout::Long => {
+                reference = self.next(field("reference"))?;
+                0
+            }
+        };
         let word = |at: usize| -> u64 {
             reference
                 .iter()
@@ -387,28 +479,20 @@ impl Reader<'_> {
                 .fold(0, |word, byte| word << 8 | u64::from(*byte))
         };
         let long = |at: usize| word(at) | word(at + 4) << 32;
+        let at = |offset: u64| start + offset - missing;
 
         let rank = word(12) as u32;
         if !(1..=MAX_RANK).contains(&rank) {
-            return Err(self.error(
-                start + 12,
-                field("rank"),
-                format_args!("1 to {MAX_RANK}"),
-                rank,
-            ));
+            return Err(self.error(at(12), field("rank"), format_args!("1 to {MAX_RANK}"), rank));
         }
         let rank = rank as usize;
         let code = word(24);
         let element = element_type(code)
-            .ok_or_else(|| self.error(start + 24, field("element type"), "a known code", code))?;
+            .ok_or_else(|| self.error(at(24), field("element type"), "a known code", code))?;
         let (dims_at, dims_bytes) =
-            self.pointed(start + 16, word(16), rank as u64 * 4, field("dims pointer"))?;
-        let (strides_at, strides_bytes) = self.pointed(
-            start + 20,
-            word(20),
-            rank as u64 * 8,
-            field("strides pointer"),
-        )?;
+            self.pointed(at(16), word(16), rank as u64 * 4, field("dims pointer"))?;
+        let (strides_at, strides_bytes) =
+            self.pointed(at(20), word(20), rank as u64 * 8, field("strides pointer"))?;
         let number = |bytes: &[u8]| {
             bytes
                 .iter()

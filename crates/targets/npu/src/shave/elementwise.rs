@@ -30,6 +30,11 @@ pub enum Activation {
         /// Value at 0.
         beta: f32,
     },
+    /// x for x ≥ 0, else slope·x.
+    LeakyRelu {
+        /// The slope.
+        slope: f32,
+    },
     /// To the nearest integer.
     Round {
         /// Halves go away from zero, not to the even neighbour.
@@ -67,6 +72,7 @@ impl Activation {
             Activation::Clamp { minimum, maximum } => map(&|x| clip(x, minimum, maximum)),
             Activation::Elu { alpha } => map(&|x| if x < 0.0 { alpha * x.exp_m1() } else { x }),
             Activation::HardSigmoid { alpha, beta } => map(&|x| clip(alpha * x + beta, 0.0, 1.0)),
+            Activation::LeakyRelu { slope } => map(&|x| if x < 0.0 { x * slope } else { x }),
             Activation::Round { half_away: false } => map(&f32::round_ties_even),
             Activation::Round { half_away: true } => map(&f32::round),
             Activation::Selu { alpha, lambda } => {
@@ -118,6 +124,7 @@ fn unary(operation: Operation) -> Option<fn(f32) -> f32> {
         Operation::LogicalNot => |x| f32::from(x == 0.0),
         Operation::Mish => |x| x * softplus(x).tanh(),
         Operation::Negative => |x| -x,
+        Operation::Relu => |x| if x < 0.0 { 0.0 } else { x },
         Operation::Sigmoid => sigmoid,
         Operation::Sign => |x| {
             if x == 0.0 || x.is_nan() {
@@ -131,6 +138,7 @@ fn unary(operation: Operation) -> Option<fn(f32) -> f32> {
         Operation::Softplus => softplus,
         Operation::Softsign => |x| x / (1.0 + x.abs()),
         Operation::Sqrt => f32::sqrt,
+        Operation::Tan => f32::tan,
         Operation::Tanh => f32::tanh,
         _ => return None,
     })
@@ -142,6 +150,7 @@ fn unary_integer(operation: Operation) -> Option<fn(i64) -> i64> {
         Operation::BitwiseNot => |x| !x,
         Operation::LogicalNot => |x| i64::from(x == 0),
         Operation::Negative => i64::wrapping_neg,
+        Operation::Relu => |x| x.max(0),
         Operation::Sign => i64::signum,
         _ => return None,
     })
@@ -164,6 +173,7 @@ fn binary(operation: Operation) -> Option<fn(f32, f32) -> f32> {
         Operation::Multiply => |a, b| a * b,
         Operation::Power => f32::powf,
         Operation::Prelu => |x, slope| if x < 0.0 { x * slope } else { x },
+        Operation::SquaredDifference => |a, b| (a - b) * (a - b),
         Operation::Subtract => |a, b| a - b,
         Operation::TruncatedMod => |a, b| a % b,
         _ => return None,
@@ -191,10 +201,24 @@ fn binary_integer(operation: Operation) -> Option<fn(i64, i64) -> Option<i64>> {
         Operation::Multiply => |a, b| Some(a.wrapping_mul(b)),
         Operation::Power => integer_power,
         Operation::Prelu => |x, slope| Some(if x < 0 { x.wrapping_mul(slope) } else { x }),
+        // A shift by more than the width leaves nothing.
+        Operation::ShiftLeft => |a, b| Some(shift(a, b, i64::wrapping_shl)),
+        Operation::ShiftRight => |a, b| Some(shift(a, b, i64::wrapping_shr)),
+        Operation::SquaredDifference => |a, b| {
+            let difference = a.wrapping_sub(b);
+            Some(difference.wrapping_mul(difference))
+        },
         Operation::Subtract => |a, b| Some(a.wrapping_sub(b)),
         Operation::TruncatedMod => |a, b| (b != 0).then(|| a.wrapping_rem(b)),
         _ => return None,
     })
+}
+
+fn shift(value: i64, places: i64, by: fn(i64, u32) -> i64) -> i64 {
+    match u32::try_from(places) {
+        Ok(places @ 0..64) => by(value, places),
+        _ => 0,
+    }
 }
 
 /// Wraps like a product. Negative exponents give the quotient towards zero; `None` for those of zero.
@@ -227,6 +251,7 @@ fn comparison(operation: Operation) -> Option<fn(Option<Ordering>) -> bool> {
         Operation::GreaterOrEqual => |order| order.is_some_and(Ordering::is_ge),
         Operation::Less => |order| order == Some(Ordering::Less),
         Operation::LessOrEqual => |order| order.is_some_and(Ordering::is_le),
+        Operation::NotEqual => |order| order != Some(Ordering::Equal),
         _ => return None,
     })
 }

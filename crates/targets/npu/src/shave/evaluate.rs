@@ -6,7 +6,7 @@ use super::operation::Operation;
 use super::parameters::Parameters;
 use super::sample::RegionAlignment;
 use super::tensor::{Call, Shape, Tensor, Values};
-use super::{elementwise, index, normalize, quantize, recurrent};
+use super::{elementwise, embedding, index, normalize, pool, product, quantize, recurrent};
 use chipless_model::Fault;
 
 /// Computes the outputs of an invocation, in their order.
@@ -72,32 +72,51 @@ pub fn evaluate(invocation: &Invocation, inputs: &[Tensor]) -> Result<Vec<Tensor
 fn results(call: Call<'_>, parameters: &Parameters) -> Result<Vec<Values>, Fault> {
     match parameters {
         Parameters::Activation(activation) => activation.evaluate(call),
+        Parameters::Bucketize(right) => embedding::bucketize(call, *right),
+        Parameters::Convolution(convolution) => convolution.evaluate(call),
         Parameters::CumulativeSum(sum) => sum.evaluate(call),
         Parameters::Dequantize(dequantize) => dequantize.evaluate(call),
+        Parameters::EmbeddingBag(bag) => bag.evaluate(call),
+        Parameters::FakeQuantize(quantize) => quantize.evaluate(call),
+        Parameters::Gather(gather) => gather.evaluate(call),
         Parameters::GatherElements(gather) => gather.evaluate(call),
         Parameters::GatherNd(gather) => gather.evaluate(call),
         Parameters::GridSample(sample) => sample.evaluate(call),
+        Parameters::GruSequence(gru) => return gru.evaluate(call),
+        Parameters::ImagePatches(patches) => patches.evaluate(call),
         Parameters::Interpolate(interpolate) => interpolate.evaluate(call),
         Parameters::Lrn(lrn) => lrn.evaluate(call),
         Parameters::LstmSequence(lstm) => return lstm.evaluate(call),
         Parameters::Mvn1(mvn) => mvn.evaluate(call),
         Parameters::Mvn6(mvn) => mvn.evaluate(call),
+        Parameters::NonMaxSuppression(suppression) => return suppression.evaluate(call),
         Parameters::NormalizeL2(normalize) => normalize.evaluate(call),
         Parameters::OneHot(one_hot) => one_hot.evaluate(call),
+        Parameters::Pad(pad) => pad.evaluate(call),
+        Parameters::Permute(permute) => permute.evaluate(call),
         Parameters::Pool(pool) => pool.evaluate(call),
         Parameters::PoolIndices(pool, tile) => return pool.with_indices(call, tile),
         Parameters::Reduce(reduce) => reduce.evaluate(call),
         Parameters::ReverseSequence(reverse) => reverse.evaluate(call),
         Parameters::RmsNorm(norm) => norm.evaluate(call),
         Parameters::RoiAlign(align) => align.evaluate(call),
+        Parameters::RoiPooling(pooling) => pooling.evaluate(call),
         Parameters::ScatterElements(scatter) => scatter.evaluate(call),
+        Parameters::ScatterUpdate(scatter) => scatter.evaluate(call),
         Parameters::Softmax(softmax) => softmax.evaluate(call),
+        Parameters::SpaceBatch(blocks) => {
+            blocks.evaluate(call, call.operation == Operation::SpaceToBatch)
+        }
         Parameters::TopK(top_k) => return top_k.evaluate(call),
         Parameters::None => match call.operation {
+            Operation::AdaptiveAveragePool | Operation::AdaptiveMaxPool => {
+                return pool::adaptive(call);
+            }
             Operation::Convert => quantize::convert(call),
             Operation::DynamicQuantize => return quantize::dynamic_quantize(call),
             Operation::GruGates => recurrent::gru_gates(call),
-            Operation::NonMaxSuppression => Err(call.unsupported("not executed")),
+            Operation::FullyConnected => product::fully_connected(call),
+            Operation::LstmGates => return recurrent::lstm_gates(call),
             Operation::RotaryEmbedding => normalize::rotary_embedding(call),
             Operation::ScatterNd => index::scatter_nd(call),
             Operation::Select => elementwise::select(call),
@@ -152,10 +171,6 @@ impl Invocation {
                 if !matches!(scatter.reduction, Reduction::None | Reduction::Sum) =>
             {
                 Some("reduction of scattered elements")
-            }
-            Parameters::Softmax(softmax) if softmax.pad > 0 => Some("padding of softmax"),
-            Parameters::TopK(top_k) if top_k.order == super::TopKOrder::Index => {
-                Some("order of top-k by index")
             }
             _ => None,
         }

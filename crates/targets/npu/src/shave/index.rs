@@ -6,7 +6,7 @@
 use super::tensor::{Around, Call, Shape, Values};
 use chipless_model::{Fault, Kind};
 
-fn place(call: Call<'_>, index: i64, size: usize) -> Result<usize, Fault> {
+pub(super) fn place(call: Call<'_>, index: i64, size: usize) -> Result<usize, Fault> {
     let from_start = if index < 0 {
         index.checked_add(size as i64)
     } else {
@@ -19,7 +19,7 @@ fn place(call: Call<'_>, index: i64, size: usize) -> Result<usize, Fault> {
 }
 
 /// The values at the given places.
-fn pick(values: &Values, places: &[usize]) -> Values {
+pub(super) fn pick(values: &Values, places: &[usize]) -> Values {
     match values {
         Values::Float(values) => Values::Float(places.iter().map(|at| values[*at]).collect()),
         Values::Integer(values) => Values::Integer(places.iter().map(|at| values[*at]).collect()),
@@ -187,7 +187,7 @@ pub(super) fn scatter_nd(call: Call<'_>) -> Result<Values, Fault> {
 }
 
 /// A copy of `x` with every update combined with the value at its place, one after the other.
-fn scatter<T: Copy>(
+pub(super) fn scatter<T: Copy>(
     x: &[T],
     places: &[usize],
     updates: &[T],

@@ -6,14 +6,20 @@
 //! the chip approximates an exponential, for example, cannot be seen in a program.
 
 mod arguments;
+mod boxes;
 mod elementwise;
+mod embedding;
 mod evaluate;
+mod import;
 mod index;
 mod interpolate;
+mod movement;
+mod names;
 mod normalize;
 mod operation;
 mod parameters;
 mod pool;
+mod product;
 mod quantize;
 mod recurrent;
 mod reduce;
@@ -25,19 +31,25 @@ mod tests;
 mod volume;
 
 pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
+pub use boxes::{NonMaxSuppression, RoiPooling};
 pub use elementwise::Activation;
+pub use embedding::EmbeddingBag;
 pub use evaluate::evaluate;
+pub use import::{LibraryKernel, import, table_text};
 pub use index::{
     GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
 };
 pub use interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
+pub use movement::{Gather, ImagePatches, Pad, PadMode, Permute, ScatterUpdate, SpaceBatch};
+pub use names::operation_of;
 pub use normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 pub use operation::{Operation, TensorRole, UnknownOperation};
 pub use parameters::Parameters;
 pub use pool::{Pool, TilePosition};
-pub use quantize::Dequantize;
-pub use recurrent::LstmSequence;
+pub use product::Convolution;
+pub use quantize::{Dequantize, FakeQuantize};
+pub use recurrent::{GruSequence, LstmSequence};
 pub use reduce::{CumulativeSum, Reduce};
 pub use sample::{GridSample, Padding, RegionAlignment, RoiAlign, SampleMode};
-pub use table::{CodeHash, Evidence, Identity, KernelTable, TableError};
+pub use table::{CodeHash, Identity, KernelTable, TableError};
 pub use tensor::{Shape, Tensor, Values};

@@ -10,7 +10,7 @@ use chipless_model::Fault;
 pub struct Softmax {
     /// Memory dim, innermost 0.
     pub axis: usize,
-    /// Places at the end of the axis that take no part. What a kernel leaves in them is not known: here it is zero.
+    /// Places at the end of the axis that take no part; they become zero.
     pub pad: usize,
 }
 

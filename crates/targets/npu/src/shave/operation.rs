@@ -50,6 +50,10 @@ operations! {
     Acos "acos" UNARY;
     /// Inverse hyperbolic cosine.
     Acosh "acosh" UNARY;
+    /// Mean over the parts of height and width that the output's sizes give: x, sizes to y.
+    AdaptiveAveragePool "adaptive-average-pool" BINARY;
+    /// Maximum over the same parts, and where in height and width it stands: x, sizes to y, indices.
+    AdaptiveMaxPool "adaptive-max-pool" &[I, I, O, O];
     /// a + b.
     Add "add" BINARY;
     /// Inverse sine.
@@ -64,6 +68,8 @@ operations! {
     AveragePool "average-pool" UNARY;
     /// The average pool whose argument block has a dilation; also serves output sizes rounded up.
     AveragePoolDilated "average-pool-dilated" UNARY;
+    /// Blocks of the batch become blocks of space.
+    BatchToSpace "batch-to-space" UNARY;
     /// a & b.
     BitwiseAnd "bitwise-and" BINARY;
     /// !a.
@@ -72,12 +78,16 @@ operations! {
     BitwiseOr "bitwise-or" BINARY;
     /// a ^ b.
     BitwiseXor "bitwise-xor" BINARY;
+    /// Numbers of intervals between sorted bounds: x, bounds to y.
+    Bucketize "bucketize" BINARY;
     /// Rounding up.
     Ceil "ceil" UNARY;
     /// Limits to a range.
     Clamp "clamp" UNARY;
     /// Change of element type.
     Convert "convert" UNARY;
+    /// Convolution over height and width: x, weights to y.
+    Convolution "convolution" BINARY;
     /// Cosine.
     Cos "cos" UNARY;
     /// Hyperbolic cosine.
@@ -92,16 +102,24 @@ operations! {
     DynamicQuantize "dynamic-quantize" &[I, I, I, O, O, O];
     /// x for x ≥ 0, else alpha·(eˣ − 1).
     Elu "elu" UNARY;
+    /// Sums of rows of a table, cut into bags by offsets: table, indices, offsets to y.
+    EmbeddingBagOffsets "embedding-bag-offsets" TERNARY;
     /// a = b.
     Equal "equal" BINARY;
     /// Error function.
     Erf "erf" UNARY;
     /// Exponential.
     Exp "exp" UNARY;
+    /// Quantises to a number of levels and back: x, input low, input high, output low, output high to y.
+    FakeQuantize "fake-quantize" &[I, I, I, I, I, O];
     /// Rounding down.
     Floor "floor" UNARY;
     /// Remainder with the sign of the divisor.
     FloorMod "floor-mod" BINARY;
+    /// Matrix product with transposed weights: x, weights to y.
+    FullyConnected "fully-connected" BINARY;
+    /// Selects slices along an axis: x, indices to y.
+    Gather "gather" BINARY;
     /// Selects single elements along an axis: x, indices to y.
     GatherElements "gather-elements" BINARY;
     /// Selects slices by coordinates: x, indices to y.
@@ -116,12 +134,18 @@ operations! {
     GridSample "grid-sample" BINARY;
     /// One step of a gated recurrent unit, after its matrix products: W·x, h, R·h, bias to h.
     GruGates "gru-gates" &[I, I, I, I, O];
+    /// Gated recurrent unit over a sequence: x, h, W, R, bias to Y, h.
+    GruSequence "gru-sequence" &[I, I, I, I, I, O, O];
     /// clip(alpha·x + beta, 0, 1).
     HardSigmoid "hard-sigmoid" UNARY;
     /// x · clip(x + 3, 0, 6) / 6.
     HardSwish "hard-swish" UNARY;
+    /// Patches of height and width as channels.
+    ImagePatches "image-patches" UNARY;
     /// Resizes height and width; two more inputs (columns, weights) may come after the first.
     Interpolate "interpolate" UNARY;
+    /// x for x ≥ 0, else slope·x with one slope.
+    LeakyRelu "leaky-relu" UNARY;
     /// a < b.
     Less "less" BINARY;
     /// a ≤ b.
@@ -140,6 +164,8 @@ operations! {
     LogicalXor "logical-xor" BINARY;
     /// Local response normalisation.
     Lrn "lrn" UNARY;
+    /// One step of long short-term memory, after its matrix products: gates, c to h, c.
+    LstmGates "lstm-gates" &[I, I, O, O];
     /// Long short-term memory over a sequence, after the input's matrix product: W·x, h, c, R, bias, scratch to Y, h, c.
     LstmSequence "lstm-sequence" &[I, I, I, I, I, S, O, O, O];
     /// Maximum over windows of depth, height and width.
@@ -160,12 +186,18 @@ operations! {
     Mvn6 "mvn6" TERNARY;
     /// −a.
     Negative "negative" UNARY;
-    /// Selects boxes; known by name, not executed.
-    NonMaxSuppression "non-max-suppression" &[I, I, I, I, S, O, O, O, S];
+    /// Selects boxes that overlap little: boxes, scores, two thresholds in some releases, scratch to indices, scores, count.
+    NonMaxSuppression "non-max-suppression" &[I, I, S, O, O, O, S];
     /// Division by the Euclidean norm over given axes.
     NormalizeL2 "normalize-l2" UNARY;
+    /// a ≠ b.
+    NotEqual "not-equal" BINARY;
     /// Indices to rows of one "on" among "off".
     OneHot "one-hot" UNARY;
+    /// Adds a border.
+    Pad "pad" UNARY;
+    /// Reorders the dims.
+    Permute "permute" UNARY;
     /// a to the power of b.
     Power "power" BINARY;
     /// x for x ≥ 0, else slope·x.
@@ -184,12 +216,16 @@ operations! {
     ReduceProd "reduce-prod" UNARY;
     /// Sum over axes.
     ReduceSum "reduce-sum" UNARY;
+    /// The larger of x and 0.
+    Relu "relu" UNARY;
     /// Reverses the first elements of each sequence: x, lengths to y.
     ReverseSequence "reverse-sequence" BINARY;
     /// Division by the root of the mean square along the innermost dim: x, gamma to y.
     RmsNorm "rms-norm" BINARY;
     /// Pools regions of a feature map: x, regions, batch indices to y.
     RoiAlign "roi-align" TERNARY;
+    /// Maximum or mean of the parts of regions: x, regions to y.
+    RoiPooling "roi-pooling" BINARY;
     /// x · cos + rotated x · sin.
     RotaryEmbedding "rotary-embedding" TERNARY;
     /// Rounding to the nearest integer.
@@ -198,10 +234,16 @@ operations! {
     ScatterElements "scatter-elements" TERNARY;
     /// Writes slices at coordinates: x, indices, updates to y.
     ScatterNd "scatter-nd" TERNARY;
+    /// Writes slices along an axis: x, indices, updates to y.
+    ScatterUpdate "scatter-update" TERNARY;
     /// condition ≠ 0 ? a : b.
     Select "select" TERNARY;
     /// lambda · (x for x > 0, else alpha·(eˣ − 1)).
     Selu "selu" UNARY;
+    /// a · 2ᵇ.
+    ShiftLeft "shift-left" BINARY;
+    /// a / 2ᵇ, rounded down.
+    ShiftRight "shift-right" BINARY;
     /// 1 / (1 + e⁻ˣ).
     Sigmoid "sigmoid" UNARY;
     /// −1, 0 or 1.
@@ -216,15 +258,21 @@ operations! {
     Softplus "softplus" UNARY;
     /// x / (1 + |x|).
     Softsign "softsign" UNARY;
+    /// Blocks of space become blocks of the batch.
+    SpaceToBatch "space-to-batch" UNARY;
     /// Square root.
     Sqrt "sqrt" UNARY;
+    /// (a − b)².
+    SquaredDifference "squared-difference" BINARY;
     /// a − b.
     Subtract "subtract" BINARY;
     /// x / (1 + e^(−beta·x)).
     Swish "swish" UNARY;
+    /// Tangent.
+    Tan "tan" UNARY;
     /// Hyperbolic tangent.
     Tanh "tanh" UNARY;
-    /// The k largest or smallest along an axis: x, scratch to values, indices, scratch.
+    /// The k largest or smallest along an axis: x, scratch to values, indices, and scratch again from release 2026.1 on.
     TopK "top-k" &[I, S, O, O, S];
     /// Remainder with the sign of the dividend.
     TruncatedMod "truncated-mod" BINARY;

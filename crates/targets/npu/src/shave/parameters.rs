@@ -1,17 +1,22 @@
 //! The scalars of an argument block: packed without alignment after the tensor references, in the order in which they are
 //! read here; integers have 64 bits and floats 32 unless said otherwise.
 
+use super::arguments::Layout;
 use super::arguments::{ArgumentError, Invocation, Reader};
+use super::boxes::{NonMaxSuppression, RoiPooling};
 use super::elementwise::Activation;
+use super::embedding::EmbeddingBag;
 use super::index::{
     GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
 };
 use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
+use super::movement::{Gather, ImagePatches, Pad, PadMode, Permute, ScatterUpdate, SpaceBatch};
 use super::normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 use super::operation::Operation;
 use super::pool::{Pool, TilePosition};
-use super::quantize::Dequantize;
-use super::recurrent::LstmSequence;
+use super::product::Convolution;
+use super::quantize::{Dequantize, FakeQuantize};
+use super::recurrent::{GruSequence, LstmSequence};
 use super::reduce::{CumulativeSum, Reduce};
 use super::sample::{GridSample, Padding, RegionAlignment, RoiAlign, SampleMode};
 use chipless_model::ElementType;
@@ -21,18 +26,32 @@ use chipless_model::ElementType;
 pub enum Parameters {
     /// The operation has none.
     None,
-    /// Clamp, ELU, hard sigmoid, round, SELU, swish.
+    /// Clamp, ELU, hard sigmoid, leaky ReLU, round, SELU, swish.
     Activation(Activation),
+    /// Bucketize: intervals hold their right bound.
+    Bucketize(bool),
+    /// Convolution.
+    Convolution(Convolution),
     /// Cumulative sum.
     CumulativeSum(CumulativeSum),
     /// Dequantize.
     Dequantize(Dequantize),
+    /// Embedding bag.
+    EmbeddingBag(EmbeddingBag),
+    /// Fake quantize.
+    FakeQuantize(FakeQuantize),
+    /// Gather.
+    Gather(Gather),
     /// Gather elements.
     GatherElements(GatherElements),
     /// Gather ND.
     GatherNd(GatherNd),
     /// Grid sample.
     GridSample(GridSample),
+    /// GRU sequence.
+    GruSequence(GruSequence),
+    /// Image patches.
+    ImagePatches(ImagePatches),
     /// Interpolate.
     Interpolate(Interpolate),
     /// LRN.
@@ -43,10 +62,16 @@ pub enum Parameters {
     Mvn1(Mvn1),
     /// MVN6.
     Mvn6(Mvn6),
+    /// Non-max suppression.
+    NonMaxSuppression(NonMaxSuppression),
     /// Normalize L2.
     NormalizeL2(NormalizeL2),
     /// One-hot.
     OneHot(OneHot),
+    /// Pad.
+    Pad(Pad),
+    /// Permute.
+    Permute(Permute),
     /// Average and max pools.
     Pool(Pool),
     /// Max pool with indices.
@@ -59,10 +84,16 @@ pub enum Parameters {
     RmsNorm(RmsNorm),
     /// ROI align.
     RoiAlign(RoiAlign),
+    /// ROI pooling.
+    RoiPooling(RoiPooling),
     /// Scatter elements.
     ScatterElements(ScatterElements),
+    /// Scatter update.
+    ScatterUpdate(ScatterUpdate),
     /// Softmax and log softmax.
     Softmax(Softmax),
+    /// Space to batch, and batch to space.
+    SpaceBatch(SpaceBatch),
     /// Top-k.
     TopK(TopK),
 }
@@ -96,6 +127,9 @@ impl Parameters {
                 alpha: reader.f32("alpha")?,
                 beta: reader.f32("beta")?,
             }),
+            Operation::LeakyRelu => Parameters::Activation(Activation::LeakyRelu {
+                slope: reader.f32("slope")?,
+            }),
             Operation::Round => Parameters::Activation(Activation::Round {
                 half_away: reader.choice("rounding mode", &[false, true])?,
             }),
@@ -105,6 +139,74 @@ impl Parameters {
             }),
             Operation::Swish => Parameters::Activation(Activation::Swish {
                 beta: reader.f32("beta")?,
+            }),
+            Operation::BatchToSpace | Operation::SpaceToBatch => {
+                let mut numbers = |field: &str, low: i64| -> Result<Vec<u32>, ArgumentError> {
+                    // Five places each; those beyond the rank hold anything.
+                    let read = (0..rank.min(5))
+                        .map(|_| Ok(reader.between(field, low, MAX_SIZE)? as u32))
+                        .collect();
+                    reader.skip(8 * (5 - rank.min(5) as u64));
+                    read
+                };
+                Parameters::SpaceBatch(SpaceBatch {
+                    block: numbers("block", 1)?,
+                    begin: numbers("pad or crop before", 0)?,
+                    end: numbers("pad or crop after", 0)?,
+                })
+            }
+            Operation::Bucketize => Parameters::Bucketize(reader.flag("with right bound")?),
+            Operation::Convolution => Parameters::Convolution(Convolution {
+                stride: reader.array("stride", 1, MAX_WINDOW)?,
+                pad_begin: reader.array("pad before", 0, MAX_WINDOW)?,
+                pad_end: reader.array("pad after", 0, MAX_WINDOW)?,
+                dilation: reader.array("dilation", 1, MAX_WINDOW)?,
+                groups: reader.between("groups", 1, MAX_SIZE)? as u32,
+            }),
+            Operation::EmbeddingBagOffsets => Parameters::EmbeddingBag(EmbeddingBag {
+                default: reader.i64("default index")?,
+            }),
+            Operation::FakeQuantize => Parameters::FakeQuantize(FakeQuantize {
+                levels: reader.between("levels", 2, MAX_SIZE)? as u32,
+            }),
+            Operation::Gather => Parameters::Gather(Gather {
+                axis: reader.axis("axis", rank)?,
+                batch_dims: reader.between("batch dims", 0, rank as i64)? as usize,
+                index_rank: reader.between("rank of the indices", 0, 15)? as usize,
+            }),
+            Operation::GruSequence => {
+                reader.skip_optional_marker();
+                let hidden = reader.between("hidden size", 1, MAX_SIZE)? as u32;
+                let reverse = reader.choice("direction", &[false, true])?;
+                reader.i64("length")?;
+                Parameters::GruSequence(GruSequence {
+                    hidden,
+                    reverse,
+                    reset_after: reader.flag("linear before reset")?,
+                    clip: reader.f32("clip")?,
+                })
+            }
+            Operation::ImagePatches => Parameters::ImagePatches(ImagePatches {
+                kernel: reader.array("kernel", 1, MAX_WINDOW)?,
+                stride: reader.array("stride", 1, MAX_WINDOW)?,
+                rate: reader.array("rate", 1, MAX_WINDOW)?,
+                padding: reader.between("padding", 0, 2)? as u32,
+            }),
+            Operation::NonMaxSuppression => non_max_suppression(reader, invocation)?,
+            Operation::Pad => pad(reader, rank)?,
+            Operation::Permute => Parameters::Permute(Permute {
+                from: (0..rank)
+                    .map(|_| reader.axis("permutation", rank))
+                    .collect::<Result<_, _>>()?,
+            }),
+            Operation::RoiPooling => Parameters::RoiPooling(RoiPooling {
+                height: reader.between("pooled height", 1, MAX_WINDOW)? as u32,
+                width: reader.between("pooled width", 1, MAX_WINDOW)? as u32,
+                scale: reader.f32("spatial scale")?,
+                bilinear: reader.choice("method", &[false, true])?,
+            }),
+            Operation::ScatterUpdate => Parameters::ScatterUpdate(ScatterUpdate {
+                axis: reader.axis("axis", rank)?,
             }),
             Operation::CumulativeSum => Parameters::CumulativeSum(CumulativeSum {
                 axis: reader.axis("axis", rank)?,
@@ -155,7 +257,7 @@ impl Parameters {
                 size: reader.between("size", 1, MAX_WINDOW)? as u32,
                 axes: reader.axes(rank)?,
             }),
-            // Sixteen bytes of ones follow; their meaning is not known.
+            // From release 2026.1.0 on sixteen bytes of ones follow; their meaning is not known.
             Operation::LstmSequence => Parameters::LstmSequence(LstmSequence {
                 reverse: reader.choice("direction", &[false, true])?,
             }),
@@ -181,12 +283,15 @@ impl Parameters {
                 logical_axes: reader.axes(rank)?,
             }),
             Operation::OneHot => Parameters::OneHot(OneHot {
-                axis: reader.between(
-                    "axis, counted from 1",
-                    1,
-                    output.map_or(0, |shape| shape.dims.len() as i64),
-                )? as usize
-                    - 1,
+                axis: {
+                    let rank = output.map_or(0, |shape| shape.dims.len() as i64);
+                    match reader.layout() {
+                        Layout::Short => reader.between("axis", 0, rank - 1)? as usize,
+                        Layout::Long => {
+                            reader.between("axis, counted from 1", 1, rank)? as usize - 1
+                        }
+                    }
+                },
                 depth: reader.between("depth", 1, MAX_SIZE)? as u32,
                 on: reader.f32("on value")?,
                 off: reader.f32("off value")?,
@@ -240,9 +345,9 @@ impl Parameters {
                     ],
                 )?,
             }),
-            // The only value seen; it is not known what another would mean.
+            // Of both values, the halves are rotated in all programs seen.
             Operation::RotaryEmbedding => {
-                reader.between("flag", 1, 1)?;
+                reader.between("flag", 0, 1)?;
                 Parameters::None
             }
             Operation::ScatterElements => {
@@ -269,17 +374,56 @@ impl Parameters {
     }
 }
 
-/// Two 32-bit words, and fourteen more that say the shape once again.
+/// Two 32-bit words, and fourteen more that say the shape once again. The axis counts the dims that are not one.
 fn softmax(reader: &mut Reader<'_>, invocation: &Invocation) -> Result<Parameters, ArgumentError> {
     let dims = invocation
         .inputs
         .first()
         .map(|tensor| tensor.shape.dims.as_slice())
         .unwrap_or_default();
-    let axis = reader.word("axis", 0, dims.len() as i32 - 1)? as usize;
+    let wide: Vec<usize> = (0..dims.len()).filter(|axis| dims[*axis] != 1).collect();
+    let counted = reader.word("axis", 0, (wide.len() as i32 - 1).max(0))? as usize;
+    // A tensor of one element has no such dim: any will do.
+    let axis = wide.get(counted).copied().unwrap_or(0);
     let size = dims.get(axis).copied().unwrap_or(1);
     let pad = reader.word("pad", 0, i32::try_from(size).unwrap_or(i32::MAX) - 1)? as usize;
     Ok(Parameters::Softmax(Softmax { axis, pad }))
+}
+
+/// Two thresholds where they are not tensors, and how boxes are written and sorted.
+fn non_max_suppression(
+    reader: &mut Reader<'_>,
+    invocation: &Invocation,
+) -> Result<Parameters, ArgumentError> {
+    let boxes = reader.between("boxes of a class, at most", 0, i64::MAX)? as u64;
+    let thresholds = match invocation.inputs.len() {
+        2 => Some([reader.f32("overlap")?, reader.f32("score")?]),
+        _ => None,
+    };
+    Ok(Parameters::NonMaxSuppression(NonMaxSuppression {
+        boxes,
+        thresholds,
+        sigma: reader.f32("soft sigma")?,
+        centred: reader.choice("box encoding", &[false, true])?,
+        sorted: reader.flag("sort")?,
+    }))
+}
+
+fn pad(reader: &mut Reader<'_>, rank: usize) -> Result<Parameters, ArgumentError> {
+    use PadMode::{Constant, Edge, Reflect, Symmetric};
+    reader.skip_optional_marker();
+    let mut sizes = |field: &str| -> Result<Vec<u32>, ArgumentError> {
+        (0..rank)
+            .map(|_| Ok(reader.between(field, 0, MAX_SIZE)? as u32))
+            .collect()
+    };
+    let (begin, end) = (sizes("pad before")?, sizes("pad after")?);
+    Ok(Parameters::Pad(Pad {
+        begin,
+        end,
+        value: reader.f32("value")?,
+        mode: reader.choice("mode", &[Constant, Edge, Reflect, Symmetric])?,
+    }))
 }
 
 /// A 64-bit count of batch dims, a 32-bit rank and room for five 32-bit dims, innermost first.
@@ -384,8 +528,15 @@ fn interpolate(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
         reader.array("input offset", 0, MAX_SIZE)?,
         reader.array("output offset", 0, MAX_SIZE)?,
     );
-    let given = reader.choice("scale mode", &[false, true])?;
-    let scales = [reader.f32("scale")?, reader.f32("scale")?];
+    // Releases with short references give no scales: the sizes decide.
+    let scales = match reader.layout() {
+        Layout::Short => None,
+        Layout::Long => {
+            let given = reader.choice("scale mode", &[false, true])?;
+            let scales = [reader.f32("scale")?, reader.f32("scale")?];
+            given.then_some(scales)
+        }
+    };
     Ok(Parameters::Interpolate(Interpolate {
         mode,
         coordinate_mode,
@@ -397,6 +548,6 @@ fn interpolate(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
         cubic_coefficient,
         input_offset,
         output_offset,
-        scales: given.then_some(scales),
+        scales,
     }))
 }

@@ -223,6 +223,60 @@ impl Pool {
     }
 }
 
+/// Pools whose parts follow from the sizes: output place i of m takes places i·n/m, rounded down, to (i + 1)·n/m, rounded up.
+pub(super) fn adaptive(call: Call<'_>) -> Result<Vec<Values>, Fault> {
+    let (input, output) = (&call.input(0)?.shape, call.output(0)?);
+    let (x, y) = (Volume::new(call, input)?, Volume::new(call, output)?);
+    let (values, sizes) = (call.floats(0)?, call.integers(1)?);
+    let wanted = &y.sizes[5 - sizes.len().min(3)..];
+    if x.sizes[..2] != y.sizes[..2] || !sizes.iter().copied().eq(wanted.iter().map(|s| *s as i64)) {
+        return Err(call.fault(format_args!("{input} to {sizes:?} does not give {output}")));
+    }
+    let mean = call.operation == Operation::AdaptiveAveragePool;
+    let part = |dim: usize, place: usize| {
+        let (n, m) = (x.sizes[dim], y.sizes[dim]);
+        place * n / m..((place + 1) * n).div_ceil(m)
+    };
+    let count = output.elements() as usize;
+    let (mut results, mut indices) = (vec![0.0; count], vec![0; count]);
+    let [batches, channels, depths, rows, columns] = y.sizes;
+    for outer in 0..batches * channels * depths {
+        let (batch, channel, depth) = (
+            outer / (channels * depths),
+            outer / depths % channels,
+            outer % depths,
+        );
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)))
+        {
+            let (mut sum, mut taken, mut best) = (0.0f64, 0usize, (f32::NEG_INFINITY, 0));
+            for d in part(2, depth) {
+                for h in part(3, row) {
+                    for w in part(4, column) {
+                        let value = values[x.at([batch, channel, d, h, w])];
+                        (sum, taken) = (sum + f64::from(value), taken + 1);
+                        if value > best.0 {
+                            best = (value, ((d * x.sizes[3] + h) * x.sizes[4] + w) as i64);
+                        }
+                    }
+                }
+            }
+            let at = y.at([batch, channel, depth, row, column]);
+            results[at] = if mean {
+                (sum / taken as f64) as f32
+            } else {
+                best.0
+            };
+            indices[at] = best.1;
+        }
+    }
+    let mut outputs = vec![Values::Float(results)];
+    if !mean {
+        call.expect_elements("indices", call.output(1)?, count)?;
+        outputs.push(Values::Integer(indices));
+    }
+    Ok(outputs)
+}
+
 /// One window: its places inside the tensor.
 struct Window<'a> {
     first: [usize; 5],

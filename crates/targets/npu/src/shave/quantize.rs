@@ -75,6 +75,44 @@ impl Dequantize {
     }
 }
 
+/// Quantisation to a number of levels and back: x, the range of x, the range of the result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FakeQuantize {
+    /// Levels, ends included.
+    pub levels: u32,
+}
+
+impl FakeQuantize {
+    pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
+        let x = call.floats(0)?;
+        let [low, high, out_low, out_high] = [
+            call.floats(1)?,
+            call.floats(2)?,
+            call.floats(3)?,
+            call.floats(4)?,
+        ];
+        let steps = (self.levels - 1) as f32;
+        let dims = &call.input(0)?.shape.dims;
+        let mut values = Vec::with_capacity(x.len());
+        let mut elements = x.iter();
+        call.broadcast(dims, [1, 2, 3, 4])?
+            .for_each(|[a, b, c, d]| {
+                if let Some(x) = elements.next() {
+                    let (low, high, out_low, out_high) = (low[a], high[b], out_low[c], out_high[d]);
+                    values.push(if *x <= low.min(high) {
+                        out_low
+                    } else if *x > low.max(high) {
+                        out_high
+                    } else {
+                        let level = ((x - low) / (high - low) * steps).round_ties_even();
+                        level / steps * (out_high - out_low) + out_low
+                    });
+                }
+            });
+        Ok(Values::Float(values))
+    }
+}
+
 /// Quantises x to u8: the range of scale and zero point holds 0 and the extremes that are given as inputs 1 and 2.
 pub(super) fn dynamic_quantize(call: Call<'_>) -> Result<Vec<Values>, Fault> {
     let x = call.floats(0)?;

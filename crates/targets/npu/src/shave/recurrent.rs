@@ -63,6 +63,120 @@ impl LstmSequence {
     }
 }
 
+/// A gated recurrent unit over a sequence. With I places of input, H of state and S steps the inputs are x `[S][I]`, h `[H]`,
+/// W `[3H][I]`, R `[3H][H]` and the bias, gates z, r, n, the last index innermost; the outputs are Y `[S][H]` and the last h.
+/// More dims outside are batches, each with its own x and h.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GruSequence {
+    /// H.
+    pub hidden: u32,
+    /// From the last step to the first; Y stays in the order of the input.
+    pub reverse: bool,
+    /// The reset gate comes after the recurrent product of n, which has a bias of its own.
+    pub reset_after: bool,
+    /// Sums before the functions stay within ± this; 0 is no bound.
+    pub clip: f32,
+}
+
+impl GruSequence {
+    pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Vec<Values>, Fault> {
+        let (x, state) = (call.floats(0)?, call.floats(1)?);
+        let (w, r, bias) = (call.floats(2)?, call.floats(3)?, call.floats(4)?);
+        let size = self.hidden as usize;
+        let gates = 3 * size;
+        if !w.len().is_multiple_of(gates) || !state.len().is_multiple_of(size) {
+            return Err(call.fault(format_args!(
+                "weights {} and state {} for a hidden size of {size}",
+                call.input(2)?.shape,
+                call.input(1)?.shape
+            )));
+        }
+        let (inputs, batches) = (w.len() / gates, state.len() / size);
+        let steps = x.len() / (inputs * batches);
+        call.expect_elements("input", &call.input(0)?.shape, batches * steps * inputs)?;
+        call.expect_elements("recurrence", &call.input(3)?.shape, gates * size)?;
+        let biases = gates + if self.reset_after { size } else { 0 };
+        call.expect_elements("bias", &call.input(4)?.shape, biases)?;
+        call.expect_elements("output sequence", call.output(0)?, batches * steps * size)?;
+        call.expect_elements("last state", call.output(1)?, batches * size)?;
+        let clip = |sum: f32| {
+            if self.clip > 0.0 {
+                sum.clamp(-self.clip, self.clip)
+            } else {
+                sum
+            }
+        };
+        let product = |weights: &[f32], values: &[f32]| -> f32 {
+            weights.iter().zip(values).map(|(a, b)| a * b).sum()
+        };
+        let (mut sequence, mut last) = (vec![0.0; batches * steps * size], state.to_vec());
+        for batch in 0..batches {
+            let hidden = &mut last[batch * size..][..size];
+            for number in 0..steps {
+                let step = if self.reverse {
+                    steps - 1 - number
+                } else {
+                    number
+                };
+                let x = &x[(batch * steps + step) * inputs..][..inputs];
+                let input = |gate: usize, place: usize| {
+                    let row = gate * size + place;
+                    product(&w[row * inputs..][..inputs], x) + bias[row]
+                };
+                let recurrent = |gate: usize, place: usize, state: &[f32]| {
+                    product(&r[(gate * size + place) * size..][..size], state)
+                };
+                let gate = |gate: usize| -> Vec<f32> {
+                    (0..size)
+                        .map(|place| {
+                            sigmoid(clip(input(gate, place) + recurrent(gate, place, hidden)))
+                        })
+                        .collect()
+                };
+                let (update, reset) = (gate(0), gate(1));
+                let before: Vec<f32> = hidden.iter().zip(&reset).map(|(h, r)| h * r).collect();
+                let next: Vec<f32> = (0..size)
+                    .map(|place| {
+                        let sum = if self.reset_after {
+                            let product = recurrent(2, place, hidden) + bias[gates + place];
+                            input(2, place) + reset[place] * product
+                        } else {
+                            input(2, place) + recurrent(2, place, &before)
+                        };
+                        let (n, z) = (clip(sum).tanh(), update[place]);
+                        (1.0 - z) * n + z * hidden[place]
+                    })
+                    .collect();
+                hidden.copy_from_slice(&next);
+                sequence[(batch * steps + step) * size..][..size].copy_from_slice(hidden);
+            }
+        }
+        Ok(vec![Values::Float(sequence), Values::Float(last)])
+    }
+}
+
+/// One step of long short-term memory: gates `[4H]` (f, i, c, o, the sums of both products and the bias) and c `[H]` to h and c,
+/// row by row.
+pub(super) fn lstm_gates(call: Call<'_>) -> Result<Vec<Values>, Fault> {
+    let (gates, cells) = (call.floats(0)?, call.floats(1)?);
+    let size = call.around(&call.input(1)?.shape, 0)?.size;
+    call.expect_elements("gates", &call.input(0)?.shape, 4 * cells.len())?;
+    let (mut hidden, mut next) = (
+        Vec::with_capacity(cells.len()),
+        Vec::with_capacity(cells.len()),
+    );
+    for (gates, cells) in gates.chunks_exact(4 * size).zip(cells.chunks_exact(size)) {
+        for (place, cell) in cells.iter().enumerate() {
+            let [forget, input, candidate, output] =
+                [0, 1, 2, 3].map(|gate| gates[gate * size + place]);
+            let cell = sigmoid(forget) * cell + sigmoid(input) * candidate.tanh();
+            hidden.push(sigmoid(output) * cell.tanh());
+            next.push(cell);
+        }
+    }
+    Ok(vec![Values::Float(hidden), Values::Float(next)])
+}
+
 /// One step of a gated recurrent unit whose reset gate comes after the recurrent product (ONNX `linear_before_reset`).
 /// W·x [3H], h [H], R·h [3H] with gates z, r, n; bias [4H] for z, r, W·x of n, R·h of n.
 pub(super) fn gru_gates(call: Call<'_>) -> Result<Values, Fault> {

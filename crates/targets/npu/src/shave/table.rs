@@ -1,18 +1,30 @@
 //! Which code is which operation.
 //!
-//! A blob does not name its SHAVE kernels. A kernel is known by the size of its code and the SHA-1 over it; the table
-//! that comes with Chipless covers one release of the compiler, and users can add to it.
+//! A blob does not name its SHAVE kernels. A kernel is known by the SHA-1 over its code, and the vendor's compiler library
+//! names that code: the table that comes with Chipless lists the kernels of the compiler's releases from 2026.0.0 to
+//! 2026.4.1, and [`import`](super::import()) makes such a table from any other library.
 
+use super::names::operation_of;
 use super::operation::{Operation, UnknownOperation};
 use serde::Deserialize;
 use sha1::{Digest, Sha1};
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::LazyLock;
 
 /// The first four bytes of the SHA-1 over a kernel's code, printed as eight hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CodeHash(pub u32);
+
+impl CodeHash {
+    /// Of a kernel's code.
+    pub fn of(code: &[u8]) -> CodeHash {
+        let digest = Sha1::digest(code);
+        let first = digest.iter().take(4);
+        CodeHash(first.fold(0, |hash, byte| hash << 8 | u32::from(*byte)))
+    }
+}
 
 impl fmt::Display for CodeHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,27 +32,17 @@ impl fmt::Display for CodeHash {
     }
 }
 
-/// On what an entry of the table rests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Evidence {
-    /// A compiled program computes its model's result with this reading.
-    Proven,
-    /// The compiler's source and the tensors, no result.
-    Source,
-    /// The user said so.
-    User,
-}
-
 /// What is known of a kernel's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Hash of the code.
     pub hash: CodeHash,
     /// Size of the code in bytes.
     pub size: u64,
-    /// The operation and on what its name rests; `None` for code that no table knows.
-    pub operation: Option<(Operation, Evidence)>,
+    /// What the vendor's library calls it; `None` for code that no table names.
+    pub name: Option<Cow<'static, str>>,
+    /// What it computes; `None` where that is not known.
+    pub operation: Option<Operation>,
 }
 
 /// Why a table or an entry was refused.
@@ -62,22 +64,25 @@ pub enum TableError {
         /// The name and those close to it.
         unknown: UnknownOperation,
     },
+    /// An entry of a table with neither a name nor an operation.
+    #[error("kernel {0}: expected a name or an operation")]
+    Empty(CodeHash),
     /// An entry of the command line that is not `HASH=OPERATION`.
     #[error("kernel entry `{0}`: expected HASH=OPERATION, for example 7668bb1c=convert")]
     Entry(String),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Entry {
     size: Option<u64>,
-    operation: Operation,
-    evidence: Evidence,
+    name: Option<String>,
+    operation: Option<Operation>,
 }
 
 type Entries = BTreeMap<CodeHash, Entry>;
 
-static BUILTIN: LazyLock<Entries> =
-    LazyLock::new(|| parse(include_str!("kernels.toml")).unwrap_or_default());
+/// The kernels of the compiler's releases: `sha1,size,kernel,first,last`, sorted by the first eight digits of the SHA-1.
+const BUILTIN: &str = include_str!("kernels.csv");
 
 /// Code hashes and operations: the table of Chipless with the user's additions before it.
 #[derive(Clone, Debug, Default)]
@@ -86,14 +91,14 @@ pub struct KernelTable {
 }
 
 impl KernelTable {
-    /// The table that comes with Chipless. It is parsed when a kernel is identified for the first time.
+    /// The table that comes with Chipless.
     pub fn builtin() -> KernelTable {
         KernelTable::default()
     }
 
-    /// Adds or replaces entries from TOML: `kernels = [{ sha1 = "7668bb1c", operation = "convert", size = 704 }, …]`, size and
-    /// evidence (`proven`, `source`, `user`) optional. An entry without a size holds for code of any size. Nothing is
-    /// taken from a text with an error.
+    /// Adds or replaces entries from TOML: `kernels = [{ sha1 = "7668bb1c", name = "convert", operation = "convert", size = 704 },
+    /// …]`. Of name and operation one may be missing: names of the vendor's library have their operation, unknown ones have
+    /// none. An entry without a size holds for code of any size. Nothing is taken from a text with an error.
     pub fn extend_from_toml(&mut self, text: &str) -> Result<(), TableError> {
         self.additions.extend(parse(text)?);
         Ok(())
@@ -101,15 +106,14 @@ impl KernelTable {
 
     /// Adds or replaces one entry. The hash may be longer than the eight digits that count.
     pub fn insert(&mut self, hash: &str, operation: &str) -> Result<(), TableError> {
-        let (hash, operation) = parse_names(hash, operation)?;
-        self.additions.insert(
-            hash,
-            Entry {
-                size: None,
-                operation,
-                evidence: Evidence::User,
-            },
-        );
+        let hash = parse_hash(hash)?;
+        let operation = Some(parse_operation(hash, operation)?);
+        let entry = Entry {
+            size: None,
+            name: None,
+            operation,
+        };
+        self.additions.insert(hash, entry);
         Ok(())
     }
 
@@ -123,27 +127,51 @@ impl KernelTable {
 
     /// Identifies a kernel by its code: the `code size` bytes at the `text` address of its range.
     pub fn identify(&self, code: &[u8]) -> Identity {
-        let digest = Sha1::digest(code);
-        let hash = CodeHash(
-            digest
-                .iter()
-                .take(4)
-                .fold(0, |hash, byte| hash << 8 | u32::from(*byte)),
-        );
-        let size = code.len() as u64;
-        let known = |entries: &Entries| {
-            entries
-                .get(&hash)
-                .copied()
-                .filter(|entry| entry.size.is_none_or(|expected| expected == size))
+        let (hash, size) = (CodeHash::of(code), code.len() as u64);
+        let added = self
+            .additions
+            .get(&hash)
+            .filter(|entry| entry.size.is_none_or(|expected| expected == size));
+        let (name, operation) = match added {
+            Some(entry) => (entry.name.clone().map(Cow::Owned), entry.operation),
+            None => {
+                let name = builtin(hash, size);
+                (name.map(Cow::Borrowed), name.and_then(operation_of))
+            }
         };
-        let entry = known(&self.additions).or_else(|| known(&BUILTIN));
         Identity {
             hash,
             size,
-            operation: entry.map(|entry| (entry.operation, entry.evidence)),
+            name,
+            operation,
         }
     }
+}
+
+/// The name of a kernel of the compiler's releases. The text is searched as it is: its lines are sorted.
+pub(super) fn builtin(hash: CodeHash, size: u64) -> Option<&'static str> {
+    let key = hash.to_string();
+    let (mut low, mut high) = (BUILTIN.find('\n')? + 1, BUILTIN.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = BUILTIN[..middle]
+            .rfind('\n')
+            .map_or(0, |at| at + 1)
+            .max(low);
+        let end = BUILTIN[start..]
+            .find('\n')
+            .map_or(BUILTIN.len(), |length| start + length + 1);
+        let mut columns = BUILTIN[start..end].split(',');
+        match columns.next()?.cmp(&key) {
+            Ordering::Less => low = end,
+            Ordering::Greater => high = start,
+            Ordering::Equal => {
+                let known: u64 = columns.next()?.parse().ok()?;
+                return columns.next().filter(|_| known == size);
+            }
+        }
+    }
+    None
 }
 
 #[derive(Deserialize)]
@@ -157,39 +185,43 @@ struct File {
 struct Row {
     sha1: String,
     size: Option<u64>,
-    operation: String,
-    evidence: Option<Evidence>,
+    name: Option<String>,
+    operation: Option<String>,
 }
 
 fn parse(text: &str) -> Result<Entries, TableError> {
     let file: File = toml::from_str(text).map_err(|error| TableError::Form(error.to_string()))?;
     let mut entries = Entries::new();
     for row in file.kernels {
-        let (hash, operation) = parse_names(&row.sha1, &row.operation)?;
-        entries.insert(
-            hash,
-            Entry {
-                size: row.size,
-                operation,
-                evidence: row.evidence.unwrap_or(Evidence::User),
-            },
-        );
+        let hash = parse_hash(&row.sha1)?;
+        let operation = match (&row.operation, &row.name) {
+            (Some(operation), _) => Some(parse_operation(hash, operation)?),
+            (None, Some(name)) => operation_of(name),
+            (None, None) => return Err(TableError::Empty(hash)),
+        };
+        let entry = Entry {
+            size: row.size,
+            name: row.name,
+            operation,
+        };
+        entries.insert(hash, entry);
     }
     Ok(entries)
 }
 
-fn parse_names(hash: &str, operation: &str) -> Result<(CodeHash, Operation), TableError> {
+fn parse_hash(hash: &str) -> Result<CodeHash, TableError> {
     let refused = || TableError::Hash(hash.to_owned());
     if !(8..=40).contains(&hash.len()) || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Err(refused());
     }
-    let prefix = hash
-        .get(..8)
+    hash.get(..8)
         .and_then(|digits| u32::from_str_radix(digits, 16).ok())
-        .ok_or_else(refused)?;
-    let hash = CodeHash(prefix);
-    let operation = operation
+        .map(CodeHash)
+        .ok_or_else(refused)
+}
+
+fn parse_operation(hash: CodeHash, operation: &str) -> Result<Operation, TableError> {
+    operation
         .parse()
-        .map_err(|unknown| TableError::Operation { hash, unknown })?;
-    Ok((hash, operation))
+        .map_err(|unknown| TableError::Operation { hash, unknown })
 }

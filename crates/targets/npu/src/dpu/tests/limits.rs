@@ -390,9 +390,6 @@ fn what_no_program_proves_is_said() {
         ),
         ("int8 activations", |t| *t = t.clone().integers(2)),
         ("swizzle keys 1 to 4", |t| t.variant.swizzle_key_offset = 4),
-        ("an offset for weight pointers (wt_offset)", |t| {
-            t.invariant.wt_offset = 0x18000
-        }),
         ("sparse depthwise weights", |t| {
             (t.invariant.dw_input, t.invariant.wt_dense) = (1, 0)
         }),

@@ -156,7 +156,7 @@ fn scalars_are_checked() {
         .tensor(F16, &[4])
         .tensor(F16, &[4])
         .long(2);
-    assert!(error(Operation::RotaryEmbedding, rotary).contains("expected 1 to 1, found 2"));
+    assert!(error(Operation::RotaryEmbedding, rotary).contains("expected 0 to 1, found 2"));
 }
 
 #[test]
@@ -202,29 +202,75 @@ fn tensors_of_unknown_kernels_are_guessed() {
     );
 }
 
+/// Compilers up to release 2026.2.1 write short references, and some blocks otherwise.
 #[test]
-fn non_max_suppression_is_refused_by_name() {
-    let block = [F16, F16, F16, F16, U8, I32, F16, I32, U8]
-        .into_iter()
-        .fold(block(), |block, element| block.tensor(element, &[1]));
-    let invocation = block.decode(Operation::NonMaxSuppression).expect("a block");
+fn short_references_tell_older_layouts() {
+    let long = block().tensor(F16, &[4, 2]).tensor(F16, &[4, 2]);
+    let x = [float(&data(8))];
     assert_eq!(
-        (
-            invocation.inputs.len(),
-            invocation.outputs.len(),
-            invocation.scratch.len()
-        ),
-        (4, 3, 2)
+        long.clone().short().run(Operation::Abs, &x),
+        long.run(Operation::Abs, &x)
     );
-    let one = float(&[0.0]);
-    let fault = block
-        .run(
-            Operation::NonMaxSuppression,
-            &[one.clone(), one.clone(), one.clone(), one],
-        )
-        .expect_err("not executed");
-    assert!(fault.unsupported);
-    assert_eq!(fault.message, "non-max-suppression: not executed");
+    let short = long
+        .clone()
+        .short()
+        .decode(Operation::Abs)
+        .expect("a block");
+    let long = long.decode(Operation::Abs).expect("a block");
+    assert_eq!(
+        (&short.inputs, &short.outputs),
+        (&long.inputs, &long.outputs)
+    );
+
+    // One-hot: the axis counts from 0, not from 1.
+    let rows = block()
+        .tensor(I32, &[2])
+        .tensor(F16, &[3, 2])
+        .longs(&[0, 3])
+        .float(1.0)
+        .float(0.0)
+        .long(1)
+        .short();
+    let found = rows.floats(Operation::OneHot, &[integer(&[2, 0])]);
+    assert_eq!(found, [0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+
+    // Top-k of release 2026.0.0: one scratch tensor.
+    let best = block()
+        .tensor(F16, &[3])
+        .tensor(U8, &[9])
+        .tensor(F16, &[2])
+        .tensor(I32, &[2])
+        .longs(&[0, 0, 1, 2])
+        .short();
+    assert_eq!(
+        best.floats(Operation::TopK, &[float(&[1.0, 3.0, 2.0])]),
+        [3.0, 2.0]
+    );
+
+    // Interpolate: no scales at the end.
+    let resize = block()
+        .tensor(F16, &[2, 1, 1, 1])
+        .tensor(F16, &[4, 1, 1, 1])
+        .longs(&[i64::MAX, 0, 2, 2, 0, 0, 0])
+        .longs(&[2, 1, 1, 1, 4, 1, 1, 1, 2, 3])
+        .float(-0.75)
+        .longs(&[0; 8])
+        .short();
+    let found = resize.floats(Operation::Interpolate, &[float(&[5.0, 7.0])]);
+    assert_eq!(found, [5.0, 5.0, 7.0, 7.0]);
+}
+
+#[test]
+fn a_damaged_rank_is_named_in_either_layout() {
+    let whole = block().tensor(F16, &[4]).tensor(F16, &[4]);
+    for (block, at) in [(whole.clone(), 12), (whole.short(), 8)] {
+        let mut bytes = block.bytes();
+        bytes[at] = 99;
+        let error = Section::new(&bytes, BASE).decode(Operation::Abs, 0);
+        let error = error.expect_err("a rank of 99").to_string();
+        let expected = format!("rank of tensor 0 at {at:#x}: expected 1 to 15, found 99");
+        assert!(error.ends_with(&expected), "{error}");
+    }
 }
 
 #[test]

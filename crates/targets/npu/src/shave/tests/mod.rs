@@ -13,6 +13,7 @@ mod elementwise;
 mod images;
 mod indexing;
 mod layers;
+mod movement;
 mod robustness;
 mod table;
 
@@ -35,6 +36,8 @@ const I8: u32 = 11;
 struct Block {
     tensors: Vec<Reference>,
     scalars: Vec<u8>,
+    /// References of 36 bytes, as compilers up to release 2026.2.1 write them.
+    short: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -72,6 +75,11 @@ impl Block {
             order: 0x4321,
             strides: Some(strides.to_vec()),
         });
+        self
+    }
+
+    fn short(mut self) -> Block {
+        self.short = true;
         self
     }
 
@@ -113,7 +121,8 @@ impl Block {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut tables = Vec::new();
-        let tables_at = BASE as usize + 40 * self.tensors.len() + self.scalars.len();
+        let reference = if self.short { 36 } else { 40 };
+        let tables_at = BASE as usize + reference * self.tensors.len() + self.scalars.len();
         for (
             number,
             Reference {
@@ -144,7 +153,8 @@ impl Block {
                     .into_iter()
                     .flat_map(u64::to_le_bytes),
             );
-            bytes.extend((0x4020_0000 + 0x1_0000 * number as u64).to_le_bytes());
+            let address = (0x4020_0000 + 0x1_0000 * number as u64).to_le_bytes();
+            bytes.extend(if self.short { &address[..4] } else { &address });
             for word in [1, dims.len() as u32, dims_at, strides_at, *element] {
                 bytes.extend(word.to_le_bytes());
             }

@@ -1,0 +1,113 @@
+//! Matrix products and convolutions by SHAVE, which compilers leave to the DPU where they can. Sums are kept in binary64.
+
+use super::tensor::{Call, Values};
+use super::volume::Volume;
+use chipless_model::Fault;
+
+/// x [rows, inner] times weights [columns, inner], the last one innermost.
+pub(super) fn fully_connected(call: Call<'_>) -> Result<Values, Fault> {
+    let (x, weights) = (call.floats(0)?, call.floats(1)?);
+    let inner = call.around(&call.input(0)?.shape, 0)?.size;
+    if call.around(&call.input(1)?.shape, 0)?.size != inner {
+        return Err(call.fault(format_args!(
+            "rows of {} and {} differ in length",
+            call.input(0)?.shape,
+            call.input(1)?.shape
+        )));
+    }
+    let columns = weights.len() / inner;
+    call.expect_elements("output", call.output(0)?, x.len() / inner * columns)?;
+    let product = |row: &[f32], column: &[f32]| {
+        let sum: f64 = row
+            .iter()
+            .zip(column)
+            .map(|(a, b)| f64::from(*a) * f64::from(*b))
+            .sum();
+        sum as f32
+    };
+    let rows = x.chunks_exact(inner);
+    let results = rows.flat_map(|row| {
+        weights
+            .chunks_exact(inner)
+            .map(move |column| product(row, column))
+    });
+    Ok(Values::Float(results.collect()))
+}
+
+/// A convolution over height and width; arrays are in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Convolution {
+    /// Steps of the window.
+    pub stride: [u32; 2],
+    /// Places before the tensor, of zeros.
+    pub pad_begin: [u32; 2],
+    /// Places after.
+    pub pad_end: [u32; 2],
+    /// Distance of the window's places.
+    pub dilation: [u32; 2],
+    /// Groups of channels that have nothing to do with each other.
+    pub groups: u32,
+}
+
+impl Convolution {
+    pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Values, Fault> {
+        let (values, weights) = (call.floats(0)?, call.floats(1)?);
+        let output = call.output(0)?;
+        let x = Volume::new(call, &call.input(0)?.shape)?;
+        let w = Volume::new(call, &call.input(1)?.shape)?;
+        let y = Volume::new(call, output)?;
+        let groups = self.groups as usize;
+        let fits = |axis: usize| {
+            let padded =
+                x.sizes[3 + axis] + self.pad_begin[axis] as usize + self.pad_end[axis] as usize;
+            let window = (w.sizes[3 + axis] - 1) * self.dilation[axis] as usize + 1;
+            (y.sizes[3 + axis] - 1) * self.stride[axis] as usize + window <= padded
+        };
+        if y.sizes[0] != x.sizes[0]
+            || y.sizes[1] != w.sizes[0]
+            || !y.sizes[1].is_multiple_of(groups)
+            || x.sizes[1] != w.sizes[1] * groups
+            || [x, w, y].iter().any(|volume| volume.sizes[2] != 1)
+            || !(fits(0) && fits(1))
+        {
+            return Err(call.fault(format_args!(
+                "{} with weights {} in {groups} groups does not give {output}",
+                call.input(0)?.shape,
+                call.input(1)?.shape
+            )));
+        }
+        let place = |axis: usize, step: usize, tap: usize| {
+            (step * self.stride[axis] as usize + tap * self.dilation[axis] as usize)
+                .checked_sub(self.pad_begin[axis] as usize)
+                .filter(|place| *place < x.sizes[3 + axis])
+        };
+        let each = y.sizes[1] / groups;
+        let mut results = vec![0.0; output.elements() as usize];
+        for batch in 0..y.sizes[0] {
+            for channel in 0..y.sizes[1] {
+                for row in 0..y.sizes[3] {
+                    for column in 0..y.sizes[4] {
+                        let mut sum = 0.0;
+                        for ky in 0..w.sizes[3] {
+                            let Some(down) = place(0, row, ky) else {
+                                continue;
+                            };
+                            for kx in 0..w.sizes[4] {
+                                let Some(across) = place(1, column, kx) else {
+                                    continue;
+                                };
+                                for from in 0..w.sizes[1] {
+                                    let input = channel / each * w.sizes[1] + from;
+                                    sum += f64::from(values[x.at([batch, input, 0, down, across])])
+                                        * f64::from(weights[w.at([channel, from, 0, ky, kx])]);
+                                }
+                            }
+                        }
+                        results[y.at([batch, channel, 0, row, column])] = sum as f32;
+                    }
+                }
+            }
+        }
+        Ok(Values::Float(results))
+    }
+}
