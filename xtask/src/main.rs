@@ -99,7 +99,7 @@ fn findings() -> Result<(), String> {
         "run",
         "--quiet",
         "--package",
-        "chipless",
+        "chipless-cli",
         "--",
         "explain",
         "--markdown",
@@ -125,7 +125,7 @@ fn acceptance(root: &Path) -> Result<(), String> {
     }
     run(
         "cargo",
-        &["build", "--release", "--package", "chipless"],
+        &["build", "--release", "--package", "chipless-cli"],
         &[],
     )?;
     let python = root.join("target/venv/bin/python3");

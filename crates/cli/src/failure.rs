@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use chipless::FailureKind;
 use chipless_model::Finding;
 use std::fmt::Display;
 use std::io;
@@ -19,56 +20,93 @@ pub(crate) enum Exit {
 impl Exit {
     /// What findings about a program that was read mean.
     pub(crate) fn of(findings: &[Finding]) -> Exit {
-        let unsupported =
-            |f: &&Finding| f.rule.code.contains("unsupported") || f.rule.code.ends_with("-limit");
-        findings
-            .iter()
-            .filter(|f| f.is_error())
-            .map(|f| {
-                if unsupported(&f) {
-                    Exit::Unusable
-                } else {
-                    Exit::Wrong
-                }
-            })
-            .max()
-            .unwrap_or_default()
+        FailureKind::of(findings).map_or(Exit::Done, Exit::from)
+    }
+}
+
+impl From<FailureKind> for Exit {
+    fn from(kind: FailureKind) -> Exit {
+        if kind.is_the_programs() {
+            Exit::Wrong
+        } else {
+            Exit::Unusable
+        }
     }
 }
 
 /// Why a command ended before its end.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A text for stderr, which begins with the name of the file that it is about.
-    Said(Exit, String),
+    /// What it was.
+    Plain(Box<chipless::Failure>),
+    /// What it was, and a text for stderr, which begins with the name of the file that it is about.
+    Told(Box<chipless::Failure>, String),
     /// Whoever read the output has seen enough.
     BrokenPipe,
 }
 
+impl From<chipless::Failure> for Failure {
+    fn from(failure: chipless::Failure) -> Failure {
+        Failure::Plain(Box::new(failure))
+    }
+}
+
 impl Failure {
-    /// The command cannot do its work: `file: text`.
-    pub(crate) fn unusable(file: impl Display, text: impl Display) -> Failure {
-        Failure::Said(Exit::Unusable, line(file, text))
+    fn new(kind: FailureKind, file: impl Display, text: impl Display) -> Failure {
+        chipless::Failure::new(kind, file, text).into()
     }
 
-    /// Something is wrong with the program: `file: text`.
+    /// A file cannot be read, or is not what the command needs.
+    pub(crate) fn unreadable(file: impl Display, text: impl Display) -> Failure {
+        Failure::new(FailureKind::Unreadable, file, text)
+    }
+
+    /// The command makes no sense.
+    pub(crate) fn misuse(option: impl Display, text: impl Display) -> Failure {
+        Failure::new(FailureKind::Misuse, option, text)
+    }
+
+    /// Something is wrong with the program.
     pub(crate) fn wrong(file: impl Display, text: impl Display) -> Failure {
-        Failure::Said(Exit::Wrong, line(file, text))
+        Failure::new(FailureKind::Fault, file, text)
     }
 
     /// Standard output cannot be written.
     pub(crate) fn output(error: &io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
-            _ => Failure::unusable("standard output", error),
+            _ => Failure::misuse("standard output", error),
+        }
+    }
+
+    /// What it was; nothing where nobody listens any more.
+    pub(crate) fn what(&self) -> Option<&chipless::Failure> {
+        match self {
+            Failure::Plain(failure) | Failure::Told(failure, _) => Some(failure),
+            Failure::BrokenPipe => None,
+        }
+    }
+
+    /// The exit status.
+    pub(crate) fn exit(&self) -> Exit {
+        self.what()
+            .map_or(Exit::Done, |failure| Exit::from(failure.kind))
+    }
+
+    /// What to say on stderr.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Failure::Plain(failure) => line(failure),
+            Failure::Told(_, text) => text.clone(),
+            Failure::BrokenPipe => String::new(),
         }
     }
 }
 
 /// `file: text`. Names that come from files stand in it; what a terminal would obey is shown instead.
-fn line(file: impl Display, text: impl Display) -> String {
+fn line(failure: &chipless::Failure) -> String {
     let mut line = String::new();
-    for c in format!("{file}: {text}").chars() {
+    for c in failure.to_string().chars() {
         if c.is_control() && c != '\n' {
             line.extend(c.escape_default())
         } else {
@@ -85,12 +123,9 @@ mod tests {
 
     #[test]
     fn what_a_terminal_would_obey_is_escaped() {
-        let Failure::Said(exit, text) = Failure::wrong("a.blob", "expected x,\nfound \u{1b}[2J")
-        else {
-            panic!()
-        };
+        let failure = Failure::wrong("a.blob", "expected x,\nfound \u{1b}[2J");
         assert_eq!(
-            (exit, text.as_str()),
+            (failure.exit(), failure.text().as_str()),
             (Exit::Wrong, "a.blob: expected x,\nfound \\u{1b}[2J\n")
         );
     }

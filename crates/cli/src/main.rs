@@ -1,20 +1,17 @@
 //! `chipless`: opens, checks, runs and times compiled AI-accelerator programs without the chip.
 //!
 //! The only crate that touches the outside world: it reads the files, writes the outputs, prints and sets the exit status.
-//! What there is to say is put into words by `chipless-report`; which files there are is known to `targets` alone.
+//! What can be done with a file is the business of the library `chipless`, what there is to say is put into words by `chipless-report`.
 
 mod commands;
 mod failure;
 mod files;
-mod npy;
+mod options;
 mod policy;
-mod random;
-mod suggest;
-mod targets;
 mod terminal;
 
 use clap::{Parser, Subcommand};
-use failure::{Exit, Failure};
+use failure::Exit;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -88,10 +85,9 @@ fn main() -> ExitCode {
     };
     match ended {
         Ok(exit) => ExitCode::from(exit as u8),
-        Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
-        Err(Failure::Said(exit, text)) => {
-            terminal::complain(&text);
-            ExitCode::from(exit as u8)
+        Err(failure) => {
+            terminal::complain(&failure.text());
+            ExitCode::from(failure.exit() as u8)
         }
     }
 }

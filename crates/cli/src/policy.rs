@@ -1,8 +1,7 @@
 //! Which findings count: `--allow` and `--deny`.
 
 use crate::failure::Failure;
-use crate::suggest;
-use crate::targets::Target;
+use chipless::suggest;
 use chipless_model::{Finding, Rule, Severity};
 use clap::Args;
 
@@ -42,7 +41,7 @@ impl PolicyOptions {
             .iter()
             .find(|code| policy.denied.contains(code))
         {
-            Some(code) => Err(Failure::unusable(
+            Some(code) => Err(Failure::misuse(
                 "--allow",
                 format_args!("{code} is denied as well"),
             )),
@@ -64,19 +63,10 @@ impl Policy {
     }
 }
 
-/// Every rule: of files, of the program model, of all targets.
-pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-    crate::commands::check::RULES
-        .iter()
-        .chain(chipless_verify::RULES)
-        .copied()
-        .chain(Target::rules())
-}
-
 /// The rule of a code that a user typed.
 pub(crate) fn find(option: &str, code: &str) -> Result<&'static Rule, Failure> {
-    rules().find(|rule| rule.code == code).ok_or_else(|| {
-        let hint = suggest::hint(code, rules().map(|rule| rule.code));
-        Failure::unusable(option, format_args!("expected the code of a finding, found \"{code}\"{hint} (`chipless explain` lists them)"))
+    chipless::rules().find(|rule| rule.code == code).ok_or_else(|| {
+        let hint = suggest::hint(code, chipless::rules().map(|rule| rule.code));
+        Failure::unreadable(option, format_args!("expected the code of a finding, found \"{code}\"{hint} (`chipless explain` lists them)"))
     })
 }

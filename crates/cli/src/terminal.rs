@@ -58,7 +58,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Writes a value to standard output as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::unusable("standard output", error))?;
+        .map_err(|error| Failure::misuse("standard output", error))?;
     text.push('\n');
     print(&text)
 }

@@ -1,11 +1,9 @@
 //! The binary from the outside: what it prints, what it writes, and its exit status.
 
+use crate::support::{chipless, done, root, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use support::{chipless, done, root, run};
-
-mod support;
 
 const CONV: &str = "fixtures/npu/conv1x1/program.blob";
 const CONV_INPUT: &str = "x=fixtures/npu/conv1x1/input_0.npy";
@@ -125,7 +123,7 @@ fn misuse_is_told_on_stderr_with_status_2() {
     for (arguments, said) in [
         (vec!["run", "absent.blob"], "absent.blob: cannot be read: No such file or directory (os error 2)\n".to_owned()),
         (vec!["info", "fixtures"], "fixtures: cannot be read: expected a file, found a directory\n".to_owned()),
-        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of Gemini, SET or IR-tiling, a dataflow graph (DFG text), an architecture graph (ADG, JSON), an IOSpec (YAML), an FQIR plan (JSON) or a .femto container, found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
+        (vec!["list", zip], format!("{zip}: expected an Intel NPU blob (ELF), an AWS NEFF (a header of 1024 bytes and a tarball), a schedule (JSON) of Gemini, SET or IR-tiling, an IOSpec (YAML), an FQIR plan (JSON), a .femto container, a dataflow graph (DFG text) or an architecture graph (ADG, JSON), found a file that starts with 50 4b 03 04 20 61 6e 64\n")),
         (
             vec!["run", "fixtures/gemini/set.json"],
             "fixtures/gemini/set.json: not supported in core1.load[0]: the file does not say how this transfer lays out its bytes: only times are known\n  \

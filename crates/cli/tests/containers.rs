@@ -1,8 +1,6 @@
 //! `unpack`, `pack`, and programs whose files are unusual: large, empty, mistyped.
 
-use support::{root, run};
-
-mod support;
+use crate::support::{root, run};
 
 const NEFF: &str = "fixtures/neuron/matmul_five_engines/program.neff";
 

@@ -1,11 +1,9 @@
 //! `check`, `explain` and the verdict of `run`: formats, policies, pages.
 
+use crate::support::{root, run};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::{root, run};
-
-mod support;
 
 const FIXTURE: &str = "fixtures/npu/chain_tiles4/program.blob";
 /// Reads padding that nothing has written: a warning and nothing else.

@@ -1,11 +1,9 @@
 //! The main job of each target through the binary, on the fixtures.
 
+use crate::support::{chipless, done};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
-use support::{chipless, done};
-
-mod support;
 
 fn json_of(arguments: &[&str]) -> Value {
     serde_json::from_str(&done(arguments)).unwrap()

@@ -2,7 +2,7 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
-use crate::targets::LoweringOptions;
+use crate::options::TargetOptions;
 use crate::{files, terminal};
 use clap::Args;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    lowering: LoweringOptions,
+    options: TargetOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -33,14 +33,9 @@ network says the shape of weights, of which SET has only the output channels and
 Exit status: 0 done, 2 the file cannot be read or has no other form, or the result cannot be written.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let options = arguments.options.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let converted = opened.with_document(&lowering, |document| {
-        document.convert().map_err(|findings| match findings.as_slice() {
-            [] => Failure::unusable(&opened.path, "expected a file of a format that has several forms, found one that has no other"),
-            findings => opened.refuse("cannot be converted", findings, Exit::Unusable),
-        })
-    })?;
+    let converted = opened.with_document(&options, |document| Ok(document.convert()?))?;
     match &arguments.output {
         Some(path) => files::write(path, &[converted.as_bytes()])?,
         None => terminal::print(&converted)?,

@@ -3,13 +3,13 @@
 mod script;
 mod talk;
 
+use super::told as refused;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::targets::{LoweringOptions, spu};
+use crate::options::TargetOptions;
 use crate::terminal;
-use chipless_report::findings::Checked;
-use chipless_spu::fqir;
-use chipless_spu::iospec::{
+use chipless::spu::fqir;
+use chipless::spu::iospec::{
     self, Document, Femto, RuleSet, Session, Vector, Violation, dequantize, wire,
 };
 use clap::{Args, ValueEnum};
@@ -29,9 +29,6 @@ pub(crate) struct Arguments {
     /// The steps: YAML, JSON, or one JSON object a line. Without it they are read from standard input, line by line.
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// Whose rules count.
-    #[arg(long, value_enum, default_value_t)]
-    rules: Rules,
     /// The program behind the contract: an FQIR plan. Reads then give its numbers.
     #[arg(long, short, value_name = "PLAN.json")]
     program: Option<PathBuf>,
@@ -48,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["script", "program", "wire", "quantize"])]
     host_code: bool,
     #[command(flatten)]
-    lowering: LoweringOptions,
+    options: TargetOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -58,26 +55,6 @@ enum Format {
     Human,
     /// One object with all steps.
     Json,
-}
-
-/// Rule sets by the names of the command line.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(crate) enum Rules {
-    /// The text of the format: strict order, nothing twice, outputs in sequence order.
-    #[default]
-    Spec,
-    /// What version 4.1 of the Python package femtorun does, its peculiarities included.
-    #[value(name = "femtorun-4.1")]
-    Femtorun41,
-}
-
-impl Rules {
-    pub(crate) fn set(self) -> RuleSet {
-        match self {
-            Rules::Spec => RuleSet::Spec,
-            Rules::Femtorun41 => RuleSet::Femtorun41,
-        }
-    }
 }
 
 const EXAMPLES: &str = "\
@@ -133,14 +110,15 @@ enum Values {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
-    let document = open(&arguments.spec, arguments.rules.set())?;
+    let options = arguments.options.load()?;
+    let rules = chipless::rule_set(&options);
+    let document = open(&arguments.spec, rules)?;
     if arguments.host_code {
         terminal::print(&iospec::host_code(&document))?;
         return Ok(Exit::Done);
     }
     let session = || {
-        let session = Session::new(&document, arguments.rules.set());
+        let session = Session::new(&document, rules);
         if arguments.wire {
             session.with_wire()
         } else {
@@ -151,11 +129,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Driver::new(arguments, &document, session()).run();
     };
     let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-    spu::with_runner(&name, &bytes, &lowering, |runner| {
+    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
+    chipless::with_runner(&name, &bytes, &options, |runner| {
         let session = session()
             .with_program(runner)
-            .map_err(|violation| Failure::unusable(arguments.spec.display(), violation))?;
+            .map_err(|violation| Failure::unreadable(arguments.spec.display(), violation))?;
         Driver::new(arguments, &document, session).run()
     })
 }
@@ -163,36 +141,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// The IOSpec of a file, if nothing in it is an error under the rules.
 pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
     let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-    let refuse = |bytes: &[u8], findings: &[chipless_model::Finding]| {
-        let errors: Vec<_> = findings.iter().filter(|f| f.is_error()).cloned().collect();
-        let text = Checked {
-            path: &name,
-            target: Some("spu"),
-            bytes,
-            parts: &[],
-            findings: &errors,
-        }
-        .text(terminal::err(), false);
-        Failure::Said(
-            Exit::Unusable,
-            format!("{name}: cannot be driven\n\n{}\n", text.trim_end()),
-        )
+    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
+    let refuse = |bytes: &[u8], findings: Vec<chipless_model::Finding>| {
+        let failure = chipless::Failure::reading(findings);
+        refused(&name, Some("spu"), bytes, &[], failure)
     };
     if fqir::recognize(&bytes) {
-        return Err(Failure::unusable(
+        return Err(Failure::unreadable(
             &name,
             "expected an IOSpec, found an FQIR plan (--program takes it)",
         ));
     }
     let converted;
     let text = if Femto::recognize(&bytes) {
-        let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, &[*finding]))?;
-        converted = chipless_spu::yaml::write(&femto.iospec());
+        let femto = Femto::read(&bytes).map_err(|finding| refuse(&bytes, vec![*finding]))?;
+        converted = chipless::spu::yaml::write(&femto.iospec());
         &converted
     } else {
         std::str::from_utf8(&bytes).map_err(|e| {
-            Failure::unusable(
+            Failure::unreadable(
                 &name,
                 format_args!(
                     "expected text in UTF-8, found other bytes at offset {}",
@@ -202,10 +169,10 @@ pub(crate) fn open(path: &Path, rules: RuleSet) -> Result<Document, Failure> {
         })?
     };
     let document =
-        Document::read(text, rules).map_err(|findings| refuse(text.as_bytes(), &findings))?;
+        Document::read(text, rules).map_err(|findings| refuse(text.as_bytes(), findings))?;
     let findings = iospec::lint(&document, rules);
     if findings.iter().any(chipless_model::Finding::is_error) {
-        return Err(refuse(text.as_bytes(), &findings));
+        return Err(refuse(text.as_bytes(), findings));
     }
     Ok(document)
 }
@@ -267,7 +234,7 @@ impl<'a, 'd> Driver<'a, 'd> {
             })?,
             None => {
                 for (number, line) in stdin.lock().lines().enumerate() {
-                    let line = line.map_err(|error| Failure::unusable("standard input", error))?;
+                    let line = line.map_err(|error| Failure::misuse("standard input", error))?;
                     match line.trim() {
                         "" => {}
                         "quit" | "exit" => break,
@@ -299,7 +266,7 @@ impl<'a, 'd> Driver<'a, 'd> {
             return Ok(format!("{:>4} {}\n", self.steps, told(step, &report)));
         }
         let report = serde_json::to_string(&report)
-            .map_err(|error| Failure::unusable("standard output", error))?;
+            .map_err(|error| Failure::misuse("standard output", error))?;
         Ok(format!("{separator}{report}"))
     }
 
@@ -393,9 +360,10 @@ fn session_write(
             .map(|(name, _)| name)
             .find(|name| !names.contains(*name));
         if let Some(unknown) = unknown.filter(|_| violation.code().is_none()) {
-            violation
-                .message
-                .push_str(&crate::suggest::hint(unknown, names.iter().map(|n| &**n)));
+            violation.message.push_str(&chipless::suggest::hint(
+                unknown,
+                names.iter().map(|n| &**n),
+            ));
         }
         violation
     })

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         terminal::print(&explain::rule(policy::find("explain", code)?, paint))?;
         return Ok(Exit::Done);
     }
-    let rules: Vec<&'static Rule> = policy::rules().collect();
+    let rules: Vec<&'static Rule> = chipless::rules().collect();
     let text = if arguments.markdown {
         explain::page(&rules)
     } else {

@@ -3,7 +3,6 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::targets::Target;
 use crate::terminal;
 use chipless_model::Limits;
 use clap::Args;
@@ -38,7 +37,7 @@ Exit status: 0 done, 1 with --check a file is not in the canonical form, 2 a fil
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.files.len() > 1 && !arguments.check && !arguments.write {
-        return Err(Failure::unusable(
+        return Err(Failure::misuse(
             "format",
             "expected one file, or --check or --write with several",
         ));
@@ -47,11 +46,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     for path in &arguments.files {
         match one(path, arguments) {
             Ok(status) => exit = exit.max(status),
-            Err(Failure::Said(status, text)) => {
-                terminal::complain(&text);
-                exit = exit.max(status);
+            Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+            Err(failure) => {
+                terminal::complain(&failure.text());
+                exit = exit.max(failure.exit());
             }
-            Err(failure) => return Err(failure),
         }
     }
     Ok(exit)
@@ -59,16 +58,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn one(path: &Path, arguments: &Arguments) -> Result<Exit, Failure> {
     let opened = Opened::open(path)?;
-    if opened.target != Target::Dsa {
-        let found = opened.target.name();
-        return Err(Failure::unusable(
-            &opened.path,
-            format_args!("expected a dataflow graph (DFG), found a program of target {found}"),
-        ));
-    }
-    let document = chipless_dsa::Document::read(&opened.bytes, &Limits::default());
+    opened.expect("dsa", "a dataflow graph (DFG)")?;
+    let document = chipless::dsa::Document::read(&opened.bytes, &Limits::default());
     let Some(text) = document.format() else {
-        return Err(opened.refuse("cannot be formatted", &document.findings, Exit::Unusable));
+        return Err(opened.told(chipless::Failure::reading(document.findings), None));
     };
     let canonical = text.as_bytes() == &*opened.bytes;
     if document.slices_by_width() && !arguments.check {

@@ -2,8 +2,8 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
-use crate::targets::Lowering;
 use crate::terminal;
+use chipless::Options;
 use chipless_report::info::{self, InfoReport};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -53,15 +53,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut read = Vec::new();
     for path in &arguments.files {
         let opened = Opened::open(path).and_then(|opened| {
-            let (info, raw) = opened.with_document(&Lowering::default(), |document| {
+            let (info, raw) = opened.with_document(&Options::default(), |document| {
                 let tree = if arguments.memory {
-                    let plan = document.memory();
-                    Some(plan.ok_or_else(|| {
-                        Failure::unusable(
-                            &opened.path,
-                            "a memory plan (--memory) is made of NEFFs only",
-                        )
-                    })?)
+                    Some(document.memory()?)
                 } else {
                     arguments.raw.then(|| document.raw())
                 };
@@ -72,11 +66,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         });
         match opened {
             Ok(file) => read.push(file),
-            Err(Failure::Said(status, text)) => {
-                terminal::complain(&text);
-                exit = exit.max(status);
+            Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+            Err(failure) => {
+                terminal::complain(&failure.text());
+                exit = exit.max(failure.exit());
             }
-            Err(failure) => return Err(failure),
         }
     }
     match arguments.format {

@@ -2,9 +2,9 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
-use crate::targets::{Data, LoweringOptions};
+use crate::options::TargetOptions;
 use crate::{files, terminal};
-use chipless_spu::{iospec, yaml};
+use chipless::spu::{iospec, yaml};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    lowering: LoweringOptions,
+    options: TargetOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -39,16 +39,14 @@ each tensor stand in its comments.
 Exit status: 0 done, 2 the file cannot be read or holds no program.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?.with_data(Data {
-        arrays: arguments.inputs.clone(),
-        seed: 0,
-    });
+    let mut options = arguments.options.load()?;
+    options.data.arrays.clone_from(&arguments.inputs);
     let opened = Opened::open(&arguments.file)?;
-    let text = opened.with_document(&lowering, |document| {
-        let written = document.with_program(&lowering, |program, _| {
-            yaml::write(&iospec::of_interface(&program.interface))
-        })?;
-        written.map_err(|findings| opened.refuse_program(&findings))
+    let text = opened.with_document(&options, |document| {
+        let lowered = document.lower()?;
+        Ok(yaml::write(&iospec::of_interface(
+            &lowered.program.interface,
+        )))
     })?;
     match &arguments.output {
         Some(path) => files::write(path, &[text.as_bytes()])?,

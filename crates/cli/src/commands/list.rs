@@ -2,8 +2,9 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
-use crate::targets::LoweringOptions;
-use crate::{suggest, terminal};
+use crate::options::TargetOptions;
+use crate::terminal;
+use chipless::suggest;
 use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::list::Lister;
 use chipless_sim::TimingOnly;
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
-    lowering: LoweringOptions,
+    options: TargetOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -55,16 +56,12 @@ A task is its name, its operation, the compiler's label and its place in the fil
 Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be read or is not supported.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let options = arguments.options.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(&lowering, |document| {
-        let list = |program: &Program<'_>, _| {
-            list(arguments, &opened, program, &document.beside(&lowering)?)
-        };
-        let listed = document.with_program(&lowering, list)?;
-        listed
-            .map_err(|findings| opened.refuse_program(&findings))?
-            .map(|()| Exit::Done)
+    opened.with_document(&options, |document| {
+        let lowered = document.lower()?;
+        list(arguments, &opened, &lowered.program, &document.beside()?)?;
+        Ok(Exit::Done)
     })
 }
 
@@ -194,6 +191,6 @@ pub(super) fn task_named(
             let example = queues.first().unwrap_or(&"dma");
             format!("expected a queue or a task such as {example}[0], found \"{name}\"{hint}; the queues are {}", queues.join(", "))
         };
-        Failure::unusable(&opened.path, text)
+        Failure::misuse(&opened.path, text)
     })
 }

@@ -3,14 +3,13 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::targets::Target;
 use crate::terminal;
-use chipless_dsa::adg::Adg;
-use chipless_dsa::graph::Graph;
-use chipless_dsa::judge::{Verdict, judge};
-use chipless_dsa::mapping::{self, Mapping, Objective, Options, Progress, bits};
-use chipless_dsa::performance::{Estimate, Model, estimate};
-use chipless_dsa::pictures;
+use chipless::dsa::adg::Adg;
+use chipless::dsa::graph::Graph;
+use chipless::dsa::judge::{Verdict, judge};
+use chipless::dsa::mapping::{self, Mapping, Objective, Options, Progress, bits};
+use chipless::dsa::performance::{Estimate, Model, estimate};
+use chipless::dsa::pictures;
 use chipless_model::{Finding, Limits};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
@@ -109,15 +108,14 @@ Exit status: 0 mapped and legal, 1 no mapping (the reason says why) or an illega
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let limits = Limits::default();
     let opened = Opened::open(&arguments.file)?;
-    if opened.target != Target::Dsa || chipless_dsa::adg::recognize(&opened.bytes) {
-        return Err(Failure::unusable(
-            &opened.path,
-            "expected a dataflow graph (DFG)",
-        ));
+    opened.expect("dsa", "a dataflow graph (DFG)")?;
+    if chipless::dsa::adg::recognize(&opened.bytes) {
+        let text = "expected a dataflow graph (DFG), found an architecture graph";
+        return Err(Failure::unreadable(&opened.path, text));
     }
-    let document = chipless_dsa::Document::read(&opened.bytes, &limits);
+    let document = chipless::dsa::Document::read(&opened.bytes, &limits);
     if !document.is_complete() {
-        return Err(opened.refuse("cannot be read", &document.findings, Exit::Unusable));
+        return Err(opened.told(chipless::Failure::reading(document.findings), None));
     }
     let adg = read_adg(&arguments.adg, &limits)?;
     let graph = &document.graph;
@@ -129,11 +127,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn read_adg(path: &Path, limits: &Limits) -> Result<Adg, Failure> {
     let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
+    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
     let (adg, findings) =
-        Adg::read(&bytes, limits).map_err(|finding| Failure::unusable(&name, finding))?;
+        Adg::read(&bytes, limits).map_err(|finding| Failure::unreadable(&name, finding))?;
     match findings.iter().find(|finding| finding.is_error()) {
-        Some(error) => Err(Failure::unusable(&name, error)),
+        Some(error) => Err(Failure::unreadable(&name, error)),
         None => Ok(adg),
     }
 }
@@ -146,15 +144,16 @@ fn check(
     limits: &Limits,
 ) -> Result<Exit, Failure> {
     let name = path.display().to_string();
-    let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
+    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
     let is_words =
         bytes.starts_with(b"#pragma") || bytes.starts_with(b"//") || bytes.starts_with(b"#define");
     let mapping = if is_words {
-        let text = std::str::from_utf8(&bytes).map_err(|error| Failure::unusable(&name, error))?;
-        bits::read(text, graph, adg).map_err(|error| Failure::unusable(&name, error))?
+        let text =
+            std::str::from_utf8(&bytes).map_err(|error| Failure::unreadable(&name, error))?;
+        bits::read(text, graph, adg).map_err(|error| Failure::unreadable(&name, error))?
     } else {
         mapping::read(&bytes, graph, adg, limits)
-            .map_err(|finding: Box<Finding>| Failure::unusable(&name, finding))?
+            .map_err(|finding: Box<Finding>| Failure::unreadable(&name, finding))?
     };
     let verdict = judge(graph, adg, &mapping);
     let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
@@ -192,7 +191,7 @@ fn check(
 
 fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure> {
     if !arguments.time_limit.is_finite() || arguments.time_limit < 0.0 {
-        return Err(Failure::unusable(
+        return Err(Failure::misuse(
             "--time-limit",
             format_args!("expected seconds, found {}", arguments.time_limit),
         ));
@@ -381,7 +380,7 @@ fn write_files(
             file.extend(fabric);
         }
         let text = serde_json::to_string_pretty(&value)
-            .map_err(|error| Failure::unusable(path.display(), error))?;
+            .map_err(|error| Failure::unreadable(path.display(), error))?;
         files::write(path, &[text.as_bytes(), b"\n"])?;
     }
     if let Some(path) = &arguments.bits {

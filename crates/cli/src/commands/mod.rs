@@ -14,109 +14,109 @@ pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::files::{self, Bytes};
-use crate::targets::{Document, Lowering, Source, Target};
 use crate::terminal;
-use chipless_model::{Finding, Limits};
+use chipless::{Document, File, Options};
+use chipless_model::Finding;
 use chipless_report::findings::Checked;
 use std::path::Path;
 
-/// A file whose target is known.
+/// A file.
 struct Opened {
     /// As the user named it.
     path: String,
-    target: Target,
     bytes: Bytes,
 }
 
 impl Opened {
     fn open(path: &Path) -> Result<Opened, Failure> {
-        let name = path.display().to_string();
-        let bytes = files::open(path).map_err(|error| Failure::unusable(&name, error))?;
-        let target = Target::recognize(path, &bytes)
-            .ok_or_else(|| Failure::unusable(&name, unknown(&bytes)))?;
-        Ok(Opened {
-            path: name,
-            target,
-            bytes,
-        })
+        let path_shown = path.display().to_string();
+        match files::open(path) {
+            Ok(bytes) => Ok(Opened {
+                path: path_shown,
+                bytes,
+            }),
+            Err(error) => Err(Failure::unreadable(path_shown, error)),
+        }
     }
 
-    fn source(&self) -> Source<'_> {
-        Source {
-            path: &self.path,
-            bytes: &self.bytes,
-            rules: None,
-        }
+    /// The name of the file's target.
+    fn target(&self) -> Option<&'static str> {
+        chipless::recognize(&self.path, &self.bytes).map(|target| target.name())
+    }
+
+    /// Refuses files of other targets.
+    fn expect(&self, target: &str, expected: &str) -> Result<(), Failure> {
+        let found = match self.target() {
+            Some(found) if found == target => return Ok(()),
+            Some(found) => format!("a program of target {found}"),
+            None => "a file of no target".to_owned(),
+        };
+        let text = format!("expected {expected}, found {found}");
+        Err(Failure::unreadable(&self.path, text))
+    }
+
+    /// Opens the file and does something with it. Findings that end it are shown with their places in the file.
+    fn with_file<T>(
+        &self,
+        options: &Options,
+        then: impl FnOnce(&File<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let file = chipless::open(&self.path, &self.bytes, options)
+            .map_err(|failure| self.told(failure, None))?;
+        then(&file).map_err(|failure| match failure {
+            Failure::Plain(failure) => self.told(*failure, Some(&file)),
+            failure => failure,
+        })
     }
 
     /// Reads the file and does something with its document.
     fn with_document<T>(
         &self,
-        lowering: &Lowering,
+        options: &Options,
         then: impl FnOnce(&dyn Document) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let done = self
-            .target
-            .with_document(self.source(), lowering, |document| {
-                if !document.is_complete() {
-                    return Err(self.refuse("cannot be read", document.findings(), Exit::Unusable));
-                }
-                then(document)
-            });
-        done.unwrap_or_else(|findings| {
-            Err(self.refuse("cannot be read", &findings, Exit::Unusable))
-        })
+        self.with_file(options, |file| then(&*file.read()?))
     }
 
-    /// The end of a command that findings stand in the way of.
-    fn refuse(&self, why: &str, findings: &[Finding], exit: Exit) -> Failure {
-        let errors: Vec<Finding> = findings.iter().filter(|f| f.is_error()).cloned().collect();
-        let paint = terminal::err();
-        let parts = self
-            .target
-            .parts(self.source(), &Limits::default(), &errors);
-        let target = Some(self.target.name());
-        let text = Checked {
-            path: &self.path,
-            target,
-            bytes: &self.bytes,
-            parts: &parts,
-            findings: &errors,
+    /// A failure with its findings in full.
+    fn told(&self, failure: chipless::Failure, file: Option<&File<'_>>) -> Failure {
+        let failure = failure.about(&self.path);
+        if failure.subject != self.path {
+            return failure.into();
         }
-        .text(paint, false);
-        Failure::Said(
-            exit,
-            format!("{}: {why}\n\n{}\n", self.path, text.trim_end()),
-        )
-    }
-
-    /// The end of a command for which the file gave no program.
-    fn refuse_program(&self, findings: &[Finding]) -> Failure {
-        let exit = Exit::of(findings).max(Exit::Wrong);
-        if findings.is_empty() {
-            return Failure::unusable(
-                &self.path,
-                "expected a program, found a file that holds none (chipless drive takes a contract, chipless map a fabric)",
-            );
-        }
-        let why = if exit == Exit::Unusable {
-            "is not supported"
-        } else {
-            "is not a program that can run"
-        };
-        self.refuse(why, findings, exit)
+        let parts = file.map_or_else(Vec::new, |file| file.parts(&failure.findings));
+        told(&self.path, self.target(), &self.bytes, &parts, failure)
     }
 }
 
-/// What to say about a file that no target knows.
-fn unknown(bytes: &[u8]) -> String {
-    let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
-    let found = if start.is_empty() {
-        "an empty file".to_owned()
-    } else {
-        format!("a file that starts with {}", start.join(" "))
-    };
-    format!("expected {}, found {found}", Target::EXPECTED)
+/// A failure with its findings in full, and the bytes of the file that they are about.
+fn told(
+    path: &str,
+    target: Option<&str>,
+    bytes: &[u8],
+    parts: &[(String, Vec<u8>)],
+    failure: chipless::Failure,
+) -> Failure {
+    let failure = failure.about(path);
+    let errors: Vec<Finding> = failure
+        .findings
+        .iter()
+        .filter(|f| f.is_error())
+        .cloned()
+        .collect();
+    if errors.is_empty() {
+        return failure.into();
+    }
+    let text = Checked {
+        path,
+        target,
+        bytes,
+        parts,
+        findings: &errors,
+    }
+    .text(terminal::err(), false);
+    let text = format!("{path}: {}\n\n{}\n", failure.message, text.trim_end());
+    Failure::Told(Box::new(failure), text)
 }

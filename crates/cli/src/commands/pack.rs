@@ -3,10 +3,9 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::targets::Target;
 use crate::terminal;
+use chipless::neuron::{Container, pack};
 use chipless_model::Limits;
-use chipless_neuron::{Container, pack};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -48,23 +47,15 @@ Exit status: 0 done, 2 something cannot be read, packed or written.";
 
 pub(crate) fn unpack(arguments: &UnpackArguments) -> Result<Exit, Failure> {
     let opened = Opened::open(&arguments.file)?;
-    if opened.target != Target::Neuron {
-        return Err(Failure::unusable(
-            &opened.path,
-            format_args!(
-                "expected a container (NEFF), found a program of target {}",
-                opened.target.name()
-            ),
-        ));
-    }
+    opened.expect("neuron", "a container (NEFF)")?;
     let refuse = |finding: Box<chipless_model::Finding>| {
-        opened.refuse("cannot be unpacked", &[*finding], Exit::Unusable)
+        opened.told(chipless::Failure::reading(vec![*finding]), None)
     };
     let container = Container::open(&opened.bytes, &Limits::default()).map_err(refuse)?;
     let (members, header) = pack::unpack(&container).map_err(refuse)?;
     // Members of another file would be packed again with those of this one.
     if std::fs::read_dir(&arguments.directory).is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::unusable(
+        return Err(Failure::unreadable(
             arguments.directory.display(),
             "expected an empty directory, or none, found files in it",
         ));
@@ -109,11 +100,11 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
 /// Assembler text as a container, and what went into it.
 fn assembly(path: &Path) -> Result<(Vec<u8>, String), Failure> {
     let text = files::read_text(path)?;
-    let draft = chipless_neuron::assemble(&text)
-        .map_err(|error| Failure::unusable(path.display(), error))?;
+    let draft = chipless::neuron::assemble(&text)
+        .map_err(|error| Failure::unreadable(path.display(), error))?;
     let packed = draft
         .write(&Limits::default())
-        .map_err(|finding| Failure::unusable(path.display(), finding))?;
+        .map_err(|finding| Failure::unreadable(path.display(), finding))?;
     Ok((packed, format!("{} lines", text.lines().count())))
 }
 
@@ -130,14 +121,15 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
         .map(|name| files::read_text(&directory.join(name)))
         .transpose()?;
     if found.is_empty() {
-        return Err(Failure::unusable(
+        return Err(Failure::unreadable(
             directory.display(),
             "expected the members of a NEFF, found none",
         ));
     }
     let read = |name: String| -> Result<(String, files::Bytes), Failure> {
         let path = directory.join(&name);
-        let bytes = files::open(&path).map_err(|error| Failure::unusable(path.display(), error))?;
+        let bytes =
+            files::open(&path).map_err(|error| Failure::unreadable(path.display(), error))?;
         Ok((name, bytes))
     };
     let members = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -148,20 +140,20 @@ fn directory(directory: &Path) -> Result<(Vec<u8>, String), Failure> {
         header.as_deref(),
         &Limits::default(),
     )
-    .map_err(|finding| Failure::unusable(directory.display(), finding))?;
+    .map_err(|finding| Failure::unreadable(directory.display(), finding))?;
     Ok((packed, format!("{} members", members.len())))
 }
 
 /// Names of the regular files below a directory, with `/` between the parts.
 fn collect(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| {
-        Failure::unusable(directory.display(), format_args!("cannot be read: {error}"))
+        Failure::unreadable(directory.display(), format_args!("cannot be read: {error}"))
     };
     for entry in std::fs::read_dir(directory).map_err(cannot)? {
         let entry = entry.map_err(cannot)?;
         let path = entry.path();
         let Ok(name) = entry.file_name().into_string() else {
-            return Err(Failure::unusable(
+            return Err(Failure::unreadable(
                 path.display(),
                 "expected a name in UTF-8",
             ));
@@ -173,7 +165,7 @@ fn collect(directory: &Path, prefix: &str, found: &mut Vec<String>) -> Result<()
         } else if kind.is_file() {
             found.push(name);
         } else {
-            return Err(Failure::unusable(
+            return Err(Failure::unreadable(
                 path.display(),
                 "expected a file or a directory",
             ));

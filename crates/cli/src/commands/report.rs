@@ -3,8 +3,9 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
-use crate::targets::{LoweringOptions, Picture};
+use crate::options::TargetOptions;
 use crate::terminal;
+use chipless::Picture;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "PATH")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    lowering: LoweringOptions,
+    options: TargetOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -33,20 +34,9 @@ A mapping is drawn over its fabric by chipless map --svg.
 Exit status: 0 done, 1 the program is wrong, 2 the file cannot be read, has no pictures, or they cannot be written.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let lowering = arguments.lowering.load()?;
+    let options = arguments.options.load()?;
     let opened = Opened::open(&arguments.file)?;
-    let pictures = opened.with_document(&lowering, |document| {
-        document
-            .pictures(&lowering)?
-            .map_err(|findings| opened.refuse_program(&findings))
-    })?;
-    if pictures.is_empty() {
-        let text = format_args!(
-            "pictures are drawn of schedules and fabrics; programs of target {} show in run --trace",
-            opened.target.name()
-        );
-        return Err(Failure::unusable(&opened.path, text));
-    }
+    let pictures = opened.with_document(&options, |document| Ok(document.pictures()?))?;
     match &arguments.output {
         Some(output) => write(output, &pictures)?,
         None => {

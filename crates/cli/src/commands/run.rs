@@ -10,15 +10,16 @@ mod steps;
 use super::Opened;
 use super::list::task_named;
 use crate::failure::{Exit, Failure};
+use crate::options::TargetOptions;
 use crate::policy::{Policy, PolicyOptions};
-use crate::targets::{Data, Document, Lowering, LoweringOptions, spu};
 use crate::{files, terminal};
+use chipless::spu::fqir::Runner;
+use chipless::spu::iospec::{self, RuleSet};
+use chipless::{Data, Document, FailureKind, Options};
 use chipless_model::{Finding, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
 use chipless_report::{Statistics, deadlock, perfetto};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
-use chipless_spu::fqir::Runner;
-use chipless_spu::iospec::{self, RuleSet};
 use clap::Args;
 use contract::Contract;
 use driven::Driven;
@@ -74,7 +75,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     policy: PolicyOptions,
     #[command(flatten)]
-    lowering: LoweringOptions,
+    options: TargetOptions,
 }
 
 fn order(text: &str) -> Result<Order, String> {
@@ -116,37 +117,31 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         .num_threads(threads)
         .stack_size(8 << 20)
         .build_global();
-    pool.map_err(|error| Failure::unusable("--threads", error))?;
-    let data = Data {
+    pool.map_err(|error| Failure::misuse("--threads", error))?;
+    let mut options = arguments.options.load()?;
+    options.data = Data {
+        computes: !arguments.timing_only,
         arrays: arguments.inputs.clone(),
         seed: arguments.seed,
     };
-    let mut lowering = arguments.lowering.load()?.with_data(data);
-    if !arguments.timing_only {
-        lowering.seed_weights(arguments.seed);
-    }
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
-    opened.with_document(&lowering, |document| {
-        let run = |program: &Program<'_>, notes| {
-            let mut findings = document.findings().to_vec();
-            policy.apply(&mut findings);
-            Session {
-                arguments,
-                opened: &opened,
-                document,
-                lowering: &lowering,
-                policy: &policy,
-                findings,
-                program,
-                notes,
-                started,
-            }
-            .run()
-        };
-        document
-            .with_program(&lowering, run)?
-            .map_err(|findings| opened.refuse_program(&findings))?
+    opened.with_document(&options, |document| {
+        let lowered = document.lower()?;
+        let mut findings = document.findings().to_vec();
+        policy.apply(&mut findings);
+        Session {
+            arguments,
+            opened: &opened,
+            document,
+            options: &options,
+            policy: &policy,
+            findings,
+            program: &lowered.program,
+            notes: lowered.notes,
+            started,
+        }
+        .run()
     })
 }
 
@@ -162,7 +157,7 @@ struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
     document: &'s dyn Document,
-    lowering: &'s Lowering,
+    options: &'s Options,
     /// What was found while reading.
     findings: Vec<Finding>,
     policy: &'s Policy,
@@ -207,11 +202,11 @@ impl Session<'_, '_> {
             self.trace(&timeline)?;
             return Err(self.stopped(&timeline, &stop));
         }
-        Err(self.opened.refuse(
-            "is refused: errors were found (--no-verify runs it all the same)",
-            &errors,
-            Exit::Wrong,
-        ))
+        let failure = chipless::Failure {
+            message: "is refused: errors were found (--no-verify runs it all the same)".to_owned(),
+            ..chipless::Failure::program(errors)
+        };
+        Err(failure.into())
     }
 
     fn keep_time(&self, outcome: Outcome) -> Result<Exit, Failure> {
@@ -226,9 +221,10 @@ impl Session<'_, '_> {
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
         let mut storage =
-            Storage::new(self.program, self.lowering.limits()).map_err(|too_large| {
+            Storage::new(self.program, &self.options.limits).map_err(|too_large| {
                 let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
-                Failure::unusable(
+                chipless::Failure::new(
+                    FailureKind::Limit,
                     &self.opened.path,
                     format_args!(
                         "expected buffers of at most {} bytes together, found {} ({hint})",
@@ -395,7 +391,7 @@ impl Session<'_, '_> {
         let driven = Driven::new(path, document, self.program, given)?;
         let run = |runner: Runner<'_>| driven.run(self.program, runner, directory);
         let (writes, outputs) =
-            spu::with_runner(&self.opened.path, &self.opened.bytes, self.lowering, run)?;
+            chipless::with_runner(&self.opened.path, &self.opened.bytes, self.options, run)?;
         let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
@@ -444,14 +440,17 @@ impl Session<'_, '_> {
             stop,
             terminal::err(),
         );
-        let exit = match stop {
+        let kind = match stop {
             Stop::Fault { fault, .. } if fault.unsupported => {
                 text.push_str("   = help: --timing-only times the program without its numbers\n");
-                Exit::Unusable
+                FailureKind::Unsupported
             }
-            _ => Exit::Wrong,
+            Stop::Fault { .. } => FailureKind::Fault,
+            Stop::Deadlock(_) => FailureKind::Deadlock,
         };
-        Failure::Said(exit, text)
+        let message = text.lines().next().unwrap_or_default();
+        let failure = chipless::Failure::new(kind, &self.opened.path, message);
+        Failure::Told(Box::new(failure), text)
     }
 
     /// What holds for every run.
@@ -500,7 +499,7 @@ impl Session<'_, '_> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let facts = self.document.facts(self.lowering, self.program, timeline)?;
+        let facts = self.document.facts(self.program, timeline)?;
         let run = Run {
             file: &self.opened.path,
             program: self.program,

@@ -27,7 +27,7 @@ pub struct Input<'a> {
     /// The port.
     pub node: NodeId,
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// Type of its elements: that of the array that was given, unsigned integers otherwise.
     pub element: ElementType,
     /// Shape of the array: loops, then lanes.
@@ -36,6 +36,23 @@ pub struct Input<'a> {
     pub origin: Origin,
     /// Its rows.
     pub stream: Stream<'a>,
+}
+
+impl Input<'_> {
+    /// The same with bytes of its own.
+    pub fn into_owned(self) -> Input<'static> {
+        Input {
+            node: self.node,
+            name: self.name,
+            element: self.element,
+            shape: self.shape,
+            origin: self.origin,
+            stream: Stream {
+                loops: self.stream.loops,
+                bytes: Cow::Owned(self.stream.bytes.into_owned()),
+            },
+        }
+    }
 }
 
 /// An array that the host gives for an input port.
@@ -57,7 +74,7 @@ pub struct Given<'a> {
 /// # Errors
 /// An array that does not fit its port, or for which there is no port: what was expected and what was found.
 pub fn inputs<'a>(
-    graph: &'a Graph,
+    graph: &Graph,
     given: &'a [Given<'a>],
     random: &mut dyn FnMut(ElementType, usize, &mut [u8]),
     limits: &Limits,
@@ -161,7 +178,7 @@ pub fn inputs<'a>(
         );
         streams.push(Input {
             node,
-            name: &body.name,
+            name: body.name.to_string(),
             element,
             shape,
             origin,

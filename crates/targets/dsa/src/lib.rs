@@ -30,7 +30,7 @@ pub use info::{info, raw};
 pub use inputs::{DEFAULT_ROWS, Given, Input, Origin, compute, inputs};
 pub use lint::lint;
 pub use lower::lower;
-pub use machine::Machine;
+pub use machine::{MACHINES, Machine};
 pub use recognize::recognize;
 pub use rules::all as rules;
 pub use timing::Mapped;

@@ -34,6 +34,9 @@ pub struct Rates {
     pub write: f64,
 }
 
+/// The machine that comes with Chipless: name and file.
+pub const MACHINES: &[(&str, &str)] = &[("dsa", include_str!("../machine.toml"))];
+
 impl Machine {
     /// Reads a machine file.
     ///
@@ -125,7 +128,7 @@ impl Machine {
 impl Default for Machine {
     fn default() -> Machine {
         #[expect(clippy::expect_used, reason = "the file is part of the program")]
-        Machine::from_toml(include_str!("../machine.toml"))
+        Machine::from_toml(MACHINES[0].1)
             .expect("the machine file that is compiled in is valid: a test reads it")
     }
 }

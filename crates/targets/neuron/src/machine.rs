@@ -125,8 +125,8 @@ pub struct Counts {
 
 /// The machines that come with Chipless: name and file.
 pub const MACHINES: &[(&str, &str)] = &[
-    ("trn1", include_str!("../machines/trn1.toml")),
     ("trn2", include_str!("../machines/trn2.toml")),
+    ("trn1", include_str!("../machines/trn1.toml")),
     ("trn3", include_str!("../machines/trn3.toml")),
 ];
 
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn figures_must_make_sense() {
-        let (_, text) = MACHINES[1];
+        let (_, text) = MACHINES[0];
         let broken = text.replace("tensor = 2400", "tensor = 0");
         assert_eq!(
             Machine::parse(&broken),

@@ -30,7 +30,7 @@ pub mod trailer;
 
 pub use image::Image;
 pub use lower::{Options, lower};
-pub use machine::Machine;
+pub use machine::{MACHINES, Machine};
 pub use read::Document;
 pub use shave::KernelTable;
 

@@ -68,6 +68,9 @@ pub struct ShaveCost {
     pub per_byte: f64,
 }
 
+/// The machine that comes with Chipless: name and file.
+pub const MACHINES: &[(&str, &str)] = &[("npu4", include_str!("../machine.toml"))];
+
 impl Machine {
     /// Reads a machine file; the error says where and what.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
@@ -109,7 +112,7 @@ impl Machine {
 impl Default for Machine {
     /// The machine file that Chipless comes with.
     fn default() -> Machine {
-        Machine::from_toml(include_str!("../machine.toml"))
+        Machine::from_toml(MACHINES[0].1)
             .expect("the machine file that is compiled in is valid: a test reads it")
     }
 }

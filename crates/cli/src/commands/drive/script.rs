@@ -1,9 +1,10 @@
 //! Scripts: the steps of a host, as YAML, JSON, or a step a line.
 
 use crate::failure::Failure;
-use crate::{files, npy};
-use chipless_spu::iospec::{Document, Vector, quantize};
-use chipless_spu::yaml::{self, Budget, Node, Value};
+use crate::files;
+use chipless::npy;
+use chipless::spu::iospec::{Document, Vector, quantize};
+use chipless::spu::yaml::{self, Budget, Node, Value};
 use std::path::{Path, PathBuf};
 
 /// What the host does.
@@ -50,7 +51,7 @@ impl Reader<'_> {
         } else {
             String::new()
         };
-        Failure::unusable(
+        Failure::unreadable(
             &self.name,
             format_args!("{place}expected {expected}, found {}", node.describe()),
         )
@@ -76,7 +77,7 @@ impl Reader<'_> {
             return lines().try_for_each(|(number, line)| then(self.line(line, Some(number + 1))?));
         }
         let tree = yaml::read(text, SCRIPT_BUDGET).map_err(|(span, message)| {
-            Failure::unusable(&self.name, format_args!("{span}: {message}"))
+            Failure::unreadable(&self.name, format_args!("{span}: {message}"))
         })?;
         let root = tree.root.unwrap_or(Node {
             value: Value::Null,
@@ -111,12 +112,12 @@ impl Reader<'_> {
                 let known = ["write", "read", "reset", "next", "help", "quit"];
                 let (place, hint) = (
                     number.map_or_else(String::new, |n| format!("line {n}: ")),
-                    crate::suggest::hint(words, known),
+                    chipless::suggest::hint(words, known),
                 );
                 let message = format!(
                     "{place}expected write, read, reset, next, help or quit, found \"{words}\"{hint}"
                 );
-                Err(Failure::unusable(&self.name, message))
+                Err(Failure::unreadable(&self.name, message))
             }
         }
     }
@@ -124,7 +125,7 @@ impl Reader<'_> {
     fn object(&self, line: &str, number: Option<usize>) -> Result<Step, Failure> {
         let number = number.unwrap_or(1);
         let located = |span: yaml::Span, message: String| {
-            Failure::unusable(
+            Failure::unreadable(
                 &self.name,
                 format_args!("line {number}, column {}: {message}", span.column),
             )
@@ -276,7 +277,7 @@ impl Reader<'_> {
                 _ => json_exponent(item).ok_or_else(|| self.wrong(item, "a number")),
             };
             let reals = items.iter().map(real).collect::<Result<Vec<f64>, _>>()?;
-            return quantize(vector, &reals).map_err(|v| Failure::unusable(&self.name, v));
+            return quantize(vector, &reals).map_err(|v| Failure::unreadable(&self.name, v));
         }
         let integer = |item: &Node| {
             let whole = match item.value {
@@ -295,7 +296,7 @@ impl Reader<'_> {
 
     fn file(&self, path: &Path, vector: Option<&Vector>) -> Result<Vec<i64>, Failure> {
         let path = self.directory.join(path);
-        let said = |error: String| Failure::unusable(path.display(), error);
+        let said = |error: String| Failure::unreadable(path.display(), error);
         let bytes = files::open(&path).map_err(said)?;
         let numbers = npy::numbers(&bytes).map_err(said)?;
         let count = numbers.shape.iter().product::<u64>() as usize;

@@ -27,7 +27,7 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
     next(driver)?;
     terminal::print("> ")?;
     for line in lines.lines() {
-        let line = line.map_err(|error| Failure::unusable("standard input", error))?;
+        let line = line.map_err(|error| Failure::misuse("standard input", error))?;
         match line.trim() {
             "" => {}
             "quit" | "exit" => break,
@@ -39,8 +39,8 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
                     terminal::print(&format!("{}\n", told(&step, &report)))?;
                     next(driver)?;
                 }
-                Err(Failure::Said(_, text)) => terminal::print(&text)?,
-                Err(failure) => return Err(failure),
+                Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+                Err(failure) => terminal::print(&failure.text())?,
             },
         }
         terminal::print("> ")?;

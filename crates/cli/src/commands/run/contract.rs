@@ -2,8 +2,8 @@
 
 use super::inputs::Given;
 use crate::failure::Failure;
+use chipless::spu::iospec::{Document, SequenceKind, Vector};
 use chipless_model::{ElementType, Kind, Port, Program};
-use chipless_spu::iospec::{Document, SequenceKind, Vector};
 use std::path::Path;
 
 /// Whether a document has one simple sequence with outputs, besides latched ones: then a run is a firing.
@@ -62,7 +62,7 @@ impl Contract {
             let name = &vector.varname;
             let Some(port) = ports.iter().find(|p| p.name == *name) else {
                 let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
-                let hint = crate::suggest::hint(name, names.iter().copied());
+                let hint = chipless::suggest::hint(name, names.iter().copied());
                 return Err(self.says(format_args!(
                     "expected an {side} of the program ({}), found \"{name}\"{hint}",
                     names.join(", ")

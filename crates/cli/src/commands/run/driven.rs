@@ -4,10 +4,10 @@
 use super::inputs::Given;
 use crate::failure::Failure;
 use crate::files::{Growing, Names};
-use crate::npy;
+use chipless::npy;
+use chipless::spu::fqir::Runner;
+use chipless::spu::iospec::{Document, RuleSet, Session, Violation};
 use chipless_model::{ElementType, Program};
-use chipless_spu::fqir::Runner;
-use chipless_spu::iospec::{Document, RuleSet, Session, Violation};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ impl<'d, 'g> Driven<'d, 'g> {
                 return Err(Failure::wrong(name.display(), text));
             };
             let declared = &program.interface.inputs[*port];
-            let refused = |error: String| Failure::unusable(path, error);
+            let refused = |error: String| Failure::unreadable(path, error);
             let shape = npy::numbers(bytes).map_err(refused)?.shape;
             let count = match shape.split_first() {
                 Some((count, row)) if row == &*declared.shape => *count,
@@ -130,7 +130,7 @@ impl<'d, 'g> Driven<'d, 'g> {
                         .chain(declared.shape.iter().copied())
                         .collect();
                     let header = npy::write_header(declared.element, &shape)
-                        .map_err(|error| Failure::unusable(path.display(), error))?;
+                        .map_err(|error| Failure::unreadable(path.display(), error))?;
                     let mut file = Growing::create(path)?;
                     file.put(&header)?;
                     Some(file)

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::{self, Bytes};
-use crate::{npy, random, suggest};
+use chipless::{npy, random, suggest};
 use chipless_model::{Access, BufferId, Direction, Port, Program, Storage};
 use std::borrow::Cow;
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(super) fn open(
     for option in options {
         let (port, path) = split(program_path, ports, option)?;
         if given.iter().any(|g| g.port == port) {
-            return Err(Failure::unusable(
+            return Err(Failure::misuse(
                 program_path,
                 format_args!(
                     "expected one file for input \"{}\", found another: {path}",
@@ -35,7 +35,8 @@ pub(super) fn open(
                 ),
             ));
         }
-        let bytes = files::open(Path::new(path)).map_err(|error| Failure::unusable(path, error))?;
+        let bytes =
+            files::open(Path::new(path)).map_err(|error| Failure::unreadable(path, error))?;
         given.push(Given {
             port,
             path: path.to_owned(),
@@ -61,7 +62,7 @@ fn split<'o>(
         Some((name, _)) => {
             let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
             let hint = suggest::hint(name, names.iter().copied());
-            Failure::unusable(
+            Failure::misuse(
                 program_path,
                 format_args!(
                     "expected the name of an input ({}), found \"{name}\"{hint}",
@@ -69,7 +70,7 @@ fn split<'o>(
                 ),
             )
         }
-        None => Failure::unusable(
+        None => Failure::misuse(
             "--input",
             format_args!("expected NAME=FILE.npy, found \"{option}\""),
         ),
@@ -107,14 +108,14 @@ pub(super) fn fill<'b>(
             Cow::Owned(vec![0; bytes as usize])
         } else if let Some(Given { path, bytes, .. }) = given.iter().find(|g| g.port == index) {
             let refused =
-                |error| Failure::unusable(path, format_args!("input \"{}\": {error}", port.name));
+                |error| Failure::unreadable(path, format_args!("input \"{}\": {error}", port.name));
             npy::read(bytes, port.element, &port.shape).map_err(refused)?
         } else {
             let mut data = vec![0; bytes as usize];
             for range in needed(program, port.buffer, data.len()) {
                 let part = data.get_mut(range.clone()).unwrap_or_default();
                 random::fill(port.element, seed, index, range.start as u64, part)
-                    .map_err(|error| Failure::unusable(program_path, error))?;
+                    .map_err(|error| Failure::misuse(program_path, error))?;
             }
             made.push(port.name.clone());
             Cow::Owned(data)

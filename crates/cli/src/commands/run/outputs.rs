@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::{self, Names};
-use crate::npy;
+use chipless::npy;
 use chipless_kernels::strided;
 use chipless_model::{BufferId, Direction, ElementType, Port, Program, Storage, TaskId};
 use chipless_report::Statistics;
@@ -35,7 +35,7 @@ pub(super) fn write(
                 Some(directory) => {
                     let path = names.npy(directory, &port.name);
                     let (header, data) =
-                        npy::write(port.element, &port.shape, bytes).map_err(|error| Failure::unusable(path.display(), error))?;
+                        npy::write(port.element, &port.shape, bytes).map_err(|error| Failure::unreadable(path.display(), error))?;
                     files::write(&path, &[&header, &data])?;
                     Some(path.display().to_string())
                 }
@@ -117,7 +117,7 @@ impl Dumps {
                     },
                 );
                 let (header, data) = npy::write(ElementType::UInt8, &[bytes.len() as u64], bytes)
-                    .map_err(|error| Failure::unusable(path.display(), error))?;
+                    .map_err(|error| Failure::unreadable(path.display(), error))?;
                 files::write(&path, &[&header, &data])?;
                 lines.push(format!(
                     "{task} wrote {} bytes of {buffer}: {}",

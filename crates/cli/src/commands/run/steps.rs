@@ -5,7 +5,7 @@ use super::contract::Contract;
 use super::inputs::Given;
 use crate::failure::Failure;
 use crate::files::{Growing, Names};
-use crate::npy;
+use chipless::npy;
 use chipless_model::{Fault, Program, Storage};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl<'g> Steps<'g> {
         let mut found: Option<(u64, &str)> = None;
         let mut inputs = Vec::new();
         for Given { port, path, bytes } in given {
-            let refused = |error: String| Failure::unusable(path, error);
+            let refused = |error: String| Failure::unreadable(path, error);
             let declared = &program.interface.inputs[*port];
             let shape = npy::numbers(bytes).map_err(refused)?.shape;
             let Some((count, _)) = shape
@@ -39,7 +39,7 @@ impl<'g> Steps<'g> {
                 continue;
             };
             if let Some((other, first)) = found.filter(|(other, _)| other != count) {
-                return Err(Failure::unusable(
+                return Err(Failure::unreadable(
                     path,
                     format_args!("expected {other} steps as in {first}, found {count}"),
                 ));
@@ -74,7 +74,7 @@ impl<'g> Steps<'g> {
                 .chain(port.shape.iter().copied())
                 .collect();
             let header = npy::write_header(port.element, &shape)
-                .map_err(|error| Failure::unusable(path.display(), error))?;
+                .map_err(|error| Failure::unreadable(path.display(), error))?;
             let mut file = Growing::create(path)?;
             file.put(&header)?;
             outputs.push(file);

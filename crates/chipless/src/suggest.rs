@@ -1,10 +1,7 @@
 //! "Did you mean": names that are close to a mistyped one.
 
 /// The candidate that a mistyped name was probably meant to be.
-pub(crate) fn closest<'c>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
+pub fn closest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let typed = name.to_lowercase();
     candidates
         .into_iter()
@@ -29,7 +26,7 @@ pub(crate) fn closest<'c>(
 }
 
 /// `; did you mean "x"?`, or nothing.
-pub(crate) fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
+pub fn hint<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> String {
     closest(name, candidates)
         .map(|found| format!("; did you mean \"{found}\"?"))
         .unwrap_or_default()

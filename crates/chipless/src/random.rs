@@ -28,7 +28,7 @@ impl SplitMix64 {
 ///
 /// Floats are the sum of four uniform numbers in ±1, a bell in ±4, rounded to their type. Signed integers lie in −8..=7, unsigned
 /// ones in 0..=15, both within their type; signed ones of more than 16 bits are mostly indices and lie in 0..=7.
-pub(crate) fn fill(
+pub fn fill(
     element: ElementType,
     seed: u64,
     index: usize,

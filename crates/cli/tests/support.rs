@@ -1,5 +1,4 @@
 //! What the tests of the binary share: it runs in the root of the repository.
-#![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -37,7 +37,7 @@ fn accepted(element: ElementType, found: &TypeStr) -> bool {
 
 /// The bytes of a tensor of this type and shape, row by row, as a program has them. The error is what to say after the
 /// file's name.
-pub(crate) fn read<'b>(
+pub fn read<'b>(
     file: &'b [u8],
     element: ElementType,
     shape: &[u64],
@@ -86,9 +86,9 @@ pub(crate) fn read<'b>(
 
 /// An array of numbers of any type, row by row.
 #[derive(Debug)]
-pub(crate) struct Numbers<'b> {
+pub struct Numbers<'b> {
     /// Dimensions, outermost first.
-    pub(crate) shape: Vec<u64>,
+    pub shape: Vec<u64>,
     kind: TypeChar,
     size: usize,
     bytes: Cow<'b, [u8]>,
@@ -96,12 +96,12 @@ pub(crate) struct Numbers<'b> {
 
 impl Numbers<'_> {
     /// Whether the elements are integers.
-    pub(crate) fn is_integer(&self) -> bool {
+    pub fn is_integer(&self) -> bool {
         self.kind != TypeChar::Float
     }
 
     /// Integers from element `start` on; reals are cut off.
-    pub(crate) fn integers(&self, start: usize, count: usize) -> impl Iterator<Item = i64> {
+    pub fn integers(&self, start: usize, count: usize) -> impl Iterator<Item = i64> {
         self.elements(start, count).map(|b| {
             let mut wide = [0; 8];
             wide[..b.len()].copy_from_slice(b);
@@ -115,7 +115,7 @@ impl Numbers<'_> {
     }
 
     /// Reals from element `start` on.
-    pub(crate) fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
+    pub fn reals(&self, start: usize, count: usize) -> impl Iterator<Item = f64> {
         let integers = self.is_integer();
         let whole = self
             .integers(start, if integers { count } else { 0 })
@@ -144,7 +144,7 @@ fn real(bytes: &[u8]) -> f64 {
 }
 
 /// Reads an array of integers or of reals of 32 or 64 bits, of any shape. The error is what to say after the file's name.
-pub(crate) fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
+pub fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
     let (header, data) = header(file)?;
     let DType::Plain(found) = header.dtype() else {
         return Err("expected numbers, found a structured array".to_owned());
@@ -193,7 +193,7 @@ pub(crate) fn numbers(file: &[u8]) -> Result<Numbers<'_>, String> {
 }
 
 /// The header of a file that holds an array of this type and shape, and whose data follow.
-pub(crate) fn write_header(element: ElementType, shape: &[u64]) -> Result<Vec<u8>, String> {
+pub fn write_header(element: ElementType, shape: &[u64]) -> Result<Vec<u8>, String> {
     let (kind, size) = numpy_type(element);
     let order = if size == 1 { "|" } else { "<" };
     let descr: TypeStr = format!("{order}{}{size}", kind.to_str())
@@ -209,7 +209,7 @@ pub(crate) fn write_header(element: ElementType, shape: &[u64]) -> Result<Vec<u8
 }
 
 /// Element type and shape of a file's tensor, for programs that are as long as their inputs. Types that numpy lacks are not recognised.
-pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
+pub fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
     let (header, _) = header(file)?;
     let known = |found: &TypeStr| {
         ElementType::ALL
@@ -229,7 +229,7 @@ pub(crate) fn describe(file: &[u8]) -> Result<(ElementType, Vec<u64>), String> {
 }
 
 /// The parts of a file that holds these bytes of a program: header, data.
-pub(crate) fn write<'b>(
+pub fn write<'b>(
     element: ElementType,
     shape: &[u64],
     bytes: &'b [u8],
@@ -262,7 +262,7 @@ pub(crate) fn write<'b>(
 }
 
 /// Shape and numbers of an array of any plain type, row by row. The error is what to say after the file's name.
-pub(crate) fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
+pub fn reals(file: &[u8]) -> Result<(Vec<u64>, Vec<f64>), String> {
     let (element, shape) = describe(file)?;
     let bytes = read(file, element, &shape)?;
     let mut reals = vec![0.0; bytes.len() / (element.bits() / 8) as usize];

@@ -1,0 +1,208 @@
+//! A file from its bytes on: whose it is, what is in it, what is wrong with it.
+
+use crate::failure::{Failure, FailureKind};
+use crate::options::Options;
+use crate::rules;
+use crate::target::{Document, Package, Parts, Source, Target};
+use crate::targets::{self, TARGETS};
+use chipless_model::{Finding, Place};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// An open file. Documents borrow from it.
+pub struct File<'f> {
+    source: Source<'f>,
+    target: &'static dyn Target,
+    package: Box<dyn Package + 'f>,
+}
+
+/// Opens a file by its bytes. The name is for messages, and for files too damaged to be recognised by their content.
+///
+/// # Errors
+/// Bytes that no target recognises, options that the file's target does not have, and what the target finds wrong with the
+/// container.
+pub fn open<'f>(name: &'f str, bytes: &'f [u8], options: &'f Options) -> Result<File<'f>, Failure> {
+    let target = target_of(name, bytes, options)?;
+    let source = Source {
+        name,
+        bytes,
+        options,
+    };
+    let package = target.open(source).map_err(|failure| failure.about(name))?;
+    Ok(File {
+        source,
+        target,
+        package,
+    })
+}
+
+/// The target of a file, all of whose options it has.
+fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn Target, Failure> {
+    let owners: Vec<&'static str> = options.owners();
+    // An option that a single target has says whose a file is that does not say so itself.
+    let meant = || match owners.as_slice() {
+        [owner] => targets::target(owner),
+        _ => None,
+    };
+    let target = recognize(name, bytes)
+        .or_else(meant)
+        .ok_or_else(|| Failure::unreadable(name, unknown(bytes)))?;
+    options.fit(target)?;
+    Ok(target)
+}
+
+/// The target of a file: by its content, or by its name where the content is too damaged to tell.
+pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
+    let mut targets = TARGETS.iter().copied();
+    let by_content = targets.clone().find(|target| target.recognize(bytes));
+    by_content.or_else(|| {
+        let extension = Path::new(name).extension()?.to_str()?;
+        targets.find(|target| target.extensions().contains(&extension))
+    })
+}
+
+/// What to say about a file that no target knows.
+fn unknown(bytes: &[u8]) -> String {
+    let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
+    let found = if start.is_empty() {
+        "an empty file".to_owned()
+    } else {
+        format!("a file that starts with {}", start.join(" "))
+    };
+    let known: Vec<&str> = TARGETS
+        .iter()
+        .flat_map(|target| target.files())
+        .copied()
+        .collect();
+    let (last, others) = known.split_last().unwrap_or((&"", &[]));
+    format!("expected {} or {last}, found {found}", others.join(", "))
+}
+
+impl<'f> File<'f> {
+    /// As the user named it.
+    pub fn name(&self) -> &'f str {
+        self.source.name
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &'f [u8] {
+        self.source.bytes
+    }
+
+    /// Whose it is.
+    pub fn target(&self) -> &'static dyn Target {
+        self.target
+    }
+
+    /// Reads the document.
+    ///
+    /// # Errors
+    /// A file that cannot be read to its end; the findings say why.
+    pub fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
+        let document = self.part()?;
+        if document.is_complete() {
+            Ok(document)
+        } else {
+            Err(Failure {
+                kind: FailureKind::Unreadable,
+                ..Failure::reading(document.findings().to_vec())
+            }
+            .about(self.name()))
+        }
+    }
+
+    /// As much of the document as can be read.
+    fn part(&self) -> Result<Box<dyn Document + '_>, Failure> {
+        self.package
+            .read()
+            .map_err(|failure| failure.about(self.name()))
+    }
+
+    /// The parts that findings are about and that are packed into the file, so that places in them count from their own start.
+    pub fn parts(&self, findings: &[Finding]) -> Parts {
+        let places = findings.iter().flat_map(|f| {
+            std::iter::once(&f.place).chain(f.related.iter().map(|(place, _)| place))
+        });
+        let names: BTreeSet<&str> = places.map(|place| &*place.part).collect();
+        self.package.parts(&names)
+    }
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// Whose it is, where that is known.
+    pub target: Option<&'static str>,
+    /// What was found, in the order in which it was found.
+    pub findings: Vec<Finding>,
+    /// Parts that the findings are about and that are packed into the file.
+    pub parts: Parts,
+    /// Whether the file could be read to its end.
+    pub is_readable: bool,
+}
+
+impl Checked {
+    /// The result for a file whose bytes nobody got, and why.
+    pub fn unreadable(why: impl Into<String>) -> Checked {
+        Checked {
+            findings: vec![rules::UNREADABLE.at(Place::file(), why)],
+            ..Checked::default()
+        }
+    }
+}
+
+/// Finds out what is wrong with a file: its structures, and its program under every order that it allows. A file that cannot be read is not a
+/// failure: findings say why.
+///
+/// # Errors
+/// Options that do not fit.
+pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Failure> {
+    let mut checked = Checked::default();
+    let unread = |failure: Failure| {
+        if failure.findings.is_empty() {
+            Err(failure)
+        } else {
+            Ok(failure.findings)
+        }
+    };
+    let target = match target_of(name, bytes, options) {
+        Ok(target) => target,
+        Err(failure) if failure.kind == FailureKind::Misuse => return Err(failure),
+        Err(failure) => {
+            let finding = rules::UNKNOWN.at(Place::bytes(0, 8), failure.message);
+            checked.findings.push(finding);
+            return Ok(checked);
+        }
+    };
+    checked.target = Some(target.name());
+    let file = match open(name, bytes, options) {
+        Ok(file) => file,
+        Err(failure) => {
+            checked.findings = unread(failure)?;
+            return Ok(checked);
+        }
+    };
+    match file.part() {
+        Ok(document) => {
+            checked.is_readable = document.is_complete();
+            checked.findings = document.findings().to_vec();
+            if document.is_program() {
+                checked.findings.extend(program(&*document, name)?);
+            }
+        }
+        Err(failure) => checked.findings = unread(failure)?,
+    }
+    checked.parts = file.parts(&checked.findings);
+    Ok(checked)
+}
+
+/// What is wrong with the program of a document.
+fn program(document: &dyn Document, name: &str) -> Result<Vec<Finding>, Failure> {
+    match document.lower() {
+        Ok(lowered) => Ok(lowered
+            .verify()
+            .map_or_else(|found| found, |verified| verified.warnings().to_vec())),
+        Err(failure) if failure.findings.is_empty() => Err(failure.about(name)),
+        Err(failure) => Ok(failure.findings),
+    }
+}

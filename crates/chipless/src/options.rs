@@ -1,0 +1,311 @@
+//! What a user may ask for, as data: options that all targets have, options of single targets, and the values that were given.
+
+use crate::failure::Failure;
+use crate::machine;
+use crate::suggest;
+use crate::target::Target;
+use crate::targets;
+use chipless_model::Limits;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// An option: a name, what it takes, and the commands that have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionSpec {
+    /// Name, without dashes in front: `kernel-table`.
+    pub name: &'static str,
+    /// What it takes.
+    pub kind: OptionKind,
+    /// What the value is called in a help: `FILE.toml`.
+    pub value: &'static str,
+    /// What it does, in a sentence or two.
+    pub help: &'static str,
+    /// The commands that have it.
+    pub commands: &'static [&'static str],
+    /// Whether it may be given several times.
+    pub is_repeated: bool,
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionKind {
+    /// Any text.
+    Text,
+    /// A whole number from 1 on.
+    Count,
+    /// The name of a file.
+    File,
+    /// The name of a directory.
+    Directory,
+    /// One of these names, each with what it means.
+    Choice(&'static [(&'static str, &'static str)]),
+}
+
+impl OptionKind {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OptionKind::Text => "text",
+            OptionKind::Count => "count",
+            OptionKind::File => "file",
+            OptionKind::Directory => "directory",
+            OptionKind::Choice(_) => "choice",
+        }
+    }
+}
+
+/// Commands that make a program of a file.
+const LOWERING: &[&str] = &["run", "check", "list", "report", "iospec", "drive"];
+
+/// Options of all targets.
+pub static COMMON: &[OptionSpec] = &[
+    OptionSpec {
+        name: "machine",
+        kind: OptionKind::File,
+        value: "FILE.toml",
+        help: "Figures of the machine instead of the target's own: clocks, rates, latencies",
+        commands: LOWERING,
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "set",
+        kind: OptionKind::Text,
+        value: "KEY=VALUE",
+        help: "Another figure of the machine, by its place in the machine file: `dram.bytes_per_second=8e9`. May be given several times",
+        commands: LOWERING,
+        is_repeated: true,
+    },
+    OptionSpec {
+        name: "limit",
+        kind: OptionKind::Text,
+        value: "NAME=VALUE",
+        help: "A bound on what a file may ask for: `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`, \
+               `json_bytes`, `text_bytes`, `transfers`, `declarations` or `findings`. May be given several times",
+        commands: &[
+            "run", "check", "list", "report", "iospec", "drive", "convert",
+        ],
+        is_repeated: true,
+    },
+];
+
+/// The bytes of a file.
+pub type Bytes = Box<dyn Deref<Target = [u8]> + Send + Sync>;
+
+/// Where the files are that options name. The library itself opens none.
+pub trait Files: Send + Sync {
+    /// Opens a file. The error is what to say after its name.
+    fn open(&self, name: &str) -> Result<Bytes, String>;
+
+    /// Whether there is a file of this name.
+    fn exists(&self, name: &str) -> bool;
+}
+
+/// A file that an option names.
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+impl Input {
+    /// Its text.
+    pub fn text(&self) -> Result<&str, Failure> {
+        std::str::from_utf8(&self.bytes).map_err(|error| {
+            let at = error.valid_up_to();
+            let text = format!("expected text in UTF-8, found other bytes at offset {at}");
+            Failure::unreadable(&self.name, text)
+        })
+    }
+}
+
+/// The data of a run, for targets whose programs are as long as their inputs, or are made with their weights.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    /// Whether somebody will compute with the program. Otherwise no weights are made up for it.
+    pub computes: bool,
+    /// `NAME=FILE.npy`.
+    pub arrays: Vec<String>,
+    /// Of the random data for inputs without an array.
+    pub seed: u64,
+}
+
+/// What a user asks for.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Bounds on what a file may ask for.
+    pub limits: Limits,
+    /// The data of a run.
+    pub data: Data,
+    given: Vec<(&'static OptionSpec, String)>,
+    files: Option<Arc<dyn Files>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let given = self.given.iter().map(|(spec, value)| (spec.name, value));
+        f.debug_map().entries(given).finish()
+    }
+}
+
+impl Options {
+    /// Options that may name these files.
+    pub fn with_files(files: impl Files + 'static) -> Options {
+        Options {
+            files: Some(Arc::new(files)),
+            ..Options::default()
+        }
+    }
+
+    /// Gives an option a value; one that is repeated, a further one.
+    ///
+    /// # Errors
+    /// A name that no target has as an option, or a value of another kind.
+    pub fn set(&mut self, name: &str, value: impl Into<String>) -> Result<(), Failure> {
+        let (value, all) = (value.into(), targets::options());
+        let Some((spec, _)) = all.iter().find(|(spec, _)| spec.name == name) else {
+            let hint = suggest::hint(name, all.iter().map(|(spec, _)| spec.name));
+            let text = format!("expected the name of an option, found \"{name}\"{hint}");
+            return Err(Failure::misuse("options", text));
+        };
+        let wrong = |expected: &str| {
+            let text = format!("expected {expected}, found \"{value}\"");
+            Err(Failure::misuse(format_args!("--{name}"), text))
+        };
+        match spec.kind {
+            OptionKind::Count if value.parse::<u32>().is_ok_and(|n| n > 0) => {}
+            OptionKind::Count => return wrong("a whole number from 1 on"),
+            OptionKind::Choice(choices) if !choices.iter().any(|(name, _)| *name == value) => {
+                let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+                return wrong(&format!("one of {}", names.join(", ")));
+            }
+            _ => {}
+        }
+        if name == "limit" {
+            self.limit(&value)?;
+        }
+        if !spec.is_repeated {
+            self.given.retain(|(known, _)| known.name != name);
+        }
+        self.given.push((spec, value));
+        Ok(())
+    }
+
+    /// `NAME=VALUE`.
+    fn limit(&mut self, entry: &str) -> Result<(), Failure> {
+        let misused = |text: String| Failure::misuse("--limit", text);
+        let (name, value) = entry
+            .split_once('=')
+            .ok_or_else(|| misused(format!("expected NAME=VALUE, found \"{entry}\"")))?;
+        let number = value.parse().map_err(|_| {
+            misused(format!(
+                "expected a whole number for {name}, found \"{value}\""
+            ))
+        })?;
+        if self.limits.set(name, number) {
+            return Ok(());
+        }
+        let known: Vec<&str> = Limits::NAMES.iter().map(|(name, _)| *name).collect();
+        let hint = suggest::hint(name, known.iter().copied());
+        Err(misused(format!(
+            "expected one of {}, found \"{name}\"{hint}",
+            known.join(", ")
+        )))
+    }
+
+    /// The values of an option, in the order in which they were given.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.given
+            .iter()
+            .filter(move |(spec, _)| spec.name == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The value of an option.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.values(name).last()
+    }
+
+    /// The file that an option names.
+    pub fn file(&self, name: &str) -> Result<Option<Input>, Failure> {
+        self.value(name).map(|path| self.open(path)).transpose()
+    }
+
+    /// Opens a file.
+    pub fn open(&self, name: &str) -> Result<Input, Failure> {
+        let bytes = match &self.files {
+            Some(files) => files.open(name),
+            None => Err("cannot be read: no files are at hand".to_owned()),
+        };
+        match bytes {
+            Ok(bytes) => Ok(Input {
+                name: name.to_owned(),
+                bytes,
+            }),
+            Err(error) => Err(Failure::unreadable(name, error)),
+        }
+    }
+
+    /// Whether there is a file of this name.
+    pub fn exists(&self, name: &str) -> bool {
+        self.files.as_ref().is_some_and(|files| files.exists(name))
+    }
+
+    /// The machine: the file that was given, or else the target's own with some figures that the program's file says; then the figures that
+    /// were given.
+    pub fn machine<T>(
+        &self,
+        own: &str,
+        figures: &[String],
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T, Failure> {
+        let (name, text) = match self.file("machine")? {
+            Some(file) => (file.name.clone(), file.text()?.to_owned()),
+            None => ("--set".to_owned(), machine::with_figures(own, figures)?),
+        };
+        let given: Vec<String> = self.values("set").map(str::to_owned).collect();
+        let text = machine::with_figures(&text, &given)?;
+        read(&text).map_err(|error| Failure::misuse(name, error.trim_end()))
+    }
+
+    /// Targets that have all the options that were given and that not every target has; empty where there are none.
+    pub(crate) fn owners(&self) -> Vec<&'static str> {
+        let all = targets::options();
+        let is_common = |spec: &OptionSpec| COMMON.iter().any(|known| known.name == spec.name);
+        let mut owners: Option<Vec<&'static str>> = None;
+        for (spec, _) in self.given.iter().filter(|(spec, _)| !is_common(spec)) {
+            let of_this = all
+                .iter()
+                .find(|(known, _)| known.name == spec.name)
+                .map(|(_, owners)| owners.clone())
+                .unwrap_or_default();
+            match &mut owners {
+                Some(owners) => owners.retain(|owner| of_this.contains(owner)),
+                None => owners = Some(of_this),
+            }
+        }
+        owners.unwrap_or_default()
+    }
+
+    /// Refuses options that a target does not have.
+    pub(crate) fn fit(&self, target: &dyn Target) -> Result<(), Failure> {
+        let all = targets::options();
+        for (spec, _) in &self.given {
+            let owners = all
+                .iter()
+                .find(|(known, _)| known.name == spec.name)
+                .map(|(_, owners)| owners.as_slice())
+                .unwrap_or_default();
+            if !owners.contains(&target.name()) {
+                let text = format!(
+                    "expected a file of target {}, which has this option, found one of {}",
+                    owners.join(" or "),
+                    target.name()
+                );
+                return Err(Failure::misuse(format_args!("--{}", spec.name), text));
+            }
+        }
+        Ok(())
+    }
+}

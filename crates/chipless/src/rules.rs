@@ -1,0 +1,13 @@
+//! Rules about files that no target gets to see.
+
+chipless_model::rules! {
+    UNREADABLE Unsupported Error Chipless "file-unreadable" "the file cannot be opened or read"
+        "The operating system did not give the bytes of the file."
+        "check the name and the permissions"
+        "the operating system";
+
+    UNKNOWN Unsupported Error Chipless "file-unknown" "no target recognises the file"
+        "Chipless tells the kind of a program by the first bytes of its file, never by its name. These bytes begin none of the formats that it knows: the file is of another kind, is damaged at its start, or is packed."
+        "check that it is the compiled program, and unpack it if it is in an archive"
+        "the formats of the targets";
+}

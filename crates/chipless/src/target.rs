@@ -1,0 +1,164 @@
+//! What a target is to the rest of Chipless: a way to recognise its files, its options as data, and a document for each file.
+
+use crate::failure::Failure;
+use crate::options::{OptionSpec, Options};
+use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
+use chipless_sim::Timeline;
+use chipless_verify::Verified;
+use std::collections::{BTreeSet, HashMap};
+
+/// A family of programs. `TARGETS` lists all of them.
+pub trait Target: Sync {
+    /// As printed: `npu`.
+    fn name(&self) -> &'static str;
+
+    /// Its kinds of files, in words: `an Intel NPU blob (ELF)`.
+    fn files(&self) -> &'static [&'static str];
+
+    /// Whether these are the bytes of a file of this target.
+    fn recognize(&self, bytes: &[u8]) -> bool;
+
+    /// Endings of names, without a dot, by which a file is known that is too damaged to be recognised.
+    fn extensions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Options that only this target has.
+    fn options(&self) -> &'static [OptionSpec] {
+        &[]
+    }
+
+    /// Its rules.
+    fn rules(&self) -> Vec<&'static Rule>;
+
+    /// Machine files that come with Chipless: name and text. The first is the one that is taken for a file that names none.
+    fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Opens a file, as far as that takes memory of its own: what documents borrow from.
+    fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure>;
+}
+
+/// A file as it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'f> {
+    /// As the user named it.
+    pub name: &'f str,
+    /// Its bytes.
+    pub bytes: &'f [u8],
+    /// What the user asks for.
+    pub options: &'f Options,
+}
+
+/// Names and bytes of parts that are packed into a file.
+pub type Parts = Vec<(String, Vec<u8>)>;
+
+/// A file that is open: its bytes, or what was packed into them.
+pub trait Package: Sync {
+    /// Reads the document.
+    fn read(&self) -> Result<Box<dyn Document + '_>, Failure>;
+
+    /// The parts of these names that are packed into the file, so that places in them count from their own start.
+    fn parts(&self, _names: &BTreeSet<&str>) -> Parts {
+        Parts::new()
+    }
+}
+
+/// A picture as SVG and as plain text.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// Short, fit for a file name.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// As SVG.
+    pub svg: String,
+    /// As plain text.
+    pub text: String,
+}
+
+/// A file that was read. What a target cannot do with it, it refuses by name.
+pub trait Document: Sync {
+    /// What it is.
+    fn info(&self) -> Info;
+
+    /// The file's own structures.
+    fn raw(&self) -> Node;
+
+    /// What was found while reading.
+    fn findings(&self) -> &[Finding];
+
+    /// Whether the document is all that the file says; otherwise findings say what is missing, and only a check goes on.
+    fn is_complete(&self) -> bool {
+        true
+    }
+
+    /// Whether the file holds a program; a contract or a fabric holds none.
+    fn is_program(&self) -> bool {
+        true
+    }
+
+    /// Makes the program of the file. A failure with findings says why there is none: Chipless does not support the file, or it is
+    /// wrong.
+    fn lower(&self) -> Result<Lowered<'_>, Failure>;
+
+    /// The memory that a load takes.
+    fn memory(&self) -> Result<Node, Failure> {
+        Err(Failure::unsupported(
+            "a memory plan (--memory) is made of NEFFs only",
+        ))
+    }
+
+    /// The file in the present form of its format.
+    fn convert(&self) -> Result<String, Failure> {
+        Err(Failure::unsupported(
+            "expected a file of a format that has several forms, found one that has no other",
+        ))
+    }
+
+    /// Pictures of the file, or of a replay of its program.
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        Err(Failure::unsupported(
+            "pictures are drawn of schedules and fabrics; other programs show in run --trace",
+        ))
+    }
+
+    /// Instructions of another file that belong to tasks of the program that [`lower`](Document::lower) made, a line each.
+    fn beside(&self) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
+        Ok(HashMap::new())
+    }
+
+    /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.
+    fn facts(&self, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        Ok(Vec::new())
+    }
+}
+
+/// A program, and what should be known of its numbers.
+#[derive(Debug)]
+pub struct Lowered<'d> {
+    /// The program.
+    pub program: Program<'d>,
+    /// A line each.
+    pub notes: Vec<String>,
+}
+
+impl<'d> Lowered<'d> {
+    /// Proves the program safe.
+    ///
+    /// # Errors
+    /// All findings, errors first.
+    pub fn verify(&self) -> Result<Verified<'_, 'd>, Vec<Finding>> {
+        chipless_verify::verify(&self.program)
+    }
+}
+
+impl<'d> From<Program<'d>> for Lowered<'d> {
+    fn from(program: Program<'d>) -> Lowered<'d> {
+        Lowered {
+            program,
+            notes: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Dataflow graphs for spatial accelerators, and the accelerators' architecture graphs.
+
+mod streams;
+
+use crate::failure::Failure;
+use crate::options::{OptionKind, OptionSpec, Options};
+use crate::target::{Document, Lowered, Package, Picture, Source, Target};
+use chipless_dsa::adg::{self, Adg};
+use chipless_dsa::pictures;
+use chipless_model::{Finding, Info, Node, Rule};
+use std::sync::OnceLock;
+use streams::Streams;
+
+/// The target.
+pub(super) struct Dsa;
+
+static OPTIONS: &[OptionSpec] = &[OptionSpec {
+    name: "map",
+    kind: OptionKind::File,
+    value: "FILE.json",
+    help: "A mapping of the graph onto its fabric, whose time the program then takes",
+    commands: &["run", "check", "list", "iospec"],
+    is_repeated: false,
+}];
+
+impl Target for Dsa {
+    fn name(&self) -> &'static str {
+        "dsa"
+    }
+
+    fn files(&self) -> &'static [&'static str] {
+        &[
+            "a dataflow graph (DFG text)",
+            "an architecture graph (ADG, JSON)",
+        ]
+    }
+
+    fn recognize(&self, bytes: &[u8]) -> bool {
+        adg::recognize(bytes) || chipless_dsa::recognize(bytes)
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["dfg"]
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        chipless_dsa::rules().collect()
+    }
+
+    fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        chipless_dsa::MACHINES
+    }
+
+    fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
+        Ok(Box::new(File(source)))
+    }
+}
+
+/// A graph of either kind.
+struct File<'f>(Source<'f>);
+
+impl Package for File<'_> {
+    fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
+        let Source { bytes, options, .. } = self.0;
+        if adg::recognize(bytes) {
+            let (adg, findings) = Adg::read(bytes, &options.limits)
+                .map_err(|finding| Failure::reading(vec![*finding]))?;
+            return Ok(Box::new(Fabric { adg, findings }));
+        }
+        let document = chipless_dsa::Document::read(bytes, &options.limits);
+        let findings = chipless_dsa::lint(&document, &options.limits);
+        Ok(Box::new(Graph {
+            document,
+            findings,
+            streams: OnceLock::new(),
+            options,
+        }))
+    }
+}
+
+/// An architecture graph with everything that was found in it.
+struct Fabric {
+    adg: Adg,
+    findings: Vec<Finding>,
+}
+
+impl Document for Fabric {
+    fn info(&self) -> Info {
+        self.adg.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.adg.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        let (elements, links) = (self.adg.elements.len(), self.adg.links.len());
+        Ok(vec![Picture {
+            name: "fabric".to_owned(),
+            title: format!("{elements} elements, {links} links"),
+            svg: pictures::svg(&self.adg, None),
+            text: pictures::text(&self.adg, None),
+        }])
+    }
+
+    fn is_program(&self) -> bool {
+        false
+    }
+
+    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        Err(Failure::unsupported(
+            "expected a program, found a fabric, which holds none (chipless map takes it)",
+        ))
+    }
+}
+
+/// A DFG with everything that was found in it, and the streams for its ports once somebody wants its program.
+struct Graph<'f> {
+    document: chipless_dsa::Document<'f>,
+    findings: Vec<Finding>,
+    streams: OnceLock<Streams>,
+    options: &'f Options,
+}
+
+impl Document for Graph<'_> {
+    fn info(&self) -> Info {
+        chipless_dsa::info(&self.document)
+    }
+
+    fn raw(&self) -> Node {
+        chipless_dsa::raw(&self.document)
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn is_complete(&self) -> bool {
+        self.document.is_complete()
+    }
+
+    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let streams = match self.streams.get() {
+            Some(streams) => streams,
+            None => {
+                let made = Streams::make(&self.document, self.options)?;
+                self.streams.get_or_init(|| made)
+            }
+        };
+        streams::lower(&self.document, streams, self.options)
+    }
+}

@@ -1,0 +1,209 @@
+//! Streams for the ports of a graph, and the program that it becomes with them.
+
+use crate::failure::{Failure, FailureKind};
+use crate::options::{Input as File, Options};
+use crate::target::Lowered;
+use crate::{npy, random};
+use chipless_dsa::adg::Adg;
+use chipless_dsa::evaluate::{Evaluation, Settings, Stop};
+use chipless_dsa::graph::Graph;
+use chipless_dsa::{
+    DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin, judge, mapping,
+};
+use chipless_model::Text;
+
+/// Lines about nodes that wait, at most.
+const WAITING: usize = 3;
+
+/// What enters a graph, and what comes of it.
+pub(super) struct Streams {
+    inputs: Vec<Input<'static>>,
+    /// Whether some of the inputs that the host gives are made up.
+    made_up: bool,
+    outcome: Result<Evaluation, Stop>,
+}
+
+impl Streams {
+    /// Takes the streams that the user gives, or makes some of a length of our choice.
+    pub(super) fn make(document: &Document<'_>, options: &Options) -> Result<Streams, Failure> {
+        let graph = &document.graph;
+        let files = open(graph, options)?;
+        let given: Vec<Given<'_>> = files
+            .iter()
+            .map(|(name, file)| give(name, file))
+            .collect::<Result<_, _>>()?;
+        let mut failed = None;
+        let mut fill = |element, index, bytes: &mut [u8]| {
+            if let Err(error) = random::fill(element, options.data.seed, index, 0, bytes) {
+                failed = Some(error);
+            }
+        };
+        let inputs = chipless_dsa::inputs(graph, &given, &mut fill, &options.limits)
+            .map_err(|error| Failure::misuse("--input", error))?;
+        if let Some(error) = failed {
+            return Err(Failure::misuse("--input", error));
+        }
+        let made_up = inputs.iter().any(|input| {
+            input.origin == Origin::Host && !given.iter().any(|array| array.name == input.name)
+        });
+        let settings = Settings {
+            slices_as_ranges: document.slices_by_width(),
+            ..Settings::default()
+        };
+        let outcome = chipless_dsa::compute(graph, &inputs, settings, &options.limits);
+        Ok(Streams {
+            inputs: inputs.into_iter().map(Input::into_owned).collect(),
+            made_up,
+            outcome,
+        })
+    }
+}
+
+/// Makes the program of a graph with these streams.
+pub(super) fn lower<'d>(
+    document: &'d Document<'_>,
+    streams: &'d Streams,
+    options: &Options,
+) -> Result<Lowered<'d>, Failure> {
+    let graph = &document.graph;
+    let (_, own) = MACHINES[0];
+    let machine = options.machine(own, &[], Machine::from_toml)?;
+    let (machine, mapped) = match options.file("map")? {
+        Some(file) => mapped(&file, graph, machine, options)?,
+        None => (machine, None),
+    };
+    let Streams {
+        inputs, outcome, ..
+    } = streams;
+    let mut program = chipless_dsa::lower(graph, inputs, outcome, &machine, mapped);
+    program.text = std::str::from_utf8(document.bytes)
+        .map(Text::new)
+        .unwrap_or_default();
+    Ok(Lowered {
+        program,
+        notes: notes(document, streams, mapped),
+    })
+}
+
+/// The files that the user names for ports of the graph, with the names of both. Names of no port are for the run to complain about: it
+/// knows them all.
+fn open(graph: &Graph, options: &Options) -> Result<Vec<(String, File)>, Failure> {
+    let mut files = Vec::new();
+    for option in &options.data.arrays {
+        let Some((name, path)) = option
+            .split_once('=')
+            .filter(|(name, _)| graph.inputs().any(|(_, node, _)| node.name == **name))
+        else {
+            continue;
+        };
+        files.push((name.to_owned(), options.open(path)?));
+    }
+    Ok(files)
+}
+
+fn give<'b>(name: &str, file: &'b File) -> Result<Given<'b>, Failure> {
+    let refused = |error| Failure::misuse(&file.name, format_args!("input \"{name}\": {error}"));
+    let (element, shape) = npy::describe(&file.bytes).map_err(refused)?;
+    let bytes = npy::read(&file.bytes, element, &shape).map_err(refused)?;
+    Ok(Given {
+        name: name.to_owned(),
+        element,
+        shape,
+        bytes,
+    })
+}
+
+/// The machine and the time of a mapping. It must be legal.
+fn mapped(
+    file: &File,
+    graph: &Graph,
+    machine: Machine,
+    options: &Options,
+) -> Result<(Machine, Option<Mapped>), Failure> {
+    let refused = |finding: Box<chipless_model::Finding>| Failure::unreadable(&file.name, finding);
+    let (adg, _) = Adg::read(&file.bytes, &options.limits).map_err(refused)?;
+    let mapping = mapping::read(&file.bytes, graph, &adg, &options.limits).map_err(refused)?;
+    let verdict = judge::judge(graph, &adg, &mapping);
+    if let Some(reason) = verdict.reason() {
+        return Err(Failure::new(
+            FailureKind::Refused,
+            &file.name,
+            format_args!("expected a legal mapping, found: {reason}"),
+        ));
+    }
+    let depth = adg
+        .elements
+        .iter()
+        .map(chipless_dsa::adg::Element::delay_depth)
+        .max()
+        .unwrap_or(1);
+    let mapped = Mapped::of(&verdict, depth);
+    Ok((machine.with_rates_of(&adg), Some(mapped)))
+}
+
+/// What should be known of the numbers.
+fn notes(document: &Document<'_>, streams: &Streams, mapped: Option<Mapped>) -> Vec<String> {
+    let graph = &document.graph;
+    let Streams {
+        inputs,
+        made_up,
+        outcome,
+    } = streams;
+    let mut notes = Vec::new();
+    if *made_up {
+        let rows = inputs
+            .iter()
+            .find(|input| input.origin == Origin::Host)
+            .map_or(DEFAULT_ROWS, |input| input.stream.rows());
+        notes.push(format!("inputs without an array have {rows} rows"));
+    }
+    for input in inputs {
+        let (name, rows) = (&input.name, input.stream.rows());
+        match input.origin {
+            Origin::Host => {}
+            Origin::Generated => notes.push(format!(
+                "input {name} is generated: 0, 1, 2 and so on, {rows} rows"
+            )),
+            Origin::Zeros => {
+                notes.push(format!("input {name} begins its recurrence with {rows} rows of zeros; --input {name}=FILE.npy gives others"));
+            }
+        }
+    }
+    if document.slices_by_width() {
+        notes.push("slices as width and index are executed as the real tool does, as ranges of bits; docs/dsa-operations.md".to_owned());
+    }
+    match mapped {
+        Some(Mapped { latency, interval }) => notes.push(format!("mapped: {latency} cycles of latency, a row every {interval:.2} cycles")),
+        None => notes.push("not mapped: operations take their own latency, ways through the fabric no time (--map FILE.json)".to_owned()),
+    }
+    if !graph.tasks.is_empty() {
+        notes.push(format!(
+            "{} statements about tasks are kept and not executed",
+            graph.tasks.len()
+        ));
+    }
+    if let Ok(evaluation) = outcome {
+        for ((_, node, _), rows) in graph.outputs().zip(&evaluation.outputs) {
+            if rows.dropped > 0 {
+                notes.push(format!(
+                    "output {}: {} rows without a lane that counts are left out",
+                    node.name, rows.dropped
+                ));
+            }
+        }
+        notes.extend(
+            evaluation
+                .waiting
+                .iter()
+                .take(WAITING)
+                .map(|waiting| format!("at the end {}", waiting.message(graph))),
+        );
+        if evaluation.waiting.len() > WAITING {
+            notes.push(format!(
+                "at the end {} more nodes wait",
+                evaluation.waiting.len() - WAITING
+            ));
+        }
+    }
+    notes
+}

@@ -1,0 +1,401 @@
+//! Schedules of the Gemini family, assembly of their cores, and traces.
+
+use crate::failure::Failure;
+use crate::npy;
+use crate::options::{Input, OptionKind, OptionSpec, Options};
+use crate::target::{Document, Lowered, Package, Picture, Source, Target};
+use chipless_gemini::{
+    Array, Arrays, Assembly, Dialect, FileKind, MACHINES, Machine, Network, WeightData, replay,
+};
+use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Text};
+use chipless_sim::{Timeline, TimingOnly};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The target.
+pub(super) struct Gemini;
+
+static OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "network",
+        kind: OptionKind::File,
+        value: "FILE.json",
+        help: "The network from which a schedule was made: its front-end file",
+        commands: &["run", "check", "list", "report", "convert", "iospec"],
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "weights",
+        kind: OptionKind::Directory,
+        value: "DIR",
+        help: "The weights of the network: a directory with the arrays that the front-end file names, .npy; needs --network",
+        commands: &["run", "check", "list"],
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "compare",
+        kind: OptionKind::File,
+        value: "TRACE.txt",
+        help: "A trace of the program to compare the times with",
+        commands: &["run"],
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "assembly",
+        kind: OptionKind::File,
+        value: "ASM.txt",
+        help: "The assembly of a schedule; without it asm.txt beside the schedule, if there is one",
+        commands: &["list"],
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "batch",
+        kind: OptionKind::Count,
+        value: "N",
+        help: "The batch that a schedule should be for",
+        commands: &["run", "check", "list", "report"],
+        is_repeated: false,
+    },
+];
+
+impl Target for Gemini {
+    fn name(&self) -> &'static str {
+        "gemini"
+    }
+
+    fn files(&self) -> &'static [&'static str] {
+        &["a schedule (JSON) of Gemini, SET or IR-tiling"]
+    }
+
+    fn recognize(&self, bytes: &[u8]) -> bool {
+        FileKind::of(bytes).is_some()
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        chipless_gemini::rules::all().collect()
+    }
+
+    fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        MACHINES
+    }
+
+    fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
+        Ok(Box::new(File(source)))
+    }
+}
+
+/// A file of any kind.
+struct File<'f>(Source<'f>);
+
+impl Package for File<'_> {
+    fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
+        let Source {
+            name,
+            bytes,
+            options,
+        } = self.0;
+        let one = |finding: Box<Finding>| Failure::reading(vec![*finding]);
+        if FileKind::of(bytes) == Some(FileKind::Assembly) {
+            let bytes = chipless_gemini::unzip(bytes, &options.limits).map_err(one)?;
+            let assembly = Assembly::read(&bytes, &options.limits).map_err(one)?;
+            return Ok(Box::new(OpenedAssembly {
+                findings: assembly.findings(),
+                assembly,
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+                options,
+            }));
+        }
+        let document =
+            chipless_gemini::Document::read(bytes, name, &options.limits).map_err(one)?;
+        let network = options
+            .file("network")?
+            .map(|file| network(&file, options))
+            .transpose()?;
+        let batch = options.value("batch").and_then(|batch| batch.parse().ok());
+        Ok(Box::new(Opened {
+            findings: document.findings(network.as_ref(), batch, &options.limits),
+            weights: weights(options, network.as_ref())?,
+            document,
+            network,
+            path: name.into(),
+            options,
+            tiles: OnceLock::new(),
+        }))
+    }
+}
+
+/// Reads a front-end file.
+fn network(file: &Input, options: &Options) -> Result<Network, Failure> {
+    chipless_gemini::unzip(&file.bytes, &options.limits)
+        .and_then(|bytes| Network::read(&bytes, &options.limits))
+        .map_err(|finding| Failure::unreadable(&file.name, finding))
+}
+
+/// Reads assembly or a trace.
+fn assembly(file: &Input, options: &Options) -> Result<Assembly, Failure> {
+    chipless_gemini::unzip(&file.bytes, &options.limits)
+        .and_then(|bytes| Assembly::read(&bytes, &options.limits))
+        .map_err(|finding| Failure::unreadable(&file.name, finding))
+}
+
+/// The weights that a program is made with.
+enum Weights {
+    /// None: nobody will compute with them.
+    None,
+    /// Random ones.
+    Seeded(u64),
+    /// Arrays of the layers by name.
+    Given(HashMap<String, Arrays>),
+}
+
+/// The weights that the user gives, or random ones where somebody will compute with them.
+fn weights(options: &Options, network: Option<&Network>) -> Result<Weights, Failure> {
+    match (options.value("weights"), network) {
+        (Some(_), None) => Err(Failure::misuse(
+            "--weights",
+            "expected --network FILE.json beside it, found none",
+        )),
+        (Some(directory), Some(network)) => {
+            arrays(Path::new(directory), network, options).map(Weights::Given)
+        }
+        (None, _) if options.data.computes => Ok(Weights::Seeded(options.data.seed)),
+        (None, _) => Ok(Weights::None),
+    }
+}
+
+/// Reads the arrays of a network: for each layer with weights the files that the front-end file names, or `LAYER_weight.npy`,
+/// `LAYER_k.npy` and `LAYER_b.npy`.
+fn arrays(
+    directory: &Path,
+    network: &Network,
+    options: &Options,
+) -> Result<HashMap<String, Arrays>, Failure> {
+    let mut all = HashMap::new();
+    let array = |path: Option<String>| match path {
+        Some(path) => {
+            let file = options.open(&path)?;
+            let (shape, values) =
+                npy::reals(&file.bytes).map_err(|error| Failure::unreadable(&path, error))?;
+            Ok(Array { shape, values })
+        }
+        None => Ok(Array::default()),
+    };
+    for (name, layer) in network
+        .scheduled()
+        .filter(|(_, l)| matches!(l.operation.as_str(), "conv2d" | "conv2d_group" | "dense"))
+    {
+        let file = |roles: &[&str], role: &str| {
+            let named = roles.iter().find_map(|role| layer.file_list.get(*role));
+            let candidates = [
+                named.map(|n| directory.join(n)),
+                Some(directory.join(format!("{name}_{role}.npy"))),
+            ];
+            candidates
+                .into_iter()
+                .flatten()
+                .map(|path| path.display().to_string())
+                .find(|path| options.exists(path))
+        };
+        let Some(weight) = file(&["weight", "input_activation2"], "weight") else {
+            return Err(Failure::unreadable(
+                directory.display(),
+                format_args!(
+                    "expected the weights of layer \"{name}\", {name}_weight.npy, found none"
+                ),
+            ));
+        };
+        all.insert(
+            name.to_owned(),
+            Arrays {
+                weight: array(Some(weight))?,
+                k: array(file(&["k"], "k"))?,
+                b: array(file(&["b"], "b"))?,
+            },
+        );
+    }
+    Ok(all)
+}
+
+/// A schedule that was read, and the options under which it is looked at.
+struct Opened<'f> {
+    document: chipless_gemini::Document<'f>,
+    findings: Vec<Finding>,
+    network: Option<Network>,
+    weights: Weights,
+    path: PathBuf,
+    options: &'f Options,
+    /// First and last tile of each workload, once it was lowered.
+    tiles: OnceLock<Vec<[TaskId; 2]>>,
+}
+
+impl Document for Opened<'_> {
+    fn info(&self) -> Info {
+        self.document.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.document.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn convert(&self) -> Result<String, Failure> {
+        let schedule = self.document.schedule.clone();
+        Ok(schedule.convert(self.network.as_ref()).write())
+    }
+
+    fn beside(&self) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
+        let (Some(tiles), Some(assembly)) = (self.tiles.get(), self.assembly()?) else {
+            return Ok(HashMap::new());
+        };
+        Ok(assembly.by_task(&self.document.schedule, tiles))
+    }
+
+    fn facts(&self, program: &Program<'_>, timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        let (Some(tiles), machine) = (self.tiles.get(), self.machine()?) else {
+            return Ok(Vec::new());
+        };
+        let schedule = &self.document.schedule;
+        let mut facts = replay::facts(schedule, program, tiles, timeline, &machine);
+        if let Some(file) = self.options.file("compare")? {
+            let trace = assembly(&file, self.options)?.trace().ok_or_else(|| {
+                let text = "expected a trace, found assembly without times";
+                Failure::unreadable(&file.name, text)
+            })?;
+            let trace = Some(&trace);
+            facts.push(replay::compare(schedule, tiles, timeline, &machine, trace));
+        }
+        Ok(facts)
+    }
+
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        let (machine, lowered) = (self.machine()?, self.lower()?);
+        let timeline = chipless_sim::run(&lowered.program, &mut TimingOnly).timeline;
+        let Some(tiles) = self.tiles.get() else {
+            return Ok(Vec::new());
+        };
+        let schedule = &self.document.schedule;
+        let drawn = chipless_gemini::pictures::pictures(schedule, tiles, &timeline, &machine);
+        Ok(drawn
+            .into_iter()
+            .map(|p| Picture {
+                name: p.name,
+                title: p.title,
+                svg: p.svg,
+                text: p.text,
+            })
+            .collect())
+    }
+
+    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let machine = self.machine()?;
+        let weights = match &self.weights {
+            Weights::None => None,
+            Weights::Seeded(seed) => Some(WeightData::Seeded(*seed)),
+            Weights::Given(arrays) => Some(WeightData::Given(arrays)),
+        };
+        let data = chipless_gemini::Data {
+            network: self.network.as_ref(),
+            weights,
+        };
+        let schedule = &self.document.schedule;
+        let mut lowered = chipless_gemini::lower(schedule, &data, &machine, &self.options.limits)
+            .map_err(|finding| Failure::program(vec![*finding]))?;
+        if let (Weights::Seeded(seed), Some(_)) = (&self.weights, &self.network) {
+            lowered.notes.push(format!(
+                "weights are random (seed {seed}); --weights DIR gives real ones"
+            ));
+        }
+        lowered.program.text = Text::new(self.document.text());
+        // The tiles of a schedule are the same however often it is lowered.
+        let _ = self.tiles.set(lowered.workloads);
+        Ok(Lowered {
+            program: lowered.program,
+            notes: lowered.notes,
+        })
+    }
+}
+
+impl Opened<'_> {
+    /// The machine that was given, or that of the dialect with the bandwidth that the file's name says.
+    fn machine(&self) -> Result<Machine, Failure> {
+        let is_spec = self.document.schedule.dialect == Dialect::Spec;
+        let bandwidth = self
+            .document
+            .name
+            .dram_bandwidth
+            .filter(|bandwidth| is_spec && *bandwidth > 0);
+        let named = bandwidth
+            .map(|gibibytes| format!("dram.bytes_per_second={}", u64::from(gibibytes) << 30));
+        let own = own_machine(if is_spec { "spec" } else { "set" });
+        self.options.machine(own, named.as_slice(), Machine::parse)
+    }
+
+    /// The assembly that was named, or lies beside the schedule.
+    fn assembly(&self) -> Result<Option<Assembly>, Failure> {
+        let beside = || {
+            ["asm.txt", "asm.txt.gz"]
+                .map(|name| self.path.with_file_name(name).display().to_string())
+                .into_iter()
+                .find(|path| self.options.exists(path))
+        };
+        let named = self.options.value("assembly").map(str::to_owned);
+        let Some(path) = named.or_else(beside) else {
+            return Ok(None);
+        };
+        assembly(&self.options.open(&path)?, self.options).map(Some)
+    }
+}
+
+/// Text of a machine that comes with Chipless.
+fn own_machine(name: &str) -> &'static str {
+    MACHINES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map_or("", |(_, text)| text)
+}
+
+/// Assembly of a core, or a trace.
+struct OpenedAssembly<'f> {
+    assembly: Assembly,
+    findings: Vec<Finding>,
+    text: String,
+    options: &'f Options,
+}
+
+impl Document for OpenedAssembly<'_> {
+    fn info(&self) -> Info {
+        self.assembly.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.assembly.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let machine = self
+            .options
+            .machine(own_machine("spec"), &[], Machine::parse)?;
+        let mut notes = Vec::new();
+        if !self.assembly.is_trace() {
+            notes.push(
+                "assembly has no times: compute instructions are estimated from their tiles"
+                    .to_owned(),
+            );
+        }
+        let mut program = self.assembly.lower(&machine);
+        program.text = Text::new(&self.text);
+        Ok(Lowered { program, notes })
+    }
+}

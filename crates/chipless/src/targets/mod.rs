@@ -1,0 +1,51 @@
+//! The one place that knows which targets there are.
+
+mod dsa;
+mod gemini;
+mod neuron;
+mod npu;
+pub(crate) mod spu;
+
+use crate::options::{self, OptionSpec};
+use crate::target::Target;
+use chipless_model::Rule;
+
+/// All targets, in the order in which they are asked whether a file is theirs.
+pub static TARGETS: &[&dyn Target] = &[
+    &npu::Npu,
+    &neuron::Neuron,
+    &gemini::Gemini,
+    &spu::Spu,
+    &dsa::Dsa,
+];
+
+/// The target of this name.
+pub fn target(name: &str) -> Option<&'static dyn Target> {
+    TARGETS.iter().copied().find(|target| target.name() == name)
+}
+
+/// Every rule: of files, of the program model, of all targets.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let targets = TARGETS.iter().flat_map(|target| target.rules());
+    crate::rules::ALL
+        .iter()
+        .chain(chipless_verify::RULES)
+        .copied()
+        .chain(targets)
+}
+
+/// Every option with the targets that have it: first those of all targets.
+pub fn options() -> Vec<(&'static OptionSpec, Vec<&'static str>)> {
+    let mut all: Vec<(&'static OptionSpec, Vec<&'static str>)> = Vec::new();
+    let everyone: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+    all.extend(options::COMMON.iter().map(|spec| (spec, everyone.clone())));
+    for target in TARGETS {
+        for spec in target.options() {
+            match all.iter_mut().find(|(known, _)| known.name == spec.name) {
+                Some((_, owners)) => owners.push(target.name()),
+                None => all.push((spec, vec![target.name()])),
+            }
+        }
+    }
+    all
+}

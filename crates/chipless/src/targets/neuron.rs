@@ -1,0 +1,164 @@
+//! AWS NEFFs.
+
+use crate::failure::Failure;
+use crate::options::{OptionKind, OptionSpec, Options};
+use crate::suggest;
+use crate::target::{Document, Lowered, Package, Parts, Source, Target};
+use chipless_model::{Finding, Info, Node, Rule};
+use chipless_neuron::machine::{MACHINES, Machine};
+use chipless_neuron::memory::SCRATCHPAD_PAGE;
+use chipless_neuron::{Container, MemoryPlan, Neff, Runtime};
+use std::collections::BTreeSet;
+
+/// The target.
+pub(super) struct Neuron;
+
+/// The machine of files whose architecture has no machine file.
+const STAND_IN: &str = "trn2";
+
+static OPTIONS: &[OptionSpec] = &[OptionSpec {
+    name: "runtime",
+    kind: OptionKind::Text,
+    value: "NAME",
+    help: "Whether this runtime would take the file: the name of a known one, or its mask of feature bits",
+    commands: &["check"],
+    is_repeated: false,
+}];
+
+impl Target for Neuron {
+    fn name(&self) -> &'static str {
+        "neuron"
+    }
+
+    fn files(&self) -> &'static [&'static str] {
+        &["an AWS NEFF (a header of 1024 bytes and a tarball)"]
+    }
+
+    fn recognize(&self, bytes: &[u8]) -> bool {
+        chipless_neuron::recognize(bytes)
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["neff"]
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        chipless_neuron::rules::all().collect()
+    }
+
+    fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        MACHINES
+    }
+
+    fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
+        let container = Container::open(source.bytes, &source.options.limits)
+            .map_err(|finding| Failure::reading(vec![*finding]))?;
+        Ok(Box::new(Archive {
+            container,
+            options: source.options,
+        }))
+    }
+}
+
+/// A NEFF whose tarball is inflated.
+struct Archive<'f> {
+    container: Container<'f>,
+    options: &'f Options,
+}
+
+impl Package for Archive<'_> {
+    fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
+        let limits = &self.options.limits;
+        let neff = Neff::read(&self.container, limits)
+            .map_err(|finding| Failure::reading(vec![*finding]))?;
+        let mut findings = chipless_neuron::lint(&neff, limits);
+        if let Some(name) = self.options.value("runtime") {
+            findings.extend(refused_by(&self.container, name)?);
+        }
+        Ok(Box::new(Opened {
+            neff,
+            findings,
+            options: self.options,
+        }))
+    }
+
+    fn parts(&self, names: &BTreeSet<&str>) -> Parts {
+        let member = |name: &str| match self.container.member(name) {
+            Some(member) => member.bytes.to_vec(),
+            None if name == "tarball" => self.container.tarball().to_vec(),
+            None => Vec::new(),
+        };
+        names
+            .iter()
+            .filter(|name| !matches!(**name, "" | "header" | "payload"))
+            .map(|name| ((*name).to_owned(), member(name)))
+            .collect()
+    }
+}
+
+/// Why a runtime would refuse the file.
+fn refused_by(container: &Container<'_>, name: &str) -> Result<Vec<Finding>, Failure> {
+    let Some(runtime) = Runtime::named(name) else {
+        let known: Vec<&str> = Runtime::names().collect();
+        let hint = suggest::hint(name, Runtime::names());
+        let text = format!(
+            "expected one of {} or a mask such as 0xff, found \"{name}\"{hint}",
+            known.join(", ")
+        );
+        return Err(Failure::misuse("--runtime", text));
+    };
+    Ok(runtime.check(&container.header))
+}
+
+/// A NEFF that was read.
+struct Opened<'c> {
+    neff: Neff<'c>,
+    findings: Vec<Finding>,
+    options: &'c Options,
+}
+
+impl Document for Opened<'_> {
+    fn info(&self) -> Info {
+        chipless_neuron::info(&self.neff)
+    }
+
+    fn raw(&self) -> Node {
+        chipless_neuron::raw(self.neff.container)
+    }
+
+    fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    fn memory(&self) -> Result<Node, Failure> {
+        Ok(MemoryPlan::new(&self.neff, SCRATCHPAD_PAGE).node())
+    }
+
+    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let mut notes = Vec::new();
+        let own = self.neff.architecture.machine();
+        if own.is_none() && self.options.value("machine").is_none() {
+            notes.push(format!(
+                "there is no machine file for this architecture: timed with the figures of {STAND_IN}"
+            ));
+        }
+        let name = own.map_or_else(|| STAND_IN.to_owned(), |machine| machine.name);
+        let text = MACHINES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, text)| *text);
+        let machine = self.options.machine(text, &[], Machine::parse)?;
+        let mut lowered = chipless_neuron::lower(&self.neff, &machine, &self.options.limits)
+            .map_err(|finding| Failure::program(vec![*finding]))?;
+        chipless_neuron::attach_labels(&self.neff, &mut lowered.program);
+        notes.append(&mut lowered.notes);
+        Ok(Lowered {
+            program: lowered.program,
+            notes,
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! Intel NPU blobs.
+
+use crate::failure::Failure;
+use crate::options::{OptionKind, OptionSpec, Options};
+use crate::target::{Document, Lowered, Package, Source, Target};
+use chipless_model::{Finding, Info, Node, Rule};
+use chipless_npu::{Image, KernelTable, Machine};
+use std::sync::OnceLock;
+
+/// The target.
+pub(super) struct Npu;
+
+const COMMANDS: &[&str] = &["run", "check", "list", "iospec"];
+
+static OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "kernel",
+        kind: OptionKind::Text,
+        value: "HASH=OPERATION",
+        help: "What a vendor kernel does, by the hash of its code. May be given several times",
+        commands: COMMANDS,
+        is_repeated: true,
+    },
+    OptionSpec {
+        name: "kernel-table",
+        kind: OptionKind::File,
+        value: "FILE.toml",
+        help: "A table of vendor kernels",
+        commands: COMMANDS,
+        is_repeated: false,
+    },
+];
+
+impl Target for Npu {
+    fn name(&self) -> &'static str {
+        "npu"
+    }
+
+    fn files(&self) -> &'static [&'static str] {
+        &["an Intel NPU blob (ELF)"]
+    }
+
+    fn recognize(&self, bytes: &[u8]) -> bool {
+        chipless_npu::recognize(bytes)
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["blob"]
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        OPTIONS
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        chipless_npu::rules().collect()
+    }
+
+    fn machines(&self) -> &'static [(&'static str, &'static str)] {
+        chipless_npu::MACHINES
+    }
+
+    fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
+        Ok(Box::new(Blob(source)))
+    }
+}
+
+/// A blob.
+struct Blob<'f>(Source<'f>);
+
+impl Package for Blob<'_> {
+    fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
+        let document = chipless_npu::Document::read(self.0.bytes).map_err(Failure::reading)?;
+        Ok(Box::new(Opened {
+            document,
+            image: OnceLock::new(),
+            options: self.0.options,
+        }))
+    }
+}
+
+/// A blob that was read, and its image once it was loaded.
+struct Opened<'f> {
+    document: chipless_npu::Document<'f>,
+    image: OnceLock<Image<'f>>,
+    options: &'f Options,
+}
+
+impl<'f> Opened<'f> {
+    fn image(&self) -> Result<&Image<'f>, Failure> {
+        if let Some(image) = self.image.get() {
+            return Ok(image);
+        }
+        let image = Image::load(&self.document, &self.options.limits).map_err(Failure::program)?;
+        Ok(self.image.get_or_init(|| image))
+    }
+
+    fn options(&self) -> Result<chipless_npu::Options, Failure> {
+        let mut kernels = KernelTable::default();
+        if let Some(table) = self.options.file("kernel-table")? {
+            kernels
+                .extend_from_toml(table.text()?)
+                .map_err(|error| Failure::unreadable(&table.name, error))?;
+        }
+        for entry in self.options.values("kernel") {
+            kernels
+                .insert_entry(entry)
+                .map_err(|error| Failure::misuse("--kernel", error))?;
+        }
+        let (_, own) = chipless_npu::MACHINES[0];
+        Ok(chipless_npu::Options {
+            machine: self.options.machine(own, &[], Machine::from_toml)?,
+            kernels,
+            limits: self.options.limits.clone(),
+        })
+    }
+}
+
+impl Document for Opened<'_> {
+    fn info(&self) -> Info {
+        self.document.info()
+    }
+
+    fn raw(&self) -> Node {
+        self.document.raw()
+    }
+
+    fn findings(&self) -> &[Finding] {
+        self.document.findings()
+    }
+
+    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let options = self.options()?;
+        self.document
+            .supported()
+            .map_err(|finding| Failure::program(vec![*finding]))?;
+        let program = chipless_npu::lower(&self.document, self.image()?, &options)
+            .map_err(Failure::program)?;
+        Ok(program.into())
+    }
+}

@@ -1,0 +1,87 @@
+//! The options that targets have, as arguments of a command: those that some target has for it, and no others.
+
+use crate::failure::Failure;
+use crate::files::Disk;
+use chipless::{OptionKind, OptionSpec, Options, TARGETS};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+/// What was given of the options of targets.
+#[derive(Debug)]
+pub(crate) struct TargetOptions {
+    given: Vec<(&'static str, String)>,
+}
+
+impl TargetOptions {
+    /// The options for the library, which opens the files that they name on disk.
+    pub(crate) fn load(&self) -> Result<Options, Failure> {
+        let mut options = Options::with_files(Disk);
+        for (name, value) in &self.given {
+            options.set(name, value)?;
+        }
+        Ok(options)
+    }
+}
+
+impl clap::FromArgMatches for TargetOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<TargetOptions, clap::Error> {
+        let mut given = Vec::new();
+        for (spec, _) in chipless::options() {
+            // Options that the command does not have are none of its arguments.
+            let values = matches.try_get_many::<String>(spec.name).ok().flatten();
+            given.extend(values.into_iter().flatten().map(|v| (spec.name, v.clone())));
+        }
+        Ok(TargetOptions { given })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = TargetOptions::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for TargetOptions {
+    fn augment_args(command: Command) -> Command {
+        let name = command.get_name().to_owned();
+        chipless::options()
+            .iter()
+            .filter(|(spec, _)| spec.commands.contains(&&*name))
+            .fold(command, |command, (spec, owners)| {
+                command.arg(argument(spec, owners))
+            })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        TargetOptions::augment_args(command)
+    }
+}
+
+fn argument(spec: &'static OptionSpec, owners: &[&'static str]) -> Arg {
+    let (heading, help) = if owners.len() == TARGETS.len() {
+        ("Machine and limits", spec.help.to_owned())
+    } else {
+        let help = format!("{} ({})", spec.help, owners.join(", "));
+        ("Options of single targets", help)
+    };
+    let argument = Arg::new(spec.name)
+        .long(spec.name)
+        .value_name(spec.value)
+        .help(help)
+        .help_heading(heading)
+        .action(if spec.is_repeated {
+            ArgAction::Append
+        } else {
+            ArgAction::Set
+        });
+    match spec.kind {
+        OptionKind::Choice(choices) => {
+            let values = choices
+                .iter()
+                .map(|(name, help)| PossibleValue::new(*name).help(*help));
+            argument.value_parser(PossibleValuesParser::new(values))
+        }
+        OptionKind::File => argument.value_hint(clap::ValueHint::FilePath),
+        OptionKind::Directory => argument.value_hint(clap::ValueHint::DirPath),
+        OptionKind::Text | OptionKind::Count => argument,
+    }
+}

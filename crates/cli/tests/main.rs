@@ -1,0 +1,8 @@
+//! The command line, from the outside.
+
+mod command_line;
+mod containers;
+mod findings;
+mod npu;
+mod support;
+mod targets;
