@@ -2,8 +2,8 @@
 //! what it says may come next; a plan that was lowered can be stepped.
 
 use crate::targets::{limits, prove, tell};
-use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner};
-use chipless_spu::iospec::{self, Document, Femto, RuleSet, Session};
+use chipless::spu::fqir::{self, MACHINE, Machine, Plan, Runner};
+use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session};
 
 /// Writes that a session is followed for.
 const WRITES: usize = 24;
@@ -96,7 +96,7 @@ pub fn spu_femto(bytes: &[u8]) {
     match Femto::read(bytes) {
         Ok(femto) => {
             _ = (femto.info(), femto.raw());
-            spu_iospec(chipless_spu::yaml::write(&femto.iospec()).as_bytes());
+            spu_iospec(chipless::spu::yaml::write(&femto.iospec()).as_bytes());
         }
         Err(finding) => tell(&[*finding]),
     }

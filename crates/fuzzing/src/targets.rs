@@ -44,7 +44,7 @@ pub(crate) fn prove(program: &Program<'_>) {
 
 /// Reads a file as an NPU blob.
 pub fn npu_read(bytes: &[u8]) {
-    match chipless_npu::Document::read(bytes) {
+    match chipless::npu::Document::read(bytes) {
         Ok(document) => {
             tell(document.findings());
             _ = (document.info(), document.raw());
@@ -55,18 +55,18 @@ pub fn npu_read(bytes: &[u8]) {
 
 /// Reads a file as an NPU blob, and makes its program.
 pub fn npu_lower(bytes: &[u8]) {
-    let Ok(document) = chipless_npu::Document::read(bytes) else {
+    let Ok(document) = chipless::npu::Document::read(bytes) else {
         return;
     };
-    let image = match chipless_npu::Image::load(&document, &limits()) {
+    let image = match chipless::npu::Image::load(&document, &limits()) {
         Ok(image) => image,
         Err(findings) => return tell(&findings),
     };
-    let options = chipless_npu::Options {
+    let options = chipless::npu::Options {
         limits: limits(),
-        ..chipless_npu::Options::default()
+        ..chipless::npu::Options::default()
     };
-    match chipless_npu::lower(&document, &image, &options) {
+    match chipless::npu::lower(&document, &image, &options) {
         Ok(program) => prove(&program),
         Err(findings) => tell(&findings),
     }
@@ -75,14 +75,14 @@ pub fn npu_lower(bytes: &[u8]) {
 /// Reads a file as a NEFF.
 pub fn neuron_read(bytes: &[u8]) {
     let limits = limits();
-    let Ok(container) = chipless_neuron::Container::open(bytes, &limits) else {
+    let Ok(container) = chipless::neuron::Container::open(bytes, &limits) else {
         return;
     };
-    _ = chipless_neuron::raw(&container);
-    match chipless_neuron::Neff::read(&container, &limits) {
+    _ = chipless::neuron::raw(&container);
+    match chipless::neuron::Neff::read(&container, &limits) {
         Ok(neff) => {
-            tell(&chipless_neuron::lint(&neff, &limits));
-            _ = chipless_neuron::info(&neff);
+            tell(&chipless::neuron::lint(&neff, &limits));
+            _ = chipless::neuron::info(&neff);
         }
         Err(finding) => tell(&[*finding]),
     }
@@ -91,20 +91,20 @@ pub fn neuron_read(bytes: &[u8]) {
 /// Reads a file as a NEFF, and makes its program.
 pub fn neuron_lower(bytes: &[u8]) {
     let limits = limits();
-    let Ok(container) = chipless_neuron::Container::open(bytes, &limits) else {
+    let Ok(container) = chipless::neuron::Container::open(bytes, &limits) else {
         return;
     };
-    let Ok(neff) = chipless_neuron::Neff::read(&container, &limits) else {
+    let Ok(neff) = chipless::neuron::Neff::read(&container, &limits) else {
         return;
     };
     let Some(machine) = neff
         .architecture
         .machine()
-        .or_else(|| chipless_neuron::machine::Machine::named("trn2"))
+        .or_else(|| chipless::neuron::machine::Machine::named("trn2"))
     else {
         return;
     };
-    match chipless_neuron::lower(&neff, &machine, &limits) {
+    match chipless::neuron::lower(&neff, &machine, &limits) {
         Ok(lowered) => prove(&lowered.program),
         Err(finding) => tell(&[*finding]),
     }
@@ -113,19 +113,19 @@ pub fn neuron_lower(bytes: &[u8]) {
 /// Reads a file as a schedule, a front-end file or assembly, and writes it back.
 pub fn gemini_read(bytes: &[u8]) {
     let limits = limits();
-    if let Ok(network) = chipless_gemini::Network::read(bytes, &limits) {
+    if let Ok(network) = chipless::gemini::Network::read(bytes, &limits) {
         _ = network.scheduled().count();
     }
-    if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
+    if let Ok(assembly) = chipless::gemini::Assembly::read(bytes, &limits) {
         tell(&assembly.findings());
         _ = (assembly.info(), assembly.raw());
     }
-    match chipless_gemini::Document::read(bytes, "net_b1_c1_bw16.json", &limits) {
+    match chipless::gemini::Document::read(bytes, "net_b1_c1_bw16.json", &limits) {
         Ok(document) => {
             tell(&document.findings(None, None, &limits));
             _ = (document.info(), document.raw());
             let written = document.schedule.clone().convert(None).write();
-            if let Ok(again) = chipless_gemini::Schedule::read(&written) {
+            if let Ok(again) = chipless::gemini::Schedule::read(&written) {
                 assert_eq!(again.write(), written, "written again it is not the same");
             }
         }
@@ -136,19 +136,19 @@ pub fn gemini_read(bytes: &[u8]) {
 /// Reads a file as a schedule or assembly, and makes its program.
 pub fn gemini_lower(bytes: &[u8]) {
     let limits = limits();
-    let Some(machine) = chipless_gemini::Machine::named("spec") else {
+    let Some(machine) = chipless::gemini::Machine::named("spec") else {
         return;
     };
-    if let Ok(assembly) = chipless_gemini::Assembly::read(bytes, &limits) {
+    if let Ok(assembly) = chipless::gemini::Assembly::read(bytes, &limits) {
         prove(&assembly.lower(&machine));
     }
-    let Ok(document) = chipless_gemini::Document::read(bytes, "", &limits) else {
+    let Ok(document) = chipless::gemini::Document::read(bytes, "", &limits) else {
         return;
     };
     for schedule in [document.schedule.clone(), document.schedule.convert(None)] {
-        match chipless_gemini::lower(
+        match chipless::gemini::lower(
             &schedule,
-            &chipless_gemini::Data::default(),
+            &chipless::gemini::Data::default(),
             &machine,
             &limits,
         ) {
@@ -166,11 +166,14 @@ pub fn dfg_read(bytes: &[u8]) {
         declarations: 20_000,
         ..limits()
     };
-    let document = chipless_dsa::Document::read(bytes, &limits);
-    tell(&chipless_dsa::lint(&document, &limits));
-    _ = (chipless_dsa::info(&document), chipless_dsa::raw(&document));
+    let document = chipless::dsa::Document::read(bytes, &limits);
+    tell(&chipless::dsa::lint(&document, &limits));
+    _ = (
+        chipless::dsa::info(&document),
+        chipless::dsa::raw(&document),
+    );
     if let Some(text) = document.format() {
-        let again = chipless_dsa::Document::read(text.as_bytes(), &limits);
+        let again = chipless::dsa::Document::read(text.as_bytes(), &limits);
         assert_eq!(
             again.format().as_deref(),
             Some(&*text),
@@ -193,7 +196,7 @@ pub fn dfg_read(bytes: &[u8]) {
 }
 
 /// Nodes and edges; where they stand in the file, and in which era's words, is not theirs.
-fn without_places(graph: &chipless_dsa::graph::Graph) -> String {
+fn without_places(graph: &chipless::dsa::graph::Graph) -> String {
     let nodes = graph.nodes.iter().map(|node| {
         (
             &node.name,
@@ -211,10 +214,10 @@ fn without_places(graph: &chipless_dsa::graph::Graph) -> String {
     )
 }
 
-fn evaluate(graph: &chipless_dsa::graph::Graph, limits: &Limits) {
-    use chipless_dsa::evaluate::{Settings, Strategy, Stream, evaluate};
+fn evaluate(graph: &chipless::dsa::graph::Graph, limits: &Limits) {
+    use chipless::dsa::evaluate::{Settings, Strategy, Stream, evaluate};
     let row_bytes =
-        |port: &chipless_dsa::graph::Port| port.lanes as usize * port.width as usize / 8;
+        |port: &chipless::dsa::graph::Port| port.lanes as usize * port.width as usize / 8;
     if graph
         .inputs()
         .map(|(_, _, port)| row_bytes(port))
@@ -253,16 +256,17 @@ fn evaluate(graph: &chipless_dsa::graph::Graph, limits: &Limits) {
 /// Reads a file as an architecture graph, and writes it: it must be the same fabric when it is read again.
 pub fn adg_read(bytes: &[u8]) {
     let limits = limits();
-    _ = chipless_dsa::adg::recognize(bytes);
-    match chipless_dsa::adg::Adg::read(bytes, &limits) {
+    _ = chipless::dsa::adg::recognize(bytes);
+    match chipless::dsa::adg::Adg::read(bytes, &limits) {
         Ok((adg, findings)) => {
             tell(&findings);
             _ = (
                 adg.info(),
                 adg.raw(),
-                chipless_dsa::pictures::text(&adg, None),
+                chipless::dsa::pictures::text(&adg, None),
             );
-            let again = chipless_dsa::adg::Adg::read(adg.to_json().to_string().as_bytes(), &limits);
+            let again =
+                chipless::dsa::adg::Adg::read(adg.to_json().to_string().as_bytes(), &limits);
             assert!(
                 again.is_ok_and(|(again, _)| again.counts() == adg.counts()),
                 "writing changes the fabric"

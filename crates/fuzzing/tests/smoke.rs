@@ -53,7 +53,7 @@ fn schedules() -> Vec<Vec<u8>> {
         .collect();
     for number in 0..3 {
         let text = String::from_utf8(files[number].clone()).expect("text");
-        let schedule = chipless_gemini::Schedule::read(&text).expect("a schedule");
+        let schedule = chipless::gemini::Schedule::read(&text).expect("a schedule");
         files.push(schedule.convert(None).write().into_bytes());
     }
     files
