@@ -44,9 +44,61 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         None
     }
 
+    /// How well what it does is known; its results are as good as that.
+    fn grade(&self) -> Grade {
+        match self.unproven() {
+            None => Grade::Proven,
+            Some(_) => Grade::Documented,
+        }
+    }
+
     /// Names what this kernel does by a rule that no program at hand has proven; `None` where everything is proven.
     fn unproven(&self) -> Option<Cow<'static, str>> {
         None
+    }
+}
+
+/// How well it is known what hardware does, from weak to strong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// Chosen so that work can go on, or inferred: it may be wrong.
+    Assumed,
+    /// A public text of third parties repeats what the vendor says, word for word or field by field.
+    Quoted,
+    /// The vendor's documentation or code says so.
+    Documented,
+    /// Compiled programs give the right numbers when they are executed so.
+    Proven,
+}
+
+impl Grade {
+    /// Every grade, from weak to strong.
+    pub const ALL: [Grade; 4] = [
+        Grade::Assumed,
+        Grade::Quoted,
+        Grade::Documented,
+        Grade::Proven,
+    ];
+
+    /// As printed, and as options name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Grade::Assumed => "assumed",
+            Grade::Quoted => "quoted",
+            Grade::Documented => "documented",
+            Grade::Proven => "proven",
+        }
+    }
+
+    /// The grade of a name.
+    pub fn from_name(name: &str) -> Option<Grade> {
+        Grade::ALL.into_iter().find(|grade| grade.name() == name)
+    }
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

@@ -94,7 +94,7 @@ pub use id::{
 };
 pub use index_vec::IndexVec;
 pub use info::{Info, Node, TensorInfo, Value};
-pub use kernel::{Fault, Kernel};
+pub use kernel::{Fault, Grade, Kernel};
 pub use limits::Limits;
 pub use program::{
     Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource,

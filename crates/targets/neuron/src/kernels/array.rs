@@ -103,10 +103,48 @@ fn first_of(mask: u8, size: usize, what: &str) -> Result<usize, Fault> {
     Ok(first)
 }
 
+/// Which part of a binary32 enters the array: products of such numbers take several passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pass {
+    /// All of it.
+    Whole,
+    /// What the high part leaves.
+    Low,
+    /// The number with its low 16 bits cut off.
+    High,
+}
+
+impl Pass {
+    /// Of the byte of an instruction.
+    fn new(byte: u8, element: ElementType) -> Result<Pass, Fault> {
+        match (byte, element) {
+            (0, _) | (3, ElementType::Float32) => Ok(Pass::Whole),
+            (1, ElementType::Float32) => Ok(Pass::Low),
+            (2, ElementType::Float32) => Ok(Pass::High),
+            _ => Err(Fault::unsupported(format!(
+                "byte 0x21 (fp32_pass) is {byte:#04x} for {element}: that is not supported"
+            ))),
+        }
+    }
+
+    /// Leaves that part of each number.
+    fn cut(self, values: &mut [f32]) {
+        for value in values {
+            let high = f32::from_bits(value.to_bits() & 0xffff_0000);
+            match self {
+                Pass::Whole => return,
+                Pass::Low => *value -= high,
+                Pass::High => *value = high,
+            }
+        }
+    }
+}
+
 /// `LDWEIGHTS`, made out.
 pub(super) struct LoadWeights {
     /// Partition by partition, the columns in their order.
     from: Elements,
+    pass: Pass,
     part: Part,
 }
 
@@ -121,6 +159,7 @@ pub(super) struct Matmul {
     to: Elements,
     /// Whether the sums go on from what PSUM holds.
     accumulate: bool,
+    pass: Pass,
     /// Whether the moving data selects weights, whose elements go to PSUM as they are.
     transpose: bool,
 }
@@ -160,10 +199,9 @@ impl LoadWeights {
         )?;
         let backwards =
             backwards(source).ok_or_else(|| Fault::program("the columns leave the memory"))?;
-        Ok(LoadWeights {
-            from: chip.elements(&backwards)?,
-            part,
-        })
+        let from = chip.elements(&backwards)?;
+        let pass = Pass::new(layout.fp32_pass(), from.element)?;
+        Ok(LoadWeights { from, pass, part })
     }
 
     pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
@@ -179,6 +217,7 @@ impl LoadWeights {
                 ..
             } = scratch;
             self.from.read(storage, packed, weights)?;
+            self.pass.cut(weights);
             packed.resize(size_of_val(&weights[..]), 0);
             encode_f32(ElementType::Float32, weights, Rounding::NearestEven, packed)
                 .map_err(fault)?;
@@ -245,12 +284,16 @@ impl Matmul {
         let (moving, accumulate) = (from.elements() as usize, layout.sums() & 1 == 0);
         let (from, to) = (chip.elements(from)?, chip.elements(to)?);
         let (transpose, sums) = (layout.transpose(), layout.sums());
-        if transpose > 1 || sums > 3 {
+        // Bit 2 says again what a missing start says; both at once contradict each other.
+        if transpose > 1 || sums > 7 || sums & 5 == 5 {
             return Err(Fault::unsupported(format!(
                 "transpose {transpose:#04x} (byte 0x22) and sums {sums:#04x} (byte 0x2b) are not supported"
             )));
         }
-        let transpose = transpose == 1;
+        let (transpose, pass) = (transpose == 1, Pass::new(layout.fp32_pass(), from.element)?);
+        if transpose && pass != Pass::Whole {
+            return Err(Fault::unsupported("transpositions of parts of fp32 are not supported"));
+        }
         if transpose && from.element.bits() < 16 {
             return Err(Fault::unsupported(
                 "transpositions of elements of one byte are not supported",
@@ -262,8 +305,14 @@ impl Matmul {
             moving,
             to,
             accumulate,
+            pass,
             transpose,
         })
+    }
+
+    /// Where the sums go.
+    pub(super) fn destination(&self) -> &Elements {
+        &self.to
     }
 
     pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
@@ -296,9 +345,10 @@ impl Matmul {
         let in_place = self
             .from
             .runs(self.moving)
-            .filter(|_| self.from.buffer != self.to.buffer);
+            .filter(|_| self.from.buffer != self.to.buffer && self.pass == Pass::Whole);
         if in_place.is_none() {
             self.from.gather(storage, packed)?;
+            self.cut(packed)?;
         }
         let moving = if in_place.is_some() {
             self.from.buffer
@@ -339,6 +389,17 @@ impl Matmul {
             }
         }
         self.to.write(storage, packed, sums)
+    }
+
+    /// Leaves of packed moving data what this pass takes.
+    fn cut(&self, packed: &mut [u8]) -> Result<(), Fault> {
+        if self.pass == Pass::Whole {
+            return Ok(());
+        }
+        let mut values = vec![0.0; packed.len() / size_of::<f32>()];
+        decode_f32(ElementType::Float32, packed, &mut values).map_err(fault)?;
+        self.pass.cut(&mut values);
+        encode_f32(ElementType::Float32, &values, Rounding::NearestEven, packed).map_err(fault)
     }
 
     /// The sums where they lie, and the numbers from one partition to the next: for contiguous sums of binary32, which

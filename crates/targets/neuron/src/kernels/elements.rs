@@ -22,19 +22,3 @@ pub(super) fn fill(storage: &mut Storage<'_>, value: u32, to: &Elements) -> Resu
         .ok_or_else(|| Fault::unsupported(format!("elements of {size} bytes are not supported")))?;
     strided::fill(value, storage.bytes_mut(to.buffer), &to.pattern).map_err(fault)
 }
-
-/// `TENSOR_TENSOR` that adds.
-pub(super) fn add(
-    storage: &mut Storage<'_>,
-    first: &Elements,
-    second: &Elements,
-    to: &Elements,
-) -> Result<(), Fault> {
-    let (mut packed, mut sums, mut addends) = (Vec::new(), Vec::new(), Vec::new());
-    first.read(storage, &mut packed, &mut sums)?;
-    second.read(storage, &mut packed, &mut addends)?;
-    for (sum, addend) in sums.iter_mut().zip(&addends) {
-        *sum += addend;
-    }
-    to.write(storage, &mut packed, &sums)
-}

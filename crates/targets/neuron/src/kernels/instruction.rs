@@ -1,16 +1,23 @@
 //! A slot of an engine as a task: what it touches and what it does is made out of its bytes when it is asked for.
 
 use super::array::{LoadWeights, Matmul};
-use super::{Chip, Elements, elements};
-use crate::stream::{Details, Instruction, Opcode, Operand, Slot, Support};
-use chipless_model::{Access, BufferId, Fault, Kernel, Storage};
+use super::compute::{Compute, make};
+use super::curve::Functions;
+use super::{Chip, Context, Elements, elements};
+use crate::graph::Engine;
+use crate::stream::formats::Kind;
+use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
+use chipless_model::{Access, BufferId, ElementType, Fault, Grade, Kernel, Storage};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A slot, and the memories of its core. It stands for every slot with the same [body](crate::stream::Bodies).
 #[derive(Debug)]
 pub(crate) struct Executed<'a> {
     pub(crate) slot: &'a Slot,
     pub(crate) chip: Chip,
+    pub(crate) engine: Engine,
+    pub(crate) functions: Arc<Functions>,
 }
 
 /// What a slot does.
@@ -27,14 +34,18 @@ enum Effect {
         value: u32,
         to: Elements,
     },
-    Add {
-        first: Elements,
-        second: Elements,
-        to: Elements,
-    },
+    Compute(Compute),
 }
 
 impl Executed<'_> {
+    fn context(&self) -> Context<'_> {
+        Context {
+            chip: &self.chip,
+            engine: self.engine,
+            functions: &self.functions,
+        }
+    }
+
     fn effect(&self) -> Result<Effect, Fault> {
         let instruction = self.slot.decode();
         match self.slot.support() {
@@ -51,21 +62,6 @@ impl Executed<'_> {
             (Instruction::Matmul(i), [to, from]) => {
                 Effect::Matmul(Matmul::new(&self.chip, i, to, from)?)
             }
-            (Instruction::TensorTensor(i), [to, first, second]) => {
-                if i.op() != ADD {
-                    return Err(Fault::unsupported(format!(
-                        "operation {:#04x} is not supported: only additions (0x04) are proven",
-                        i.op()
-                    )));
-                }
-                equal(first, to)?;
-                equal(second, to)?;
-                Effect::Add {
-                    first: self.chip.elements(first)?,
-                    second: self.chip.elements(second)?,
-                    to: self.chip.elements(to)?,
-                }
-            }
             (Instruction::Copy(_), [to, from]) => {
                 equal(from, to)?;
                 Effect::Copy {
@@ -78,13 +74,13 @@ impl Executed<'_> {
                 to: self.chip.elements(to)?,
             },
             (Instruction::EventSemaphore(_) | Instruction::Dma(_), []) => Effect::None,
-            _ => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
+            _ => match make(&self.context(), self.slot)? {
+                Some(compute) => Effect::Compute(compute),
+                None => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
+            },
         })
     }
 }
-
-/// The operation of `TENSOR_TENSOR` that adds.
-const ADD: u8 = 4;
 
 /// Whether everything that stands in a slot is known, and done.
 fn decoded(slot: &Slot) -> Result<(), Fault> {
@@ -99,15 +95,28 @@ fn decoded(slot: &Slot) -> Result<(), Fault> {
 }
 
 /// Why a slot is not executed, if it is not.
-pub(crate) fn refusal(slot: &Slot, state_buffer_partition: u32) -> Option<Fault> {
-    let [state_buffer, psum, array] = [0, 1, 2].map(BufferId::from_raw);
+pub(crate) fn refusal(
+    slot: &Slot,
+    engine: Engine,
+    functions: &Arc<Functions>,
+    state_buffer_partition: u32,
+) -> Option<Fault> {
+    let [state_buffer, psum, array, registers] = [0, 1, 2, 3].map(BufferId::from_raw);
     let chip = Chip {
         state_buffer,
         psum,
         array,
+        registers,
         state_buffer_partition,
     };
-    Executed { slot, chip }.effect().err()
+    let functions = Arc::clone(functions);
+    let executed = Executed {
+        slot,
+        chip,
+        engine,
+        functions,
+    };
+    executed.effect().err()
 }
 
 /// Why an opcode is not executed.
@@ -156,11 +165,7 @@ impl Kernel for Executed<'_> {
                 visit(to.write_access());
             }
             Ok(Effect::Fill { to, .. }) => visit(to.write_access()),
-            Ok(Effect::Add { first, second, to }) => {
-                visit(first.read_access());
-                visit(second.read_access());
-                visit(to.write_access());
-            }
+            Ok(Effect::Compute(effect)) => effect.accesses(visit),
             Ok(Effect::None) => {}
             // What is not executed may have written anything on the chip: whoever reads that is not at fault.
             Err(_) => self.chip.unknown_writes(visit),
@@ -178,38 +183,61 @@ impl Kernel for Executed<'_> {
             Effect::Matmul(effect) => effect.execute(storage),
             Effect::Copy { from, to } => elements::copy(storage, &from, &to),
             Effect::Fill { value, to } => elements::fill(storage, value, &to),
-            Effect::Add { first, second, to } => elements::add(storage, &first, &second, &to),
+            Effect::Compute(effect) => effect.execute(storage),
         }
+    }
+
+    fn results(&self, visit: &mut dyn FnMut(Access, ElementType)) {
+        let mut result = |to: &Elements| visit(to.write_access(), to.element);
+        match self.effect() {
+            Ok(Effect::Matmul(effect)) => result(effect.destination()),
+            Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(&to),
+            Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
+            Ok(Effect::None | Effect::LoadWeights(_)) | Err(_) => {}
+        }
+    }
+
+    fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
+        match self.effect() {
+            Ok(Effect::Copy { from, to }) if from.element == to.element => to.taken_from(&from, buffer, byte),
+            _ => None,
+        }
+    }
+
+    fn grade(&self) -> Grade {
+        self.weakest().map_or(Grade::Proven, |(grade, _)| grade)
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {
-        let full = (0xf, 0xf);
-        match self.slot.decode() {
-            Instruction::LoadWeights(i) if (i.row_groups(), i.column_groups()) != full => {
-                return Some(GROUPS.into());
-            }
-            Instruction::Matmul(i) if (i.row_groups(), i.column_groups()) != full => {
-                return Some(GROUPS.into());
-            }
-            Instruction::Memset(i) if i.value() != 0 => {
-                return Some("the value of a MEMSET that is not zero".into());
-            }
-            _ => {}
-        }
-        let codes = self.slot.operands().into_iter().map(|o| o.code);
-        super::unproven_codes(codes).or_else(|| unproven_events(self.slot))
+        let (grade, what) = self.weakest()?;
+        Some(format!("{}: {what} {grade}", self.operation()).into())
     }
 }
 
-const GROUPS: &str = "groups of rows and columns of the matrix engine";
-
-/// Names what the waits and signals of an instruction rest on besides proven rules.
-fn unproven_events(slot: &Slot) -> Option<Cow<'static, str>> {
-    slot.events().find_map(
-        |events| match (events.wait().proven(), events.update().proven()) {
-            (true, true) => None,
-            (false, _) => Some(format!("wait mode {:#04x}", events.wait_mode).into()),
-            (true, false) => Some(format!("update mode {:#04x}", events.update_mode).into()),
-        },
-    )
+impl Executed<'_> {
+    /// The weakest thing that its results rest on, and what that is; `None` where everything is proven.
+    fn weakest(&self) -> Option<(Grade, String)> {
+        let opcode = Opcode::of(self.slot.head.opcode)?;
+        let bytes = self.slot.bytes();
+        let own = match self.effect() {
+            Ok(Effect::Compute(compute)) => compute.evidence,
+            _ => opcode.evidence,
+        };
+        let meaning = [(own, "what it does is".to_owned())];
+        // What a field says is known as well as the field, and as the code that stands there.
+        let fields = self.slot.format().fields.iter().flat_map(|field| {
+            let used = bytes[usize::from(field.at)..][..usize::from(field.kind.size())].iter();
+            let is_used = field.kind.size() > 0 && used.clone().any(|byte| *byte != field.default);
+            let place = is_used.then(|| (field.evidence, format!("{} is", field.name)));
+            // Between equal codes transfers move bytes as they are, whatever they mean.
+            let code = field.kind.element().filter(|_| !matches!(field.kind, Kind::Side(_)));
+            let code = code.and_then(|code| ElementCode::of(code.of(self.slot)));
+            let element = code.map(|code| (code.evidence, format!("element type {} is", code.name)));
+            place.into_iter().chain(element)
+        });
+        let events = self.slot.events().filter(|e| !(e.wait().proven() && e.update().proven()));
+        let events = events.map(|_| (Grade::Quoted, "its wait or signal is".to_owned()));
+        let all = meaning.into_iter().chain(fields).chain(events);
+        all.filter(|(grade, _)| *grade < Grade::Proven).min_by_key(|(grade, _)| *grade)
+    }
 }

@@ -4,20 +4,29 @@
 //! |---|---|
 //! | [`instruction`] | a slot of an engine |
 //! | [`array`] | `LDWEIGHTS`, `MATMUL` |
-//! | [`elements`] | `COPY`, `CAST`, `MEMSET`, `TENSOR_TENSOR` |
+//! | [`elements`] | `COPY`, `CAST`, `MEMSET` |
+//! | [`compute`] | everything else that the vector, scalar and `GpSimd` engines do |
+//! | [`alu`], [`curve`] | the operations of the element-wise units, and functions that tables describe |
+//! | [`registers`] | what engines keep from one instruction to the next |
 //! | [`transfer`] | what a DMA queue moves: instructions' transfers and descriptors |
 //! | [`control`] | tasks without an effect, and those that are not executed |
 //!
 //! All arithmetic is done in binary32: operands are widened, the result is rounded once to its type, to nearest even.
 
+mod alu;
 pub(crate) mod array;
+mod compute;
 pub(crate) mod control;
+pub(crate) mod curve;
 mod elements;
 pub(crate) mod instruction;
+pub(crate) mod registers;
 pub(crate) mod transfer;
 
+use crate::graph::Engine;
 use crate::stream::operand::leaves_partitions;
 use crate::stream::{ElementCode, Evidence, Operand, PSUM_PARTITION_BYTES, Space};
+use curve::Functions;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::Encoded;
 use chipless_kernels::{Error, strided};
@@ -29,8 +38,17 @@ pub(crate) struct Chip {
     pub(crate) state_buffer: BufferId,
     pub(crate) psum: BufferId,
     pub(crate) array: BufferId,
+    pub(crate) registers: BufferId,
     /// Usable bytes of a partition of the state buffer.
     pub(crate) state_buffer_partition: u32,
+}
+
+/// What an instruction needs to know of its core.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context<'c> {
+    pub(crate) chip: &'c Chip,
+    pub(crate) engine: Engine,
+    pub(crate) functions: &'c Functions,
 }
 
 /// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
@@ -43,6 +61,7 @@ impl Chip {
             (self.state_buffer, Space::StateBuffer.bytes()),
             (self.psum, Space::Psum.bytes()),
             (self.array, array::ARRAY_BYTES),
+            (self.registers, registers::REGISTER_BYTES),
         ] {
             visit(Access::write(buffer, Pattern::contiguous(0, size)).may());
         }
@@ -109,6 +128,14 @@ impl Elements {
 
     fn write_access(&self) -> Access {
         Access::write(self.buffer, self.pattern.clone())
+    }
+
+    /// Where a byte comes from if these elements are a copy of others.
+    fn taken_from(&self, from: &Elements, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
+        if buffer != self.buffer {
+            return None;
+        }
+        Some((from.buffer, self.pattern.counterpart(byte, &from.pattern)?))
     }
 
     /// Where runs of so many elements each need not be brought together, as a single run in each partition: the first byte, and

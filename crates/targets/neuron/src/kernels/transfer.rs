@@ -3,7 +3,9 @@
 use super::{Elements, fault, move_bytes};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
-use chipless_model::{Access, ElementType, Fault, Kernel, Kind, Pattern, Storage};
+use chipless_model::{
+    Access, BufferId, ElementType, Fault, Grade, Kernel, Kind, Pattern, Storage,
+};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -125,6 +127,27 @@ impl Kernel for Transfer<'_> {
                 "{} sources, expected one",
                 self.sources.len()
             ))),
+        }
+    }
+
+    fn results(&self, visit: &mut dyn FnMut(Access, ElementType)) {
+        if self.to.element.nonfinite_bits().is_some() {
+            visit(self.to.write_access(), self.to.element);
+        }
+    }
+
+    fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
+        match (&self.operation, &self.sources[..]) {
+            (Operation::Copy, [from]) => self.to.taken_from(from, buffer, byte),
+            _ => None,
+        }
+    }
+
+    fn grade(&self) -> Grade {
+        match (self.unproven(), &self.text) {
+            (None, _) => Grade::Proven,
+            (Some(_), Text::Slot(_)) => Grade::Quoted,
+            (Some(_), Text::Descriptor(..)) => Grade::Assumed,
         }
     }
 

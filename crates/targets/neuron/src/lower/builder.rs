@@ -1,7 +1,9 @@
 //! Puts a program together, table by table.
 
+use crate::graph::Engine;
 use crate::json::Error;
 use crate::kernels::Chip;
+use crate::kernels::curve::Functions;
 use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
 use crate::stream::{Bodies, Slot};
@@ -10,6 +12,7 @@ use chipless_model::{
     Wait,
 };
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 pub(super) use chipless_model::NewTask;
 
@@ -57,19 +60,31 @@ impl<'p> Builder<'p> {
         self.build.finish().map_err(refused)
     }
 
-    /// What a slot does, and the number of its body among those of its core. Slots that do the same share a kernel.
-    pub(super) fn slot(&mut self, slot: &'p Slot, chip: Chip) -> (KernelId, u32) {
+    /// What a slot does, and the number of its body among those of its engine. Slots that do the same share a kernel.
+    pub(super) fn slot(
+        &mut self,
+        slot: &'p Slot,
+        chip: Chip,
+        engine: Engine,
+        functions: &Arc<Functions>,
+    ) -> (KernelId, u32) {
         let (body, is_new) = self.bodies.number(slot);
         if is_new {
-            let kernel = self.kernel(Executed { slot, chip });
+            let functions = Arc::clone(functions);
+            let kernel = self.kernel(Executed {
+                slot,
+                chip,
+                engine,
+                functions,
+            });
             self.executed.push(kernel);
         }
         (self.executed[body as usize], body)
     }
 
-    /// Slots that follow are those of another core.
-    pub(super) fn leave_core(&mut self) {
-        self.bodies.leave_core();
+    /// Slots that follow are those of another engine.
+    pub(super) fn leave_engine(&mut self) {
+        self.bodies.leave_engine();
     }
 
     /// A piece whose tasks are not known yet.

@@ -8,9 +8,11 @@ use crate::def::VariableType;
 use crate::graph::Engine;
 use crate::json::Error;
 use crate::kernels::Elements;
+use crate::kernels::curve::Functions;
 use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::transfer::{Operation, Text, Transfer};
 use crate::stream::formats::Dma;
+use crate::read::Subgraph;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
 use chipless_model::{
@@ -18,6 +20,7 @@ use chipless_model::{
     Signal, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
 
 /// A transfer that an engine handed over.
 struct Handed {
@@ -39,7 +42,7 @@ pub(super) fn lower<'p>(
     phases: &mut Phases,
 ) -> Result<(), Error> {
     let subgraph = core.subgraph;
-    builder.leave_core();
+    let functions = functions(subgraph);
     for room in &subgraph.engines {
         let Some(member) = room.instructions else {
             continue;
@@ -48,6 +51,7 @@ pub(super) fn lower<'p>(
         if slots.is_empty() {
             continue;
         }
+        builder.leave_engine();
         let transfers = slots
             .iter()
             .filter(|slot| matches!(slot.decode(), Instruction::Dma(_)))
@@ -61,7 +65,7 @@ pub(super) fn lower<'p>(
         let mut first = None;
         for (index, slot) in slots.iter().enumerate() {
             let instruction = slot.decode();
-            let (executed, body) = builder.slot(slot, core.memory.chip);
+            let (executed, body) = builder.slot(slot, core.memory.chip, room.engine, &functions);
             let location = Location {
                 part,
                 offset: (index * SLOT_BYTES) as u64,
@@ -118,6 +122,12 @@ pub(super) fn lower<'p>(
         }
     }
     Ok(())
+}
+
+/// The functions of the scalar engine, where its stream asks for any.
+fn functions(subgraph: &Subgraph<'_>) -> Arc<Functions> {
+    let room = subgraph.engines.iter().find(|room| room.engine == Engine::Act);
+    Arc::new(room.map_or_else(Functions::default, Functions::of))
 }
 
 /// What a slot hands over, and what the slot itself does: it stops a functional run if its transfer cannot be executed.

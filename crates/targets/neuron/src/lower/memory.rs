@@ -7,6 +7,7 @@ use crate::json::Error;
 use crate::kernels::Chip;
 use crate::kernels::array::ARRAY_BYTES;
 use crate::kernels::control::Unknown;
+use crate::kernels::registers::REGISTER_BYTES;
 use crate::machine::Machine;
 use crate::read::{Neff, Subgraph};
 use crate::stream::Space;
@@ -151,6 +152,7 @@ impl Layout {
                 state_buffer: on_chip("sbuf", Space::StateBuffer.bytes(), MemoryKind::Scratchpad),
                 psum: on_chip("psum", Space::Psum.bytes(), MemoryKind::Scratchpad),
                 array: on_chip("array", ARRAY_BYTES, MemoryKind::Registers),
+                registers: on_chip("registers", REGISTER_BYTES, MemoryKind::Registers),
                 state_buffer_partition: partition_bytes,
             },
             variables: Vec::with_capacity(subgraph.definition.variables.len()),
@@ -242,6 +244,7 @@ impl Layout {
             state_buffer,
             psum,
             array,
+            registers,
             ..
         } = core.chip;
         let used: BTreeSet<BufferId> = core
@@ -249,7 +252,7 @@ impl Layout {
             .iter()
             .flatten()
             .map(|spot| spot.buffer)
-            .chain([state_buffer, psum, array])
+            .chain([state_buffer, psum, array, registers])
             .collect();
         let writable = used
             .into_iter()

@@ -34,8 +34,8 @@ impl Bodies {
         (number, is_new)
     }
 
-    /// Slots that follow are another core's, whose addresses mean other bytes: none of them gets a number of before.
-    pub(crate) fn leave_core(&mut self) {
+    /// Slots that follow are another engine's, whose registers or addresses are others: none of them gets a number of before.
+    pub(crate) fn leave_engine(&mut self) {
         self.known.clear();
     }
 }
@@ -61,7 +61,7 @@ mod tests {
             (2, true),
             "what cannot be executed touches nothing"
         );
-        bodies.leave_core();
+        bodies.leave_engine();
         assert_eq!(bodies.number(&slot(1, 7, 5)), (3, true));
     }
 }

@@ -2,43 +2,7 @@
 
 use chipless_model::ElementType;
 
-/// Where knowledge of an instruction, a field or a code comes from, from weak to strong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Evidence {
-    /// Chosen so that work can go on, or inferred: it may be wrong.
-    Assumed,
-    /// A public third-party text repeats the vendor's instruction headers field by field.
-    Quoted,
-    /// The vendor's documentation or code says so.
-    Documented,
-    /// Compiled programs that have it give the right numbers when it is executed as described here.
-    Proven,
-}
-
-impl Evidence {
-    /// Every grade, from weak to strong.
-    pub const ALL: [Evidence; 4] = [
-        Evidence::Assumed,
-        Evidence::Quoted,
-        Evidence::Documented,
-        Evidence::Proven,
-    ];
-
-    /// As printed, and as options name it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Evidence::Assumed => "assumed",
-            Evidence::Quoted => "quoted",
-            Evidence::Documented => "documented",
-            Evidence::Proven => "proven",
-        }
-    }
-
-    /// The grade of a name.
-    pub fn from_name(name: &str) -> Option<Evidence> {
-        Evidence::ALL.into_iter().find(|grade| grade.name() == name)
-    }
-}
+pub use chipless_model::Grade as Evidence;
 
 /// An element type code of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

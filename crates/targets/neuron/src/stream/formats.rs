@@ -450,7 +450,7 @@ formats! {
         /// Columns of the array.
         0x27 columns: Byte, Proven;
         /// Which part of a binary32 enters: 0 all of it, 1 low, 2 high, 3 both.
-        0x21 fp32_pass: Choice(&["none", "low", "high", "low_and_high"]), Assumed refused;
+        0x21 fp32_pass: Choice(&["none", "low", "high", "low_and_high"]), Assumed;
         /// 1 for weights of a transposition.
         0x22 transpose: Byte, Proven;
         /// Performance mode.
@@ -474,7 +474,7 @@ formats! {
         /// Bit 0: first of a sum, overwrites; bit 1: last of a sum.
         0x2b sums: Flags(&["start", "stop", "accumulate"]), Proven;
         /// Which part of a binary32 enters, as for the weights.
-        0x21 fp32_pass: Choice(&["none", "low", "high", "low_and_high"]), Assumed refused;
+        0x21 fp32_pass: Choice(&["none", "low", "high", "low_and_high"]), Assumed;
         /// 1 for a transposition: PSUM then gets elements of the source's type.
         0x22 transpose: Byte, Proven;
         /// Performance mode.

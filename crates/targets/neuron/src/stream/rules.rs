@@ -8,6 +8,7 @@ use super::{
 };
 use crate::def::{Definition, QueueType, VariableType};
 use crate::graph::Engine;
+use crate::kernels::curve::Functions;
 use crate::kernels::instruction::refusal;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::stream::DebugInfo;
@@ -15,6 +16,7 @@ use chipless_model::{Direction, Finding, Limits, Place, Rule};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 chipless_model::rules! {
     STREAM_LENGTH Fault Error Format "neff-stream-length" "an instruction stream is no whole number of slots"
@@ -117,6 +119,7 @@ struct Check<'c, 'a> {
     definition: &'c Definition<'a>,
     room: &'c EngineRoom<'a>,
     sbuf_partition_bytes: u32,
+    functions: Arc<Functions>,
     debug: Option<DebugInfo<'a>>,
     most: usize,
     findings: &'c mut Vec<Finding>,
@@ -134,6 +137,7 @@ impl<'c, 'a> Check<'c, 'a> {
             definition: &subgraph.definition,
             room,
             sbuf_partition_bytes,
+            functions: Arc::new(Functions::of(room)),
             debug: None,
             most,
             findings,
@@ -281,7 +285,7 @@ impl<'c, 'a> Check<'c, 'a> {
         let before = self.findings.len();
         self.fields(index, slot);
         if before == self.findings.len()
-            && let Some(fault) = refusal(slot, self.sbuf_partition_bytes)
+            && let Some(fault) = refusal(slot, self.room.engine, &self.functions, self.sbuf_partition_bytes)
         {
             self.report(
                 if fault.unsupported {

@@ -1,0 +1,68 @@
+//! Largest values and where they stand, and transpositions of blocks.
+
+use super::{Compute, Inputs};
+
+/// Values that the search holds of each partition.
+pub(super) const VALUES: usize = 8;
+/// Elements, and partitions, of a block.
+pub(super) const BLOCK: usize = 32;
+
+impl Compute {
+    /// The eight largest of each partition, smallest first: compilers walk the destination backwards.
+    pub(super) fn largest(&self, values: &[f32]) -> Vec<f32> {
+        let mut results = Vec::with_capacity(VALUES * self.partitions);
+        for values in values.chunks(self.length.max(1)) {
+            let mut largest = [f32::NEG_INFINITY; VALUES];
+            for value in values {
+                // Smallest first: what is smaller moves down by one.
+                if largest[0] < *value {
+                    let smaller = largest.iter().take_while(|known| **known < *value).count();
+                    largest.copy_within(1..smaller, 0);
+                    largest[smaller - 1] = *value;
+                }
+            }
+            results.extend(largest);
+        }
+        results
+    }
+
+    /// Of each value that is looked for, lowest register first, the first place that has it and is not taken.
+    fn places<'v>(&self, inputs: &'v [Vec<f32>]) -> impl Iterator<Item = [Option<usize>; VALUES]> + use<'v> {
+        let rows = inputs[0].chunks(self.length.max(1)).zip(inputs[1].chunks(VALUES));
+        rows.map(|(values, wanted)| {
+            let mut places = [None; VALUES];
+            for n in 0..VALUES {
+                places[n] = (0..values.len()).find(|k| values[*k] == wanted[n] && !places[..n].contains(&Some(*k)));
+            }
+            places
+        })
+    }
+
+    /// Indices of the values; all ones where there is none.
+    pub(super) fn find_indices(&self, inputs: &Inputs<f32>) -> Vec<i64> {
+        let missing = (1i64 << self.destinations[0].element.bits()) - 1;
+        let index = |place: Option<usize>| place.map_or(missing, |k| k as i64);
+        self.places(inputs).flat_map(|places| places.map(index)).collect()
+    }
+
+    pub(super) fn replace_values(&self, replacement: f32, inputs: &mut Inputs<f32>) -> Vec<f32> {
+        let mut values = inputs[0].clone();
+        for (values, places) in values.chunks_mut(self.length.max(1)).zip(self.places(inputs)) {
+            for place in places.into_iter().flatten() {
+                values[place] = replacement;
+            }
+        }
+        values
+    }
+
+    /// Element `j` of partition `i` and element `i` of partition `j` of each block change places.
+    pub(super) fn transpose_blocks(&self, values: &[u32]) -> Vec<u32> {
+        let (length, mut results) = (self.length, vec![0; values.len()]);
+        for (at, result) in results.iter_mut().enumerate() {
+            let (partition, element) = (at / length, at % length);
+            let (row, column) = (partition % BLOCK, element % BLOCK);
+            *result = values[(partition - row + column) * length + element - column + row];
+        }
+        results
+    }
+}

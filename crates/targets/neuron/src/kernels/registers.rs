@@ -1,0 +1,62 @@
+//! What engines keep from one instruction to the next, as a buffer of the core: the sequencers' registers, the accumulators, and
+//! the values that the search looks for.
+
+use super::{Chip, Elements};
+use crate::graph::Engine;
+use crate::stream::{OnChip, PARTITIONS};
+use chipless_model::{ElementType, Fault, Pattern};
+
+/// Registers of each engine's sequencer, of 32 bits each.
+const REGISTERS: u64 = 64;
+const ENGINES: u64 = Engine::ALL.len() as u64;
+const WORD: u64 = 4;
+/// Values of each partition that the vector engine's search looks for.
+const SEARCH_VALUES: u64 = 8;
+
+/// First byte of the accumulators: one binary32 for each partition and engine.
+const ACCUMULATORS: u64 = ENGINES * REGISTERS * WORD;
+/// First byte of the search's values.
+const SEARCH: u64 = ACCUMULATORS + ENGINES * PARTITIONS as u64 * WORD;
+/// Bytes of all of it.
+pub(crate) const REGISTER_BYTES: u64 = SEARCH + PARTITIONS as u64 * SEARCH_VALUES * WORD;
+
+impl Chip {
+    /// A register of an engine.
+    pub(super) fn register(&self, engine: Engine, number: u8, element: ElementType) -> Result<Elements, Fault> {
+        if u64::from(number) >= REGISTERS {
+            return Err(Fault::program(format!("register {number}: there are {REGISTERS}")));
+        }
+        let at = (engine.index() as u64 * REGISTERS + u64::from(number)) * WORD;
+        Ok(self.kept(at, WORD, element))
+    }
+
+    /// An engine's accumulators of so many partitions, from that of an address on.
+    pub(super) fn accumulators(&self, engine: Engine, address: u32, channels: u8) -> Result<Elements, Fault> {
+        let at = ACCUMULATORS + engine.index() as u64 * u64::from(PARTITIONS) * WORD;
+        let (first, count) = partitions(address, channels)?;
+        Ok(self.kept(at + first * WORD, count * WORD, ElementType::Float32))
+    }
+
+    /// The values that are looked for in so many partitions, from that of an address on.
+    pub(super) fn search_values(&self, address: u32, channels: u8) -> Result<Elements, Fault> {
+        let (first, count) = partitions(address, channels)?;
+        let size = SEARCH_VALUES * WORD;
+        Ok(self.kept(SEARCH + first * size, count * size, ElementType::Float32))
+    }
+
+    fn kept(&self, offset: u64, size: u64, element: ElementType) -> Elements {
+        Elements {
+            buffer: self.registers,
+            pattern: Pattern::contiguous(offset, size),
+            element,
+        }
+    }
+}
+
+/// The first partition, and how many.
+fn partitions(address: u32, channels: u8) -> Result<(u64, u64), Fault> {
+    let first = OnChip::at(address).map(|at| u64::from(at.partition));
+    let first = first.filter(|first| first + u64::from(channels) <= u64::from(PARTITIONS));
+    let first = first.ok_or_else(|| Fault::program(format!("{channels} partitions from {address:#x} on: there are {PARTITIONS}")))?;
+    Ok((first, u64::from(channels)))
+}
