@@ -10,8 +10,8 @@
 //! are in [`ALU_OPERATIONS`](crate::stream::ALU_OPERATIONS).
 
 use crate::stream::AluOperation;
-use std::fmt;
 use Group::{Arithmetic, Bits, Integer};
+use std::fmt;
 
 /// What an operation does its work on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,9 @@ operations! {
 impl Operation {
     /// The operation of a code; `None` where its meaning is not known.
     pub(crate) fn of(code: u8) -> Option<Operation> {
-        let known = OPERATIONS.iter().find(|(operation, _)| *operation as u8 == code)?;
+        let known = OPERATIONS
+            .iter()
+            .find(|(operation, _)| *operation as u8 == code)?;
         Some(known.0)
     }
 
@@ -273,14 +275,21 @@ mod tests {
     #[test]
     fn every_operation_has_a_name_and_a_meaning() {
         for (operation, group) in OPERATIONS {
-            assert!(AluOperation::of(*operation as u8).is_some(), "{operation:?}");
-            assert_eq!((Operation::of(*operation as u8), operation.group()), (Some(*operation), *group));
+            assert!(
+                AluOperation::of(*operation as u8).is_some(),
+                "{operation:?}"
+            );
+            assert_eq!(
+                (Operation::of(*operation as u8), operation.group()),
+                (Some(*operation), *group)
+            );
             let is = [
                 operation.on_numbers().is_some(),
                 operation.on_bits(1, 1, 32).is_some(),
                 operation.on_integers(1, 1).is_ok(),
             ];
-            let expected = [Arithmetic, Bits, Integer].map(|g| g == *group || *operation == Operation::Bypass);
+            let expected =
+                [Arithmetic, Bits, Integer].map(|g| g == *group || *operation == Operation::Bypass);
             assert_eq!(is, expected, "{operation:?}");
         }
         assert_eq!(Operation::of(0x1f), None);
@@ -316,8 +325,14 @@ mod tests {
     fn whole_numbers_wrap_and_do_not_pass_through_floats() {
         let on = |o: Operation, a: i64, b: i64| o.on_integers(a as u32, b as u32).map(|r| r as i32);
         assert_eq!(on(Operation::IntegerMax, 16_777_217, -5), Ok(16_777_217));
-        assert_eq!(on(Operation::IntegerAdd, i64::from(i32::MAX), 1), Ok(i32::MIN));
-        assert_eq!(on(Operation::IntegerDivide, i64::from(i32::MIN), -1), Ok(i32::MIN));
+        assert_eq!(
+            on(Operation::IntegerAdd, i64::from(i32::MAX), 1),
+            Ok(i32::MIN)
+        );
+        assert_eq!(
+            on(Operation::IntegerDivide, i64::from(i32::MIN), -1),
+            Ok(i32::MIN)
+        );
         assert_eq!(on(Operation::UnsignedGreater, -1, 1), Ok(1));
         assert!(on(Operation::IntegerModulo, 1, 0).is_err());
     }

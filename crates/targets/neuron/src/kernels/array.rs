@@ -292,7 +292,9 @@ impl Matmul {
         }
         let (transpose, pass) = (transpose == 1, Pass::new(layout.fp32_pass(), from.element)?);
         if transpose && pass != Pass::Whole {
-            return Err(Fault::unsupported("transpositions of parts of fp32 are not supported"));
+            return Err(Fault::unsupported(
+                "transpositions of parts of fp32 are not supported",
+            ));
         }
         if transpose && from.element.bits() < 16 {
             return Err(Fault::unsupported(

@@ -104,13 +104,17 @@ impl Function {
     fn agrees_with(&self, other: &Function) -> bool {
         let same_segment = |a: usize, b: usize| {
             let bits = |f: &Function, at: usize| {
-                let Segment { coefficients, center } = f.segments[at];
+                let Segment {
+                    coefficients,
+                    center,
+                } = f.segments[at];
                 (coefficients.map(f32::to_bits), center.to_bits())
             };
             bits(self, a) == bits(other, b)
         };
         let same_side = |(a, b): (&Side, &Side)| {
-            (a.small_below, a.large_from, a.first_exponent) == (b.small_below, b.large_from, b.first_exponent)
+            (a.small_below, a.large_from, a.first_exponent)
+                == (b.small_below, b.large_from, b.first_exponent)
                 && same_segment(a.small, b.small)
                 && same_segment(a.large, b.large)
                 && a.octaves.len() == b.octaves.len()
@@ -120,8 +124,19 @@ impl Function {
                 })
         };
         let flags = |f: &Function| {
-            let values = [f.symmetry_point, f.zero, f.nan, f.infinities[0], f.infinities[1]];
-            (f.is_symmetric, f.keeps_negative, f.negates, values.map(f32::to_bits))
+            let values = [
+                f.symmetry_point,
+                f.zero,
+                f.nan,
+                f.infinities[0],
+                f.infinities[1],
+            ];
+            (
+                f.is_symmetric,
+                f.keeps_negative,
+                f.negates,
+                values.map(f32::to_bits),
+            )
         };
         flags(self) == flags(other) && self.sides.iter().zip(&other.sides).all(same_side)
     }
@@ -221,7 +236,8 @@ impl Records {
         }
         let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| u32::from_le_bytes(*b));
         let segment = |bytes: &[u8]| {
-            let [d0, d1, d2, d3, center] = [0, 4, 8, 12, 16].map(|at| f32::from_bits(number(&bytes[at..])));
+            let [d0, d1, d2, d3, center] =
+                [0, 4, 8, 12, 16].map(|at| f32::from_bits(number(&bytes[at..])));
             Segment {
                 coefficients: [d0, d1, d2, d3],
                 center,
@@ -243,10 +259,13 @@ impl Records {
 
     fn octave(&self, at: i64) -> Result<Octave, String> {
         let word = usize::try_from(at).ok().and_then(|at| self.control.get(at));
-        let word = *word.ok_or_else(|| format!("leads to control word {at} of {}", self.control.len()))?;
+        let word =
+            *word.ok_or_else(|| format!("leads to control word {at} of {}", self.control.len()))?;
         let (first, shift, size) = (word & 0x7ff, word >> 11 & 0x1f, word >> 16 & 0xff);
         if word >> 24 != 0 || size > MANTISSA || shift != MANTISSA - size {
-            return Err(format!("has control word {at} = {word:#010x}, whose shift and size do not agree"));
+            return Err(format!(
+                "has control word {at} = {word:#010x}, whose shift and size do not agree"
+            ));
         }
         self.segment(first as usize + (1usize << size) - 1)?;
         Ok(Octave {
@@ -256,16 +275,22 @@ impl Records {
     }
 
     fn side(&self, declared: &DeclaredSide, exponent_offset: i64) -> Result<Side, String> {
-        let bits = |exponent: u32, mantissa: u32| (exponent.min(LAST_EXPONENT + 1) << MANTISSA) + mantissa;
+        let bits =
+            |exponent: u32, mantissa: u32| (exponent.min(LAST_EXPONENT + 1) << MANTISSA) + mantissa;
         let small_below = bits(declared.small_exponent, 0);
-        let large_from = bits(declared.large_exponent, declared.large_mantissa.min(1 << MANTISSA));
+        let large_from = bits(
+            declared.large_exponent,
+            declared.large_mantissa.min(1 << MANTISSA),
+        );
         let first_exponent = declared.small_exponent.min(LAST_EXPONENT + 1);
         let mut octaves = Vec::new();
         for exponent in first_exponent..=LAST_EXPONENT {
             if bits(exponent, 0) >= large_from {
                 break;
             }
-            let at = i128::from(declared.base) + i128::from(exponent) - 127 - i128::from(exponent_offset);
+            let at = i128::from(declared.base) + i128::from(exponent)
+                - 127
+                - i128::from(exponent_offset);
             octaves.push(self.octave(i64::try_from(at).unwrap_or(i64::MAX))?);
         }
         Ok(Side {
@@ -279,7 +304,8 @@ impl Records {
     }
 
     fn function(&self, p: &Profile) -> Result<Function, String> {
-        if (p.fma_const_0, p.fma_const_1, p.fma_indirection_src_sel) != (0, 0, 0) || p.use_multipass {
+        if (p.fma_const_0, p.fma_const_1, p.fma_indirection_src_sel) != (0, 0, 0) || p.use_multipass
+        {
             return Err("blends with constants of the instruction, which is not supported: how is not known".to_owned());
         }
         let positive = DeclaredSide {
@@ -298,7 +324,8 @@ impl Records {
             large: p.neg_large_signal_pwl_control,
             base: p.pwl_control_base_neg,
         };
-        let (is_symmetric, keeps_negative) = (p.symmetry_opt_en != 0, p.symmetry_opt_use_neg_region != 0);
+        let (is_symmetric, keeps_negative) =
+            (p.symmetry_opt_en != 0, p.symmetry_opt_use_neg_region != 0);
         // Of a symmetric function one side is never asked for, and may say anything.
         let side = |side: &DeclaredSide| self.side(side, p.exp_offset);
         let sides = match (is_symmetric, keeps_negative) {
@@ -336,7 +363,9 @@ impl Functions {
     /// The functions of an engine's sets, where its stream asks for any. What is wrong with a table shows where a program asks for its functions.
     pub(crate) fn of(room: &EngineRoom<'_>) -> Functions {
         let mut functions = Functions::default();
-        let slots = room.instructions.map_or(&[][..], |member| Stream::new(member.bytes).slots);
+        let slots = room
+            .instructions
+            .map_or(&[][..], |member| Stream::new(member.bytes).slots);
         if !slots.iter().any(|slot| slot.head.opcode == ACTIVATE) {
             return functions;
         }
@@ -348,22 +377,35 @@ impl Functions {
         }
         for set in sets {
             let file = |role: &str| {
-                let found = room.tables.iter().find(|t| *t.set == *set && *t.role == *role);
+                let found = room
+                    .tables
+                    .iter()
+                    .find(|t| *t.set == *set && *t.role == *role);
                 found.ok_or_else(|| format!("{role} is missing"))
             };
             let read = || {
-                let (profile, segments, control) = (file("profile_json")?, file("bkt_bin")?, file("ctrl_bin")?);
+                let (profile, segments, control) =
+                    (file("profile_json")?, file("bkt_bin")?, file("ctrl_bin")?);
                 let metadata: Metadata = serde_json::from_slice(profile.member.bytes)
                     .map_err(|error| format!("{}: {error}", profile.member.path))?;
-                let records = Records::new(segments.member.bytes, control.member.bytes, metadata.ctl_entry_cnt)?;
+                let records = Records::new(
+                    segments.member.bytes,
+                    control.member.bytes,
+                    metadata.ctl_entry_cnt,
+                )?;
                 Ok::<_, String>((metadata, records))
             };
             match read() {
                 Ok((metadata, records)) => {
                     for profile in &metadata.profile_meta_data {
                         let function = records.function(profile).map(Arc::new);
-                        let function = function.map_err(|why| format!("{} of set `{set}` {why}", profile.func_name));
-                        functions.known.entry(profile.func_id).or_default().push((set.to_owned(), function));
+                        let function = function
+                            .map_err(|why| format!("{} of set `{set}` {why}", profile.func_name));
+                        functions
+                            .known
+                            .entry(profile.func_id)
+                            .or_default()
+                            .push((set.to_owned(), function));
                     }
                 }
                 Err(why) => functions.broken.push(format!("set `{set}`: {why}")),
@@ -378,7 +420,9 @@ impl Functions {
         let Some(known) = self.known.get(&selector) else {
             let text = match &self.broken[..] {
                 [] => format!("no function set of the program has function {selector}"),
-                [why, ..] => format!("function {selector} is in no function set that can be read ({why})"),
+                [why, ..] => {
+                    format!("function {selector} is in no function set that can be read ({why})")
+                }
             };
             return Err(Fault::program(text));
         };

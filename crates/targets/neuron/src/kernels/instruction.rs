@@ -199,7 +199,9 @@ impl Kernel for Executed<'_> {
 
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
         match self.effect() {
-            Ok(Effect::Copy { from, to }) if from.element == to.element => to.taken_from(&from, buffer, byte),
+            Ok(Effect::Copy { from, to }) if from.element == to.element => {
+                to.taken_from(&from, buffer, byte)
+            }
             _ => None,
         }
     }
@@ -230,14 +232,22 @@ impl Executed<'_> {
             let is_used = field.kind.size() > 0 && used.clone().any(|byte| *byte != field.default);
             let place = is_used.then(|| (field.evidence, format!("{} is", field.name)));
             // Between equal codes transfers move bytes as they are, whatever they mean.
-            let code = field.kind.element().filter(|_| !matches!(field.kind, Kind::Side(_)));
+            let code = field
+                .kind
+                .element()
+                .filter(|_| !matches!(field.kind, Kind::Side(_)));
             let code = code.and_then(|code| ElementCode::of(code.of(self.slot)));
-            let element = code.map(|code| (code.evidence, format!("element type {} is", code.name)));
+            let element =
+                code.map(|code| (code.evidence, format!("element type {} is", code.name)));
             place.into_iter().chain(element)
         });
-        let events = self.slot.events().filter(|e| !(e.wait().proven() && e.update().proven()));
+        let events = self
+            .slot
+            .events()
+            .filter(|e| !(e.wait().proven() && e.update().proven()));
         let events = events.map(|_| (Grade::Quoted, "its wait or signal is".to_owned()));
         let all = meaning.into_iter().chain(fields).chain(events);
-        all.filter(|(grade, _)| *grade < Grade::Proven).min_by_key(|(grade, _)| *grade)
+        all.filter(|(grade, _)| *grade < Grade::Proven)
+            .min_by_key(|(grade, _)| *grade)
     }
 }

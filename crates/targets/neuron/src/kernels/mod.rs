@@ -26,11 +26,11 @@ pub(crate) mod transfer;
 use crate::graph::Engine;
 use crate::stream::operand::leaves_partitions;
 use crate::stream::{ElementCode, Evidence, Operand, PSUM_PARTITION_BYTES, Space};
-use curve::Functions;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::Encoded;
 use chipless_kernels::{Error, strided};
 use chipless_model::{Access, BufferId, ElementType, Fault, Pattern, Storage};
+use curve::Functions;
 
 /// The memories of a core.
 #[derive(Clone, Copy, Debug)]

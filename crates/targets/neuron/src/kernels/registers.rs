@@ -22,16 +22,28 @@ pub(crate) const REGISTER_BYTES: u64 = SEARCH + PARTITIONS as u64 * SEARCH_VALUE
 
 impl Chip {
     /// A register of an engine.
-    pub(super) fn register(&self, engine: Engine, number: u8, element: ElementType) -> Result<Elements, Fault> {
+    pub(super) fn register(
+        &self,
+        engine: Engine,
+        number: u8,
+        element: ElementType,
+    ) -> Result<Elements, Fault> {
         if u64::from(number) >= REGISTERS {
-            return Err(Fault::program(format!("register {number}: there are {REGISTERS}")));
+            return Err(Fault::program(format!(
+                "register {number}: there are {REGISTERS}"
+            )));
         }
         let at = (engine.index() as u64 * REGISTERS + u64::from(number)) * WORD;
         Ok(self.kept(at, WORD, element))
     }
 
     /// An engine's accumulators of so many partitions, from that of an address on.
-    pub(super) fn accumulators(&self, engine: Engine, address: u32, channels: u8) -> Result<Elements, Fault> {
+    pub(super) fn accumulators(
+        &self,
+        engine: Engine,
+        address: u32,
+        channels: u8,
+    ) -> Result<Elements, Fault> {
         let at = ACCUMULATORS + engine.index() as u64 * u64::from(PARTITIONS) * WORD;
         let (first, count) = partitions(address, channels)?;
         Ok(self.kept(at + first * WORD, count * WORD, ElementType::Float32))
@@ -57,6 +69,10 @@ impl Chip {
 fn partitions(address: u32, channels: u8) -> Result<(u64, u64), Fault> {
     let first = OnChip::at(address).map(|at| u64::from(at.partition));
     let first = first.filter(|first| first + u64::from(channels) <= u64::from(PARTITIONS));
-    let first = first.ok_or_else(|| Fault::program(format!("{channels} partitions from {address:#x} on: there are {PARTITIONS}")))?;
+    let first = first.ok_or_else(|| {
+        Fault::program(format!(
+            "{channels} partitions from {address:#x} on: there are {PARTITIONS}"
+        ))
+    })?;
     Ok((first, u64::from(channels)))
 }

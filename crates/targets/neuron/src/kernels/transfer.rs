@@ -3,9 +3,7 @@
 use super::{Elements, fault, move_bytes};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::strided;
-use chipless_model::{
-    Access, BufferId, ElementType, Fault, Grade, Kernel, Kind, Pattern, Storage,
-};
+use chipless_model::{Access, BufferId, ElementType, Fault, Grade, Kernel, Kind, Pattern, Storage};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Debug;

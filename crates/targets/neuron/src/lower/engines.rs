@@ -8,11 +8,11 @@ use crate::def::VariableType;
 use crate::graph::Engine;
 use crate::json::Error;
 use crate::kernels::Elements;
-use crate::kernels::curve::Functions;
 use crate::kernels::control::{Refused, Skipped};
+use crate::kernels::curve::Functions;
 use crate::kernels::transfer::{Operation, Text, Transfer};
-use crate::stream::formats::Dma;
 use crate::read::Subgraph;
+use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
 use chipless_model::{
@@ -126,7 +126,10 @@ pub(super) fn lower<'p>(
 
 /// The functions of the scalar engine, where its stream asks for any.
 fn functions(subgraph: &Subgraph<'_>) -> Arc<Functions> {
-    let room = subgraph.engines.iter().find(|room| room.engine == Engine::Act);
+    let room = subgraph
+        .engines
+        .iter()
+        .find(|room| room.engine == Engine::Act);
     Arc::new(room.map_or_else(Functions::default, Functions::of))
 }
 

@@ -63,6 +63,10 @@ chipless_model::rules! {
         "Element-wise instructions write as many elements as they read."
         "Check the shapes."
         "NKI architecture guides";
+    INSTRUCTION Fault Error Hardware "neff-instruction" "an instruction cannot be executed by any engine"
+        "Its operands contradict each other or what the engine has: another number of elements than it makes, types that it does not take, a register or a function that does not exist."
+        "Check shapes and types; compile again."
+        "NKI API reference; table of opcodes in the documentation";
     DMA_TARGET Unsupported Error Chipless "neff-dma-target" "the address of a transfer is not supported"
         "An address counts from a variable or from an entry of a table of variables; others are not known."
         "If the compiler is newer than Chipless, report the tag; else the file is damaged."
@@ -285,13 +289,18 @@ impl<'c, 'a> Check<'c, 'a> {
         let before = self.findings.len();
         self.fields(index, slot);
         if before == self.findings.len()
-            && let Some(fault) = refusal(slot, self.room.engine, &self.functions, self.sbuf_partition_bytes)
+            && let Some(fault) = refusal(
+                slot,
+                self.room.engine,
+                &self.functions,
+                self.sbuf_partition_bytes,
+            )
         {
             self.report(
                 if fault.unsupported {
                     &NOT_EXECUTED
                 } else {
-                    &ELEMENT_COUNT
+                    &INSTRUCTION
                 },
                 index,
                 fault.message,
@@ -347,7 +356,12 @@ impl<'c, 'a> Check<'c, 'a> {
                     self.bank(index, destination);
                 }
             }
-            _ => {
+            Instruction::Copy(_)
+            | Instruction::TensorTensor(_)
+            | Instruction::TensorScalar(_)
+            | Instruction::ScalarTensorTensor(_)
+            | Instruction::Activate(_)
+            | Instruction::Select(_) => {
                 if let [destination, sources @ ..] = &operands[..] {
                     for source in sources {
                         self.equal(
@@ -360,6 +374,8 @@ impl<'c, 'a> Check<'c, 'a> {
                     }
                 }
             }
+            // How many elements others make, their meaning says.
+            _ => {}
         }
     }
 

@@ -35,8 +35,17 @@ fn each<T: Copy>(
 }
 
 /// One step on numbers: the common operations as loops of their own.
-pub(super) fn step(values: &mut [f32], length: usize, step: &Step<f32>, inputs: &[Vec<f32>]) -> Result<(), Fault> {
-    let Step { operation, operand, reversed } = *step;
+pub(super) fn step(
+    values: &mut [f32],
+    length: usize,
+    step: &Step<f32>,
+    inputs: &[Vec<f32>],
+) -> Result<(), Fault> {
+    let Step {
+        operation,
+        operand,
+        reversed,
+    } = *step;
     match (operation, reversed) {
         (Operation::Add, _) => each(values, length, operand, inputs, |a, b| a + b),
         (Operation::Multiply, _) => each(values, length, operand, inputs, |a, b| a * b),
@@ -58,7 +67,11 @@ pub(super) fn on_numbers(operation: Operation) -> Result<fn(f32, f32) -> f32, Fa
 }
 
 impl Compute {
-    pub(super) fn chain(&self, steps: &[Step<f32>], inputs: &mut Inputs<f32>) -> Result<Vec<f32>, Fault> {
+    pub(super) fn chain(
+        &self,
+        steps: &[Step<f32>],
+        inputs: &mut Inputs<f32>,
+    ) -> Result<Vec<f32>, Fault> {
         let mut values = std::mem::take(&mut inputs[0]);
         for operation in steps {
             step(&mut values, self.length, operation, inputs)?;
@@ -66,9 +79,18 @@ impl Compute {
         Ok(values)
     }
 
-    pub(super) fn integer_chain(&self, steps: &[Step<u32>], inputs: &mut Inputs<u32>) -> Result<Vec<u32>, Fault> {
+    pub(super) fn integer_chain(
+        &self,
+        steps: &[Step<u32>],
+        inputs: &mut Inputs<u32>,
+    ) -> Result<Vec<u32>, Fault> {
         let mut values = std::mem::take(&mut inputs[0]);
-        for Step { operation, operand, reversed } in steps {
+        for Step {
+            operation,
+            operand,
+            reversed,
+        } in steps
+        {
             let why = std::cell::Cell::new(None);
             each(&mut values, self.length, *operand, inputs, |a, b| {
                 let (a, b) = if *reversed { (b, a) } else { (a, b) };
@@ -84,27 +106,52 @@ impl Compute {
         Ok(values)
     }
 
-    pub(super) fn bit_chain(&self, steps: &[Step<u32>], inputs: &mut Inputs<u32>, width: u32) -> Result<Vec<u32>, Fault> {
+    pub(super) fn bit_chain(
+        &self,
+        steps: &[Step<u32>],
+        inputs: &mut Inputs<u32>,
+        width: u32,
+    ) -> Result<Vec<u32>, Fault> {
         let mut values = std::mem::take(&mut inputs[0]);
-        for Step { operation, operand, reversed } in steps {
+        for Step {
+            operation,
+            operand,
+            reversed,
+        } in steps
+        {
             if operation.on_bits(0, 0, width).is_none() {
-                return Err(Fault::unsupported(format!("{operation} on bits is not supported")));
+                return Err(Fault::unsupported(format!(
+                    "{operation} on bits is not supported"
+                )));
             }
             let mask = u32::MAX >> (32 - width);
             each(&mut values, self.length, *operand, inputs, |a, b| {
-                let (a, b) = if *reversed { (b & mask, a) } else { (a, b & mask) };
+                let (a, b) = if *reversed {
+                    (b & mask, a)
+                } else {
+                    (a, b & mask)
+                };
                 operation.on_bits(a, b, width).unwrap_or(0)
             });
         }
         Ok(values)
     }
 
-    pub(super) fn curve(&self, function: &Function, scale: Value<f32>, bias: Value<f32>, inputs: &mut Inputs<f32>) -> Vec<f32> {
+    pub(super) fn curve(
+        &self,
+        function: &Function,
+        scale: Value<f32>,
+        bias: Value<f32>,
+        inputs: &mut Inputs<f32>,
+    ) -> Vec<f32> {
         let mut values = std::mem::take(&mut inputs[0]);
-        let (length, one) = (self.length.max(1), |value: Value<f32>, partition: usize| match value {
-            Value::Constant(value) => value,
-            Value::Partition(source) | Value::Tensor(source) => inputs[source][partition],
-        });
+        let (length, one) = (
+            self.length.max(1),
+            |value: Value<f32>, partition: usize| match value {
+                Value::Constant(value) => value,
+                Value::Partition(source) | Value::Tensor(source) => inputs[source][partition],
+            },
+        );
         for (partition, values) in values.chunks_mut(length).enumerate() {
             let (scale, bias) = (one(scale, partition), one(bias, partition));
             for value in values {
@@ -134,7 +181,11 @@ impl Compute {
         for partition in 0..self.partitions {
             numbers.of(partition, |number| {
                 let value = values.next().copied().unwrap_or_default();
-                kept.push(if comparison(number) { value } else { inputs[fill][0] });
+                kept.push(if comparison(number) {
+                    value
+                } else {
+                    inputs[fill][0]
+                });
             });
         }
         kept
@@ -166,7 +217,13 @@ impl Compute {
         Ok(kept)
     }
 
-    pub(super) fn select(&self, scalar: Value<u32>, predicate: Value<u32>, reverse: bool, inputs: &mut Inputs<u32>) -> Vec<u32> {
+    pub(super) fn select(
+        &self,
+        scalar: Value<u32>,
+        predicate: Value<u32>,
+        reverse: bool,
+        inputs: &mut Inputs<u32>,
+    ) -> Vec<u32> {
         let mut values = std::mem::take(&mut inputs[0]);
         for (partition, values) in values.chunks_mut(self.length.max(1)).enumerate() {
             let one = |value: Value<u32>| match value {
@@ -203,7 +260,12 @@ impl Compute {
         Ok(Results::Bits(kept))
     }
 
-    pub(super) fn dropout(&self, rate: Value<f32>, keeps: bool, inputs: &mut Inputs<f32>) -> Result<Vec<f32>, Fault> {
+    pub(super) fn dropout(
+        &self,
+        rate: Value<f32>,
+        keeps: bool,
+        inputs: &mut Inputs<f32>,
+    ) -> Result<Vec<f32>, Fault> {
         let mut values = std::mem::take(&mut inputs[0]);
         for (partition, values) in values.chunks_mut(self.length.max(1)).enumerate() {
             let rate = match rate {
@@ -218,7 +280,9 @@ impl Compute {
                 (_, true) => values.fill(0.0),
                 _ => {
                     let kind = if keeps { "keep" } else { "drop" };
-                    let message = format!("a {kind} rate of {rate} is not supported: the hardware's generator of random numbers is not public");
+                    let message = format!(
+                        "a {kind} rate of {rate} is not supported: the hardware's generator of random numbers is not public"
+                    );
                     return Err(Fault::unsupported(message));
                 }
             }
@@ -231,14 +295,21 @@ impl Numbers {
     /// The numbers of one partition, in order.
     fn of(&self, partition: usize, mut visit: impl FnMut(i32)) {
         let g = &self.generator;
-        let first = g.base.wrapping_add((partition as i32).wrapping_mul(self.per_partition));
+        let first = g
+            .base
+            .wrapping_add((partition as i32).wrapping_mul(self.per_partition));
         let [a, b, c, d] = g.counts.map(i32::from);
         let steps = g.steps.map(i32::from);
         for l in 0..d {
             for k in 0..c {
                 for j in 0..b {
                     for i in 0..a {
-                        let offset = [i, j, k, l].iter().zip(steps).fold(0i32, |sum, (index, step)| sum.wrapping_add(index.wrapping_mul(step)));
+                        let offset = [i, j, k, l]
+                            .iter()
+                            .zip(steps)
+                            .fold(0i32, |sum, (index, step)| {
+                                sum.wrapping_add(index.wrapping_mul(step))
+                            });
                         visit(first.wrapping_add(offset));
                     }
                 }

@@ -229,7 +229,9 @@ impl Compute {
             CopyPredicated => smallvec![self.copy_predicated(storage)?],
             MoveRegisters(values) => move_registers(values, &self.bits(storage)?),
             Generate(numbers) => smallvec![Results::Integers(self.generate(*numbers))],
-            FindIndices => smallvec![Results::Integers(self.find_indices(&self.numbers(storage)?))],
+            FindIndices => smallvec![Results::Integers(
+                self.find_indices(&self.numbers(storage)?)
+            )],
             _ => self.on_numbers(self.numbers(storage)?)?,
         };
         let mut packed = Vec::new();
@@ -250,7 +252,10 @@ impl Compute {
     }
 
     fn bits(&self, storage: &Storage<'_>) -> Result<Inputs<u32>, Fault> {
-        self.sources.iter().map(|source| source.read_bits(storage)).collect()
+        self.sources
+            .iter()
+            .map(|source| source.read_bits(storage))
+            .collect()
     }
 
     /// What becomes of numbers.
@@ -259,35 +264,78 @@ impl Compute {
         let mut accumulated = None;
         let values = match &self.action {
             Chain(steps) => self.chain(steps, &mut inputs)?,
-            Curve { function, scale, bias, accumulator } => {
+            Curve {
+                function,
+                scale,
+                bias,
+                accumulator,
+            } => {
                 let values = self.curve(function, *scale, *bias, &mut inputs);
-                accumulated = accumulator.map(|a| self.accumulate(a, &inputs, &values)).transpose()?;
+                accumulated = accumulator
+                    .map(|a| self.accumulate(a, &inputs, &values))
+                    .transpose()?;
                 values
             }
             Reciprocal => inputs[0].iter().map(|x| 1.0 / x).collect(),
-            Reduce { operation, group, negate } => reduce::reduce(*operation, *group, *negate, &inputs[0])?,
+            Reduce {
+                operation,
+                group,
+                negate,
+            } => reduce::reduce(*operation, *group, *negate, &inputs[0])?,
             Cumulative { operation, row } => reduce::cumulative(*operation, *row, &inputs[0])?,
-            Scan { start, first, second } => self.scan(*start, *first, *second, &inputs)?,
-            Cache { step, accumulator, keeps_running } => {
+            Scan {
+                start,
+                first,
+                second,
+            } => self.scan(*start, *first, *second, &inputs)?,
+            Cache {
+                step,
+                accumulator,
+                keeps_running,
+            } => {
                 let (values, last) = self.cache(step, *accumulator, *keeps_running, &mut inputs)?;
                 accumulated = Some(last);
                 values
             }
-            ReadAccumulator { negate } => inputs[0].iter().map(|x| if *negate { -x } else { *x }).collect(),
+            ReadAccumulator { negate } => inputs[0]
+                .iter()
+                .map(|x| if *negate { -x } else { *x })
+                .collect(),
             Statistics => self.statistics(&inputs[0]),
             Aggregate => self.aggregate(&inputs[0]),
-            KeepByNumber { numbers, comparison, fill } => self.keep_by_number(*numbers, *comparison, *fill, &inputs),
-            KeepByIndex { start, fill, bounds, accumulator } => {
+            KeepByNumber {
+                numbers,
+                comparison,
+                fill,
+            } => self.keep_by_number(*numbers, *comparison, *fill, &inputs),
+            KeepByIndex {
+                start,
+                fill,
+                bounds,
+                accumulator,
+            } => {
                 let values = self.keep_by_index(*start, *fill, bounds, &inputs)?;
-                accumulated = accumulator.map(|a| self.accumulate(a, &inputs, &values)).transpose()?;
+                accumulated = accumulator
+                    .map(|a| self.accumulate(a, &inputs, &values))
+                    .transpose()?;
                 values
             }
             Largest => self.largest(&inputs[0]),
-            LoadValues => inputs[0].chunks(search::VALUES).flat_map(|values| values.iter().rev().copied()).collect(),
+            LoadValues => inputs[0]
+                .chunks(search::VALUES)
+                .flat_map(|values| values.iter().rev().copied())
+                .collect(),
             ReplaceValues(value) => self.replace_values(*value, &mut inputs),
             Dropout { rate, keeps } => self.dropout(*rate, *keeps, &mut inputs)?,
-            IntegerChain(_) | BitChain(_) | ReduceBits { .. } | Select { .. } | TransposeBlocks | MoveRegisters(_)
-            | CopyPredicated | Generate(_) | FindIndices => return Err(Fault::program("works on bits")),
+            IntegerChain(_)
+            | BitChain(_)
+            | ReduceBits { .. }
+            | Select { .. }
+            | TransposeBlocks
+            | MoveRegisters(_)
+            | CopyPredicated
+            | Generate(_)
+            | FindIndices => return Err(Fault::program("works on bits")),
         };
         let results = [Some(values), accumulated].into_iter().flatten();
         Ok(results.map(Results::Numbers).collect())
@@ -298,8 +346,14 @@ impl Compute {
         match &self.action {
             Action::IntegerChain(steps) => self.integer_chain(steps, &mut inputs),
             Action::BitChain(steps) => self.bit_chain(steps, &mut inputs, self.width()),
-            Action::ReduceBits { operation, group } => reduce::reduce_bits(*operation, *group, &inputs[0], self.width()),
-            Action::Select { scalar, predicate, reverse } => Ok(self.select(*scalar, *predicate, *reverse, &mut inputs)),
+            Action::ReduceBits { operation, group } => {
+                reduce::reduce_bits(*operation, *group, &inputs[0], self.width())
+            }
+            Action::Select {
+                scalar,
+                predicate,
+                reverse,
+            } => Ok(self.select(*scalar, *predicate, *reverse, &mut inputs)),
             Action::TransposeBlocks => Ok(self.transpose_blocks(&inputs[0])),
             _ => Err(Fault::program("works on numbers")),
         }
@@ -317,7 +371,10 @@ fn move_registers(values: &[Value<u32>], inputs: &[Vec<u32>]) -> SmallVec<[Resul
         Value::Constant(bits) => *bits,
         Value::Partition(source) | Value::Tensor(source) => inputs[*source][0],
     };
-    values.iter().map(|value| Results::Bits(vec![of(value)])).collect()
+    values
+        .iter()
+        .map(|value| Results::Bits(vec![of(value)]))
+        .collect()
 }
 
 /// The elements of each source.
@@ -328,7 +385,10 @@ impl Elements {
     fn read_bits(&self, storage: &Storage<'_>) -> Result<Vec<u32>, Fault> {
         let (mut packed, size) = (Vec::new(), (self.element.bits() / 8) as usize);
         if !matches!(size, 1 | 2 | 4) {
-            return Err(Fault::unsupported(format!("bits of {} are not supported", self.element)));
+            return Err(Fault::unsupported(format!(
+                "bits of {} are not supported",
+                self.element
+            )));
         }
         self.gather(storage, &mut packed)?;
         Ok(words(&packed, size))
@@ -342,7 +402,12 @@ impl Elements {
         Ok(words(&packed, size))
     }
 
-    fn put(&self, storage: &mut Storage<'_>, packed: &mut Vec<u8>, results: Results) -> Result<(), Fault> {
+    fn put(
+        &self,
+        storage: &mut Storage<'_>,
+        packed: &mut Vec<u8>,
+        results: Results,
+    ) -> Result<(), Fault> {
         let size = (self.element.bits() / 8) as usize;
         match results {
             Results::Numbers(values) => return self.write(storage, packed, &values),
@@ -367,7 +432,12 @@ impl Elements {
 
 /// Elements of so many bytes as words.
 fn words(packed: &[u8], size: usize) -> Vec<u32> {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, byte| n << 8 | u32::from(*byte));
+    let word = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |n, byte| n << 8 | u32::from(*byte))
+    };
     packed.chunks_exact(size).map(word).collect()
 }
 

@@ -6,12 +6,19 @@ use crate::kernels::alu::Operation;
 use chipless_model::Fault;
 
 /// So many elements become one.
-pub(super) fn reduce(operation: Operation, group: usize, negate: bool, values: &[f32]) -> Result<Vec<f32>, Fault> {
+pub(super) fn reduce(
+    operation: Operation,
+    group: usize,
+    negate: bool,
+    values: &[f32],
+) -> Result<Vec<f32>, Fault> {
     let act = on_numbers(operation)?;
     let one = |group: &[f32]| {
         let first = match operation {
             Operation::LargestMagnitude | Operation::SmallestMagnitude => group[0].abs(),
-            Operation::LogicalAnd | Operation::LogicalOr | Operation::LogicalXor => f32::from(group[0] != 0.0),
+            Operation::LogicalAnd | Operation::LogicalOr | Operation::LogicalXor => {
+                f32::from(group[0] != 0.0)
+            }
             _ => group[0],
         };
         let reduced = group[1..].iter().fold(first, |sum, value| act(sum, *value));
@@ -21,16 +28,27 @@ pub(super) fn reduce(operation: Operation, group: usize, negate: bool, values: &
 }
 
 /// The same on bit patterns.
-pub(super) fn reduce_bits(operation: Operation, group: usize, values: &[u32], width: u32) -> Result<Vec<u32>, Fault> {
+pub(super) fn reduce_bits(
+    operation: Operation,
+    group: usize,
+    values: &[u32],
+    width: u32,
+) -> Result<Vec<u32>, Fault> {
     let one = |group: &[u32]| {
-        let reduced = group[1..].iter().try_fold(group[0], |all, bits| operation.on_bits(all, *bits, width));
+        let reduced = group[1..]
+            .iter()
+            .try_fold(group[0], |all, bits| operation.on_bits(all, *bits, width));
         reduced.ok_or_else(|| Fault::unsupported(format!("{operation} on bits is not supported")))
     };
     values.chunks_exact(group.max(1)).map(one).collect()
 }
 
 /// Running values, beginning anew after each row.
-pub(super) fn cumulative(operation: Operation, row: usize, values: &[f32]) -> Result<Vec<f32>, Fault> {
+pub(super) fn cumulative(
+    operation: Operation,
+    row: usize,
+    values: &[f32],
+) -> Result<Vec<f32>, Fault> {
     let (act, mut running) = (on_numbers(operation)?, values.to_vec());
     for row in running.chunks_mut(row.max(1)) {
         for k in 1..row.len() {
@@ -50,15 +68,26 @@ impl Compute {
     ) -> Result<Vec<f32>, Fault> {
         let (first, second) = (on_numbers(first)?, on_numbers(second)?);
         let (length, mut values) = (self.length.max(1), inputs[0].clone());
-        let rows = values.chunks_mut(length).zip(inputs[1].chunks(length)).enumerate();
+        let rows = values
+            .chunks_mut(length)
+            .zip(inputs[1].chunks(length))
+            .enumerate();
         for (partition, (values, others)) in rows {
             let mut running = match start {
                 Value::Constant(start) => start,
                 Value::Partition(source) | Value::Tensor(source) => inputs[source][partition],
             };
             for (value, other) in values.iter_mut().zip(others) {
-                running = if first_reversed { first(running, *value) } else { first(*value, running) };
-                running = if second_reversed { second(*other, running) } else { second(running, *other) };
+                running = if first_reversed {
+                    first(running, *value)
+                } else {
+                    first(*value, running)
+                };
+                running = if second_reversed {
+                    second(*other, running)
+                } else {
+                    second(running, *other)
+                };
                 *value = running;
             }
         }
@@ -66,7 +95,12 @@ impl Compute {
     }
 
     /// What the accumulators hold after these values.
-    pub(super) fn accumulate(&self, accumulator: Accumulator, inputs: &[Vec<f32>], values: &[f32]) -> Result<Vec<f32>, Fault> {
+    pub(super) fn accumulate(
+        &self,
+        accumulator: Accumulator,
+        inputs: &[Vec<f32>],
+        values: &[f32],
+    ) -> Result<Vec<f32>, Fault> {
         let act = on_numbers(accumulator.operation)?;
         if matches!(accumulator.start, Start::Zeroed) {
             return Ok(vec![0.0; self.partitions]);
@@ -74,7 +108,9 @@ impl Compute {
         let rows = values.chunks(self.length.max(1)).enumerate();
         rows.map(|(partition, values)| {
             let start = accumulator.at(partition, inputs)?;
-            Ok(values.iter().fold(start, |running, value| act(running, *value)))
+            Ok(values
+                .iter()
+                .fold(start, |running, value| act(running, *value)))
         })
         .collect()
     }
@@ -110,7 +146,11 @@ impl Compute {
             for parity in 0..2 {
                 let every = || values.iter().skip(parity).step_by(2);
                 let count = every().count() as f32;
-                let mean = if count == 0.0 { 0.0 } else { every().sum::<f32>() / count };
+                let mean = if count == 0.0 {
+                    0.0
+                } else {
+                    every().sum::<f32>() / count
+                };
                 let squares = every().fold(0.0, |sum: f32, x| (x - mean).mul_add(x - mean, sum));
                 results.extend([count, mean, squares]);
             }
@@ -125,7 +165,9 @@ impl Compute {
             let triples = || triples.chunks_exact(3);
             let count: f32 = triples().map(|t| t[0]).sum();
             let mean = triples().map(|t| t[0] * t[1]).sum::<f32>() / count;
-            let squares: f32 = triples().map(|t| t[0].mul_add((t[1] - mean) * (t[1] - mean), t[2])).sum();
+            let squares: f32 = triples()
+                .map(|t| t[0].mul_add((t[1] - mean) * (t[1] - mean), t[2]))
+                .sum();
             results.extend([mean, squares / count]);
         }
         results
@@ -139,9 +181,14 @@ impl Accumulator {
             Start::Held(source) => Ok(inputs[source][partition]),
             Start::Zeroed => Ok(0.0),
             Start::Loaded(Value::Constant(value)) => Ok(value),
-            Start::Loaded(Value::Partition(source) | Value::Tensor(source)) => Ok(inputs[source][partition]),
+            Start::Loaded(Value::Partition(source) | Value::Tensor(source)) => {
+                Ok(inputs[source][partition])
+            }
             Start::Reset => self.operation.identity().ok_or_else(|| {
-                Fault::unsupported(format!("an accumulator of {} is not supported", self.operation))
+                Fault::unsupported(format!(
+                    "an accumulator of {} is not supported",
+                    self.operation
+                ))
             }),
         }
     }

@@ -27,12 +27,18 @@ impl Compute {
     }
 
     /// Of each value that is looked for, lowest register first, the first place that has it and is not taken.
-    fn places<'v>(&self, inputs: &'v [Vec<f32>]) -> impl Iterator<Item = [Option<usize>; VALUES]> + use<'v> {
-        let rows = inputs[0].chunks(self.length.max(1)).zip(inputs[1].chunks(VALUES));
+    fn places<'v>(
+        &self,
+        inputs: &'v [Vec<f32>],
+    ) -> impl Iterator<Item = [Option<usize>; VALUES]> + use<'v> {
+        let rows = inputs[0]
+            .chunks(self.length.max(1))
+            .zip(inputs[1].chunks(VALUES));
         rows.map(|(values, wanted)| {
             let mut places = [None; VALUES];
             for n in 0..VALUES {
-                places[n] = (0..values.len()).find(|k| values[*k] == wanted[n] && !places[..n].contains(&Some(*k)));
+                places[n] = (0..values.len())
+                    .find(|k| values[*k] == wanted[n] && !places[..n].contains(&Some(*k)));
             }
             places
         })
@@ -42,12 +48,17 @@ impl Compute {
     pub(super) fn find_indices(&self, inputs: &Inputs<f32>) -> Vec<i64> {
         let missing = (1i64 << self.destinations[0].element.bits()) - 1;
         let index = |place: Option<usize>| place.map_or(missing, |k| k as i64);
-        self.places(inputs).flat_map(|places| places.map(index)).collect()
+        self.places(inputs)
+            .flat_map(|places| places.map(index))
+            .collect()
     }
 
     pub(super) fn replace_values(&self, replacement: f32, inputs: &mut Inputs<f32>) -> Vec<f32> {
         let mut values = inputs[0].clone();
-        for (values, places) in values.chunks_mut(self.length.max(1)).zip(self.places(inputs)) {
+        for (values, places) in values
+            .chunks_mut(self.length.max(1))
+            .zip(self.places(inputs))
+        {
             for place in places.into_iter().flatten() {
                 values[place] = replacement;
             }
