@@ -555,9 +555,9 @@ fn what_is_not_proven_stops_a_run_by_name() {
             .contains("opcode 0xee is not supported")
     );
     assert!(
-        reach(&[&format!("TENSOR_TENSOR {add} op=0x6 channels=4")])
+        reach(&[&format!("TENSOR_TENSOR {add} op=0x1f channels=4")])
             .2
-            .contains("operation 0x06")
+            .contains("operation 0x1f")
     );
     let (_, unsupported, message) = reach(&["NOP byte[0x30]=0x7"]);
     assert!(
@@ -565,7 +565,7 @@ fn what_is_not_proven_stops_a_run_by_name() {
         "{message}"
     );
     let (_, _, message) = reach(&[&format!(
-        "MATMUL dst=fp32@psum+0x0[1][4] src=fp32@0x4000[1][4] rows=4 columns=4 fp32_pass=low"
+        "MATMUL dst=fp32@psum+0x0[1][4] src=fp16@0x4000[1][4] rows=4 columns=4 fp32_pass=low"
     )]);
     assert!(
         message.contains("byte 0x21 (fp32_pass) is 0x01"),

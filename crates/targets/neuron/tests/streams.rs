@@ -55,7 +55,7 @@ fn every_rule_finds_its_fault() {
     let cases: &[(&str, Change<'_>)] = &[
         ("neff-slot-length", (pe, 2, 1, &[15])),
         ("neff-opcode", (pe, 2, 0, &[0xee])),
-        ("neff-not-executed", (pe, 2, 0, &[0x21])),
+        ("neff-not-executed", (pe, 2, 0, &[0x45])),
         ("neff-not-executed", (pe, 2, 0x2c, &[0x10])),
         ("neff-not-executed", (pe, 3, 0x2b, &[0xff])),
         ("neff-event-mode", (pe, 1, 4, &[0x77])),
@@ -70,6 +70,7 @@ fn every_rule_finds_its_fault() {
         ("neff-tile-size", (pe, 2, 0x26, &[129])),
         ("neff-psum-bank", (pe, 3, 0x30, &[0xf0, 0x07, 0, 2])),
         ("neff-element-count", (dve, 2, 0x1a, &[47])),
+        ("neff-instruction", (dve, 2, 0x0e, &[0xc4])),
         ("neff-dma-target", (sp, 1, 0x16, &[0, 0x50])),
         ("neff-dma-variable", (sp, 1, 0x14, &[99])),
         ("neff-dma-bounds", (sp, 1, 0x10, &[0, 0, 0, 0x7f])),
