@@ -252,6 +252,8 @@ pub struct Access {
     pub direction: Direction,
     /// Exact, or a bound.
     pub certainty: Certainty,
+    /// Which of the task's tensors the bytes belong to: what it reads under one number is one tensor.
+    pub tensor: u8,
 }
 
 impl Access {
@@ -262,6 +264,7 @@ impl Access {
             pattern,
             direction: Direction::Read,
             certainty: Certainty::Exact,
+            tensor: 0,
         }
     }
 
@@ -272,6 +275,7 @@ impl Access {
             pattern,
             direction: Direction::Write,
             certainty: Certainty::Exact,
+            tensor: 0,
         }
     }
 
@@ -282,6 +286,12 @@ impl Access {
             certainty: Certainty::May,
             ..self
         }
+    }
+
+    /// The same access as a part of the task's tensor of this number.
+    #[must_use]
+    pub fn of(self, tensor: u8) -> Access {
+        Access { tensor, ..self }
     }
 }
 

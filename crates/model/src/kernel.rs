@@ -1,13 +1,12 @@
 //! The meaning of a task.
 
-use crate::access::Access;
-#[cfg(doc)]
-use crate::access::Pattern;
+use crate::access::{Access, Pattern};
 use crate::element::ElementType;
 use crate::id::BufferId;
 use crate::storage::Storage;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 /// What a task does: the one trait that targets implement.
 ///
@@ -31,6 +30,23 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
 
     /// Every byte that the task may touch. The engine checks that each access fits its buffer before it executes the task.
     fn accesses(&self, visit: &mut dyn FnMut(Access));
+
+    /// Which written bytes depend on doubtful ones among those that the task reads. [`Dependence::Bytes`] says that `visit` has
+    /// been told all of them; by default every byte that is written depends on every one that is read.
+    fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) -> Dependence {
+        let _ = (doubtful, visit);
+        Dependence::Everything
+    }
+
+    /// A number that kernels share which make the same of the same bytes, in the same place: two tasks of them that nothing
+    /// orders write the same. `None` where that is not known.
+    fn function(&self) -> Option<u64> {
+        None
+    }
 
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
@@ -100,6 +116,28 @@ impl fmt::Display for Grade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
+}
+
+/// Bytes whose values are in doubt: nobody wrote them, or they are left over from something else.
+pub trait Doubt {
+    /// The first run of doubtful bytes among these of a buffer.
+    fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
+
+    /// Whether any of these bytes is doubtful.
+    fn any(&self, buffer: BufferId, bytes: Range<u64>) -> bool {
+        self.first(buffer, bytes).is_some()
+    }
+}
+
+/// What depends on doubtful bytes that a task reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependence {
+    /// The bytes that have been named, and nothing else.
+    Bytes,
+    /// Every byte that the task writes.
+    Everything,
+    /// What the task does and where: the doubtful bytes are addresses, indices or its own description.
+    Control,
 }
 
 /// Why a task could not be executed.

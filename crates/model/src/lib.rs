@@ -94,11 +94,11 @@ pub use id::{
 };
 pub use index_vec::IndexVec;
 pub use info::{Info, Node, TensorInfo, Value};
-pub use kernel::{Fault, Grade, Kernel};
+pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel};
 pub use limits::Limits;
 pub use program::{
     Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource,
-    Role, Span, Task,
+    Role, Span, Task, Tensors,
 };
 pub use storage::{Storage, TooLarge};
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};

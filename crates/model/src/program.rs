@@ -52,6 +52,9 @@ pub struct Program<'a> {
     /// with common rows (halos), both of which hold the same values. Only for targets whose compilers are known to do that;
     /// otherwise two such writes are a race like any other.
     pub copies_halos: bool,
+    /// Which tasks make one tensor together, where tensors are made whole before they are read; `None` where programs update
+    /// tensors in place.
+    pub tensors: Option<Tensors>,
     /// When the program reports that it is done; `None`: when all tasks are.
     pub completion: Option<ConfigurationId>,
     /// Names of the parts of the file that locations point into.
@@ -60,6 +63,16 @@ pub struct Program<'a> {
     pub text: Text<'a>,
     /// What lowering found that keeps the program from nothing, but that people should look at.
     pub warnings: Vec<Finding>,
+}
+
+/// Which tasks belong together because they make, or take, one tensor. A byte that has been read and is then overwritten
+/// belongs to another tensor from then on: a task that reads some bytes of the old and some of the new one reads remnants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tensors {
+    /// Tasks that write parts of one tensor have one number.
+    pub writers: IndexVec<TaskId, u32>,
+    /// Tasks that read parts of one tensor have one number.
+    pub readers: IndexVec<TaskId, u32>,
 }
 
 /// What kind of memory.

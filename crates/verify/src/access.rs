@@ -28,13 +28,6 @@ impl Strided<'_> {
         self.run == 0 || self.loops.iter().any(|l| l.count == 0)
     }
 
-    /// Bytes enumerated, repeats counted.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.loops
-            .iter()
-            .fold(self.run, |n, l| n.saturating_mul(l.count))
-    }
-
     /// Whether every byte lies inside a buffer of `size` bytes.
     pub(crate) fn fits(&self, size: u64) -> bool {
         let (low, high) = self.extent();

@@ -167,6 +167,8 @@ struct Flat {
     offset: u64,
     run: u64,
     loops: (u32, u32),
+    /// Which of the task's tensors it belongs to.
+    tensor: u8,
 }
 
 /// Every access of a program, task by task; of each task reads come before writes.
@@ -298,25 +300,27 @@ impl Accesses {
     /// The footprint of accesses to one buffer.
     fn footprint(&mut self, group: &[Access], size: u64, known: &mut HashTable<u32>) -> u32 {
         let buffer = group[0].buffer;
-        let hash = hash(buffer, group.iter().map(|a| Strided::of(&a.pattern)));
+        let parts = || group.iter().map(|a| (a.tensor, Strided::of(&a.pattern)));
+        let hash = hash(buffer, parts());
         let is_same = |id: &u32| {
             let footprint = &self.footprints[*id as usize];
-            footprint.buffer == buffer
-                && self
-                    .patterns(footprint)
-                    .eq(group.iter().map(|a| Strided::of(&a.pattern)))
+            footprint.buffer == buffer && self.parts(footprint).eq(parts())
         };
         if let Some(id) = known.find(hash, is_same) {
             return *id;
         }
         let start = self.patterns.len() as u32;
-        for Access { pattern, .. } in group {
+        for Access {
+            pattern, tensor, ..
+        } in group
+        {
             let first = self.loops.len() as u32;
             self.loops.extend(pattern.loops.iter().copied());
             self.patterns.push(Flat {
                 offset: pattern.offset,
                 run: pattern.run,
                 loops: (first, self.loops.len() as u32),
+                tensor: *tensor,
             });
         }
         let (mut fits, mut span) = (true, None);
@@ -341,7 +345,7 @@ impl Accesses {
         self.footprints.push(footprint);
         known.insert_unique(hash, id, |id| {
             let footprint = &self.footprints[*id as usize];
-            self::hash(footprint.buffer, self.patterns(footprint))
+            self::hash(footprint.buffer, self.parts(footprint))
         });
         id
     }
@@ -377,13 +381,30 @@ impl Accesses {
         &self,
         footprint: &Footprint,
     ) -> impl Iterator<Item = Strided<'_>> + Clone {
+        self.parts(footprint).map(|(_, pattern)| pattern)
+    }
+
+    /// The patterns of a footprint that lie inside its buffer, each with the number of its tensor.
+    pub(crate) fn tensors(
+        &self,
+        footprint: &Footprint,
+    ) -> impl Iterator<Item = (u8, Strided<'_>)> + Clone {
+        let (fits, size) = (footprint.fits, footprint.size);
+        self.parts(footprint)
+            .filter(move |(_, p)| fits || p.fits(size))
+    }
+
+    fn parts(&self, footprint: &Footprint) -> impl Iterator<Item = (u8, Strided<'_>)> + Clone {
         let (start, end) = footprint.patterns;
         self.patterns[start as usize..end as usize]
             .iter()
-            .map(|flat| Strided {
-                offset: flat.offset,
-                run: flat.run,
-                loops: &self.loops[flat.loops.0 as usize..flat.loops.1 as usize],
+            .map(|flat| {
+                let pattern = Strided {
+                    offset: flat.offset,
+                    run: flat.run,
+                    loops: &self.loops[flat.loops.0 as usize..flat.loops.1 as usize],
+                };
+                (flat.tensor, pattern)
             })
     }
 
@@ -398,11 +419,11 @@ impl Accesses {
     }
 }
 
-fn hash<'a>(buffer: BufferId, patterns: impl Iterator<Item = Strided<'a>>) -> u64 {
+fn hash<'a>(buffer: BufferId, parts: impl Iterator<Item = (u8, Strided<'a>)>) -> u64 {
     let mut hasher = FxHasher::default();
     buffer.raw().hash(&mut hasher);
-    for pattern in patterns {
-        (pattern.offset, pattern.run, pattern.loops).hash(&mut hasher);
+    for (tensor, pattern) in parts {
+        (tensor, pattern.offset, pattern.run, pattern.loops).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -55,12 +55,16 @@
 //! # Memory
 //!
 //! An access of `t` takes place from `s(t)` to `r(t)` if it reads and from `s(t)` to `c(t)` if it writes. Two accesses of different tasks
-//! *race* if they have a byte in common, one of them writes, and neither ends at or before the start of the other. A byte that is read
-//! must have been written by a task before in the reference order (one that is not before in every order races), or hold a
-//! value from the beginning. Strided patterns are compared exactly, see the module `overlap`. Accesses that data decides are bounds: they are reported only
+//! *race* if they have a byte in common, one of them writes, and neither ends at or before the start of the other. Strided patterns are
+//! compared exactly, see the module `overlap`. Accesses that data decides are bounds: they are reported only
 //! when no byte of them is inside the buffer, and they count as written for the tasks that read after them.
 //!
 //! Buffers lie inside their memories, at multiples of their alignments, and no two of them share a byte.
+//!
+//! A byte that no task before has written in the reference order (one that is not before in every order races), and that has no value from the
+//! beginning, is in *doubt*. So are *remnants*, where a program says which tasks make a tensor together: bytes of a tensor that are read along with
+//! those of another one which has taken its place in part (module `remnants`). Doubt is followed from task to task by what kernels say of their
+//! dependences, and is a fault where it reaches an output, state, an address or an index (module `doubt`).
 //!
 //! # Clocks
 //!
@@ -72,7 +76,9 @@
 mod access;
 mod barrier;
 mod bounds;
+mod cells;
 mod clock;
+mod doubt;
 mod findings;
 mod footprint;
 mod layout;
@@ -81,6 +87,7 @@ mod order;
 mod overlap;
 mod protocol;
 mod race;
+mod remnants;
 mod replay;
 mod rules;
 mod semaphore;

@@ -2,24 +2,38 @@
 
 use crate::access::range;
 use crate::clock::reaches;
+use crate::doubt;
 use crate::findings::Findings;
 use crate::footprint::{Accesses, Footprint, Use};
 use crate::order::Order;
 use crate::overlap::Overlap;
 use crate::race::{Race, connections};
+use crate::remnants::Lives;
 use crate::rules;
 use crate::shadow::{Record, Shadow};
 use crate::written::Written;
-use chipless_model::{BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
+use chipless_model::{Buffer, BufferId, Certainty, Direction, IndexVec, Program, Role, TaskId};
 use rustc_hash::FxHashMap;
 
 /// Runs that are looked at one by one, in the whole program. Beyond, strided accesses are taken for their extent.
 const RUNS: u64 = 1 << 26;
 
-/// Bytes that a gap between written bytes may have to count as padding: channels are padded to 16 elements of at most 4 bytes.
-const PADDING: u64 = 64;
+/// What has been written before the first task: what the host gives and what the file holds.
+pub(crate) fn initial(program: &Program<'_>) -> IndexVec<BufferId, Written> {
+    let written = |buffer: &Buffer<'_>| {
+        let known = if buffer.role == Role::Input {
+            buffer.size
+        } else {
+            buffer.initial.len() as u64
+        };
+        let mut written = Written::default();
+        written.insert(0, known.min(buffer.size));
+        written
+    };
+    program.buffers.iter().map(written).collect()
+}
 
-/// Reports races, uninitialised reads and outputs that are not there when the program is done.
+/// Reports races, reads of bytes that hold nothing of worth, and outputs that are not there when the program is done.
 pub(crate) fn check(
     program: &Program<'_>,
     accesses: &Accesses,
@@ -33,49 +47,26 @@ pub(crate) fn check(
         order,
         findings,
         shadows: program.buffers.iter().map(|_| Shadow::default()).collect(),
-        written: program.buffers.iter().map(|_| Written::default()).collect(),
+        written: initial(program),
         known: vec![Known::default(); accesses.footprints()],
         places: vec![0; accesses.footprints()],
         runs: RUNS,
         suspects: Vec::new(),
         overlaps: FxHashMap::default(),
+        lives: Lives::new(program, accesses),
+        reads_unwritten: false,
     };
-    for (id, buffer) in program.buffers.iter_enumerated() {
-        let known = if buffer.role == Role::Input {
-            buffer.size
-        } else {
-            buffer.initial.len() as u64
-        };
-        memory.written[id].insert(0, known.min(buffer.size));
-    }
     for task in &order.sequence {
         memory.task(*task);
     }
-    if is_complete {
-        memory.outputs();
+    if !is_complete {
+        return;
     }
-}
-
-/// Gaps of one access that may be padding.
-#[derive(Debug, Default)]
-struct Padding {
-    bytes: u64,
-    size: u64,
-    /// The only gap so far.
-    single: Option<(u64, u64)>,
-}
-
-impl Padding {
-    /// Adds a gap; `false` where it is not padding.
-    fn add(&mut self, low: u64, high: u64) -> bool {
-        let size = high - low;
-        if size >= PADDING || (self.bytes > 0 && size > self.size) {
-            return false;
-        }
-        self.single = (self.bytes == 0).then_some((low, high));
-        self.size = self.size.max(size);
-        self.bytes += size;
-        true
+    memory.outputs();
+    let remnants = memory.lives.as_ref().map(Lives::remnants);
+    let remnants = remnants.unwrap_or_default();
+    if memory.reads_unwritten || !remnants.is_empty() {
+        doubt::check(program, accesses, order, &remnants, findings);
     }
 }
 
@@ -105,6 +96,9 @@ struct Memory<'m, 'p, 'a> {
     suspects: Vec<u32>,
     /// What is known of pairs of footprints.
     overlaps: FxHashMap<(u32, u32), Overlap>,
+    lives: Option<Lives<'m>>,
+    /// Whether any task reads bytes that none before it has written.
+    reads_unwritten: bool,
 }
 
 impl Memory<'_, '_, '_> {
@@ -123,6 +117,9 @@ impl Memory<'_, '_, '_> {
                     self.races(index, entry, footprint);
                 }
             }
+            if let Some(lives) = self.lives.as_mut() {
+                lives.task(accesses, entry, footprint);
+            }
             if entry.direction == Direction::Write {
                 self.write(entry, footprint);
             }
@@ -134,10 +131,11 @@ impl Memory<'_, '_, '_> {
         }
     }
 
-    /// Every byte of a read must have been written.
+    /// Whether every byte of a read has been written.
     fn initialised(&mut self, entry: &Use, footprint: &Footprint) {
         let buffer = &self.program.buffers[footprint.buffer];
         if matches!(buffer.role, Role::Constant | Role::State)
+            || self.reads_unwritten
             || self.known[entry.footprint as usize].readable
         {
             return;
@@ -161,73 +159,11 @@ impl Memory<'_, '_, '_> {
             return self.too_hard(entry);
         };
         self.runs = left;
-        // A gap between written bytes is padding if it is small and comes again and again.
-        let (mut first, mut missing, mut gaps) = (None, 0, 0);
-        for pattern in patterns.clone() {
-            let (low, high) = pattern.extent();
-            if written.first_missing(low as u64, high as u64).is_none() {
-                continue;
-            }
-            let mut padding = Padding::default();
-            for (start, end) in pattern.runs() {
-                let mut at = start;
-                while let Some(gap) = written.first_missing(at, end) {
-                    let follows =
-                        gap > at || gap > 0 && written.first_missing(gap - 1, gap).is_none();
-                    at = written.gap_end(gap, end);
-                    let whole = if at < end || at == high as u64 {
-                        at
-                    } else {
-                        written.gap_end(gap, gap + PADDING)
-                    };
-                    if !(follows && padding.add(gap, whole)) {
-                        missing += at - gap;
-                        first.get_or_insert((gap, at));
-                    }
-                }
-            }
-            if let (None, Some(gap)) = (first, padding.single) {
-                first = Some(gap);
-                missing += gap.1 - gap.0;
-            }
-            gaps += padding.bytes;
-        }
-        if first.is_none() && gaps == 0 {
-            self.known[entry.footprint as usize].readable = true;
-            return;
-        }
-        let (program, accesses, queue) = (
-            self.program,
-            self.accesses,
-            self.program.tasks[entry.task].queue,
-        );
-        let all = patterns.fold(0u64, |n, p| n.saturating_add(p.bytes()));
-        let reader = || {
-            format!(
-                "{} ({})",
-                program.task_name(entry.task),
-                program.kernel(entry.task).operation()
-            )
-        };
-        if let Some((low, high)) = first {
-            self.findings.add(&rules::READ_BEFORE_WRITE, (queue.raw(), footprint.buffer.raw(), 0), || {
-                let (reader, bytes) = (reader(), range(low, high));
-                let message = format!(
-                    "{reader} reads {} {bytes}, which no task before it has written ({missing} of the {all} bytes that it reads there)",
-                    buffer.name,
-                );
-                let finding = rules::READ_BEFORE_WRITE.at(program.place(entry.task), message);
-                Race { program, accesses }.later_writer(entry, finding)
-            });
+        let is_missing = |(low, high)| written.first_missing(low, high).is_some();
+        if patterns.flat_map(|p| p.runs()).any(is_missing) {
+            self.reads_unwritten = true;
         } else {
-            self.findings.add(&rules::PADDING_READ, (0, 0, 0), || {
-                let message = format!(
-                    "{} reads {all} bytes of {}, {gaps} of which are gaps of less than {PADDING} bytes between others that nothing has written",
-                    reader(),
-                    buffer.name
-                );
-                rules::PADDING_READ.at(program.place(entry.task), message)
-            });
+            self.known[entry.footprint as usize].readable = true;
         }
     }
 
@@ -299,7 +235,14 @@ impl Memory<'_, '_, '_> {
                 .overlaps
                 .entry((other.footprint, entry.footprint))
                 .or_insert_with(|| race.overlap(other, entry));
-            race.check(other, entry, overlap, self.findings);
+            let of_one_tensor = write
+                && other.direction == Direction::Write
+                && matches!(overlap, Overlap::Common(..))
+                && self.lives.as_ref().is_some_and(|lives| {
+                    let sources = lives.sources(task);
+                    !sources.is_empty() && sources == lives.sources(other.task)
+                });
+            race.check(other, entry, overlap, of_one_tensor, self.findings);
         }
         self.suspects = suspects;
     }

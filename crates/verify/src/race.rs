@@ -21,17 +21,20 @@ pub(crate) struct Race<'r, 'p, 'a> {
 }
 
 impl Race<'_, '_, '_> {
-    /// Reports a race if two accesses have bytes in common.
+    /// Reports a race if two accesses have bytes in common. `of_one_tensor`: both tasks read parts of the same tensors.
     pub(crate) fn check(
         self,
         first: &Use,
         second: &Use,
         overlap: Overlap,
+        of_one_tensor: bool,
         findings: &mut Findings,
     ) {
         match overlap {
             Overlap::Disjoint => {}
-            Overlap::Common(low, high) => self.report(first, second, (low, high), findings),
+            Overlap::Common(low, high) => {
+                self.report(first, second, (low, high), of_one_tensor, findings);
+            }
             Overlap::TooHard => self.too_hard(first, second, findings),
         }
     }
@@ -63,11 +66,23 @@ impl Race<'_, '_, '_> {
         found
     }
 
-    fn report(self, first: &Use, second: &Use, (low, high): (u64, u64), findings: &mut Findings) {
+    fn report(
+        self,
+        first: &Use,
+        second: &Use,
+        (low, high): (u64, u64),
+        of_one_tensor: bool,
+        findings: &mut Findings,
+    ) {
         let Race { program, accesses } = self;
         let both = first.direction == Direction::Write && second.direction == Direction::Write;
+        // Two engines that work on one job: whichever comes last, it writes what the other one wrote.
+        let function = |entry: &Use| program.kernel(entry.task).function();
+        if both && function(first).is_some_and(|one| function(second) == Some(one)) {
+            return;
+        }
         let rule = match both {
-            true if program.copies_halos && self.is_duplicate(first, second) => {
+            true if program.copies_halos && self.is_duplicate(first, second, of_one_tensor) => {
                 &rules::RACE_DUPLICATE
             }
             true => &rules::RACE_WRITE_WRITE,
@@ -103,9 +118,9 @@ impl Race<'_, '_, '_> {
         });
     }
 
-    /// Whether two writes look like one transfer that was cut by tiles with common rows: same operation, same steps,
-    /// sources in different memories.
-    fn is_duplicate(self, first: &Use, second: &Use) -> bool {
+    /// Whether two writes look like one transfer that was cut by tiles with common rows: same operation, sources in different
+    /// memories that are parts of one tensor, or at least the same steps.
+    fn is_duplicate(self, first: &Use, second: &Use, of_one_tensor: bool) -> bool {
         let Race { program, accesses } = self;
         let same_steps = |a: Strided<'_>, b: Strided<'_>| {
             a.run == b.run
@@ -127,11 +142,14 @@ impl Race<'_, '_, '_> {
                 .collect()
         };
         let (a, b) = (sources(first), sources(second));
+        let alike = || {
+            patterns(first).count() == patterns(second).count()
+                && patterns(first)
+                    .zip(patterns(second))
+                    .all(|(a, b)| same_steps(a, b))
+        };
         program.kernel(first.task).operation() == program.kernel(second.task).operation()
-            && patterns(first).count() == patterns(second).count()
-            && patterns(first)
-                .zip(patterns(second))
-                .all(|(a, b)| same_steps(a, b))
+            && (of_one_tensor || alike())
             && matches!((&a[..], &b[..]), ([a], [b]) if program.buffers[*a].memory != program.buffers[*b].memory)
     }
 

@@ -21,13 +21,13 @@ chipless_model::rules! {
         "A strided access is a base, a run and loops around it; every byte of it must lie inside the buffer that it names. Beyond the end stands another tensor, another program, or nothing: the engine reads somebody else's data, overwrites it, or stops with a fault. Accesses whose bytes data decides (a gather) are only reported when no byte of their bound lies inside."
         "Compare offset, sizes and strides of the access with the size of the buffer. An end that is one step too far usually comes from a count that is one too large; a start that is too far from an address that was not relocated."
         "the program model: memory, synchronisation and accesses";
-    READ_BEFORE_WRITE Fault Error Proof "read-before-write" "a task reads bytes that nothing has written"
-        "Inputs, constants and state hold bytes before the program starts; every other byte is undefined until a task has written it. The bytes named were written by no task that comes before the reader in the program's order, so that it reads what an earlier program left there. The result differs from run to run."
+    READ_BEFORE_WRITE Fault Error Proof "read-before-write" "an output depends on bytes that nothing has written"
+        "Inputs, constants and state hold bytes before the program starts; every other byte is undefined until a task has written it. The bytes named were written by no task that comes before the reader in the program's order, so that it reads what an earlier program left there, and an output or what a task does depends on them: the result differs from run to run. Undefined bytes that reach no output, such as padding that meets absent weights, are not reported."
         "Look for the transfer that should have brought the bytes: it is missing, goes elsewhere, is too short, or is not ordered before the reader."
         "the program model: memory, synchronisation and accesses";
-    PADDING_READ Fault Warning Proof "padding-read" "a task reads padding that nothing has written"
-        "Small gaps between bytes that were written are read along with them: channels that pad a tensor to what the engine wants. Compilers leave them undefined where weights of zero meet them or where the result is cut. If they reach a result, it differs from run to run."
-        "Nothing, if the results do not depend on the padding. Otherwise fill it."
+    STALE_READ Fault Error Proof "stale-read" "a task reads a tensor of which a part is left over from an older one"
+        "On-chip memory is used again and again. The task reads bytes of one tensor together with bytes of another one that was written over a part of the first after that had been read: the newer tensor is not complete, and what is missing still holds the old bytes. An output or an address depends on them."
+        "Look for what should have written the missing part: rows from a neighbouring tile (halo regions), the last rows or channels of a workload, a transfer that is too short or goes elsewhere."
         "the program model: memory, synchronisation and accesses";
     RACE_WRITE_WRITE Fault Error Proof "race-write-write" "two tasks write the same bytes, and nothing orders them"
         "Two accesses are ordered when a chain of queue order, barriers, semaphores, events or releases leads from the end of one to the start of the other. Without it either may come last, and which bytes remain depends on timing. Strided accesses are compared byte by byte: interleaved rows do not conflict."
@@ -113,15 +113,15 @@ chipless_model::rules! {
         "The task waits until a counter equals a value. Signals that nothing orders after the task may raise the counter further before the task looks, and then the value never comes back."
         "Wait for at least the value, or order the further signals after the task."
         "the program model: memory, synchronisation and accesses";
-    CONSERVATIVE Fault Warning Proof "semaphore-order-unproven" "a semaphore whose value falls, used by tasks that nothing orders"
+    CONSERVATIVE Limit Warning Chipless "semaphore-order-unproven" "a semaphore whose value falls, used by tasks that nothing orders"
         "For counters that only rise every legal order of the program behaves alike, and Chipless proves races and deadlocks exactly. A counter that falls while several queues wait for it may behave differently in another order. Races are still found; that no other order gets stuck is not proven."
         "Order the tasks that lower the semaphore with those that wait for it."
         "the program model: memory, synchronisation and accesses";
-    ORDER_BOUND Fault Warning Proof "order-not-exact" "the order of signals was bounded instead of computed"
+    ORDER_BOUND Limit Warning Chipless "order-not-exact" "the order of signals was bounded instead of computed"
         "Semaphores with many signalling queues that depend on each other in turn needed too many rounds. The order that was used is weaker than the true one, so that a race that is reported may not exist."
         "Use a semaphore for each signalling queue."
         "the program model: memory, synchronisation and accesses";
-    OVERLAP_BOUND Fault Warning Proof "overlap-too-hard" "whether two strided accesses touch is not decided"
+    OVERLAP_BOUND Limit Warning Chipless "overlap-too-hard" "whether two strided accesses touch is not decided"
         "The two accesses are not ordered. Whether they have a byte in common is a bounded Diophantine equation, and deciding it took too many steps. A race is possible."
         "Order the two tasks, or simplify the strides."
         "the program model: memory, synchronisation and accesses";

@@ -46,7 +46,7 @@ Examples:
   chipless check model.blob
   chipless check --format json *.blob | jq '.files[] | select(.findings != [])'
   chipless check --format sarif model.blob > model.sarif
-  chipless check --allow padding-read --deny race-duplicate-write model.blob
+  chipless check --allow npu-several-waits --deny race-duplicate-write model.blob
   chipless explain deadlock           what a finding means and how to mend it
 
 JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a location has \

@@ -7,7 +7,7 @@ use std::path::Path;
 
 const FIXTURE: &str = "fixtures/npu/chain_tiles4/program.blob";
 /// Reads padding that nothing has written: a warning and nothing else.
-const PADDED: &str = "fixtures/npu/conv_c3/program.blob";
+const WARNED: &str = "fixtures/neuron/instances_and_functions/program.neff";
 
 /// The fixture with a wrong producer count, and with its last bytes cut off.
 fn broken(directory: &Path) -> [String; 2] {
@@ -145,7 +145,7 @@ fn sarif_is_what_the_standard_says() {
         "--format",
         "sarif",
         FIXTURE,
-        PADDED,
+        WARNED,
         &count,
         &cut,
         "no such file",
@@ -206,7 +206,7 @@ fn sarif_is_what_the_standard_says() {
         found("barrier-producer-count")["locations"][0]["physicalLocation"]["region"]["byteOffset"]
             .is_u64()
     );
-    assert_eq!(found("padding-read")["level"], "warning");
+    assert_eq!(found("neff-descriptor-function")["level"], "warning");
     assert!(
         found("file-unreadable")["locations"][0]["physicalLocation"]
             .get("region")
@@ -261,35 +261,43 @@ fn sarif_names_the_members_of_a_packed_file() {
 
 #[test]
 fn findings_are_allowed_and_denied_by_code() {
-    let (code, out, _) = run(&["check", PADDED]);
+    let (code, out, _) = run(&["check", WARNED]);
     assert!(
-        code == 0 && out.contains("warning[padding-read]") && out.ends_with("1 warning\n"),
+        code == 0
+            && out.contains("warning[neff-descriptor-function]")
+            && out.ends_with("1 warning\n"),
         "{out}"
     );
-    let (code, out, _) = run(&["check", PADDED, "--deny", "padding-read"]);
+    let (code, out, _) = run(&["check", WARNED, "--deny", "neff-descriptor-function"]);
     assert!(
-        code == 1 && out.contains("error[padding-read]") && out.ends_with("1 error\n"),
+        code == 1 && out.contains("error[neff-descriptor-function]") && out.ends_with("1 error\n"),
         "{out}"
     );
     let (code, out, _) = run(&[
         "check",
-        PADDED,
+        WARNED,
         "--allow",
-        "padding-read",
+        "neff-descriptor-function",
         "--allow",
         "deadlock",
     ]);
     assert!(code == 0 && out.ends_with("clean\n"), "{out}");
-    let (code, out, _) = run(&["run", PADDED, "--deny", "padding-read"]);
+    let (code, out, _) = run(&["run", WARNED, "--deny", "neff-descriptor-function"]);
     assert_eq!((code, out.as_str()), (1, ""));
-    let (code, _, err) = run(&["run", PADDED, "--allow", "padding-read", "--timing-only"]);
+    let (code, _, err) = run(&[
+        "run",
+        WARNED,
+        "--allow",
+        "neff-descriptor-function",
+        "--timing-only",
+    ]);
     assert_eq!((code, err.as_str()), (0, ""));
-    let (code, _, err) = run(&["check", PADDED, "--deny", "pading-read"]);
+    let (code, _, err) = run(&["check", WARNED, "--deny", "neff-descriptor-functon"]);
     assert!(
-        code == 2 && err.contains("did you mean \"padding-read\"?"),
+        code == 2 && err.contains("did you mean \"neff-descriptor-function\"?"),
         "{err}"
     );
-    let (code, _, err) = run(&["run", PADDED, "--allow", "deadlock", "--deny", "deadlock"]);
+    let (code, _, err) = run(&["run", WARNED, "--allow", "deadlock", "--deny", "deadlock"]);
     assert!(
         code == 2 && err.contains("deadlock is denied as well"),
         "{err}"

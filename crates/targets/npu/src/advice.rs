@@ -25,10 +25,6 @@ chipless_model::rules! {
         "The descriptor compresses, decompresses, scatters or does something else whose meaning is not public. It is listed and timed; a functional run that reaches it stops there, and what it would have written counts as written."
         "None needed for the hardware."
         "NPU4 DMA descriptor, offset 16";
-    SWIZZLE_KEY Departure Warning Writers "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
-        "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key decides. A DPU that reads the tensor with another key takes the bytes in another order: the numbers are those of other elements."
-        "Give the output of the one (swizzle_key) and the input of the other (swizzle_key_offset) the same key."
-        "NPU4 CMX swizzling; compiled programs";
     WEIGHT_COUNT Departure Warning Writers "npu-weight-count" "a workload counts weight sets that are no multiple of 16"
         "weight_num counts the entries of the weight table that the workload uses, and the DPU takes them by 16. Chipless takes the output box instead."
         "Set it to the output channels, rounded up to 16."

@@ -24,6 +24,8 @@ pub(crate) struct Descriptor {
     pub(crate) uses_barriers: bool,
     /// Whether it starts after the transfer before it has ended. Otherwise the two may be under way together.
     pub(crate) in_order: bool,
+    /// A mode whose meaning is not public: it is not known what the descriptor touches, or which one comes after it.
+    pub(crate) mode: Option<&'static str>,
     /// What moves.
     pub(crate) operation: Operation,
 }
@@ -121,7 +123,17 @@ impl Descriptor {
             destination,
             bytes: to.bytes().unwrap_or(0),
         };
-        let operation = if loops > 5 {
+        let is_relative = |at: usize| bits(r.u64(at), 63, 1) == 1;
+        let mode = if is_relative(0) || is_relative(40) || is_relative(48) {
+            Some("addresses that are relative (dma_lra, dma_sra, dma_dra)")
+        } else if bits(cfg, 33, 2) != 0 {
+            Some("the modes rwf_en and rws_en")
+        } else {
+            None
+        };
+        let operation = if let Some(mode) = mode {
+            unsupported(mode)
+        } else if loops > 5 {
             unsupported("a DMA of more than six dimensions")
         } else if acceleration != 0 {
             unsupported(
@@ -198,7 +210,12 @@ impl Descriptor {
             }
         };
         Descriptor {
-            link: bits(r.u64(0), 0, 48),
+            link: if is_relative(0) {
+                0
+            } else {
+                bits(r.u64(0), 0, 48)
+            },
+            mode,
             waits: r.mask(72, 88),
             posts: r.mask(64, 80),
             uses_barriers: bits(cfg, 29, 1) == 1,

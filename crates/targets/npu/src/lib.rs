@@ -26,6 +26,7 @@ pub mod rules;
 mod schedule;
 pub mod section;
 pub mod shave;
+mod tensors;
 pub mod trailer;
 
 pub use image::Image;
@@ -65,6 +66,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         .chain(schedule::rules::ALL)
         .chain(limits::ALL)
         .chain(advice::ALL)
+        .chain(rotation::ALL)
         .chain(lower::ALL)
         .copied()
 }

@@ -1,19 +1,22 @@
 //! What the hardware holds at most: sizes of transfers, counts of barriers, shapes and boxes of DPU workloads.
 
-use crate::address::{self, CMX_SIZE, Target};
+use crate::address::{self, Target};
 use crate::dma::{Descriptor, Operation};
 use crate::dpu::{OutputBox, Workload};
 use crate::image::Image;
 use crate::schedule::Slice;
 use chipless_model::{Finding, Place};
 use std::collections::HashMap;
-use std::ops::Range;
 
 chipless_model::rules! {
     DMA_SIZE Fault Error Hardware "npu-dma-size" "a DMA moves more than one descriptor can"
         "The engine counts the bytes of a transfer in 24 bits: 16 MiB less one byte is the most that a descriptor moves."
         "Split the transfer."
         "NPU4 DMA engine: total length of a transfer";
+    DMA_MODE Unsupported Error Chipless "npu-unsupported-dma-mode" "a DMA of a mode that Chipless does not know"
+        "Bits of the descriptor make its addresses relative to bases that are public nowhere (lra, sra, dra), or couple its reads and writes (rwf, rws). No compiled program was seen to set them. What such a transfer touches is not known, so that the program cannot be judged."
+        "Clear the bits, if the program does not need them."
+        "NPU4 DMA descriptor, offsets 0, 16, 40 and 48";
     GATHER_LIST Fault Error Hardware "npu-dma-gather" "a gather beyond what the DMA engine does"
         "The list of a gather stands in CMX, has at most 65536 indices, and each picks a row of at most 4096 bytes."
         "Split the gather, or bring the list into CMX first."
@@ -26,10 +29,6 @@ chipless_model::rules! {
         "Producer and consumer counts of a physical barrier are 8-bit registers. A count of 256 or more wraps, and the barrier lights or retires too early."
         "Let fewer tasks (DPU variants count one by one) share the barrier, or chain two barriers."
         "NPU4 barrier configuration word: two counts of 8 bits";
-    WORKSPACE Fault Error Hardware "npu-cmx-workspace" "a task touches on-chip memory that the program has not reserved"
-        "Section buffer.CMX_NN.T says how many bytes of the on-chip memory of tile T the program uses, from the tile's first byte on; section program.metadata.cmx says how many of these, from 0x3c00 on, hold descriptors. Bytes beyond are somebody else's."
-        "Compare the address with the sizes of the two sections; one of them is damaged."
-        "NPU4 sections buffer.CMX_NN and program.metadata.cmx; sizes in compiled programs";
     CHANNELS Fault Error Hardware "npu-dpu-channels" "an input has a number of channels that the DPU cannot walk"
         "Dense activations are read in units of 16 bytes and at least 16 channels; the channels of an input tensor are a multiple of that. Only a first convolution with compressed channels has fewer."
         "Pad the channels."
@@ -42,10 +41,10 @@ chipless_model::rules! {
         "The table has entries of 16 bytes, one for each output channel, which the DPU reads whole."
         "Check weight_start, and the buffer that the table is copied to."
         "NPU4 DPU variant, weight_start; alignment of weight tables in the NPU compiler";
-    SWIZZLE Fault Error Hardware "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where its rotation does"
-        "Swizzling rotates 32-byte units inside rows of 1 KiB by an amount that depends on the row; tensors that are swizzled start at a multiple of 16 KiB, so that producer and consumer rotate alike."
+    SWIZZLE Departure Warning Writers "npu-dpu-swizzle-alignment" "a swizzled tensor does not start where the compiler would put it"
+        "Swizzling rotates 32-byte units inside rows of 1 KiB by an amount that depends on the row of the memory. The compiler starts swizzled tensors at a multiple of 16 KiB, where the rotation begins; the rotation itself goes by the address, so that producer and consumer agree wherever the tensor is."
         "Align the buffer to 16 KiB, or do not swizzle it."
-        "NPU4 CMX swizzling: alignment of swizzled buffers";
+        "NPU4 CMX swizzling: alignment of swizzled buffers in compiled programs";
     OVERLAP Fault Error Hardware "npu-workload-overlap" "two workloads of a layer compute the same outputs"
         "The variants of an invariant cut its output tensor into boxes, and every element is computed once. Where boxes overlap, one variant overwrites the other's results, and some other part of the tensor is likely to be missing."
         "Compare te_beg and te_end of the two variants."
@@ -60,8 +59,6 @@ const GATHER: (u64, u64) = (65_536, 4096);
 const COUNT: u32 = 255;
 /// Where swizzled tensors may start.
 const SWIZZLE_BYTES: u64 = 1 << 14;
-/// Where descriptors stand in the memory of a tile, at the lowest.
-const DESCRIPTORS: u64 = 0x3c00;
 /// Channels of a workload whose output channels see one input channel each.
 const CHANNELWISE: [usize; 3] = [16, 32, 64];
 /// Workloads of one invariant that are compared with each other.
@@ -76,6 +73,12 @@ pub(crate) fn transfer(
     if !descriptor.uses_barriers && descriptor.waits | descriptor.posts != 0 {
         let message = "names barriers in its masks, but bit 29 (barrier_en) of the configuration word is clear";
         return Some(BARRIERS_OFF.at(place.clone(), message));
+    }
+    if let Some(mode) = descriptor.mode {
+        return Some(DMA_MODE.at(
+            place.clone(),
+            format!("uses {mode}, which is not supported"),
+        ));
     }
     let (read, written) = descriptor.lengths()?;
     let bytes = read.max(written);
@@ -103,70 +106,6 @@ pub(crate) fn transfer(
         );
         DMA_SIZE.at(place.clone(), message)
     })
-}
-
-/// Bytes of each tile that the program uses, and where its descriptors end.
-#[derive(Debug)]
-pub(crate) struct Workspaces {
-    tiles: [u64; address::TILES as usize],
-    descriptors: u64,
-}
-
-impl Workspaces {
-    pub(crate) fn new(image: &Image<'_>) -> Workspaces {
-        let size = |name: &str| {
-            image
-                .section(name)
-                .map(|section| image.sections()[section].size)
-        };
-        let tiles = std::array::from_fn(|tile| size(&format!("buffer.CMX_NN.{tile}")).unwrap_or(0));
-        Workspaces {
-            tiles,
-            descriptors: size("program.metadata.cmx")
-                .map_or(CMX_SIZE, |size| DESCRIPTORS.saturating_add(size)),
-        }
-    }
-
-    /// What is wrong with the sizes.
-    pub(crate) fn check(&self, image: &Image<'_>) -> impl Iterator<Item = Finding> {
-        let sizes = self
-            .tiles
-            .iter()
-            .enumerate()
-            .map(|(tile, size)| (format!("buffer.CMX_NN.{tile}"), *size));
-        let sizes = sizes.chain([("program.metadata.cmx".to_owned(), self.descriptors)]);
-        sizes
-            .filter(|(name, end)| *end > CMX_SIZE && image.section(name).is_some())
-            .map(|(name, end)| {
-                WORKSPACE.at(
-                    Place::file().in_part(name),
-                    format!("ends at {end:#x} of a tile, which has {CMX_SIZE:#x} bytes"),
-                )
-            })
-    }
-
-    /// What is wrong with an access to these bytes of a tile.
-    pub(crate) fn access(&self, tile: u8, bytes: &Range<i128>, place: &Place) -> Option<Finding> {
-        let size = *self.tiles.get(tile as usize)?;
-        (bytes.end > i128::from(size)).then(|| {
-            let message = format!(
-                "touches tile {tile} up to {:#x}; the program uses {size:#x} bytes of it",
-                bytes.end
-            );
-            WORKSPACE.at(place.clone(), message)
-        })
-    }
-
-    /// What is wrong with a descriptor that an engine takes from these bytes of a tile.
-    pub(crate) fn descriptor(&self, bytes: Range<u64>, place: &Place) -> Option<Finding> {
-        (bytes.start < DESCRIPTORS || bytes.end > self.descriptors).then(|| {
-            let message = format!(
-                "its descriptor stands at {:#x}..{:#x} of the tile, descriptors have {DESCRIPTORS:#x}..{:#x}",
-                bytes.start, bytes.end, self.descriptors
-            );
-            WORKSPACE.at(place.clone(), message)
-        })
-    }
 }
 
 /// What is wrong with the counts of a barrier.

@@ -12,17 +12,18 @@ use crate::kernels::{
     self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source,
     Transfer, Work,
 };
-use crate::limits::{self, Layers, Workspaces};
+use crate::limits::{self, Layers};
 use crate::machine::Machine;
 use crate::read::Document;
 use crate::rotation::Rotations;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
+use crate::tensors;
 use chipless_model::{
-    Action, Buffer, BufferId, Certainty, Condition, Configuration, ConfigurationId, Demand,
-    Direction, Finding, Interface, Kernel, Limits, Location, Memory, MemoryId, MemoryKind, PartId,
-    Pattern, Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role,
-    Signal, Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, Buffer, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction,
+    Finding, Interface, Kernel, Limits, Location, Memory, MemoryId, MemoryKind, PartId, Pattern,
+    Piece, PieceId, Place, Port, Program, Queue, QueueId, Resource, ResourceId, Role, Signal, Span,
+    Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -89,7 +90,6 @@ pub fn lower<'i>(
         operations: HashMap::new(),
         layers: Layers::default(),
         rotations: Rotations::default(),
-        workspaces: Workspaces::new(image),
         advice: Advice::default(),
         barriers: control.barriers.len(),
         accumulators: Default::default(),
@@ -99,15 +99,19 @@ pub fn lower<'i>(
             let [major, minor, patch] = trailer.openvino;
             format!("{major}.{minor}.{patch}")
         }),
+        ids: vec![None; schedule.tasks.len()],
         findings,
     };
-    let oversized: Vec<Finding> = lowering.workspaces.check(image).collect();
-    lowering.findings.extend(oversized);
     let edge = Edge::read(document);
     lowering.memories(&control, &edge);
     lowering.interface(document, edge);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    lowering.program.tensors = Some(tensors::of(
+        &schedule,
+        &lowering.ids,
+        lowering.program.tasks.len(),
+    ));
     let rotations = std::mem::take(&mut lowering.rotations).check(&lowering.program);
     lowering.findings.extend(rotations);
     lowering
@@ -143,7 +147,6 @@ struct Lowering<'l, 'i> {
     operations: HashMap<(u64, u64), shave::Identity>,
     layers: Layers,
     rotations: Rotations,
-    workspaces: Workspaces,
     advice: Advice,
     /// How many virtual barriers the program has.
     barriers: usize,
@@ -155,6 +158,8 @@ struct Lowering<'l, 'i> {
     known: Arc<OnceLock<Constants<'i>>>,
     /// The compiler's release, where the file says so.
     release: Option<String>,
+    /// Tasks by their position in the walk.
+    ids: Vec<Option<TaskId>>,
     findings: Vec<Finding>,
 }
 
@@ -424,7 +429,7 @@ impl<'i> Lowering<'_, 'i> {
             bytes: moved,
         };
         let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
-        self.arrivals(&*kernel, &task.description, walked, &place);
+        self.arrivals(&*kernel, &task.description, walked);
         let kernel = self.program.kernels.push(kernel);
         let location = Location {
             part: self.part(bytes.section),
@@ -443,19 +448,13 @@ impl<'i> Lowering<'_, 'i> {
             label: None,
         });
         self.rotations.note_task(walked, id);
+        self.ids[walked] = Some(id);
         self.advice
             .task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
-    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones. What it touches
-    /// there must be the program's.
-    fn arrivals(
-        &mut self,
-        kernel: &(dyn Kernel + 'i),
-        description: &Description,
-        walked: usize,
-        place: &Place,
-    ) {
+    /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
+    fn arrivals(&mut self, kernel: &(dyn Kernel + 'i), description: &Description, walked: usize) {
         let operation = if let Description::Dma { descriptor, .. } = description {
             Some(&descriptor.operation)
         } else {
@@ -479,13 +478,10 @@ impl<'i> Lowering<'_, 'i> {
             },
             _ => None,
         };
-        let (cmx, constants, workspaces, rotations) = (
-            &self.cmx,
-            &mut self.constants,
-            &self.workspaces,
-            &mut self.rotations,
-        );
-        let mut outside = None;
+        let (cmx, constants, rotations) = (&self.cmx, &mut self.constants, &mut self.rotations);
+        if let Description::Shave { .. } = description {
+            rotations.note_shave();
+        }
         kernel.accesses(&mut |access| {
             let Some(tile) =
                 (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer))
@@ -494,31 +490,12 @@ impl<'i> Lowering<'_, 'i> {
             };
             rotations.add(walked, tile, &access);
             let extent = access.pattern.extent();
-            if outside.is_none()
-                && access.certainty == Certainty::Exact
-                && access.pattern.fits(CMX_SIZE)
-            {
-                outside = workspaces.access(tile, &extent, place);
-            }
             if access.direction == Direction::Write {
                 let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
                 let bytes = copied.filter(|_| access.pattern.loops.is_empty());
                 constants.arrive(tile, walked, bound(extent.start), bound(extent.end), bytes);
             }
         });
-        let executed: &[&Fetched] = match description {
-            Description::Dma { .. } => &[],
-            Description::Dpu {
-                variant, invariant, ..
-            } => &[variant, invariant],
-            Description::Shave {
-                invocation, range, ..
-            } => &[invocation, range],
-        };
-        let fetched = executed
-            .iter()
-            .find_map(|f| workspaces.descriptor(f.offset..f.offset + f.from.size, place));
-        self.findings.extend(fetched.or(outside));
     }
 
     fn transfer(
@@ -684,7 +661,7 @@ impl<'i> Lowering<'_, 'i> {
         self.findings.extend(limits::workload(&workload, place));
         self.findings
             .extend(self.layers.add(invariant.from, &workload, place));
-        self.rotations.note_workload(walked, &workload);
+        self.rotations.note_workload(&workload);
         self.advice.weight_count(variant_bytes, place);
         self.advice
             .hint(invariant_bytes, 0x148, self.barriers, || place.clone());

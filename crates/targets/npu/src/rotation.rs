@@ -1,38 +1,33 @@
 //! Swizzle keys of producers and consumers: bytes that a DPU has put down rotated must be read rotated alike.
 //!
 //! What tasks write in CMX is followed in the order in which the walk ran them. Bytes of DMAs and SHAVEs have no key: constants come
-//! rotated from the file, and a copy keeps what it copies.
+//! rotated from the file, and a copy keeps what it copies. A SHAVE reads without any. Rows that two keys leave alike may be
+//! written with one and read with the other.
 
-use crate::advice::SWIZZLE_KEY;
-use crate::dpu::Workload;
-use chipless_model::{Access, Direction, Finding, Place, Program, TaskId};
+use crate::dpu::{Operand, Workload, turn};
+use chipless_model::{Access, Certainty, Direction, Finding, Place, Program, TaskId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-/// Bytes of an element of activations, at most.
-const ELEMENT_BYTES: u64 = 2;
-
-/// Keys of a DPU workload, and where its dense input stands.
-#[derive(Clone, Debug)]
-struct Keys {
-    /// Of what it writes.
-    written: u32,
-    /// Of what it reads as activations: one key, or two of an elementwise operation.
-    read: [u32; 2],
-    /// Bytes of the tile among which the input lies.
-    input: Range<u64>,
+chipless_model::rules! {
+    SWIZZLE_KEY Fault Error Hardware "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
+        "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key and the row decide. A DPU that reads the tensor with another key, or a SHAVE, which knows no rotation, takes the bytes in another order: the numbers are those of other elements."
+        "Give the output of the one (swizzle_key) and the input of the other (swizzle_key_offset) the same key."
+        "NPU4 CMX swizzling; compiled programs";
 }
 
-impl Keys {
-    fn of(workload: &Workload) -> Keys {
-        let (written, read) = workload.swizzle_keys();
-        let (start, elements) = workload.dense_input();
-        Keys {
-            written,
-            read,
-            input: start..start + elements * ELEMENT_BYTES,
-        }
-    }
+/// Bytes of a row inside which addresses rotate.
+const ROW: u64 = 1024;
+/// Runs of an access that are followed one by one. What has more is not judged.
+const RUNS: u64 = 256;
+
+/// Keys of a task.
+#[derive(Clone, Copy, Debug, Default)]
+struct Keys {
+    /// Of what it writes.
+    written: Option<u32>,
+    /// Of its first and second tensor.
+    read: [Option<u32>; 2],
 }
 
 /// What a task does to bytes of a tile.
@@ -44,8 +39,8 @@ struct Event {
     write: bool,
     tile: u8,
     bytes: Range<u64>,
-    /// Keys that it has, or may have.
-    keys: Option<[u32; 2]>,
+    /// The key that it has, if any.
+    key: Option<u32>,
 }
 
 /// Bytes with the key that they were put down with, and the position of the task that did it.
@@ -55,16 +50,28 @@ type Written = BTreeMap<u64, (u64, Option<u32>, usize)>;
 #[derive(Debug, Default)]
 pub(crate) struct Rotations {
     events: Vec<Event>,
-    /// The last DPU workload: its position in the walk.
-    workload: Option<(usize, Keys)>,
+    /// Keys of the task whose accesses come next.
+    keys: Keys,
     /// Tasks by their position in the walk.
     tasks: HashMap<usize, TaskId>,
 }
 
 impl Rotations {
     /// Says that the task whose accesses come next is this workload.
-    pub(crate) fn note_workload(&mut self, walked: usize, workload: &Workload) {
-        self.workload = Some((walked, Keys::of(workload)));
+    pub(crate) fn note_workload(&mut self, workload: &Workload) {
+        let (written, [first, second]) = workload.swizzle_keys();
+        self.keys = Keys {
+            written: Some(written),
+            read: [Some(first), Some(second)],
+        };
+    }
+
+    /// Says that the task whose accesses come next is a SHAVE.
+    pub(crate) fn note_shave(&mut self) {
+        self.keys = Keys {
+            written: None,
+            read: [Some(0); 2],
+        };
     }
 
     /// Notes an access of a task to a tile.
@@ -74,51 +81,52 @@ impl Rotations {
             return;
         };
         let write = access.direction == Direction::Write;
-        let keys = match self
-            .workload
-            .as_ref()
-            .filter(|(position, _)| *position == walked)
-            .map(|(_, keys)| keys)
-        {
-            Some(keys) if write => Some([keys.written; 2]),
-            Some(keys) if keys.input.contains(&start) => Some(keys.read),
-            _ if write => None,
-            _ => return,
+        let runs = access.pattern.bytes().unwrap_or(u64::MAX) / access.pattern.run.max(1);
+        let key = match access.tensor {
+            _ if access.certainty == Certainty::May => None,
+            _ if write => self.keys.written,
+            tensor if tensor == Operand::Activations as u8 => self.keys.read[0],
+            tensor if tensor == Operand::Second as u8 => self.keys.read[1],
+            _ => None,
         };
-        // What continues the access before is one with it.
-        if let Some(last) = self.events.last_mut()
-            && (
-                last.walked,
-                last.write,
-                last.tile,
-                last.keys,
-                last.bytes.end,
-            ) == (walked, write, tile, keys, start)
-        {
-            last.bytes.end = end;
-        } else {
-            self.events.push(Event {
-                walked,
-                write,
-                tile,
-                bytes: start..end,
-                keys,
-            });
+        let mut event = |bytes: Range<u64>, key| {
+            // What continues the access before is one with it.
+            if let Some(last) = self.events.last_mut()
+                && (last.walked, last.write, last.tile) == (walked, write, tile)
+                && (last.key, last.bytes.end) == (key, bytes.start)
+            {
+                last.bytes.end = bytes.end;
+            } else {
+                self.events.push(Event {
+                    walked,
+                    write,
+                    tile,
+                    bytes,
+                    key,
+                });
+            }
+        };
+        if runs <= 1 {
+            if write || key.is_some() {
+                event(start..end, key);
+            }
+        } else if key.is_some() && runs <= RUNS {
+            let runs = access.pattern.runs();
+            runs.for_each(|start| event(start..start + access.pattern.run, key));
+        } else if write {
+            event(start..end, None);
         }
     }
 
     /// Says which task it is whose accesses were noted.
     pub(crate) fn note_task(&mut self, walked: usize, task: TaskId) {
         self.tasks.insert(walked, task);
+        self.keys = Keys::default();
     }
 
     /// The first input of each place that is read with another key than it was written with.
     pub(crate) fn check(mut self, program: &Program<'_>) -> Vec<Finding> {
-        if self
-            .events
-            .iter()
-            .all(|event| event.keys.is_none_or(|keys| keys == [0; 2]))
-        {
+        if self.events.iter().all(|e| e.key.is_none_or(|key| key == 0)) {
             return Vec::new();
         }
         let place = |walked: usize| {
@@ -132,25 +140,22 @@ impl Rotations {
         for event in self.events {
             let written = tiles.entry(event.tile).or_default();
             if event.write {
-                put(
-                    written,
-                    event.bytes,
-                    event.keys.map(|keys| keys[0]),
-                    event.walked,
-                );
+                put(written, event.bytes, event.key, event.walked);
                 continue;
             }
-            let Some(keys) = event.keys else { continue };
-            let other = overlapping(written, &event.bytes).find_map(|(start, _, key, writer)| {
-                let key = key.filter(|key| !keys.contains(key))?;
-                Some((start, key, writer))
-            });
-            if let Some((start, key, writer)) = other
+            let Some(key) = event.key else { continue };
+            let other =
+                overlapping(written, &event.bytes).find_map(|(start, end, other, writer)| {
+                    let common = start.max(event.bytes.start)..end.min(event.bytes.end);
+                    let other = other.filter(|other| differ(*other, key, &common))?;
+                    Some((start, other, writer))
+                });
+            if let Some((start, other, writer)) = other
                 && known.insert((event.tile, start))
             {
                 let message = format!(
-                    "reads bytes {:#x}..{:#x} of tile {} with swizzle key {}, they were written with key {key}",
-                    event.bytes.start, event.bytes.end, event.tile, keys[0]
+                    "reads bytes {:#x}..{:#x} of tile {} with swizzle key {key}, they were written with key {other}",
+                    event.bytes.start, event.bytes.end, event.tile
                 );
                 findings.push(
                     SWIZZLE_KEY
@@ -161,6 +166,13 @@ impl Rotations {
         }
         findings
     }
+}
+
+/// Whether two keys put any of some bytes into different places.
+fn differ(one: u32, other: u32, bytes: &Range<u64>) -> bool {
+    one != other
+        && (bytes.start / ROW..bytes.end.div_ceil(ROW))
+            .any(|row| turn(one, row) != turn(other, row))
 }
 
 fn overlapping<'w>(
@@ -204,6 +216,14 @@ fn put(written: &mut Written, bytes: Range<u64>, key: Option<u32>, writer: usize
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn rows_that_two_keys_leave_alike_do_not_differ() {
+        assert!(!differ(5, 0, &(0..1024)));
+        assert!(differ(5, 0, &(0..1025)));
+        assert!(!differ(5, 0, &(32 * 1024..33 * 1024)));
+        assert!(differ(4, 5, &(1024..1056)) && !differ(5, 5, &(0..9999)));
+    }
 
     proptest! {
         /// Against a byte for each byte.

@@ -224,30 +224,6 @@ fn barriers_and_schedules() {
 }
 
 #[test]
-fn memory_of_tiles() {
-    let header = |blob: &Blob, name: &str| {
-        let document = Document::read(&blob.0).expect("a sound file");
-        document
-            .elf()
-            .header_offset(document.elf().section(name).expect("the section")) as usize
-    };
-    for (name, size) in [
-        ("buffer.CMX_NN.0", 0x1_8010),
-        ("buffer.CMX_NN.0", 0x20_0000),
-        ("program.metadata.cmx", 64),
-    ] {
-        let mut blob = Blob::open("conv1x1");
-        let at = header(&blob, name);
-        blob.put(at + 32, size);
-        assert!(
-            blob.codes().contains(&"npu-cmx-workspace"),
-            "{name}: {:?}",
-            blob.codes()
-        );
-    }
-}
-
-#[test]
 fn workloads() {
     is_found(
         "npu-dpu-channels",

@@ -1,6 +1,6 @@
 //! Which bytes a workload touches.
 
-use super::region::{Region, TILE_BYTES, strided};
+use super::region::{Operand, Region, TILE_BYTES, strided};
 use super::swizzle::Ranges;
 use super::weights::{Entry, Weights, count_bits};
 use super::workload::{Operation, Workload};
@@ -24,14 +24,16 @@ impl Workload {
         known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
         visit: &mut dyn FnMut(Region),
     ) {
-        let mut read = |pattern: Pattern, may: bool| {
+        let mut each = |tensor, pattern: Pattern, may: bool| {
             visit(Region {
                 tile: self.tile,
                 pattern,
                 write: false,
                 may,
+                tensor,
             })
         };
+        let mut read = |pattern, may| each(Operand::Activations, pattern, may);
         match self.input.sparse {
             None => self
                 .input
@@ -47,9 +49,11 @@ impl Workload {
                 }
             }
         }
+        let mut read = |pattern, may| each(Operand::Second, pattern, may);
         if let Some(second) = &self.second {
             second.dense_patterns(&self.geometry, &mut |pattern| read(pattern, false));
         }
+        let mut read = |pattern, may| each(Operand::Weights, pattern, may);
         if self.uses_weight_table() {
             let size = Weights::table_bytes(self.geometry.outputs);
             self.swizzled(self.weights.table, size, &mut |pattern| {
@@ -71,6 +75,7 @@ impl Workload {
                     pattern,
                     write: true,
                     may: false,
+                    tensor: Operand::Activations,
                 })
             });
         }
@@ -123,7 +128,7 @@ impl Workload {
     }
 
     /// Logical bytes that are swizzled as weights are.
-    fn known_bytes(&self, start: u64, size: u64, known: Known<'_>) -> Option<Vec<u8>> {
+    pub(super) fn known_bytes(&self, start: u64, size: u64, known: Known<'_>) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         // Most tables come in one transfer: all of its rows at once, or else piece by piece.
         let rows = self.weights.swizzle.rows(start, size);

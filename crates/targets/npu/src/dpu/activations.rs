@@ -57,12 +57,12 @@ impl Tensor {
     }
 
     /// Bytes of this many elements.
-    fn bytes(&self, elements: usize) -> u64 {
+    pub(super) fn bytes(&self, elements: usize) -> u64 {
         (elements as u64 * self.format.bits()).div_ceil(8)
     }
 
     /// First channel and number of channels of a pixel that are read.
-    fn read_channels(&self, geometry: &Geometry) -> (usize, usize) {
+    pub(super) fn read_channels(&self, geometry: &Geometry) -> (usize, usize) {
         if self.pattern.is_some() {
             (0, COMPRESSED_PITCH)
         } else {
@@ -176,7 +176,7 @@ impl Tensor {
     }
 
     /// Tile offset of an element of a dense tensor, before swizzling.
-    fn position(&self, y: usize, x: usize, c: usize) -> u64 {
+    pub(super) fn position(&self, y: usize, x: usize, c: usize) -> u64 {
         self.base + (self.pixel(y, x) * self.pitch() + c) as u64 * self.format.bits() / 8
     }
 
@@ -274,6 +274,30 @@ impl Tensor {
             (elements.map + start as u64, (end - start) as u64)
         };
         strided((0..window.y).map(map).collect(), emit);
+    }
+
+    /// The storage element of one pixel of a window: tile offset and bytes; `None` where it is empty or not known.
+    pub(super) fn storage_element(
+        &self,
+        elements: StorageElements,
+        (y, x): (usize, usize),
+        geometry: &Geometry,
+        known: &dyn Fn(u64, u64) -> Option<Vec<u8>>,
+    ) -> Option<(u64, u64)> {
+        let number = self.pixel(geometry.start.y + y, geometry.start.x + x);
+        let pointer = known(
+            elements.table + number as u64 * POINTER_BYTES,
+            POINTER_BYTES,
+        )?;
+        let (start, end) = (
+            number * self.size.z / 8,
+            ((number + 1) * self.size.z).div_ceil(8),
+        );
+        let map = known(elements.map + start as u64, (end - start) as u64)?;
+        let last = geometry.start.z + geometry.channels;
+        let stored = count_bits(&map, number * self.size.z - start * 8, last);
+        let pointer = u32::from_le_bytes(*pointer.first_chunk()?);
+        (stored > 0).then(|| (self.base + pointer_offset(pointer), self.bytes(stored)))
     }
 
     /// Every storage element of a window: tile offset and bytes, from the bytes of the pointers and of the map.

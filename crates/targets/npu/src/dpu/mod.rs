@@ -13,6 +13,7 @@ mod access;
 mod activations;
 mod compute;
 mod cost;
+mod dependence;
 mod execute;
 mod formats;
 mod geometry;
@@ -29,6 +30,7 @@ mod tests;
 
 pub use cost::DpuFigures;
 pub use execute::{Partial, TileMemory};
-pub use region::{Region, TILE_BYTES};
+pub use region::{Operand, Region, TILE_BYTES};
 pub use registers::{Register, register};
+pub(crate) use swizzle::turn;
 pub use workload::{DecodeError, OutputBox, Workload};

@@ -352,6 +352,37 @@ impl Output {
         Some(ordered)
     }
 
+    /// Tile, start and size of the bytes of chosen elements, `[y][x][z]`, wherever they are written.
+    pub(super) fn written(&self, own: u8, elements: &[bool], visit: &mut dyn FnMut(u8, u64, u64)) {
+        let Axes { x, z, .. } = self.extent;
+        let stride = |axis| match axis {
+            Axis::X => z,
+            Axis::Y => x * z,
+            Axis::Z => 1,
+        };
+        let [inner, middle, outer] = self.order();
+        let size = self.element_bytes() as u64;
+        for destination in self.destinations(own) {
+            for o in destination.outer.clone() {
+                for m in destination.middle.clone() {
+                    let first = (o - outer.of(self.begin)) * stride(outer)
+                        + (m - middle.of(self.begin)) * stride(middle);
+                    let start = self.address(&destination, o, m) as u64;
+                    let chosen = |i: &u64| elements[first + *i as usize * stride(inner)];
+                    let mut rest = 0..inner.of(self.extent) as u64;
+                    while let Some(low) = rest.find(chosen) {
+                        let high = rest.find(|i| !chosen(i)).unwrap_or(rest.end);
+                        for (at, length) in
+                            self.swizzle.pieces(start + low * size, (high - low) * size)
+                        {
+                            visit(destination.tile, at, length);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// The bytes that are written, tile by tile.
     pub(super) fn patterns(&self, own: u8, emit: &mut dyn FnMut(u8, Pattern)) {
         let (run, touching) = self.run();

@@ -20,6 +20,19 @@ pub struct Region {
     pub write: bool,
     /// A bound: data decides which of these bytes are touched.
     pub may: bool,
+    /// Which of the workload's tensors, if it is read.
+    pub tensor: Operand,
+}
+
+/// A tensor that a workload reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Activations, with their pointers and map where they are sparse.
+    Activations = 1,
+    /// The second operand of an elementwise operation.
+    Second = 2,
+    /// The weight table, and what it points to.
+    Weights = 3,
 }
 
 /// Ranges of bytes (start and size), in any order, as few strided patterns: ranges that touch or overlap are joined, ranges of one size at a

@@ -6,6 +6,11 @@ use std::ops::Range;
 /// Bytes of a row inside which addresses rotate (NPU4; NPU3 has 512).
 pub(super) const ROW: u64 = 1024;
 
+/// Bytes by which a key turns a row.
+pub(crate) fn turn(key: u32, row: u64) -> u64 {
+    ((row & ((1 << key) - 1)) << (10 - key)) % ROW
+}
+
 /// How addresses of one buffer are permuted. Key 0 leaves them alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Swizzle {
@@ -28,8 +33,7 @@ impl Swizzle {
 
     /// Where the byte of a logical address stands.
     pub(super) fn physical(self, address: u64) -> u64 {
-        let turn = (address / ROW) & ((1 << self.key) - 1);
-        let rotated = (address + (turn << (10 - self.key))) % ROW;
+        let rotated = (address + turn(self.key, address / ROW)) % ROW;
         address / ROW * ROW + rotated
     }
 

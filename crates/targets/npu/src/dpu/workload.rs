@@ -54,6 +54,9 @@ pub(super) enum Operation {
     Add { scale_a: u16, scale_b: u16 },
 }
 
+/// Sums that the accumulators of a DPU hold: 64 for each of 256 multipliers' groups.
+const ACCUMULATORS: usize = 64 * 256;
+
 /// The outputs that a workload computes: x, y, z.
 pub type OutputBox = [Range<usize>; 3];
 
@@ -230,24 +233,6 @@ impl Workload {
         (self.output.swizzle.key(), [first.key(), second.key()])
     }
 
-    /// Tile offset of the input, and how many elements stand there: none of a sparse one, which may stand anywhere.
-    pub(crate) fn dense_input(&self) -> (u64, u64) {
-        let Tensor {
-            base,
-            size,
-            ref sparse,
-            ..
-        } = self.input;
-        (
-            base,
-            if sparse.is_none() {
-                size.volume() as u64
-            } else {
-                0
-            },
-        )
-    }
-
     /// The outputs that it computes; `None` where it leaves sums for the next workload.
     pub(crate) fn output_box(&self) -> Option<OutputBox> {
         let range = |begin: usize, extent: usize| begin..begin + extent;
@@ -365,6 +350,10 @@ impl Workload {
             (
                 self.input.pattern.is_some() && self.operation != Operation::Convolution,
                 "compressed input outside a convolution",
+            ),
+            (
+                self.continued && self.geometry.extent().volume() > ACCUMULATORS,
+                "convolution continue of more sums than the accumulators surely hold",
             ),
             (
                 self.continued && !self.uses_weights(),

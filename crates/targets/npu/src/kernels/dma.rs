@@ -2,7 +2,9 @@
 
 use super::Descriptors;
 use chipless_kernels::{cast, strided};
-use chipless_model::{Access, BufferId, ElementType, Fault, Kernel, Loop, Pattern, Storage};
+use chipless_model::{
+    Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage,
+};
 use std::borrow::Cow;
 
 /// A DMA transfer with its addresses resolved to buffers.
@@ -84,6 +86,54 @@ impl Kernel for Transfer<'_> {
                 access
             });
         }
+    }
+
+    fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) -> Dependence {
+        if self.descriptors.are_doubtful(doubtful) {
+            return Dependence::Control;
+        }
+        let (buffer, from, conversion) = match &self.source {
+            Source::None | Source::Fill(_) | Source::Unsupported(_) => return Dependence::Bytes,
+            // Which rows are picked is not known: a row that nobody has written may be one that nobody picks.
+            Source::Rows { list, .. } => {
+                let is_doubtful = |at| doubtful.any(list.0, at..at + list.1.run);
+                return if list.1.runs().any(is_doubtful) {
+                    Dependence::Control
+                } else {
+                    Dependence::Bytes
+                };
+            }
+            Source::Walk(buffer, from, conversion) => (*buffer, from, conversion),
+        };
+        // Registers are written.
+        if self.destinations.is_empty() {
+            return Dependence::Control;
+        }
+        let (before, after) = conversion.map_or((8, 8), |(a, b)| (a.bits(), b.bits()));
+        let mut streamed = 0;
+        for start in from.runs() {
+            let (mut at, end) = (start, start + from.run);
+            while let Some(found) = doubtful.first(buffer, at..end) {
+                at = found.end;
+                let element = |byte: u64| byte * 8 / before;
+                let (first, last) = (
+                    element(streamed + found.start - start),
+                    element(streamed + found.end - 1 - start),
+                );
+                let written = first * after / 8..((last + 1) * after).div_ceil(8);
+                for (destination, to) in &self.destinations {
+                    pieces(to, written.clone(), |low, size| {
+                        visit(*destination, Pattern::contiguous(low, size));
+                    });
+                }
+            }
+            streamed += from.run;
+        }
+        Dependence::Bytes
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
@@ -230,6 +280,16 @@ fn convert(
         cast::encode_i64(after, &values, &mut converted)?;
     }
     Ok(converted)
+}
+
+/// Where bytes of the stream that a pattern enumerates stand: start and size of each piece.
+fn pieces(pattern: &Pattern, stream: std::ops::Range<u64>, mut visit: impl FnMut(u64, u64)) {
+    let mut at = stream.start;
+    while let Some(low) = pattern.offset_of(at).filter(|_| at < stream.end) {
+        let size = (pattern.run - at % pattern.run).min(stream.end - at);
+        visit(low, size);
+        at += size;
+    }
 }
 
 /// Patterns that fit and match have been checked before: what remains is a bug of ours, reported rather than hidden.

@@ -2,7 +2,9 @@
 
 use super::{Cmx, Descriptors, Knowledge};
 use crate::dpu::{Partial, Region, TileMemory, Workload};
-use chipless_model::{Access, Certainty, Direction, Fault, Kernel, Pattern, Storage};
+use chipless_model::{
+    Access, BufferId, Certainty, Dependence, Direction, Doubt, Fault, Kernel, Pattern, Storage,
+};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -44,6 +46,7 @@ impl Kernel for DpuTask<'_> {
                       pattern,
                       write,
                       may,
+                      tensor,
                   }| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     let direction = if write {
@@ -61,10 +64,34 @@ impl Kernel for DpuTask<'_> {
                         pattern,
                         direction,
                         certainty,
+                        tensor: tensor as u8,
                     });
                 }
             },
         );
+    }
+
+    fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) -> Dependence {
+        let Some(own) = self.cmx.buffer(self.tile) else {
+            return Dependence::Everything;
+        };
+        if self.descriptors.are_doubtful(doubtful) {
+            return Dependence::Control;
+        }
+        let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
+        self.workload.dependence(
+            &known,
+            &|low, high| doubtful.any(own, low..high),
+            &mut |tile, start, size| {
+                if let Some(buffer) = self.cmx.buffer(tile) {
+                    visit(buffer, Pattern::contiguous(start, size));
+                }
+            },
+        )
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -11,7 +11,7 @@ pub(crate) use dpu::{Accumulators, DpuTask};
 pub(crate) use shave::{Invocation, Work};
 
 use crate::address::{self, CMX_SIZE};
-use chipless_model::{Access, BufferId, Fault, Pattern, Storage};
+use chipless_model::{Access, BufferId, Doubt, Fault, Pattern, Storage};
 
 /// The bytes of a task's descriptors, where the hardware reads them: what was resolved when the program was lowered
 /// must still stand there when the task runs.
@@ -26,6 +26,13 @@ impl Descriptors<'_> {
                 Pattern::contiguous(*offset, bytes.len() as u64),
             ));
         }
+    }
+
+    /// Whether any of the bytes is in doubt.
+    pub(crate) fn are_doubtful(&self, doubtful: &dyn Doubt) -> bool {
+        self.0.iter().any(|(buffer, offset, bytes)| {
+            doubtful.any(*buffer, *offset..*offset + bytes.len() as u64)
+        })
     }
 
     pub(crate) fn check(&self, storage: &Storage<'_>) -> Result<(), Fault> {

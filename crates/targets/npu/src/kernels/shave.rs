@@ -1,10 +1,12 @@
 //! SHAVE invocations: prebuilt kernels, recognised by their code and executed by our own implementation of the operation.
 
 use super::{Cmx, Descriptors};
+use crate::address::CMX_SIZE;
 use crate::shave::{self, TensorRef, Values};
 use chipless_kernels::{cast, strided};
-use chipless_model::{Access, BufferId, Fault, Kernel, Kind, Pattern, Storage};
+use chipless_model::{Access, BufferId, Dependence, Doubt, Fault, Kernel, Kind, Pattern, Storage};
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// An invocation of a SHAVE kernel.
 #[derive(Debug)]
@@ -69,29 +71,82 @@ impl Kernel for Invocation<'_> {
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.descriptors.accesses(visit);
-        let mut each = |tensors: &[TensorRef], make: fn(BufferId, Pattern) -> Access| {
-            for (buffer, pattern) in tensors.iter().filter_map(|t| self.place(t)) {
-                visit(make(buffer, pattern));
-            }
-        };
         match &self.work {
             Work::Known(invocation) => {
-                each(&invocation.inputs, Access::read);
+                for (number, tensor) in (1..).zip(&invocation.inputs) {
+                    if let Some((buffer, pattern)) = self.place(tensor) {
+                        visit(Access::read(buffer, pattern).of(number));
+                    }
+                }
+                let mut each = |tensors: &[TensorRef], make: fn(BufferId, Pattern) -> Access| {
+                    for (buffer, pattern) in tensors.iter().filter_map(|t| self.place(t)) {
+                        visit(make(buffer, pattern));
+                    }
+                };
                 each(&invocation.outputs, Access::write);
                 each(&invocation.scratch, |buffer, pattern| {
                     Access::write(buffer, pattern).may()
                 });
             }
+            // It may write anything in the memory of its tile.
             Work::Unknown { tensors, .. } => {
-                each(tensors, |buffer, pattern| {
-                    Access::read(buffer, pattern).may()
-                });
-                each(tensors, |buffer, pattern| {
-                    Access::write(buffer, pattern).may()
-                });
+                for (buffer, pattern) in tensors.iter().filter_map(|t| self.place(t)) {
+                    visit(Access::read(buffer, pattern).may());
+                }
+                if let Some((buffer, ..)) = self.descriptors.0.first() {
+                    visit(Access::write(*buffer, Pattern::contiguous(0, CMX_SIZE)).may());
+                }
             }
             Work::Maintenance(_) => {}
         }
+    }
+
+    fn dependence(
+        &self,
+        doubtful: &dyn Doubt,
+        visit: &mut dyn FnMut(BufferId, Pattern),
+    ) -> Dependence {
+        if self.descriptors.are_doubtful(doubtful) {
+            return Dependence::Control;
+        }
+        // What an unknown kernel makes of what it reads is not known: nothing is held against it.
+        let Work::Known(invocation) = &self.work else {
+            return Dependence::Bytes;
+        };
+        let is_doubtful = |tensor: &TensorRef, number: u64| {
+            let size = tensor.shape.element.bits().div_ceil(8);
+            let element = |(buffer, pattern): (BufferId, Pattern)| {
+                let at = pattern.offset_of(number * size)?;
+                Some(doubtful.any(buffer, at..at + size))
+            };
+            self.place(tensor).and_then(element).unwrap_or(false)
+        };
+        let dependent = shave::dependent_elements(invocation, &is_doubtful);
+        let Some(dependent) = dependent else {
+            return Dependence::Everything;
+        };
+        for (tensor, elements) in invocation.outputs.iter().zip(dependent) {
+            let Some((buffer, pattern)) = self.place(tensor) else {
+                continue;
+            };
+            let size = tensor.shape.element.bits().div_ceil(8);
+            for number in elements {
+                if let Some(at) = pattern.offset_of(number * size) {
+                    visit(buffer, Pattern::contiguous(at, size));
+                }
+            }
+        }
+        Dependence::Bytes
+    }
+
+    /// Both SHAVEs of a tile may be given one job, in two invocations that are alike.
+    fn function(&self) -> Option<u64> {
+        let Work::Known(invocation) = &self.work else {
+            return None;
+        };
+        let mut hasher = DefaultHasher::new();
+        format!("{invocation:?}").hash(&mut hasher);
+        Some(hasher.finish())
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -182,6 +182,8 @@ pub(crate) struct Task {
     pub(crate) configures: Vec<usize>,
     /// Pieces that it enqueues, in order, after the configurations.
     pub(crate) releases: Vec<usize>,
+    /// The configuration of the first barrier that it posts, where there was one.
+    pub(crate) produces: Option<usize>,
 }
 
 impl Description {

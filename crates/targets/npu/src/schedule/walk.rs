@@ -269,6 +269,8 @@ impl Walk<'_, '_> {
             self.settle(barrier);
         }
         for barrier in barriers_of(posts) {
+            let produces = &mut self.schedule.tasks[id].produces;
+            *produces = produces.or(self.barriers[barrier as usize].active().copied());
             self.barriers[barrier as usize].produce().ok();
             self.settle(barrier);
         }
@@ -379,6 +381,7 @@ impl Walk<'_, '_> {
             posts,
             configures: Vec::new(),
             releases: Vec::new(),
+            produces: None,
         };
         Resolved::Task(Box::new(task), link)
     }
@@ -464,6 +467,7 @@ impl Walk<'_, '_> {
             posts,
             configures: Vec::new(),
             releases: Vec::new(),
+            produces: None,
         };
         Resolved::Task(Box::new(task), next)
     }
@@ -535,6 +539,7 @@ impl Walk<'_, '_> {
             posts,
             configures: Vec::new(),
             releases: Vec::new(),
+            produces: None,
         };
         Resolved::Task(Box::new(task), next)
     }

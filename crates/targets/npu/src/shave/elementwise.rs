@@ -266,6 +266,16 @@ fn logical(operation: Operation) -> Option<fn(bool, bool) -> bool> {
 }
 
 /// Operations without scalars of one or two inputs.
+/// Whether an operation works element by element, by what is computed here.
+pub(super) fn covers(operation: Operation) -> bool {
+    comparison(operation).is_some()
+        || logical(operation).is_some()
+        || unary(operation).is_some()
+        || unary_integer(operation).is_some()
+        || binary(operation).is_some()
+        || binary_integer(operation).is_some()
+}
+
 pub(super) fn evaluate(call: Call<'_>) -> Result<Values, Fault> {
     let operation = call.operation;
     let output = call.output(0)?;

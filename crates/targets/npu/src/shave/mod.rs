@@ -7,6 +7,7 @@
 
 mod arguments;
 mod boxes;
+mod dependence;
 mod elementwise;
 mod embedding;
 mod evaluate;
@@ -32,6 +33,7 @@ mod volume;
 
 pub use arguments::{ArgumentError, Invocation, Section, TensorRef};
 pub use boxes::{NonMaxSuppression, RoiPooling};
+pub use dependence::dependent_elements;
 pub use elementwise::Activation;
 pub use embedding::EmbeddingBag;
 pub use evaluate::evaluate;

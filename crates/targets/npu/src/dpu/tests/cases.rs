@@ -5,7 +5,7 @@ use super::build::{
     scale_word,
 };
 use crate::dpu::registers::HaloRegion;
-use crate::dpu::{Region, TILE_BYTES};
+use crate::dpu::{Operand, Region, TILE_BYTES};
 use chipless_model::{Loop, Pattern};
 
 /// What the 16 channels of a pixel become.
@@ -392,9 +392,15 @@ fn unknown_tables_give_bounds_and_known_ones_bytes() {
         pattern: Pattern::contiguous(start.into(), size),
         write: false,
         may,
+        tensor: if start == INPUT {
+            Operand::Activations
+        } else {
+            Operand::Weights
+        },
     };
     let written = Region {
         write: true,
+        tensor: Operand::Activations,
         ..read(OUTPUT, 32, false)
     };
     let mut found = Vec::new();

@@ -1,0 +1,257 @@
+//! Which outputs of a workload depend on bytes that are in doubt.
+//!
+//! A convolution multiplies a channel by the weights that are stored: channels that pad a tensor and have no weight do not count, whatever
+//! stands there. Depthwise convolution, pooling and addition work on each channel by itself.
+
+use super::access::Known;
+use super::activations::Tensor;
+use super::geometry::Slide;
+use super::swizzle::Swizzle;
+use super::weights::{Entry, Weights, bits, count_bits};
+use super::workload::{Operation, Workload};
+use chipless_model::Dependence;
+
+/// Whether any byte from one to before another of the own tile is in doubt.
+type Doubtful<'a> = &'a dyn Fn(u64, u64) -> bool;
+
+/// Elements of a window, `[y][x][c]`, and which of them are in doubt.
+struct Window {
+    channels: usize,
+    doubtful: Vec<bool>,
+}
+
+impl Workload {
+    /// Tells `visit` tile, start and size of written bytes that depend on bytes in doubt. `known(offset, size)` as for
+    /// [`accesses_with`](Workload::accesses_with).
+    pub fn dependence(
+        &self,
+        known: Known<'_>,
+        doubtful: Doubtful<'_>,
+        visit: &mut dyn FnMut(u8, u64, u64),
+    ) -> Dependence {
+        let table = match self.doubtful_table(known, doubtful) {
+            Ok(table) => table,
+            Err(dependence) => return dependence,
+        };
+        let Some(mut window) = self.window_in_doubt(&self.input, known, doubtful) else {
+            return Dependence::Control;
+        };
+        if let Some(second) = &self.second {
+            let Some(other) = self.window_in_doubt(second, known, doubtful) else {
+                return Dependence::Control;
+            };
+            let both = window.doubtful.iter_mut().zip(other.doubtful);
+            both.for_each(|(one, other)| *one |= other);
+        }
+        let rows = self.doubtful_weights(table.as_deref(), known, doubtful);
+        if self.continued {
+            return Dependence::Everything;
+        }
+        let extent = self.geometry.extent();
+        let mut outputs = vec![false; extent.volume()];
+        if self.operation == Operation::Convolution {
+            let used = self.used_channels(table.as_deref(), known, window.channels);
+            let pixel = |pixel: &[bool]| pixel.iter().zip(&used).any(|(d, used)| *d && *used);
+            let pixels: Vec<bool> = window.doubtful.chunks(window.channels).map(pixel).collect();
+            self.spread(&pixels, 1, |position, _| {
+                outputs[position * extent.z..][..extent.z].fill(true);
+            });
+        } else {
+            self.spread(&window.doubtful, extent.z, |position, channel| {
+                outputs[position * extent.z + channel] = true;
+            });
+        }
+        for (channel, _) in rows.iter().enumerate().filter(|(_, doubtful)| **doubtful) {
+            let channels = outputs.iter_mut().skip(channel).step_by(extent.z);
+            channels.for_each(|output| *output = true);
+        }
+        self.output.written(self.tile, &outputs, visit);
+        Dependence::Bytes
+    }
+
+    /// The weight table, where its bytes are known; an error where they are in doubt.
+    fn doubtful_table(
+        &self,
+        known: Known<'_>,
+        doubtful: Doubtful<'_>,
+    ) -> Result<Option<Vec<Entry>>, Dependence> {
+        if !self.uses_weight_table() {
+            return Ok(None);
+        }
+        let size = Weights::table_bytes(self.geometry.outputs);
+        if any(self.weights.swizzle, self.weights.table, size, doubtful) {
+            return Err(if self.uses_weights() {
+                Dependence::Control
+            } else {
+                Dependence::Everything
+            });
+        }
+        let bytes = self.known_bytes(self.weights.table, size, known);
+        Ok(bytes.map(|bytes| self.weights.parse_table(&bytes)))
+    }
+
+    /// By output channel, whether its weights or its map are in doubt.
+    fn doubtful_weights(
+        &self,
+        table: Option<&[Entry]>,
+        known: Known<'_>,
+        doubtful: Doubtful<'_>,
+    ) -> Vec<bool> {
+        let Some(table) = table.filter(|_| self.uses_weights()) else {
+            return Vec::new();
+        };
+        let each = self.weights_of_a_channel();
+        let swizzle = self.weights.swizzle;
+        let channel = |entry: &Entry| {
+            let stored = |count| {
+                let size = self.weights.stored_bytes(count);
+                any(swizzle, entry.weights, size, doubtful)
+            };
+            if self.weights.dense {
+                return stored(each as u64);
+            }
+            let Some(map) = entry.map else { return false };
+            let size = (each as u64).div_ceil(8);
+            any(swizzle, map, size, doubtful)
+                || self
+                    .known_bytes(map, size, known)
+                    .is_some_and(|map| stored(count_bits(&map, 0, each) as u64))
+        };
+        table.iter().map(channel).collect()
+    }
+
+    /// Weights of an output channel, present or not.
+    fn weights_of_a_channel(&self) -> usize {
+        let channels = if self.operation == Operation::Depthwise {
+            1
+        } else {
+            self.input.channels(&self.geometry)
+        };
+        self.geometry.taps() * channels
+    }
+
+    /// Input channels that have a weight for any output channel: all of them, where that is not known.
+    fn used_channels(
+        &self,
+        table: Option<&[Entry]>,
+        known: Known<'_>,
+        channels: usize,
+    ) -> Vec<bool> {
+        let all = || vec![true; channels];
+        let Some(table) = table.filter(|_| !self.weights.dense) else {
+            return all();
+        };
+        let each = self.weights_of_a_channel();
+        let mut used = vec![false; channels];
+        for entry in table {
+            let Some(map) = entry.map else { continue };
+            let Some(map) = self.known_bytes(map, (each as u64).div_ceil(8), known) else {
+                return all();
+            };
+            for (weight, _) in bits(&map, 0).take(each).enumerate().filter(|(_, set)| *set) {
+                used[weight % channels] = true;
+            }
+        }
+        used
+    }
+
+    /// Which elements of a window are in doubt; `None` where the pointers to them are.
+    fn window_in_doubt(
+        &self,
+        tensor: &Tensor,
+        known: Known<'_>,
+        doubtful: Doubtful<'_>,
+    ) -> Option<Window> {
+        let window = self.geometry.window();
+        let channels = tensor.channels(&self.geometry);
+        let mut elements = vec![false; window.y * window.x * channels];
+        if let Some(sparse) = tensor.sparse {
+            let mut pointers = false;
+            tensor.sparse_patterns(sparse, &self.geometry, &mut |pattern| {
+                pointers |= pattern.runs().any(|at| doubtful(at, at + pattern.run));
+            });
+            if pointers {
+                return None;
+            }
+            for y in 0..window.y {
+                for x in 0..window.x {
+                    let found = tensor.storage_element(sparse, (y, x), &self.geometry, known);
+                    let is_doubtful =
+                        found.is_some_and(|(start, size)| doubtful(start, start + size));
+                    let pixel = (y * window.x + x) * channels;
+                    elements[pixel..pixel + channels].fill(is_doubtful);
+                }
+            }
+        } else {
+            for y in 0..window.y {
+                for x in 0..window.x {
+                    let pixel = &mut elements[(y * window.x + x) * channels..][..channels];
+                    self.pixel_in_doubt(tensor, (y, x), doubtful, pixel);
+                }
+            }
+        }
+        Some(Window {
+            channels,
+            doubtful: elements,
+        })
+    }
+
+    fn pixel_in_doubt(
+        &self,
+        tensor: &Tensor,
+        (y, x): (usize, usize),
+        doubtful: Doubtful<'_>,
+        pixel: &mut [bool],
+    ) {
+        let (first, read) = tensor.read_channels(&self.geometry);
+        let start = self.geometry.start;
+        let at = |channel: usize| tensor.position(start.y + y, start.x + x, first + channel);
+        if !any(tensor.swizzle, at(0), tensor.bytes(read), doubtful) {
+            return;
+        }
+        let each = |channel: usize| any(tensor.swizzle, at(channel), tensor.bytes(1), doubtful);
+        match tensor.pattern {
+            Some(pattern) => {
+                let taken = (0..read).filter(|channel| pattern >> channel & 1 == 1);
+                for (element, channel) in pixel.iter_mut().zip(taken) {
+                    *element = each(channel);
+                }
+            }
+            None => {
+                for (channel, element) in pixel.iter_mut().enumerate() {
+                    *element = each(channel);
+                }
+            }
+        }
+    }
+
+    /// Calls with every output position, and the channel, that looks at a doubtful element of a window.
+    fn spread(&self, window: &[bool], channels: usize, mut visit: impl FnMut(usize, usize)) {
+        if !window.contains(&true) {
+            return;
+        }
+        let (x, y) = (self.geometry.x, self.geometry.y);
+        let outputs = |slide: Slide, at: usize| {
+            (0..slide.kernel).filter_map(move |tap| {
+                let from = (at + slide.pad).checked_sub(tap)?;
+                (from % slide.stride == 0 && from / slide.stride < slide.outputs)
+                    .then_some(from / slide.stride)
+            })
+        };
+        for (index, _) in window.iter().enumerate().filter(|(_, doubtful)| **doubtful) {
+            let (pixel, channel) = (index / channels, index % channels);
+            for out_y in outputs(y, pixel / x.size) {
+                for out_x in outputs(x, pixel % x.size) {
+                    visit(out_y * x.outputs + out_x, channel);
+                }
+            }
+        }
+    }
+}
+
+/// Whether any of some logical bytes is in doubt.
+fn any(swizzle: Swizzle, start: u64, size: u64, doubtful: Doubtful<'_>) -> bool {
+    swizzle
+        .pieces(start, size)
+        .any(|(start, size)| doubtful(start, start + size))
+}

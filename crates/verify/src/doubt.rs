@@ -1,0 +1,527 @@
+//! What becomes of bytes that hold nothing of worth: those that nobody has written, and remnants of older tensors.
+//!
+//! Sound programs read such bytes: channels that pad a tensor, whose weights are absent; calls that warm a cache; records of
+//! profiling that stay empty. Such a byte is a fault where it can change an output or what a task does. So it is followed, as memcheck does,
+//! from task to task by what the kernels say of their [dependences](Kernel::dependence).
+
+use crate::access::range;
+use crate::findings::Findings;
+use crate::footprint::{Accesses, Use};
+use crate::order::Order;
+use crate::race::Race;
+use crate::remnants::{Lives, Remnants};
+use crate::rules;
+use crate::written::Written;
+use chipless_model::{
+    BufferId, Certainty, Dependence, Direction, Doubt, IndexVec, Pattern, Program, Role, TaskId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+
+/// Bytes of a page of marks.
+const PAGE: u64 = 4096;
+
+/// Causes that are told apart; further ones count for the last.
+const CAUSES: usize = u16::MAX as usize - 1;
+
+/// Follows doubtful bytes through a program that completes. `remnants` are the readings of remnants that there are.
+pub(crate) fn check(
+    program: &Program<'_>,
+    accesses: &Accesses,
+    order: &Order,
+    remnants: &Remnants,
+    findings: &mut Findings,
+) {
+    let mut trace = Trace {
+        program,
+        accesses,
+        state: State {
+            program,
+            written: crate::memory::initial(program),
+            lives: Lives::new(program, accesses),
+            remnants,
+            marks: Marks::default(),
+        },
+        settled: vec![false; accesses.footprints()],
+        causes: Vec::new(),
+        reported: FxHashSet::default(),
+        matters: Vec::new(),
+    };
+    for task in &order.sequence {
+        trace.task(*task);
+    }
+    trace.finish(findings);
+}
+
+/// A task that reads doubtful bytes which nobody has brought there by a computation.
+#[derive(Debug)]
+struct Cause {
+    task: TaskId,
+    /// Its use of the buffer.
+    entry: u32,
+    bytes: Range<u64>,
+    /// What is wrong with them.
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    NeverWritten,
+    /// Left over from one writer, whose tensor another one ended.
+    Remnant {
+        old: u32,
+        new: u32,
+    },
+}
+
+/// Where doubt ends up.
+#[derive(Debug)]
+enum Effect {
+    /// An output, by its number.
+    Output(usize),
+    State(BufferId),
+    /// What a task does.
+    Control(TaskId),
+}
+
+/// What is known of the bytes of all buffers at some point.
+struct State<'m> {
+    program: &'m Program<'m>,
+    written: IndexVec<BufferId, Written>,
+    lives: Option<Lives<'m>>,
+    remnants: &'m Remnants,
+    marks: Marks,
+}
+
+/// The bytes that are doubtful to one task.
+struct View<'s, 'm> {
+    state: &'s State<'m>,
+    /// Numbers of the old writers whose bytes are remnants to it.
+    old: &'s [u32],
+}
+
+impl Doubt for View<'_, '_> {
+    fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let state = self.state;
+        let size = state.program.buffers.get(buffer)?.size;
+        let bytes = bytes.start.min(size)..bytes.end.min(size);
+        let mark = state.marks.first(buffer, bytes.clone());
+        let gap = state.unwritten(buffer, bytes.clone());
+        let remnant = state.remnant(buffer, bytes, self.old);
+        [mark, gap, remnant]
+            .into_iter()
+            .flatten()
+            .min_by_key(|range| range.start)
+    }
+}
+
+impl State<'_> {
+    /// The first bytes of a range that nobody has written.
+    fn unwritten(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        if matches!(
+            self.program.buffers[buffer].role,
+            Role::Constant | Role::State
+        ) {
+            return None;
+        }
+        let written = &self.written[buffer];
+        let low = written.first_missing(bytes.start, bytes.end)?;
+        Some(low..written.gap_end(low, bytes.end))
+    }
+
+    /// The first bytes of a range that one of these writers wrote last.
+    fn remnant(&self, buffer: BufferId, bytes: Range<u64>, old: &[u32]) -> Option<Range<u64>> {
+        let lives = self.lives.as_ref().filter(|_| !old.is_empty())?;
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let end = lives.same_until(buffer, at, bytes.end);
+            if old.contains(&lives.last(buffer, at)) {
+                return Some(at..end);
+            }
+            at = end;
+        }
+        None
+    }
+}
+
+struct Trace<'m> {
+    program: &'m Program<'m>,
+    accesses: &'m Accesses,
+    state: State<'m>,
+    /// By footprint: all of it has been written.
+    settled: Vec<bool>,
+    causes: Vec<Cause>,
+    /// Causes that have been found to matter.
+    reported: FxHashSet<u16>,
+    matters: Vec<(u16, Effect)>,
+}
+
+impl Trace<'_> {
+    fn task(&mut self, task: TaskId) {
+        let accesses = self.accesses;
+        let uses = || {
+            accesses
+                .of(task)
+                .map(|index| (index, accesses.entry(index)))
+        };
+        let mut old = Vec::new();
+        let mut cause = None;
+        for (index, entry) in uses().filter(|(_, e)| e.direction == Direction::Read) {
+            cause = cause.or(self.read(index, entry, &mut old));
+        }
+        let mut dependent: Vec<(BufferId, Pattern)> = Vec::new();
+        if let Some(cause) = cause {
+            let view = View {
+                state: &self.state,
+                old: &old,
+            };
+            let kernel = self.program.kernel(task);
+            let told = kernel.dependence(&view, &mut |buffer, pattern| {
+                if buffer.index() < self.program.buffers.len()
+                    && pattern.fits(self.program.buffers[buffer].size)
+                {
+                    dependent.push((buffer, pattern));
+                }
+            });
+            match told {
+                Dependence::Bytes => {}
+                Dependence::Everything => {
+                    dependent.clear();
+                    for (_, entry) in uses().filter(|(_, e)| e.direction == Direction::Write) {
+                        let footprint = accesses.footprint_of(entry);
+                        let patterns = accesses.fitting(footprint).map(|p| {
+                            let loops = p.loops.iter().copied();
+                            (footprint.buffer, Pattern::new(p.offset, p.run, loops))
+                        });
+                        dependent.extend(patterns);
+                    }
+                }
+                Dependence::Control => self.matter(cause, Effect::Control(task)),
+            }
+            if self.causes.len() > CAUSES {
+                self.causes.truncate(CAUSES);
+            }
+        }
+        for (_, entry) in uses() {
+            self.apply(entry);
+        }
+        if let Some(cause) = cause {
+            for (buffer, pattern) in dependent {
+                let runs = crate::access::Strided::of(&pattern).runs();
+                runs.for_each(|(low, high)| self.state.marks.set(buffer, low..high, cause));
+            }
+        }
+    }
+
+    /// Looks for doubtful bytes that a task reads; their cause. Adds the old writers whose bytes are remnants to it.
+    fn read(&mut self, index: u32, entry: &Use, old: &mut Vec<u32>) -> Option<u16> {
+        let accesses = self.accesses;
+        let footprint = accesses.footprint_of(entry);
+        let buffer = footprint.buffer;
+        let is_settled = self.settled[entry.footprint as usize]
+            || matches!(
+                self.program.buffers[buffer].role,
+                Role::Constant | Role::State
+            );
+        let is_exact = entry.certainty == Certainty::Exact;
+        let (mut found, mut has_gap) = (None, false);
+        for (tensor, pattern) in accesses.tensors(footprint) {
+            let own: Vec<(u32, u32)> = match self.state.lives.as_ref() {
+                Some(lives) if is_exact => {
+                    let reading = lives.reading(entry.task, tensor);
+                    self.state
+                        .remnants
+                        .get(&reading)
+                        .map(|list| list.to_vec())
+                        .unwrap_or_default()
+                }
+                _ => Vec::new(),
+            };
+            let writers: Vec<u32> = own.iter().map(|(writer, _)| *writer).collect();
+            let marked = self.state.marks.has(buffer);
+            if !marked && writers.is_empty() && (is_settled || !is_exact) {
+                continue;
+            }
+            for (low, high) in pattern.runs() {
+                let bytes = low..high;
+                if marked && found.is_none() {
+                    let mark = self.state.marks.first(buffer, bytes.clone());
+                    found = mark.map(|m| self.state.marks.at(buffer, m.start));
+                }
+                if is_exact && !is_settled && !(has_gap && found.is_some()) {
+                    let gap = self.state.unwritten(buffer, bytes.clone());
+                    if let Some(gap) = gap {
+                        has_gap = true;
+                        found = found.or_else(|| {
+                            Some(self.cause(entry.task, index, gap, Kind::NeverWritten))
+                        });
+                    }
+                }
+                if !writers.is_empty() && (found.is_none() || !old.contains(&writers[0])) {
+                    let remnant = self.state.remnant(buffer, bytes, &writers);
+                    if let Some(remnant) = remnant {
+                        old.extend(
+                            writers
+                                .iter()
+                                .filter(|w| !old.contains(w))
+                                .collect::<Vec<_>>(),
+                        );
+                        found = found.or_else(|| {
+                            let lives = self.state.lives.as_ref();
+                            let writer = lives.map_or(0, |l| l.last(buffer, remnant.start));
+                            let (old, new) = own
+                                .iter()
+                                .copied()
+                                .find(|(old, _)| *old == writer)
+                                .unwrap_or((writer, 0));
+                            Some(self.cause(entry.task, index, remnant, Kind::Remnant { old, new }))
+                        });
+                    }
+                }
+            }
+        }
+        if is_exact && !is_settled && !has_gap {
+            self.settled[entry.footprint as usize] = true;
+        }
+        found
+    }
+
+    fn cause(&mut self, task: TaskId, entry: u32, bytes: Range<u64>, kind: Kind) -> u16 {
+        // Neighbours of one list that read the same tensor have one cause.
+        let cause = Cause {
+            task,
+            entry,
+            bytes,
+            kind,
+        };
+        if self.causes.len() < CAUSES {
+            self.causes.push(cause);
+        }
+        self.causes.len() as u16
+    }
+
+    /// What a task leaves behind.
+    fn apply(&mut self, entry: &Use) {
+        let footprint = self.accesses.footprint_of(entry);
+        if let Some(lives) = self.state.lives.as_mut() {
+            lives.task(self.accesses, entry, footprint);
+        }
+        if entry.direction == Direction::Read {
+            return;
+        }
+        let buffer = footprint.buffer;
+        let is_settled = std::mem::replace(&mut self.settled[entry.footprint as usize], true);
+        let clears = entry.certainty == Certainty::Exact && self.state.marks.has(buffer);
+        if is_settled && !clears {
+            return;
+        }
+        for (low, high) in self.accesses.fitting(footprint).flat_map(|p| p.runs()) {
+            if !is_settled {
+                self.state.written[buffer].insert(low, high);
+            }
+            if clears {
+                self.state.marks.clear(buffer, low..high);
+            }
+        }
+    }
+
+    fn matter(&mut self, cause: u16, effect: Effect) {
+        if self.reported.insert(cause) {
+            self.matters.push((cause, effect));
+        }
+    }
+
+    /// Reports what has reached something that matters.
+    fn finish(mut self, findings: &mut Findings) {
+        let program = self.program;
+        for (number, port) in program.interface.outputs.iter().enumerate() {
+            let Some(buffer) = program.buffers.get(port.buffer) else {
+                continue;
+            };
+            let size = port.bytes().unwrap_or(u64::MAX).min(buffer.size);
+            for cause in self.state.marks.all(port.buffer, 0..size) {
+                self.matter(cause, Effect::Output(number));
+            }
+        }
+        for (id, buffer) in program.buffers.iter_enumerated() {
+            if buffer.role == Role::State {
+                for cause in self.state.marks.all(id, 0..buffer.size) {
+                    self.matter(cause, Effect::State(id));
+                }
+            }
+        }
+        // Nobody knows what matters in a program that gives nothing.
+        if program.interface.outputs.is_empty()
+            && !program.buffers.iter().any(|b| b.role == Role::State)
+        {
+            for cause in 1..=self.causes.len() as u16 {
+                let task = self.causes[usize::from(cause) - 1].task;
+                self.matter(cause, Effect::Control(task));
+            }
+        }
+        let mut matters = std::mem::take(&mut self.matters);
+        matters.sort_by_key(|(cause, _)| *cause);
+        for (cause, effect) in matters {
+            self.report(&self.causes[usize::from(cause) - 1], &effect, findings);
+        }
+    }
+
+    fn report(&self, cause: &Cause, effect: &Effect, findings: &mut Findings) {
+        let (program, accesses) = (self.program, self.accesses);
+        let entry = accesses.entry(cause.entry);
+        let footprint = accesses.footprint_of(entry);
+        let buffer = &program.buffers[footprint.buffer];
+        let queue = program.tasks[cause.task].queue;
+        let name = program.task_name(cause.task);
+        let operation = program.kernel(cause.task).operation();
+        let bytes = range(cause.bytes.start, cause.bytes.end);
+        let effect = match effect {
+            Effect::Output(number) => {
+                format!(
+                    "output {} depends on them",
+                    program.interface.outputs[*number].name
+                )
+            }
+            Effect::State(id) => format!("state {} depends on them", program.buffers[*id].name),
+            Effect::Control(task) if *task == cause.task => "what it does depends on them".into(),
+            Effect::Control(task) => {
+                format!("what {} does depends on them", program.task_name(*task))
+            }
+        };
+        let place = program.place(cause.task);
+        match cause.kind {
+            Kind::NeverWritten => findings.add(
+                &rules::READ_BEFORE_WRITE,
+                (queue.raw(), footprint.buffer.raw(), 0),
+                || {
+                    let message = format!(
+                        "{name} ({operation}) reads {} {bytes}, which no task before it has written, and {effect}",
+                        buffer.name,
+                    );
+                    let finding = rules::READ_BEFORE_WRITE.at(place, message);
+                    Race { program, accesses }.later_writer(entry, finding)
+                },
+            ),
+            Kind::Remnant { old, new } => findings.add(
+                &rules::STALE_READ,
+                (queue.raw(), footprint.buffer.raw(), 0),
+                || {
+                    let message = format!(
+                        "{name} ({operation}) reads {} {bytes}, left over from an older tensor, together with a newer one, and {effect}",
+                        buffer.name,
+                    );
+                    let mut finding = rules::STALE_READ.at(place, message);
+                    for (writer, role) in [(old, "wrote the older tensor"), (new, "wrote the newer one over a part of it")] {
+                        if let Some(task) = self.task_of(writer) {
+                            finding = finding.with(program.place(task), format!("{} {role}", program.task_name(task)));
+                        }
+                    }
+                    finding
+                },
+            ),
+        }
+    }
+
+    /// A task that writes the tensor of this number.
+    fn task_of(&self, writer: u32) -> Option<TaskId> {
+        let tensors = self.program.tensors.as_ref()?;
+        let number = writer.checked_sub(1)?;
+        tensors.writers.position(|n| *n == number)
+    }
+}
+
+/// Numbers of causes by byte; 0 where there is no doubt.
+#[derive(Debug, Default)]
+struct Marks {
+    pages: FxHashMap<(BufferId, u64), Box<[u16; PAGE as usize]>>,
+    /// Pages by buffer.
+    counts: FxHashMap<BufferId, usize>,
+}
+
+impl Marks {
+    fn has(&self, buffer: BufferId) -> bool {
+        self.counts.contains_key(&buffer)
+    }
+
+    fn at(&self, buffer: BufferId, byte: u64) -> u16 {
+        let page = self.pages.get(&(buffer, byte / PAGE));
+        page.map_or(0, |page| page[(byte % PAGE) as usize])
+    }
+
+    fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        if !self.has(buffer) {
+            return None;
+        }
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let end = bytes.end.min((at / PAGE + 1) * PAGE);
+            if let Some(page) = self.pages.get(&(buffer, at / PAGE)) {
+                let base = at / PAGE * PAGE;
+                let part = &page[(at - base) as usize..(end - base) as usize];
+                if let Some(first) = part.iter().position(|mark| *mark != 0) {
+                    let count = part[first..].iter().take_while(|mark| **mark != 0).count();
+                    let low = at + first as u64;
+                    return Some(low..low + count as u64);
+                }
+            }
+            at = end;
+        }
+        None
+    }
+
+    fn set(&mut self, buffer: BufferId, bytes: Range<u64>, cause: u16) {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let (page, end) = (at / PAGE, bytes.end.min((at / PAGE + 1) * PAGE));
+            let counts = &mut self.counts;
+            let marks = self.pages.entry((buffer, page)).or_insert_with(|| {
+                *counts.entry(buffer).or_default() += 1;
+                Box::new([0; PAGE as usize])
+            });
+            marks[(at - page * PAGE) as usize..(end - page * PAGE) as usize].fill(cause);
+            at = end;
+        }
+    }
+
+    fn clear(&mut self, buffer: BufferId, bytes: Range<u64>) {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let (page, end) = (at / PAGE, bytes.end.min((at / PAGE + 1) * PAGE));
+            let is_whole = end - at == PAGE;
+            if is_whole {
+                if self.pages.remove(&(buffer, page)).is_some()
+                    && let Some(count) = self.counts.get_mut(&buffer)
+                {
+                    *count -= 1;
+                    if *count == 0 {
+                        self.counts.remove(&buffer);
+                    }
+                }
+            } else if let Some(marks) = self.pages.get_mut(&(buffer, page)) {
+                marks[(at - page * PAGE) as usize..(end - page * PAGE) as usize].fill(0);
+            }
+            at = end;
+        }
+    }
+
+    /// The causes of some bytes.
+    fn all(&self, buffer: BufferId, bytes: Range<u64>) -> Vec<u16> {
+        let mut found = Vec::new();
+        let mut pages: Vec<_> = self
+            .pages
+            .iter()
+            .filter(|((b, _), _)| *b == buffer)
+            .collect();
+        pages.sort_by_key(|((_, page), _)| *page);
+        for ((_, page), marks) in pages {
+            for (mark, byte) in marks.iter().zip(page * PAGE..) {
+                if *mark != 0 && bytes.contains(&byte) && found.last() != Some(mark) {
+                    found.push(*mark);
+                }
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
