@@ -9,7 +9,7 @@ mod generate;
 use chipless_benches::best_of_all_threads as best;
 use chipless_gemini::{Data, Dialect, Machine, Schedule, lower, unzip};
 use chipless_model::Limits;
-use chipless_sim::{TimingOnly, run};
+use chipless_sim::{TimingOnly, Verified, run};
 use std::time::Duration;
 
 fn main() {
@@ -57,7 +57,13 @@ fn measure(name: &str, text: &str) {
     let lowering = best(|| assert!(lower(&schedule, &Data::default(), &machine, &limits).is_ok()));
     let lowered = lower(&schedule, &Data::default(), &machine, &limits).expect("a program");
     let verify = best(|| assert!(chipless_verify::verify(&lowered.program).is_ok()));
-    let replay = best(|| assert!(run(&lowered.program, &mut TimingOnly).end.is_ok()));
+    let replay = best(|| {
+        assert!(
+            run(&Verified::assume(&lowered.program), &mut TimingOnly)
+                .end
+                .is_ok()
+        )
+    });
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(
         "{name:<40} {:>8.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.1}",

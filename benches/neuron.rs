@@ -8,7 +8,7 @@ use chipless_kernels::matrix::{Matrix, MatrixMut, multiply};
 use chipless_model::{Limits, Program, Storage};
 use chipless_neuron::machine::Machine;
 use chipless_neuron::{Container, Neff};
-use chipless_sim::{Functional, TimingOnly, run};
+use chipless_sim::{Functional, TimingOnly, Verified, run};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -37,7 +37,11 @@ fn multiplication(m: usize, n: usize, k: usize) {
     let executed = with_program(&bytes, |program| {
         let execute = || {
             let mut storage = Storage::new(program, &Limits::default()).expect("memory");
-            let ended = run(program, &mut Functional::new(&mut storage)).end;
+            let ended = run(
+                &Verified::assume(program),
+                &mut Functional::new(&mut storage),
+            )
+            .end;
             assert!(ended.is_ok(), "{ended:?}");
         };
         // On a thread of the pool, as the command line has it.
@@ -156,7 +160,7 @@ fn stream(slots: usize) {
         let verify = best(|| assert!(chipless_verify::verify(program).is_ok()));
         [
             verify,
-            best(|| assert!(run(program, &mut TimingOnly).end.is_ok())),
+            best(|| assert!(run(&Verified::assume(program), &mut TimingOnly).end.is_ok())),
         ]
     });
     let total = read + lowering + verify + replay;

@@ -5,7 +5,7 @@
 
 use chipless_model::{Limits, Storage};
 use chipless_npu::{Document, Image, Options, lower};
-use chipless_sim::{Functional, TimingOnly, run};
+use chipless_sim::{Functional, TimingOnly, Verified, run};
 use std::time::Instant;
 
 /// Milliseconds of the best of several runs.
@@ -47,14 +47,23 @@ fn main() {
         let read = best(|| Image::load(&Document::read(&bytes).expect("a blob"), &limits).is_ok());
         let lowering = best(|| lower(&document, &image, &options).is_ok());
         let verify = best(|| chipless_verify::verify(&program).is_ok());
-        let timing = best(|| run(&program, &mut TimingOnly).end.is_ok());
-        let functional = best(|| {
-            let mut storage = Storage::new(&program, &limits).expect("memory");
-            run(&program, &mut Functional::new(&mut storage))
+        let timing = best(|| {
+            run(&Verified::assume(&program), &mut TimingOnly)
                 .end
                 .is_ok()
         });
-        let chip = run(&program, &mut TimingOnly).timeline.end;
+        let functional = best(|| {
+            let mut storage = Storage::new(&program, &limits).expect("memory");
+            run(
+                &Verified::assume(&program),
+                &mut Functional::new(&mut storage),
+            )
+            .end
+            .is_ok()
+        });
+        let chip = run(&Verified::assume(&program), &mut TimingOnly)
+            .timeline
+            .end;
         println!(
             "{:>8} {read:>9.3} {lowering:>9.3} {verify:>9.3} {timing:>9.3} {functional:>9.2} {:>9.3} ms  {file}",
             program.tasks.len(),

@@ -1,28 +1,14 @@
 //! Random inputs: the same seed gives the same bytes on every machine and in every version.
 //!
-//! The generator is `SplitMix64` (Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, 2014). Each input
+//! The generator is [`SplitMix64`]. Each input
 //! has a generator of its own, seeded by the output of number `index + 1` of the generator that has the user's seed, so that an
 //! input's data do not depend on the others.
 
 use chipless_kernels::cast::{Rounding, encode_f32, encode_i64};
-use chipless_model::{ElementType, Kind};
+use chipless_model::{ElementType, Kind, SplitMix64};
 
 /// Elements made at a time; a multiple of eight, so that packed elements begin at a byte.
 const BLOCK: usize = 512;
-
-/// What the state of the generator grows by at each step.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
 
 /// Random elements of a tensor in `bytes`, from the element at byte `start` of the tensor on; both must hold whole elements.
 ///
@@ -35,25 +21,22 @@ pub fn fill(
     start: u64,
     bytes: &mut [u8],
 ) -> Result<(), chipless_kernels::Error> {
-    // The state grows by the same at each step, so that all those before this one are one step.
-    let mut seeds = SplitMix64(seed.wrapping_add(STEP.wrapping_mul(index as u64)));
-    let mut random = SplitMix64(
-        seeds
-            .next()
-            .wrapping_add(STEP.wrapping_mul(start * 8 / element.bits())),
-    );
+    let mut seeds = SplitMix64(seed);
+    seeds.skip(index as u64);
+    let mut random = SplitMix64(seeds.number());
+    random.skip(start * 8 / element.bits());
     let elements = |bytes: &[u8]| bytes.len() * 8 / element.bits() as usize;
     for block in bytes.chunks_mut(BLOCK * element.bits() as usize / 8) {
         if element.kind() == Kind::Float {
             let mut values = [0.0; BLOCK];
             let values = &mut values[..elements(block)];
-            values.fill_with(|| bell(random.next()));
+            values.fill_with(|| bell(random.number()));
             encode_f32(element, values, Rounding::NearestEven, block)?;
         } else {
             let (low, count) = range(element);
             let mut values = [0; BLOCK];
             let values = &mut values[..elements(block)];
-            values.fill_with(|| low + (random.next() % count) as i64);
+            values.fill_with(|| low + (random.number() % count) as i64);
             encode_i64(element, values, block)?;
         }
     }
@@ -98,7 +81,7 @@ mod tests {
     fn the_generator_is_the_published_one() {
         let mut random = SplitMix64(1234567);
         assert_eq!(
-            [random.next(), random.next()],
+            [random.number(), random.number()],
             [6457827717110365317, 3203168211198807973]
         );
     }

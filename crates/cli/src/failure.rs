@@ -52,7 +52,8 @@ impl From<chipless::Failure> for Failure {
 }
 
 impl Failure {
-    fn new(kind: FailureKind, file: impl Display, text: impl Display) -> Failure {
+    /// Of this kind.
+    pub(crate) fn new(kind: FailureKind, file: impl Display, text: impl Display) -> Failure {
         chipless::Failure::new(kind, file, text).into()
     }
 

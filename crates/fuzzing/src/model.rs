@@ -6,7 +6,7 @@ use chipless_model::{
     Loop, MemoryKind, Moment, NewTask, Pattern, Place, Program, QueueId, Role, Signal, Storage,
     SyncId, Time, Wait,
 };
-use chipless_sim::{Functional, Order, run_in};
+use chipless_sim::{Functional, Order, Verified, run_in};
 use std::borrow::Cow;
 
 const BYTES: u64 = 48;
@@ -71,7 +71,12 @@ pub fn model(bytes: &[u8]) {
     }
     let run = |order| {
         let mut storage = Storage::new(&program, &Limits::default()).expect("48 bytes");
-        let end = run_in(&program, order, &mut Functional::new(&mut storage)).end;
+        let end = run_in(
+            &Verified::assume(&program),
+            order,
+            &mut Functional::new(&mut storage),
+        )
+        .end;
         assert_eq!(end, Ok(()), "verified, in {order:?}: {program:#?}");
         storage.bytes(0usize.into()).to_vec()
     };

@@ -78,6 +78,7 @@ mod info;
 mod kernel;
 mod limits;
 mod program;
+mod random;
 mod storage;
 mod sync;
 mod text;
@@ -100,6 +101,7 @@ pub use program::{
     Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource,
     Role, Span, Task, Tensors,
 };
+pub use random::SplitMix64;
 pub use storage::{Storage, TooLarge};
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::Text;

@@ -2,7 +2,7 @@
 
 use crate::id::BufferId;
 use crate::limits::Limits;
-use crate::program::Program;
+use crate::program::{Program, Role};
 use index_vec::IndexVec;
 use std::borrow::Cow;
 
@@ -47,6 +47,18 @@ impl<'a> Storage<'a> {
         Ok(Storage {
             buffers: buffers.collect(),
         })
+    }
+
+    /// Back to the start of a first run: everything but constants has the bytes that its program says, or zeros.
+    pub fn reset(&mut self, program: &Program<'_>) {
+        for (id, buffer) in program.buffers.iter_enumerated() {
+            if buffer.role != Role::Constant {
+                let bytes = self.bytes_mut(id);
+                let known = buffer.initial.len().min(bytes.len());
+                bytes[..known].copy_from_slice(&buffer.initial[..known]);
+                bytes[known..].fill(0);
+            }
+        }
     }
 
     /// The bytes of a buffer.

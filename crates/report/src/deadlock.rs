@@ -205,7 +205,7 @@ mod tests {
     use chipless_sim::TimingOnly;
 
     fn report(program: &Program<'_>) -> String {
-        let outcome = chipless_sim::run(program, &mut TimingOnly);
+        let outcome = chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
         text(
             "model.blob",
             program,
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_fault_names_its_task() {
         let program = example::pipeline();
-        let outcome = chipless_sim::run(&program, &mut TimingOnly);
+        let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
         let stop = |fault| Stop::Fault {
             task: TaskId::from_raw(3),
             fault,

@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn a_run_tells_the_uses_of_reused_barriers() {
         let program = example::pipeline();
-        let outcome = chipless_sim::run(&program, &mut TimingOnly);
+        let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
         assert_eq!(outcome.end, Ok(()));
         insta::assert_snapshot!(listing(Some(&outcome.timeline), &program));
         let without = listing(None, &program);
@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn json_of_a_task() {
         let program = example::pipeline();
-        let outcome = chipless_sim::run(&program, &mut TimingOnly);
+        let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
         let lister = Lister::new(&program, Some(&outcome.timeline), Paint::PLAIN);
         let compute = program.task_named("dpu0[0]").unwrap();
         insta::assert_snapshot!(serde_json::to_string_pretty(&lister.report(compute)).unwrap());

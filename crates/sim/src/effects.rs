@@ -53,28 +53,30 @@ impl<'s, 'a> Functional<'s, 'a> {
     }
 }
 
+/// Whether every access of a task fits its buffer.
+pub(crate) fn accesses_fit(program: &Program<'_>, task: TaskId) -> Result<(), Fault> {
+    let mut outside = None;
+    program.kernel(task).accesses(&mut |access| {
+        let buffer = &program.buffers[access.buffer];
+        // What data decides is a bound that may reach further than the data does; the kernel checks those itself.
+        if access.certainty == Certainty::Exact
+            && outside.is_none()
+            && !access.pattern.fits(buffer.size)
+        {
+            let extent = access.pattern.extent();
+            outside = Some(Fault::program(format!(
+                "{:?} of {} bytes {:#x}..{:#x}, which has {:#x}",
+                access.direction, buffer.name, extent.start, extent.end, buffer.size
+            )));
+        }
+    });
+    outside.map_or(Ok(()), Err)
+}
+
 impl Effects for Functional<'_, '_> {
     fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault> {
-        let kernel = program.kernel(task);
-        let mut outside = None;
-        kernel.accesses(&mut |access| {
-            let buffer = &program.buffers[access.buffer];
-            // What data decides is a bound that may reach further than the data does; the kernel checks those itself.
-            if access.certainty == Certainty::Exact
-                && outside.is_none()
-                && !access.pattern.fits(buffer.size)
-            {
-                let extent = access.pattern.extent();
-                outside = Some(Fault::program(format!(
-                    "{:?} of {} bytes {:#x}..{:#x}, which has {:#x}",
-                    access.direction, buffer.name, extent.start, extent.end, buffer.size
-                )));
-            }
-        });
-        if let Some(fault) = outside {
-            return Err(fault);
-        }
-        kernel.execute(self.storage)?;
+        accesses_fit(program, task)?;
+        program.kernel(task).execute(self.storage)?;
         if let Some(Observer(observe)) = &mut self.observe {
             observe(task, self.storage);
         }

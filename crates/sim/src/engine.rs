@@ -7,9 +7,11 @@ use crate::deadlock::Deadlock;
 use crate::effects::Effects;
 use crate::resource::Shared;
 use crate::timeline::{Record, Stall, State, Timeline};
+use crate::verified::Verified;
 use chipless_model::{
     Action, Barrier, BarrierFault, Condition, Configuration, ConfigurationId, Counter, Fault,
-    IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SyncId, SyncKind, TaskId, Time, Wait,
+    IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SplitMix64, SyncId, SyncKind, TaskId,
+    Time, Wait,
 };
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -70,15 +72,15 @@ pub enum Order {
 }
 
 /// Runs a program to its end, or until nothing can move.
-pub fn run(program: &Program<'_>, effects: &mut impl Effects) -> Outcome {
+pub fn run(program: &Verified<'_, '_>, effects: &mut impl Effects) -> Outcome {
     run_in(program, Order::Timed, effects)
 }
 
 /// Runs a program in an order of choice.
-pub fn run_in(program: &Program<'_>, order: Order, effects: &mut impl Effects) -> Outcome {
-    let mut engine = Engine::new(program);
+pub fn run_in(program: &Verified<'_, '_>, order: Order, effects: &mut impl Effects) -> Outcome {
+    let mut engine = Engine::new(program.program());
     if let Order::Random(seed) = order {
-        engine.random = Some(Random(seed));
+        engine.random = Some(SplitMix64(seed));
     }
     let stopped = engine.go(effects).err();
     let finished = engine.finished();
@@ -99,21 +101,10 @@ pub fn run_in(program: &Program<'_>, order: Order, effects: &mut impl Effects) -
     Outcome { timeline, end }
 }
 
-/// Instants of a random order.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    /// Picoseconds until something happens: of any magnitude, so that some tasks overtake many others.
-    fn delay(&mut self) -> Time {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^= z >> 31;
-        Time((z >> 8) & ((1 << (z % 24)) - 1))
-    }
+/// A span of any magnitude, so that in a random order some tasks overtake many others.
+fn delay(random: &mut SplitMix64) -> Time {
+    let z = random.number();
+    Time((z >> 8) & ((1 << (z % 24)) - 1))
 }
 
 /// A worker of a queue: the tasks of the piece that it has, and its place in a list of waiters.
@@ -142,6 +133,8 @@ pub(crate) struct Engine<'p, 'a> {
     pub(crate) timeline: Timeline,
     now: Time,
     done: Option<Time>,
+    /// How many tasks have completed.
+    completed: usize,
     events: Events,
     pub(crate) servers: Vec<Server>,
     backlogs: IndexVec<QueueId, Backlog>,
@@ -159,7 +152,7 @@ pub(crate) struct Engine<'p, 'a> {
     reads_signal: bool,
     /// Server of a running task; demands that it still waits for.
     running: IndexVec<TaskId, (u32, u32)>,
-    random: Option<Random>,
+    random: Option<SplitMix64>,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
@@ -223,6 +216,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             },
             now: Time::ZERO,
             done: None,
+            completed: 0,
             events: Events::default(),
             servers,
             backlogs,
@@ -283,7 +277,16 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     fn idle(&self) -> bool {
-        self.timeline.order.len() == self.program.tasks.len()
+        self.completed == self.program.tasks.len()
+    }
+
+    /// A task's effect on memory happens.
+    fn apply(&mut self, task: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+        effects
+            .apply(self.program, task)
+            .map_err(|fault| Stop::Fault { task, fault })?;
+        self.timeline.order.push(task);
+        Ok(())
     }
 
     /// A task's fixed time is over, or its last demand has been served.
@@ -299,14 +302,12 @@ impl<'p, 'a> Engine<'p, 'a> {
             return Ok(());
         }
         if !self.signals_at_read(task) {
-            effects
-                .apply(program, task)
-                .map_err(|fault| Stop::Fault { task, fault })?;
+            self.apply(task, effects)?;
         }
         let record = &mut self.timeline.tasks[task];
         record.end = self.now;
         record.state = State::Done;
-        self.timeline.order.push(task);
+        self.completed += 1;
         self.signal(task, Moment::Completion, effects)?;
         self.servers[server as usize].task += 1;
         self.attend(server, None, effects)
@@ -369,7 +370,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         effects: &mut impl Effects,
     ) -> Result<(), Stop> {
         if let Some(random) = &mut self.random {
-            self.events.push(self.now + random.delay(), START | server);
+            self.events.push(self.now + delay(random), START | server);
             return Ok(());
         }
         self.try_start(server, task, woken_by, effects)
@@ -404,16 +405,14 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         if let Some(random) = &mut self.random {
             self.running[task] = (server, 0);
-            self.events.push(self.now + random.delay(), task.raw());
+            self.events.push(self.now + delay(random), task.raw());
         } else {
             let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
             self.running[task] = (server, pending);
             self.events.push(self.now + t.fixed, task.raw());
         }
         if self.signals_at_read(task) {
-            effects
-                .apply(program, task)
-                .map_err(|fault| Stop::Fault { task, fault })?;
+            self.apply(task, effects)?;
             self.signal(task, Moment::Read, effects)?;
         }
         Ok(())

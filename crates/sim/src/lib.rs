@@ -1,17 +1,38 @@
 //! The engine of Chipless: runs the tasks of a [`Program`](chipless_model::Program) in simulated time.
 //!
 //! [`run`] serves functional and timing runs alike: what a task does to memory is the business of the [`Effects`] that
-//! it is given. The result is a [`Timeline`], the same for every run of the same program.
+//! it is given. The result is a [`Timeline`], the same for every run of the same program. A [`Session`] runs a program many
+//! times on bytes that outlive a run.
+//!
+//! What is run has been verified, or is explicitly taken for good:
+//!
+//! ```
+//! use chipless_sim::{TimingOnly, Verified, run};
+//! let program = chipless_model::Program::default();
+//! assert!(run(&Verified::assume(&program), &mut TimingOnly).end.is_ok());
+//! ```
+//!
+//! A program alone is neither:
+//!
+//! ```compile_fail
+//! use chipless_sim::{TimingOnly, run};
+//! let program = chipless_model::Program::default();
+//! run(&program, &mut TimingOnly);
+//! ```
 
 mod deadlock;
 mod diagnosis;
 mod effects;
 mod engine;
 mod resource;
+mod session;
 mod timeline;
+mod verified;
 
 pub use deadlock::{Deadlock, Stuck};
 pub use diagnosis::{Nonfinite, nonfinite, nonfinite_element, origin};
 pub use effects::{Effects, Functional, TimingOnly};
 pub use engine::{Order, Outcome, Stop, run, run_in};
+pub use session::{Part, Session};
 pub use timeline::{Record, Stall, State, Timeline};
+pub use verified::Verified;

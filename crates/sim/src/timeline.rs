@@ -76,6 +76,7 @@ impl Timeline {
 
     /// How many tasks completed.
     pub fn completed(&self) -> usize {
-        self.order.len()
+        let is_done = |record: &&Record| record.state == State::Done;
+        self.tasks.iter().filter(is_done).count()
     }
 }

@@ -1,11 +1,11 @@
 //! The engine through its public door: small programs, exact times.
 
 use chipless_model::{
-    Access, Action, Builder, Condition, Configuration, ConfigurationId, Counter, Demand, Fault,
-    Kernel, Limits, NewTask, PieceId, Place, QueueId, ResourceId, Signal, Storage, SyncId, TaskId,
-    Time, Wait,
+    Access, Action, Buffer, Builder, Condition, Configuration, ConfigurationId, Counter, Demand,
+    Fault, Kernel, Limits, MemoryKind, NewTask, Pattern, PieceId, Place, QueueId, ResourceId, Role,
+    Signal, Storage, SyncId, TaskId, Time, Wait,
 };
-use chipless_sim::{Outcome, Stop, TimingOnly, run};
+use chipless_sim::{Order, Outcome, Part, Session, Stop, TimingOnly, Verified, run};
 use std::borrow::Cow;
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Built {
 
     fn run(self) -> Outcome {
         let program = self.0.finish().expect("a program");
-        run(&program, &mut TimingOnly)
+        run(&Verified::assume(&program), &mut TimingOnly)
     }
 }
 
@@ -144,7 +144,7 @@ fn bandwidth_is_shared_equally_under_a_ceiling() {
     b.piece(1, c, 1, true);
     // 0..500: a alone gets 300 bytes; 500..1100: both get 300; a is done; c has 300 left at 0.6 B/ps.
     let program = b.0.finish().expect("a program");
-    let outcome = run(&program, &mut TimingOnly);
+    let outcome = run(&Verified::assume(&program), &mut TimingOnly);
     let close = |got: u64, want: u64| assert!(got.abs_diff(want) <= 1, "{got} is not {want}");
     close(outcome.timeline.tasks[a].end.0, 1100);
     close(outcome.timeline.tasks[c].end.0, 1600);
@@ -227,4 +227,84 @@ fn a_ring_of_waits_is_reported_as_a_cycle() {
     };
     assert_eq!(deadlock.cycle, [a, c]);
     assert_eq!(deadlock.stuck[0].missing, [c]);
+}
+
+/// Adds its amount and then doubles, so that the order of tasks shows.
+#[derive(Debug)]
+struct AddAndDouble(u8);
+
+impl Kernel for AddAndDouble {
+    fn operation(&self) -> Cow<'static, str> {
+        "add and double".into()
+    }
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        let byte = || Pattern::contiguous(0, 1);
+        visit(Access::read(0usize.into(), byte()));
+        visit(Access::write(0usize.into(), byte()));
+    }
+    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+        let byte = &mut storage.bytes_mut(0usize.into())[0];
+        *byte = byte.wrapping_add(self.0).wrapping_mul(2);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_session_keeps_the_bytes_from_run_to_run() {
+    let mut build = Builder::new("test", &Limits::default());
+    build.part("test");
+    let memory = build.memory("m", 1, MemoryKind::Scratchpad);
+    build.buffer(Buffer {
+        initial: vec![1].into(),
+        ..Buffer::new("b", memory, 1, Role::State)
+    });
+    // The second queue's task comes first, and stands last in the program.
+    let queues = [build.queue("q0", 1), build.queue("q1", 1)];
+    let first = build.counter("first", Counter::FLAG);
+    let kernels = [
+        build.kernel(AddAndDouble(1)),
+        build.kernel(AddAndDouble(10)),
+    ];
+    let wait = Wait {
+        sync: first,
+        condition: Condition::AtLeast(1),
+    };
+    let late = build.task(NewTask {
+        waits: &[wait],
+        ..NewTask::new(queues[0], kernels[0])
+    });
+    let late = late.expect("a task");
+    build.release(queues[0], late);
+    let early = build.task(NewTask {
+        signals: &[Signal::on_completion(Action::Add(first, 1))],
+        ..NewTask::new(queues[1], kernels[1])
+    });
+    let early = early.expect("a task");
+    build.release(queues[1], early);
+    let program = build.finish().expect("a program");
+    let storage = Storage::new(&program, &Limits::default()).expect("a byte");
+    let mut session = Session::new(&Verified::assume(&program), storage);
+    let byte = |session: &Session<'_, '_>| session.storage().bytes(0usize.into())[0];
+    for order in [Order::Timed, Order::Random(5)] {
+        session.set_order(order);
+        assert_eq!(
+            (session.run(), byte(&session)),
+            (Ok(()), 46),
+            "((1 + 10) · 2 + 1) · 2"
+        );
+        assert_eq!(
+            (session.run(), byte(&session)),
+            (Ok(()), 226),
+            "((46 + 10) · 2 + 1) · 2"
+        );
+        session.storage_mut().bytes_mut(0usize.into())[0] = 3;
+        let part = Part::new(&program, [late]);
+        assert_eq!(
+            (session.run_part(&part), byte(&session)),
+            (Ok(()), 8),
+            "(3 + 1) · 2"
+        );
+        session.reset();
+        assert_eq!(byte(&session), 1);
+    }
 }

@@ -96,31 +96,13 @@ mod stuck;
 mod usage;
 mod written;
 
+pub use chipless_sim::Verified;
 pub use rules::ALL as RULES;
 
 use chipless_model::{Finding, Place, Program};
 use findings::Findings;
 use footprint::Accesses;
 use order::{End, Order};
-
-/// A program that has been proven safe to run.
-#[derive(Debug)]
-pub struct Verified<'p, 'a> {
-    program: &'p Program<'a>,
-    warnings: Vec<Finding>,
-}
-
-impl<'p, 'a> Verified<'p, 'a> {
-    /// The program.
-    pub fn program(&self) -> &'p Program<'a> {
-        self.program
-    }
-
-    /// What somebody should look at all the same.
-    pub fn warnings(&self) -> &[Finding] {
-        &self.warnings
-    }
-}
 
 /// Tasks from which on a second thread pays.
 const LARGE: usize = 4096;
@@ -164,10 +146,7 @@ pub fn verify<'p, 'a>(program: &'p Program<'a>) -> Result<Verified<'p, 'a>, Vec<
     let is_safe = !findings.has_errors() && order.end == End::Done;
     let findings = findings.finish();
     if is_safe {
-        Ok(Verified {
-            program,
-            warnings: findings,
-        })
+        Ok(Verified::assume(program).with_warnings(findings))
     } else {
         Err(findings)
     }

@@ -1,7 +1,7 @@
 //! A verified program gives the same bytes in every order that it allows: all fixtures, in orders of several seeds.
 
 use chipless_model::{Limits, Program, Role, Storage};
-use chipless_sim::{Functional, Order, run_in};
+use chipless_sim::{Functional, Order, Verified, run_in};
 use std::path::PathBuf;
 
 const SEEDS: std::ops::Range<u64> = 1..4;
@@ -29,7 +29,12 @@ fn outputs(name: &str, program: &Program<'_>, order: Order) -> Vec<Vec<u8>> {
             .enumerate()
             .for_each(|(i, byte)| *byte = (i * 37 % 61) as u8);
     }
-    let end = run_in(program, order, &mut Functional::new(&mut storage)).end;
+    let end = run_in(
+        &Verified::assume(program),
+        order,
+        &mut Functional::new(&mut storage),
+    )
+    .end;
     assert_eq!(end, Ok(()), "{name} in {order:?}");
     let kept = program
         .buffers
@@ -93,9 +98,13 @@ fn seeds_give_different_orders() {
     let program = chipless_npu::lower(&document, &image, &chipless_npu::Options::default())
         .expect("a program");
     let order = |order| {
-        run_in(&program, order, &mut chipless_sim::TimingOnly)
-            .timeline
-            .order
+        run_in(
+            &Verified::assume(&program),
+            order,
+            &mut chipless_sim::TimingOnly,
+        )
+        .timeline
+        .order
     };
     let orders: std::collections::BTreeSet<_> =
         SEEDS.map(|seed| order(Order::Random(seed))).collect();

@@ -167,10 +167,11 @@ struct Session<'s, 'p> {
     started: Instant,
 }
 
-impl Session<'_, '_> {
+impl<'p> Session<'_, 'p> {
     fn run(&self) -> Result<Exit, Failure> {
         let program = self.program;
-        let keep_time = || chipless_sim::run(program, &mut TimingOnly);
+        let keep_time =
+            || chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
         match (self.arguments.timing_only, self.arguments.no_verify) {
             (true, true) => self.keep_time(keep_time()),
             (true, false) => {
@@ -197,7 +198,10 @@ impl Session<'_, '_> {
         if errors.is_empty() {
             return Ok(());
         }
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        let Outcome { timeline, end } = chipless_sim::run(
+            &chipless_sim::Verified::assume(self.program),
+            &mut TimingOnly,
+        );
         if let Err(stop) = end {
             self.trace(&timeline)?;
             return Err(self.stopped(&timeline, &stop));
@@ -266,7 +270,7 @@ impl Session<'_, '_> {
             }
         }
         if let Some(steps) = steps {
-            return self.execute_steps(&steps, &mut storage, contract.as_ref(), &random);
+            return self.execute_steps(&steps, storage, contract.as_ref(), &random);
         }
         let mut progress = Progress::new(self.program.tasks.len());
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
@@ -274,7 +278,7 @@ impl Session<'_, '_> {
             dumps.observe(self.program, task, storage);
         };
         let Outcome { timeline, end } = chipless_sim::run_in(
-            self.program,
+            &chipless_sim::Verified::assume(self.program),
             self.arguments.order,
             &mut Functional::new(&mut storage).observed_by(&mut observe),
         );
@@ -325,7 +329,7 @@ impl Session<'_, '_> {
     fn execute_steps(
         &self,
         steps: &Steps<'_>,
-        storage: &mut Storage<'_>,
+        storage: Storage<'p>,
         contract: Option<&Contract>,
         random: &[String],
     ) -> Result<Exit, Failure> {
@@ -333,20 +337,21 @@ impl Session<'_, '_> {
         if let Some(directory) = directory {
             files::make_directory(directory)?;
         }
-        let paths = steps.run(
-            &self.opened.path,
-            self.program,
-            storage,
-            contract,
-            directory,
-        )?;
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        self.refuse_dumps()?;
+        let program = chipless_sim::Verified::assume(self.program);
+        let mut session = chipless_sim::Session::new(&program, storage);
+        session.set_order(self.arguments.order);
+        let paths = steps.run(&self.opened.path, &mut session, contract, directory)?;
+        let Outcome { timeline, end } = chipless_sim::run(
+            &chipless_sim::Verified::assume(self.program),
+            &mut TimingOnly,
+        );
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
         let mut written = outputs::write(
             &self.opened.path,
             self.program,
-            storage,
+            session.storage(),
             None,
             &mut files::Names::default(),
         )?;
@@ -389,10 +394,17 @@ impl Session<'_, '_> {
             files::make_directory(directory)?;
         }
         let driven = Driven::new(path, document, self.program, given)?;
-        let run = |runner: Runner<'_>| driven.run(self.program, runner, directory);
+        self.refuse_dumps()?;
+        let run = |mut runner: Runner<'_>| {
+            runner.set_order(self.arguments.order);
+            driven.run(self.program, runner, directory)
+        };
         let (writes, outputs) =
             chipless::with_runner(&self.opened.path, &self.opened.bytes, self.options, run)?;
-        let Outcome { timeline, end } = chipless_sim::run(self.program, &mut TimingOnly);
+        let Outcome { timeline, end } = chipless_sim::run(
+            &chipless_sim::Verified::assume(self.program),
+            &mut TimingOnly,
+        );
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
         let mut notes = vec![format!(
@@ -412,6 +424,17 @@ impl Session<'_, '_> {
         }
         notes.extend(self.notes());
         self.summarise(&timeline, written, None, notes)
+    }
+
+    /// What a task left is written once; many steps leave it many times.
+    fn refuse_dumps(&self) -> Result<(), Failure> {
+        match self.arguments.dumps.first() {
+            None => Ok(()),
+            Some(_) => Err(Failure::misuse(
+                "--dump",
+                "expected a run of one step, found one of several; give rows of one step to see what a task leaves",
+            )),
+        }
     }
 
     fn tasks_to_dump(&self) -> Result<Vec<TaskId>, Failure> {

@@ -261,3 +261,42 @@ fn a_plan_runs_step_by_step() {
         (&json!("spu"), &json!("int16"))
     );
 }
+
+/// A random order is one in every step, and what cannot be done for every step is refused.
+#[test]
+fn many_steps_run_in_the_order_that_was_asked_for() {
+    let plan = "fixtures/spu/recurrent/plan.json";
+    let info = json_of(&["info", plan, "--format", "json"]);
+    let input = &info["inputs"][0];
+    let (name, shape) = (input["name"].as_str().unwrap(), &input["shape"]);
+    let size: u64 = shape
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d.as_u64().unwrap())
+        .product();
+    assert_eq!(input["dtype"], "int16");
+    let directory = tempfile::tempdir().unwrap();
+    let rows = directory.path().join("rows.npy");
+    let header = format!("{{'descr': '<i2', 'fortran_order': False, 'shape': (3, {size}), }}");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((117u16).to_le_bytes());
+    bytes.extend(format!("{header:<116}\n").bytes());
+    bytes.extend((0..3 * size as i16).flat_map(|i| (i * 7 - 40).to_le_bytes()));
+    std::fs::write(&rows, bytes).unwrap();
+    let given = format!("{name}={}", rows.display());
+    let run = |more: &[&str]| {
+        fed(
+            &[&["run", plan, "--json", "--input", &given], more].concat(),
+            "",
+        )
+    };
+    let outputs =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap()["outputs"].clone();
+    let (code, timed, err) = run(&[]);
+    assert_eq!(code, 0, "{err}");
+    let (code, random, err) = run(&["--order", "random:7"]);
+    assert_eq!((code, outputs(&random)), (0, outputs(&timed)), "{err}");
+    let (code, _, err) = run(&["--dump", "core0[0]"]);
+    assert_eq!((code, err.contains("--dump")), (2, true), "{err}");
+}

@@ -189,7 +189,7 @@ fn read(trace: &[u8]) -> String {
 #[test]
 fn a_viewer_reads_back_what_happened() {
     let program = example::pipeline();
-    let outcome = chipless_sim::run(&program, &mut TimingOnly);
+    let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
     assert_eq!(outcome.end, Ok(()));
     let said = read(&trace("model.blob", &program, &outcome.timeline));
     let (events, counters): (Vec<&str>, Vec<&str>) =
@@ -233,7 +233,7 @@ fn tasks_of_several_servers_do_not_overlap_on_a_track() {
 #[test]
 fn tasks_that_never_ran_leave_no_trace() {
     let program = example::forgetful();
-    let outcome = chipless_sim::run(&program, &mut TimingOnly);
+    let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
     let said = read(&trace("model.blob", &program, &outcome.timeline));
     assert_eq!(said.matches(" begin ").count(), 4);
     assert!(!said.contains("dma0.cmx begin"), "{said}");

@@ -139,9 +139,12 @@ fn converted_schedules_are_clean() {
                 .expect("a program");
         chipless_verify::verify(&lowered.program)
             .unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
-        chipless_sim::run(&lowered.program, &mut chipless_sim::TimingOnly)
-            .end
-            .expect("done");
+        chipless_sim::run(
+            &chipless_sim::Verified::assume(&lowered.program),
+            &mut chipless_sim::TimingOnly,
+        )
+        .end
+        .expect("done");
     }
 }
 
@@ -338,7 +341,10 @@ fn assembly_and_trace_are_programs() {
         let program = assembly.lower(&machine);
         chipless_verify::verify(&program)
             .unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
-        let outcome = chipless_sim::run(&program, &mut chipless_sim::TimingOnly);
+        let outcome = chipless_sim::run(
+            &chipless_sim::Verified::assume(&program),
+            &mut chipless_sim::TimingOnly,
+        );
         outcome.end.expect("done");
         if let Some(end) = assembly.end() {
             assert_eq!(

@@ -92,7 +92,10 @@ fn all_the_way(text: &str, network: &Network) {
     };
     let program = &lowered.program;
     let verdict = chipless_verify::verify(program);
-    let outcome = chipless_sim::run(program, &mut chipless_sim::TimingOnly);
+    let outcome = chipless_sim::run(
+        &chipless_sim::Verified::assume(program),
+        &mut chipless_sim::TimingOnly,
+    );
     replay::facts(
         &schedule,
         program,
@@ -105,7 +108,11 @@ fn all_the_way(text: &str, network: &Network) {
         && let Ok(mut storage) = Storage::new(program, &limits)
     {
         // It may fault, and say so.
-        let _ = chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage)).end;
+        let _ = chipless_sim::run(
+            &chipless_sim::Verified::assume(program),
+            &mut chipless_sim::Functional::new(&mut storage),
+        )
+        .end;
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_model::{ElementType, Limits, Program, Storage};
 use chipless_neuron::stream::ELEMENT_CODES;
-use chipless_sim::{Functional, Stop, run};
+use chipless_sim::{Functional, Stop, Verified, run};
 use common::{assembled, buffer, with_program};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -23,7 +23,11 @@ fn execute<T>(
     with_program(&assembled(&text), |program, _| {
         let mut storage = Storage::new(program, &Limits::default()).expect("memory");
         fill(program, &mut storage);
-        let end = run(program, &mut Functional::new(&mut storage)).end;
+        let end = run(
+            &Verified::assume(program),
+            &mut Functional::new(&mut storage),
+        )
+        .end;
         then(program, &storage, end)
     })
 }

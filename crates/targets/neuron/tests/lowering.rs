@@ -3,7 +3,7 @@
 mod common;
 
 use chipless_model::{Limits, Program, Storage, TaskId, Time};
-use chipless_sim::{Functional, Outcome, Stop, TimingOnly, run};
+use chipless_sim::{Functional, Outcome, Stop, TimingOnly, Verified, run};
 use common::{assembled, buffer, values, with_program};
 
 const HOST: &str = "input x uint8 [65536]\noutput o uint8 [65536]";
@@ -11,14 +11,18 @@ const VARIABLES: &str = "var SB state-buffer\nvar x input\nvar o output\nvar t t
 
 fn timed<T>(text: &str, then: impl FnOnce(&Program<'_>, &Outcome) -> T) -> T {
     with_program(&assembled(text), |program, _| {
-        then(program, &run(program, &mut TimingOnly))
+        then(program, &run(&Verified::assume(program), &mut TimingOnly))
     })
 }
 
 fn functional(text: &str) -> Result<(), Stop> {
     with_program(&assembled(text), |program, _| {
         let mut storage = Storage::new(program, &Limits::default()).expect("memory");
-        run(program, &mut Functional::new(&mut storage)).end
+        run(
+            &Verified::assume(program),
+            &mut Functional::new(&mut storage),
+        )
+        .end
     })
 }
 
@@ -191,7 +195,7 @@ fn streams_that_trigger_descriptors_are_timed_but_not_executed() {
          dma id=0 queue=q semaphore=7\ncopy o [1:16] <- x [1:16]\nNOP\nPSEUDO_DMA_TRIGGER\nNOP $S[7]>=1\n"
     );
     with_program(&assembled(&text), |program, notes| {
-        assert_eq!(run(program, &mut TimingOnly).end, Ok(()));
+        assert_eq!(run(&Verified::assume(program), &mut TimingOnly).end, Ok(()));
         assert!(
             notes
                 .iter()
@@ -278,7 +282,7 @@ fn subgraphs_of_inferentia_1_run_one_after_the_other() {
         .replace("var m input", "var m input size=4096")
     };
     with_program(&assembled(&text("inf1")), |program, notes| {
-        let outcome = run(program, &mut TimingOnly);
+        let outcome = run(&Verified::assume(program), &mut TimingOnly);
         assert_eq!(outcome.end, Ok(()));
         let record = |name: &str| outcome.timeline.tasks[task(program, name)];
         let (pinned, first, nop, second) = (
@@ -294,7 +298,14 @@ fn subgraphs_of_inferentia_1_run_one_after_the_other() {
         assert_eq!(program.buffers.iter().filter(|b| b.name == "m").count(), 1);
         let mut storage = Storage::new(program, &Limits::default()).expect("memory");
         storage.bytes_mut(buffer(program, "x"))[..4096].fill(7);
-        assert_eq!(run(program, &mut Functional::new(&mut storage)).end, Ok(()));
+        assert_eq!(
+            run(
+                &Verified::assume(program),
+                &mut Functional::new(&mut storage)
+            )
+            .end,
+            Ok(())
+        );
         assert_eq!(storage.bytes(buffer(program, "o"))[..4096], [7; 4096]);
     });
     timed(&text("trn2"), |program, outcome| {

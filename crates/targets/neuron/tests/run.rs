@@ -4,7 +4,7 @@ mod common;
 
 use chipless_model::{ElementType, Limits, Storage};
 use chipless_neuron::{Constant, Member};
-use chipless_sim::{Functional, TimingOnly, run};
+use chipless_sim::{Functional, TimingOnly, Verified, run};
 use common::{values, with_program};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -74,7 +74,10 @@ fn outputs_are_what_an_array_library_computes() {
             for port in &program.interface.inputs {
                 storage.set(port.buffer, Cow::Owned(inputs[&port.name].clone()));
             }
-            let outcome = run(program, &mut Functional::new(&mut storage));
+            let outcome = run(
+                &Verified::assume(program),
+                &mut Functional::new(&mut storage),
+            );
             assert_eq!(outcome.end, Ok(()), "{}", folder.display());
             for (name, expected) in &outputs {
                 let port = program
@@ -96,7 +99,10 @@ fn outputs_are_what_an_array_library_computes() {
                 }
             }
             // The same events happen in the same order without bytes.
-            assert_eq!(run(program, &mut TimingOnly).timeline, outcome.timeline);
+            assert_eq!(
+                run(&Verified::assume(program), &mut TimingOnly).timeline,
+                outcome.timeline
+            );
         });
     }
 }
@@ -113,7 +119,7 @@ fn semaphores_end_where_descriptors_and_instructions_leave_them() {
         )
         .expect("file");
         with_program(&file, |program, notes| {
-            let outcome = run(program, &mut TimingOnly);
+            let outcome = run(&Verified::assume(program), &mut TimingOnly);
             assert_eq!(outcome.end, Ok(()));
             let is_semaphore = |(name, _): &(String, i64)| name.contains("$S");
             let values: Vec<(String, i64)> = values(program, &outcome.timeline)

@@ -106,8 +106,10 @@ fn the_engine_gives_the_numbers_of_the_first_step_in_a_verified_program() {
                     storage.set(port.buffer, bytes.into());
                 }
             }
-            let outcome =
-                chipless_sim::run(program, &mut chipless_sim::Functional::new(&mut storage));
+            let outcome = chipless_sim::run(
+                &chipless_sim::Verified::assume(program),
+                &mut chipless_sim::Functional::new(&mut storage),
+            );
             outcome
                 .end
                 .unwrap_or_else(|stop| panic!("{name}: {stop:?}"));

@@ -5,8 +5,9 @@ use super::contract::Contract;
 use super::inputs::Given;
 use crate::failure::Failure;
 use crate::files::{Growing, Names};
-use chipless::npy;
-use chipless_model::{Fault, Program, Storage};
+use chipless::{FailureKind, npy};
+use chipless_model::Program;
+use chipless_sim::{Session, Stop};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -56,15 +57,15 @@ impl<'g> Steps<'g> {
         self.inputs.iter().any(|(p, _)| *p == port)
     }
 
-    /// Runs every step. The bytes of the last one stay in storage.
+    /// Runs every step. The bytes of the last one stay.
     pub(super) fn run(
         &self,
         program_path: &str,
-        program: &Program<'_>,
-        storage: &mut Storage<'_>,
+        session: &mut Session<'_, '_>,
         contract: Option<&Contract>,
         directory: Option<&Path>,
     ) -> Result<Vec<PathBuf>, Failure> {
+        let program = session.program();
         let mut outputs = Vec::new();
         let mut names = Names::default();
         for port in &program.interface.outputs {
@@ -87,32 +88,36 @@ impl<'g> Steps<'g> {
                 if let Some(contract) = contract {
                     contract.in_range(declared, row)?;
                 }
-                storage.bytes_mut(declared.buffer)[..size].copy_from_slice(row);
+                session.storage_mut().bytes_mut(declared.buffer)[..size].copy_from_slice(row);
             }
-            for task in program.tasks.indices() {
-                program
-                    .kernel(task)
-                    .execute(storage)
-                    .map_err(|fault| faulted(program_path, program, task, step, &fault))?;
-            }
+            session
+                .run()
+                .map_err(|stop| stopped(program_path, program, step, stop))?;
             for (file, port) in outputs.iter_mut().zip(&program.interface.outputs) {
                 let size = port.bytes().unwrap_or_default() as usize;
-                file.put(&storage.bytes(port.buffer)[..size])?;
+                file.put(&session.storage().bytes(port.buffer)[..size])?;
             }
         }
         outputs.into_iter().map(Growing::finish).collect()
     }
 }
 
-fn faulted(
-    path: &str,
-    program: &Program<'_>,
-    task: chipless_model::TaskId,
-    step: usize,
-    fault: &Fault,
-) -> Failure {
-    Failure::wrong(
-        path,
-        format_args!("step {step}, {}: {fault}", program.task_name(task)),
-    )
+fn stopped(path: &str, program: &Program<'_>, step: usize, stop: Stop) -> Failure {
+    let (task, fault) = match stop {
+        Stop::Fault { task, fault } => (task, fault),
+        Stop::Deadlock(_) => {
+            return Failure::new(
+                FailureKind::Deadlock,
+                path,
+                format_args!("step {step} gets stuck; --timing-only shows where"),
+            );
+        }
+    };
+    let kind = if fault.unsupported {
+        FailureKind::Unsupported
+    } else {
+        FailureKind::Fault
+    };
+    let name = program.task_name(task);
+    Failure::new(kind, path, format_args!("step {step}, {name}: {fault}"))
 }

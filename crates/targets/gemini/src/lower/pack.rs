@@ -6,7 +6,7 @@ use crate::network::Network;
 use crate::operation::{Kind, Operation};
 use crate::schedule::DramOut;
 use chipless_kernels::cast::{Rounding, encode_f64};
-use chipless_model::{ElementType, Kind as ElementKind};
+use chipless_model::{ElementType, Kind as ElementKind, SplitMix64};
 use std::collections::HashMap;
 
 /// Numbers of any type, row by row.
@@ -47,27 +47,10 @@ pub enum WeightData<'d> {
     Seeded(u64),
 }
 
-/// A sequence of numbers that is the same on every machine (`SplitMix64`).
-struct Sequence(u64);
-
-impl Sequence {
-    fn of(seed: u64, name: &str) -> Sequence {
-        // FNV-1a, so that the numbers of a layer do not depend on the other layers.
-        Sequence(
-            name.bytes()
-                .fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, byte| {
-                    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-                }),
-        )
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+/// The numbers of a layer: by FNV-1a of its name, so that they do not depend on the other layers.
+fn numbers(seed: u64, name: &str) -> SplitMix64 {
+    let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    SplitMix64(name.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, hash))
 }
 
 /// What rounds to no float16 any more.
@@ -91,16 +74,16 @@ pub(crate) fn seeded(operation: &Operation, name: &str, seed: u64) -> Option<Arr
     let count = depth
         .checked_mul(u64::from(operation.channels))
         .filter(|n| *n <= MOST_ELEMENTS)?;
-    let mut sequence = Sequence::of(seed, name);
+    let mut sequence = numbers(seed, name);
     let values = (0..count)
-        .map(|_| f64::from(sequence.next() as i8))
+        .map(|_| f64::from(sequence.number() as i8))
         .collect();
     let weight = Array {
         shape: weight_shape(operation, channels).to_vec(),
         values,
     };
     let b: Vec<f64> = (0..operation.channels)
-        .map(|_| f64::from(sequence.next() as i8))
+        .map(|_| f64::from(sequence.number() as i8))
         .collect();
     // Inputs and weights spread over the range of a byte; their sums then fill a good part of the output's range.
     let spread = 74.0 * 74.0 * (depth.max(1) as f64).sqrt();

@@ -1,9 +1,10 @@
-//! Step after step of a lowered plan, without a clock.
+//! Step after step of a lowered plan: the engine's [session](chipless_sim::Session) with the numbers of a contract.
 
 use super::lower::Lowered;
 use super::tensor::{Element, load, store};
 use crate::iospec::{Document, Vector};
-use chipless_model::{BufferId, Direction, Fault, Limits, Port, Role, Storage, TaskId, TooLarge};
+use chipless_model::{BufferId, Direction, Fault, Limits, Port, Role, Storage, TooLarge};
+use chipless_sim::{Order, Part, Stop, Verified};
 use std::collections::{BTreeSet, HashMap};
 
 /// A program with its state.
@@ -12,12 +13,12 @@ use std::collections::{BTreeSet, HashMap};
 #[derive(Debug)]
 pub struct Runner<'p> {
     lowered: &'p Lowered<'p>,
-    storage: Storage<'p>,
+    session: chipless_sim::Session<'p, 'p>,
     /// Ports of the document's inputs and outputs; the program's own order without a document.
     inputs: Vec<usize>,
     outputs: Vec<Option<usize>>,
-    /// Tasks of each sequence; empty where every sequence runs all.
-    parts: Vec<Vec<TaskId>>,
+    /// What each sequence runs; empty where every sequence runs all.
+    parts: Vec<Part>,
 }
 
 impl<'p> Runner<'p> {
@@ -34,11 +35,16 @@ impl<'p> Runner<'p> {
         );
         Ok(Runner {
             lowered,
-            storage,
+            session: chipless_sim::Session::new(&Verified::assume(&lowered.program), storage),
             inputs,
             outputs,
             parts: Vec::new(),
         })
+    }
+
+    /// Time steps are in this order from now on.
+    pub fn set_order(&mut self, order: Order) {
+        self.session.set_order(order);
     }
 
     /// The program.
@@ -153,7 +159,7 @@ impl<'p> Runner<'p> {
             .iter()
             .position(|s| !s.is_latched())
             .unwrap_or_default();
-        self.parts = vec![Vec::new(); sequences.len()];
+        let mut parts = vec![Vec::new(); sequences.len()];
         for task in program.tasks.indices() {
             let (mut needs, mut writes) = (BTreeSet::new(), Vec::new());
             program
@@ -190,9 +196,11 @@ impl<'p> Runner<'p> {
                 ));
             }
             for sequence in takers {
-                self.parts[sequence].push(task);
+                parts[sequence].push(task);
             }
         }
+        let parts = parts.into_iter().map(|tasks| Part::new(program, tasks));
+        self.parts = parts.collect();
         Ok(())
     }
 
@@ -206,7 +214,7 @@ impl<'p> Runner<'p> {
             return;
         };
         let element = element_of(port);
-        let bytes = self.storage.bytes_mut(port.buffer);
+        let bytes = self.session.storage_mut().bytes_mut(port.buffer);
         let count = values.len().min(bytes.len() / element.bytes() as usize);
         store(bytes, element, 0, &values[..count]);
         bytes[count * element.bytes() as usize..].fill(0);
@@ -221,7 +229,7 @@ impl<'p> Runner<'p> {
         else {
             return;
         };
-        let buffer = self.storage.bytes_mut(port.buffer);
+        let buffer = self.session.storage_mut().bytes_mut(port.buffer);
         let count = bytes.len().min(buffer.len());
         buffer[..count].copy_from_slice(&bytes[..count]);
     }
@@ -231,22 +239,13 @@ impl<'p> Runner<'p> {
     /// # Errors
     /// A node that cannot be executed with these values.
     pub fn step(&mut self) -> Result<(), Fault> {
-        let program = &self.lowered.program;
-        program
-            .tasks
-            .iter()
-            .try_for_each(|task| program.kernels[task.kernel].execute(&mut self.storage))
+        self.session.run().map_err(fault)
     }
 
     /// The part of a time step that a sequence of the document runs.
     pub(crate) fn step_of(&mut self, sequence: usize) -> Result<(), Fault> {
         match self.parts.get(sequence) {
-            Some(part) => part.iter().try_for_each(|task| {
-                self.lowered
-                    .program
-                    .kernel(*task)
-                    .execute(&mut self.storage)
-            }),
+            Some(part) => self.session.run_part(part).map_err(fault),
             None => self.step(),
         }
     }
@@ -262,7 +261,12 @@ impl<'p> Runner<'p> {
             .and_then(|port| self.lowered.program.interface.outputs.get(port));
         let Some(port) = port else { return };
         values.resize(port.shape.iter().product::<u64>() as usize, 0);
-        load(self.storage.bytes(port.buffer), element_of(port), 0, values);
+        load(
+            self.session.storage().bytes(port.buffer),
+            element_of(port),
+            0,
+            values,
+        );
     }
 
     /// The bytes of an output, in its element type.
@@ -274,24 +278,20 @@ impl<'p> Runner<'p> {
             .flatten()
             .and_then(|port| self.lowered.program.interface.outputs.get(port));
         port.map_or(&[], |port| {
-            &self.storage.bytes(port.buffer)[..port.bytes().unwrap_or_default() as usize]
+            &self.session.storage().bytes(port.buffer)[..port.bytes().unwrap_or_default() as usize]
         })
     }
 
     /// Back to the start: state as initialised, everything else zero.
     pub fn reset(&mut self) {
-        for (id, buffer) in self
-            .lowered
-            .program
-            .buffers
-            .iter_enumerated()
-            .filter(|(_, b)| b.role != Role::Constant)
-        {
-            let bytes = self.storage.bytes_mut(id);
-            let known = buffer.initial.len().min(bytes.len());
-            bytes[..known].copy_from_slice(&buffer.initial[..known]);
-            bytes[known..].fill(0);
-        }
+        self.session.reset();
+    }
+}
+
+fn fault(stop: Stop) -> Fault {
+    match stop {
+        Stop::Fault { fault, .. } => fault,
+        Stop::Deadlock(_) => Fault::program("the nodes wait for each other"),
     }
 }
 
