@@ -72,6 +72,7 @@ mod barrier;
 mod build;
 mod element;
 mod finding;
+mod findings;
 mod form;
 mod id;
 mod info;
@@ -89,6 +90,7 @@ pub use barrier::{Barrier, BarrierFault};
 pub use build::{BuildError, Builder, NewTask};
 pub use element::{ElementType, Kind};
 pub use finding::{Class, Evidence, Finding, Place, Rule, Severity};
+pub use findings::{Findings, clip};
 pub use id::{
     BufferId, ConfigurationId, KernelId, MemoryId, PartId, PieceId, QueueId, ResourceId, SyncId,
     TaskId,

@@ -1,7 +1,7 @@
 //! What can be wrong with a DFG: one rule for each kind of finding, with its own code.
 
-use chipless_model::{Finding, Limits, Place, Rule};
-use std::borrow::Cow;
+use chipless_model::Rule;
+pub(crate) use chipless_model::{Findings, clip};
 
 /// Rules about the text.
 pub(crate) mod syntax {
@@ -75,14 +75,6 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
     .copied()
 }
 
-/// A text of at most this many characters, with an ellipsis where it was longer.
-pub(crate) fn clip(text: &str, characters: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(characters) {
-        Some((at, _)) => Cow::Owned(format!("{}…", &text[..at])),
-        None => Cow::Borrowed(text),
-    }
-}
-
 /// The candidate that a mistyped name was probably meant to be.
 pub(crate) fn closest<'c>(
     name: &str,
@@ -103,65 +95,6 @@ pub(crate) fn closest<'c>(
         .filter(|(distance, candidate)| *distance <= candidate.chars().count().max(3) / 3)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// A bounded list of findings: places are made only for those that are kept.
-pub(crate) struct Findings {
-    kept: Vec<Finding>,
-    limit: u64,
-    dropped: u64,
-}
-
-impl Findings {
-    pub(crate) fn new(limits: &Limits) -> Findings {
-        Findings {
-            kept: Vec::new(),
-            limit: limits.findings,
-            dropped: 0,
-        }
-    }
-
-    pub(crate) fn push(&mut self, finding: Finding) {
-        if self.full() {
-            self.dropped += 1
-        } else {
-            self.kept.push(finding)
-        }
-    }
-
-    pub(crate) fn report(
-        &mut self,
-        rule: &'static Rule,
-        place: impl FnOnce() -> Place,
-        message: &str,
-    ) {
-        if self.full() {
-            self.dropped += 1;
-        } else {
-            self.kept.push(rule.at(place(), clip(message, 1000)));
-        }
-    }
-
-    /// Whether further findings are only counted: nothing costly need be done for them.
-    pub(crate) fn full(&self) -> bool {
-        self.kept.len() as u64 >= self.limit
-    }
-
-    pub(crate) fn has_errors(&self) -> bool {
-        self.kept.iter().any(Finding::is_error)
-    }
-
-    pub(crate) fn done(mut self) -> Vec<Finding> {
-        if self.dropped > 0 {
-            let message = format!(
-                "{} more findings beyond the limit findings = {}",
-                self.dropped, self.limit
-            );
-            self.kept
-                .push(syntax::MORE_FINDINGS.at(Place::file(), message));
-        }
-        self.kept
-    }
 }
 
 #[cfg(test)]

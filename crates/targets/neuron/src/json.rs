@@ -1,7 +1,7 @@
 //! JSON members: typed, borrowed from the member's text, with errors that say member, JSON pointer, line and column.
 
 use crate::rules::container as rules;
-use chipless_model::{Finding, Limits, Place};
+use chipless_model::{Finding, Limits, Place, clip};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -238,14 +238,6 @@ fn spot(member: &str, pointer: &str, position: Option<(usize, usize)>) -> Place 
     Place {
         position: position.map(|(line, column)| (number(line), number(column))),
         ..place
-    }
-}
-
-/// The first characters of a text that may be of any length.
-pub(crate) fn clip(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
-        None => Cow::Borrowed(text),
     }
 }
 

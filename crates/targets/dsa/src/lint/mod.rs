@@ -20,13 +20,13 @@ pub fn lint(document: &Document<'_>, limits: &Limits) -> Vec<Finding> {
     let mut lint = Lint {
         graph: &document.graph,
         lines: &document.lines,
-        findings: Findings::new(limits),
+        findings: Findings::new(limits.findings),
     };
     ports::check(&mut lint);
     operations::check(&mut lint);
     control::check(&mut lint);
     let mut findings = document.findings.clone();
-    findings.extend(lint.findings.done());
+    findings.extend(lint.findings.done(&crate::rules::syntax::MORE_FINDINGS));
     findings.sort_by_key(|finding| finding.place.offset.unwrap_or(u64::MAX));
     findings
 }

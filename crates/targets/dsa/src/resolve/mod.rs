@@ -87,7 +87,7 @@ pub(crate) fn resolve<'a>(
         registers: HashMap::new(),
         results: HashMap::new(),
         aliases: Vec::new(),
-        findings: Findings::new(limits),
+        findings: Findings::new(limits.findings),
         values: 0,
         reported: HashSet::new(),
     };
@@ -106,7 +106,11 @@ pub(crate) fn resolve<'a>(
     }
     resolver.pragmas_lost();
     resolver.aliases_unused();
-    (resolver.graph, resolver.spelling, resolver.findings.done())
+    (
+        resolver.graph,
+        resolver.spelling,
+        resolver.findings.done(&crate::rules::syntax::MORE_FINDINGS),
+    )
 }
 
 struct Resolver<'a, 'f> {

@@ -16,7 +16,7 @@ const MAX_NESTING: u32 = 200;
 
 /// Reads a text. Statements that cannot be read are left out of the tree, and findings say why.
 pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a>, Vec<Finding>) {
-    let mut findings = Findings::new(limits);
+    let mut findings = Findings::new(limits.findings);
     let room = u64::from(u32::MAX).min(limits.text_bytes);
     if text.len() as u64 > room {
         let message = format!(
@@ -24,7 +24,10 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
             text.len()
         );
         findings.push(rules::LIMIT.at(chipless_model::Place::file(), message));
-        return (File::default(), findings.done());
+        return (
+            File::default(),
+            findings.done(&crate::rules::syntax::MORE_FINDINGS),
+        );
     }
     let mut lexer = Lexer::new(text);
     let (token, span) = lexer.next();
@@ -79,7 +82,10 @@ pub fn parse<'a>(text: &'a [u8], lines: &Lines<'a>, limits: &Limits) -> (File<'a
         parser.report(&rules::EMPTY, Span::default(), "the file has no statement");
     }
     file.comments = parser.lexer.comments;
-    (file, parser.findings.done())
+    (
+        file,
+        parser.findings.done(&crate::rules::syntax::MORE_FINDINGS),
+    )
 }
 
 /// The statement cannot be read; a finding says why.

@@ -23,7 +23,7 @@ use crate::place;
 use crate::rules::MORE_FINDINGS;
 use crate::rules::schedule::PACKED;
 use crate::schedule::{At, Core, Dialect, Schedule, Workload};
-use chipless_model::{Finding, Limits, Place, Rule};
+use chipless_model::{Finding, Limits, Rule};
 use index::Index;
 use rayon::prelude::*;
 
@@ -44,7 +44,7 @@ pub struct Given<'a> {
 /// Checks a schedule, read from this text, against every rule; findings in the order of the rules' kinds and of the file, at
 /// most `limits.findings` of them and a note about the rest.
 pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) -> Vec<Finding> {
-    let mut all = Findings::new(limits.findings);
+    let mut all = Findings(chipless_model::Findings::new(limits.findings));
     structure::check(schedule, &mut all);
     let index = Index::new(schedule);
     let lint = Lint {
@@ -70,7 +70,7 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     let parts: Vec<Findings> = runs
         .par_iter()
         .map(|&(core, first)| {
-            let mut findings = Findings::new(limits.findings);
+            let mut findings = Findings(chipless_model::Findings::new(limits.findings));
             let core = &schedule.cores[core];
             for position in first..core.workloads.len().min(first + RUN) {
                 workload(lint, core, position, &mut findings);
@@ -79,7 +79,7 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
         })
         .collect();
     for part in parts {
-        all.absorb(part);
+        all.0.append(part.0);
     }
     if lint.spec {
         for core in &schedule.cores {
@@ -157,22 +157,10 @@ struct Raw {
     related: Option<(At, &'static str)>,
 }
 
-/// A bounded list of findings: messages are made only for those that are kept.
-struct Findings {
-    kept: Vec<Raw>,
-    limit: u64,
-    dropped: u64,
-}
+/// Findings, their messages made only for those that are kept.
+struct Findings(chipless_model::Findings<Raw>);
 
 impl Findings {
-    fn new(limit: u64) -> Findings {
-        Findings {
-            kept: Vec::new(),
-            limit,
-            dropped: 0,
-        }
-    }
-
     fn report(&mut self, rule: &'static Rule, at: At, message: impl FnOnce() -> String) {
         self.report_with(rule, at, message, None);
     }
@@ -185,58 +173,35 @@ impl Findings {
         message: impl FnOnce() -> String,
         related: Option<(At, &'static str)>,
     ) {
-        if self.kept.len() as u64 >= self.limit {
-            self.dropped += 1;
-        } else {
-            self.kept.push(Raw {
-                rule,
-                at,
-                message: message(),
-                related,
-            });
-        }
-    }
-
-    fn absorb(&mut self, other: Findings) {
-        for raw in other.kept {
-            if self.kept.len() as u64 >= self.limit {
-                self.dropped += 1;
-            } else {
-                self.kept.push(raw);
-            }
-        }
-        self.dropped += other.dropped;
+        self.0.add(|| Raw {
+            rule,
+            at,
+            message: message(),
+            related,
+        });
     }
 
     /// The findings, with the places of all of them found in one pass over the text.
     fn done(self, text: &str) -> Vec<Finding> {
-        let offsets: Vec<usize> = self
-            .kept
-            .iter()
-            .flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)])
-            .flatten()
-            .map(|at| at.0 as usize)
-            .collect();
-        let places = place::places(text, offsets);
-        let place = |at: At| places.get(&(at.0 as usize)).cloned().unwrap_or_default();
-        let mut findings: Vec<Finding> = self
-            .kept
-            .into_iter()
-            .map(|raw| {
-                let finding = raw.rule.at(place(raw.at), raw.message);
-                match raw.related {
-                    Some((at, role)) => finding.with(place(at), role),
-                    None => finding,
-                }
-            })
-            .collect();
-        if self.dropped > 0 {
-            let message = format!(
-                "{} more findings beyond the limit findings = {}",
-                self.dropped, self.limit
-            );
-            findings.push(MORE_FINDINGS.at(Place::file(), message));
-        }
-        findings
+        self.0.done_with(&MORE_FINDINGS, |kept| placed(kept, text))
     }
+}
+
+fn placed(kept: Vec<Raw>, text: &str) -> Vec<Finding> {
+    let offsets: Vec<usize> = kept
+        .iter()
+        .flat_map(|raw| [Some(raw.at), raw.related.map(|(at, _)| at)])
+        .flatten()
+        .map(|at| at.0 as usize)
+        .collect();
+    let places = place::places(text, offsets);
+    let place = |at: At| places.get(&(at.0 as usize)).cloned().unwrap_or_default();
+    let finding = |raw: Raw| {
+        let finding = raw.rule.at(place(raw.at), raw.message);
+        match raw.related {
+            Some((at, role)) => finding.with(place(at), role),
+            None => finding,
+        }
+    };
+    kept.into_iter().map(finding).collect()
 }

@@ -7,11 +7,11 @@ mod dma;
 mod graph;
 
 use crate::graph::Architecture;
-use crate::json::{Source, clip};
+use crate::json::Source;
 use crate::read::Neff;
 use crate::rules::container as rules;
 use crate::stream::{self, PARTITION_STRIDE};
-use chipless_model::{Finding, Limits, Place, Rule};
+use chipless_model::{Finding, Findings, Limits, Place, clip};
 
 /// Semaphores of a core, and events of a core (driver, address maps of the second and third generation).
 const SEMAPHORES: u64 = 256;
@@ -47,7 +47,7 @@ impl Hardware {
 pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
     let hardware = Hardware::of(neff.architecture);
     let tables = || {
-        let mut findings = Findings::new(limits);
+        let mut findings = Findings::new(limits.findings);
         container::check(neff, &mut findings);
         graph::check(neff, hardware, &mut findings);
         for finding in &neff.dangling {
@@ -75,63 +75,7 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
     for finding in of_streams {
         findings.push(finding);
     }
-    findings.done()
-}
-
-/// A bounded list of findings: places and messages are made only for those that are kept.
-struct Findings {
-    kept: Vec<Finding>,
-    limit: u64,
-    dropped: u64,
-}
-
-impl Findings {
-    fn new(limits: &Limits) -> Findings {
-        Findings {
-            kept: Vec::new(),
-            limit: limits.findings,
-            dropped: 0,
-        }
-    }
-
-    fn push(&mut self, finding: Finding) {
-        if self.full() {
-            self.dropped += 1
-        } else {
-            self.kept.push(finding)
-        }
-    }
-
-    fn report(
-        &mut self,
-        rule: &'static Rule,
-        place: impl FnOnce() -> Place,
-        message: impl AsRef<str>,
-    ) {
-        if self.full() {
-            self.dropped += 1;
-        } else {
-            self.kept
-                .push(rule.at(place(), clip(message.as_ref(), 1000)));
-        }
-    }
-
-    /// Whether further findings are only counted: nothing costly need be done for them.
-    fn full(&self) -> bool {
-        self.kept.len() as u64 >= self.limit
-    }
-
-    fn done(mut self) -> Vec<Finding> {
-        if self.dropped > 0 {
-            let message = format!(
-                "{} more findings beyond the limit findings = {}",
-                self.dropped, self.limit
-            );
-            self.kept
-                .push(rules::MORE_FINDINGS.at(Place::file(), message));
-        }
-        self.kept
-    }
+    findings.done(&rules::MORE_FINDINGS)
 }
 
 /// An object of a JSON member: where its fields are found.
