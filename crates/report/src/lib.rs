@@ -5,6 +5,7 @@
 //! [`serde::Serialize`]; their field docs are the contract, and fields are added but never change their meaning.
 
 mod bars;
+mod compare;
 mod facts;
 mod hexdump;
 mod pointer;
@@ -26,6 +27,7 @@ pub mod summary;
 #[cfg(test)]
 mod example;
 
+pub use compare::{Comparison, FirstNan};
 pub use facts::Facts;
 pub use statistics::Statistics;
 pub use style::Paint;

@@ -1,6 +1,7 @@
 //! A run on one page: what came out, how long it took, what was busy, and where it waited.
 
 use crate::bars::{bar, cut, widest};
+use crate::compare::{self, Comparison, FirstNan};
 use crate::facts::{self, Facts};
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, rate, shape, share};
@@ -27,6 +28,10 @@ pub struct Run<'r, 'a> {
     pub timeline: &'r Timeline,
     /// What came out; empty when only times were asked for.
     pub outputs: Vec<Output>,
+    /// Outputs beside what they should be, where somebody asked.
+    pub compared: Option<Vec<Comparison>>,
+    /// Where the first NaN or infinity was written, if anywhere, where somebody asked.
+    pub first_nan: Option<Option<FirstNan>>,
     /// What the target knows besides: traffic, energy.
     pub facts: Vec<Node>,
     /// The seed of the random inputs, where there were any.
@@ -98,6 +103,8 @@ impl Run<'_, '_> {
             bytes(self.moved_bytes())
         );
         self.outputs_text(&mut out, paint);
+        let (compared, ports) = (self.compared.as_deref(), &program.interface.outputs);
+        compare::text(&mut out, paint, compared, self.first_nan.as_ref(), ports);
         self.queues_text(&mut out, paint);
         self.resources_text(&mut out, paint);
         self.longest_text(&mut out, paint);
@@ -391,6 +398,8 @@ impl Run<'_, '_> {
                     bytes,
                 })
                 .collect(),
+            compare: self.compared.as_deref(),
+            first_nan: self.first_nan.as_ref(),
             facts: Facts(&self.facts),
             notes: &self.notes,
             seed: self.seed,
@@ -429,6 +438,12 @@ pub struct RunReport<'a> {
     pub queues: Vec<QueueReport<'a>>,
     /// What transfers shared.
     pub resources: Vec<ResourceReport<'a>>,
+    /// Outputs beside what they should be; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<&'a [Comparison]>,
+    /// Where the first NaN or infinity was written, null where none was; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_nan: Option<&'a Option<FirstNan>>,
     /// What the target knows besides, entry by entry beside the others; the target's documentation says which there are.
     #[serde(flatten)]
     pub facts: Facts<'a>,
@@ -495,6 +510,8 @@ mod tests {
                 path: Some("out/y.npy".into()),
                 statistics,
             }],
+            compared: None,
+            first_nan: None,
             facts: vec![],
             seed: Some(7),
             notes: vec!["x is random (seed 7)".into()],

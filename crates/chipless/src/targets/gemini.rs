@@ -38,7 +38,8 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::File,
         value: "TRACE.txt",
         help: "A trace of the program to compare the times with",
-        commands: &["run"],
+        // The command line's own --compare gives it.
+        commands: &[],
         is_repeated: false,
     },
     OptionSpec {

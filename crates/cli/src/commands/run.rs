@@ -1,6 +1,7 @@
 //! `chipless run`
 
 mod contract;
+mod diagnosis;
 mod driven;
 mod inputs;
 mod outputs;
@@ -16,9 +17,9 @@ use crate::{files, terminal};
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, Document, FailureKind, Options};
-use chipless_model::{Finding, Program, Storage, TaskId};
+use chipless_model::{Finding, Grade, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
-use chipless_report::{Statistics, deadlock, perfetto};
+use chipless_report::{Comparison, FirstNan, Statistics, deadlock, perfetto};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use contract::Contract;
@@ -26,7 +27,6 @@ use driven::Driven;
 use inputs::Given;
 use outputs::Dumps;
 use progress::Progress;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use steps::Steps;
@@ -53,6 +53,16 @@ pub(crate) struct Arguments {
     /// Write the bytes that a task wrote to TASK.npy, in the output directory or the working directory. May be given several times.
     #[arg(long = "dump", value_name = "TASK")]
     dumps: Vec<String>,
+    /// Compare the outputs with arrays: a directory of NAME.npy, or one FILE.npy. A text file is a trace to compare the times with (gemini).
+    #[arg(long, value_name = "DIR|FILE.npy|TRACE.txt")]
+    compare: Option<PathBuf>,
+    /// Find the first task that writes a NaN or an infinity.
+    #[arg(long, conflicts_with = "timing_only")]
+    find_nan: bool,
+    /// Refuse a program whose numbers rest on anything weaker: `proven` by compiled programs, `documented` by the vendor, `quoted` by third
+    /// parties, or `assumed`.
+    #[arg(long, value_name = "WORD", value_parser = grade, conflicts_with = "timing_only")]
+    evidence: Option<Grade>,
     /// Only keep time: no data are moved, no outputs come out.
     #[arg(long, conflicts_with_all = ["inputs", "output_dir", "dumps"])]
     timing_only: bool,
@@ -78,6 +88,11 @@ pub(crate) struct Arguments {
     options: TargetOptions,
 }
 
+fn grade(text: &str) -> Result<Grade, String> {
+    Grade::from_name(text)
+        .ok_or_else(|| "expected proven, documented, quoted or assumed".to_owned())
+}
+
 fn order(text: &str) -> Result<Order, String> {
     let seed = || text.strip_prefix("random:")?.parse().ok();
     match text {
@@ -94,6 +109,7 @@ Examples:
   chipless run model.blob --timing-only --trace model.pftrace
   chipless run model.blob --dump 'dpu0[3]'   what one task wrote
   chipless run model.blob --json | jq .latency_ns
+  chipless run model.neff --input x=x.npy --compare expected   which output differs, where, and since which task
   chipless run model.blob --order random:7   another order, the same outputs
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
 
@@ -105,7 +121,8 @@ time, and outputs have a row for each time that they come.
 
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the longest \
 waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`, \
-`shape`, `path`), `queues` (`name`, `tasks`, `busy_ns`), `resources` (`name`, `bytes`), `notes`, `seed`, `wall_ms`.
+`shape`, `path`), `compare` (`output`, `max_abs`, `index`, `differing`, `task`) and `first_nan` (null or `task`, `buffer`, \
+`offset`) where they were asked for, `queues` (`name`, `tasks`, `busy_ns`), `resources` (`name`, `bytes`), `notes`, `seed`, `wall_ms`.
 
 Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
@@ -124,6 +141,10 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         arrays: arguments.inputs.clone(),
         seed: arguments.seed,
     };
+    let trace = arguments.compare.as_ref().filter(|path| is_trace(path));
+    if let Some(path) = trace {
+        options.set("compare", path.to_string_lossy())?;
+    }
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&options, |document| {
@@ -145,10 +166,32 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     })
 }
 
+/// Whether a file holds times rather than values: what is compared follows from what is given.
+fn is_trace(path: &Path) -> bool {
+    !path.is_dir() && !path.extension().is_some_and(|extension| extension == "npy")
+}
+
 fn verify(program: &Program<'_>) -> Vec<Finding> {
     match chipless_verify::verify(program) {
         Ok(verified) => verified.warnings().to_vec(),
         Err(findings) => findings,
+    }
+}
+
+/// What is said of a run besides its times.
+#[derive(Default)]
+struct Outcomes {
+    written: Vec<Output>,
+    compared: Option<Vec<Comparison>>,
+    first_nan: Option<Option<FirstNan>>,
+}
+
+impl From<Vec<Output>> for Outcomes {
+    fn from(written: Vec<Output>) -> Outcomes {
+        Outcomes {
+            written,
+            ..Outcomes::default()
+        }
     }
 }
 
@@ -170,6 +213,23 @@ struct Session<'s, 'p> {
 impl<'p> Session<'_, 'p> {
     fn run(&self) -> Result<Exit, Failure> {
         let program = self.program;
+        if let Some(path) = &self.arguments.compare {
+            let expected = match (is_trace(path), program.target, self.arguments.timing_only) {
+                (true, "gemini", _) | (false, _, false) => None,
+                (true, ..) => Some(
+                    "expected a directory or a .npy file: only the times of Gemini schedules are compared",
+                ),
+                (false, _, true) => {
+                    Some("expected a run with data: there are no outputs with --timing-only")
+                }
+            };
+            if let Some(expected) = expected {
+                return Err(Failure::misuse("--compare", expected));
+            }
+        }
+        if let Some(evidence) = self.arguments.evidence {
+            diagnosis::demand(program, &self.opened.path, evidence)?;
+        }
         let keep_time =
             || chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
         match (self.arguments.timing_only, self.arguments.no_verify) {
@@ -217,7 +277,7 @@ impl<'p> Session<'_, 'p> {
         let Outcome { timeline, end } = outcome;
         self.trace(&timeline)?;
         end.map_err(|stop| self.stopped(&timeline, &stop))?;
-        self.summarise(&timeline, Vec::new(), None, self.notes())
+        self.summarise(&timeline, Outcomes::default(), None, self.notes())
     }
 
     fn execute(&self) -> Result<Exit, Failure> {
@@ -240,6 +300,7 @@ impl<'p> Session<'_, 'p> {
             Some(path) => {
                 let document = super::drive::open(path, RuleSet::Spec)?;
                 if !contract::is_plain(&document) {
+                    self.runs_once()?;
                     return self.execute_driven(path, &document, &given);
                 }
                 Some(Contract::of(path, document, self.program)?)
@@ -270,12 +331,17 @@ impl<'p> Session<'_, 'p> {
             }
         }
         if let Some(steps) = steps {
+            self.runs_once()?;
             return self.execute_steps(&steps, storage, contract.as_ref(), &random);
         }
         let mut progress = Progress::new(self.program.tasks.len());
+        let mut first_nan = None;
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
             progress.tick();
             dumps.observe(self.program, task, storage);
+            if self.arguments.find_nan && first_nan.is_none() {
+                first_nan = chipless_sim::nonfinite(self.program, task, storage);
+            }
         };
         let Outcome { timeline, end } = chipless_sim::run_in(
             &chipless_sim::Verified::assume(self.program),
@@ -315,11 +381,28 @@ impl<'p> Session<'_, 'p> {
                 random[0]
             ));
         }
-        notes.extend(self.unproven());
+        notes.extend(diagnosis::unproven(self.program, Grade::Proven));
         notes.extend(self.notes());
+        let values = self
+            .arguments
+            .compare
+            .as_ref()
+            .filter(|path| !is_trace(path));
+        let compared = values
+            .map(|path| diagnosis::compare(self.program, &storage, &timeline, path))
+            .transpose()?;
+        let first_nan = self
+            .arguments
+            .find_nan
+            .then(|| diagnosis::first_nan(self.program, first_nan));
+        let outcomes = Outcomes {
+            written,
+            compared,
+            first_nan,
+        };
         self.summarise(
             &timeline,
-            written,
+            outcomes,
             (!random.is_empty()).then_some(seed),
             notes,
         )
@@ -372,7 +455,7 @@ impl<'p> Session<'_, 'p> {
         notes.extend(self.notes());
         self.summarise(
             &timeline,
-            written,
+            written.into(),
             (!random.is_empty()).then_some(self.arguments.seed),
             notes,
         )
@@ -423,7 +506,20 @@ impl<'p> Session<'_, 'p> {
             });
         }
         notes.extend(self.notes());
-        self.summarise(&timeline, written, None, notes)
+        self.summarise(&timeline, written.into(), None, notes)
+    }
+
+    /// Refuses what needs the bytes of one run where there are several.
+    fn runs_once(&self) -> Result<(), Failure> {
+        let option = match (&self.arguments.compare, self.arguments.find_nan) {
+            (Some(_), _) => "--compare",
+            (None, true) => "--find-nan",
+            (None, false) => return Ok(()),
+        };
+        Err(Failure::misuse(
+            option,
+            "expected a program that runs once, found inputs of many steps",
+        ))
     }
 
     /// What a task left is written once; many steps leave it many times.
@@ -497,27 +593,10 @@ impl<'p> Session<'_, 'p> {
         notes
     }
 
-    /// Rules without proof that the tasks rest on.
-    fn unproven(&self) -> Vec<String> {
-        let mut rules: BTreeMap<String, (usize, TaskId)> = BTreeMap::new();
-        for task in self.program.tasks.indices() {
-            if let Some(rule) = self.program.kernel(task).unproven() {
-                rules.entry(rule.into_owned()).or_insert((0, task)).0 += 1;
-            }
-        }
-        let name = |task| self.program.task_name(task);
-        rules
-            .into_iter()
-            .map(|(rule, (n, first))| {
-                format!("unproven: {rule} ({n} tasks, first {})", name(first))
-            })
-            .collect()
-    }
-
     fn summarise(
         &self,
         timeline: &Timeline,
-        outputs: Vec<chipless_report::summary::Output>,
+        outcomes: Outcomes,
         seed: Option<u64>,
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
@@ -527,7 +606,9 @@ impl<'p> Session<'_, 'p> {
             file: &self.opened.path,
             program: self.program,
             timeline,
-            outputs,
+            outputs: outcomes.written,
+            compared: outcomes.compared,
+            first_nan: outcomes.first_nan,
             facts,
             seed,
             notes,

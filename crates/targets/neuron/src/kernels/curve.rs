@@ -262,14 +262,16 @@ impl Records {
         let word =
             *word.ok_or_else(|| format!("leads to control word {at} of {}", self.control.len()))?;
         let (first, shift, size) = (word & 0x7ff, word >> 11 & 0x1f, word >> 16 & 0xff);
-        if word >> 24 != 0 || size > MANTISSA || shift != MANTISSA - size {
+        // Compiled tables leave the shift of octaves of one segment at 0.
+        let is_one = (shift, size) == (0, 0);
+        if word >> 24 != 0 || size > MANTISSA || (shift != MANTISSA - size && !is_one) {
             return Err(format!(
                 "has control word {at} = {word:#010x}, whose shift and size do not agree"
             ));
         }
         self.segment(first as usize + (1usize << size) - 1)?;
         Ok(Octave {
-            shift,
+            shift: MANTISSA - size,
             first: first as usize,
         })
     }
