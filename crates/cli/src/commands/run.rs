@@ -300,7 +300,6 @@ impl<'p> Session<'_, 'p> {
             Some(path) => {
                 let document = super::drive::open(path, RuleSet::Spec)?;
                 if !contract::is_plain(&document) {
-                    self.runs_once()?;
                     return self.execute_driven(path, &document, &given);
                 }
                 Some(Contract::of(path, document, self.program)?)
@@ -331,7 +330,6 @@ impl<'p> Session<'_, 'p> {
             }
         }
         if let Some(steps) = steps {
-            self.runs_once()?;
             return self.execute_steps(&steps, storage, contract.as_ref(), &random);
         }
         let mut progress = Progress::new(self.program.tasks.len());
@@ -420,7 +418,7 @@ impl<'p> Session<'_, 'p> {
         if let Some(directory) = directory {
             files::make_directory(directory)?;
         }
-        self.refuse_dumps()?;
+        self.refuse_many_steps()?;
         let program = chipless_sim::Verified::assume(self.program);
         let mut session = chipless_sim::Session::new(&program, storage);
         session.set_order(self.arguments.order);
@@ -477,7 +475,7 @@ impl<'p> Session<'_, 'p> {
             files::make_directory(directory)?;
         }
         let driven = Driven::new(path, document, self.program, given)?;
-        self.refuse_dumps()?;
+        self.refuse_many_steps()?;
         let run = |mut runner: Runner<'_>| {
             runner.set_order(self.arguments.order);
             driven.run(self.program, runner, directory)
@@ -509,25 +507,17 @@ impl<'p> Session<'_, 'p> {
         self.summarise(&timeline, written.into(), None, notes)
     }
 
-    /// Refuses what needs the bytes of one run where there are several.
-    fn runs_once(&self) -> Result<(), Failure> {
-        let option = match (&self.arguments.compare, self.arguments.find_nan) {
-            (Some(_), _) => "--compare",
-            (None, true) => "--find-nan",
-            (None, false) => return Ok(()),
-        };
-        Err(Failure::misuse(
-            option,
-            "expected a program that runs once, found inputs of many steps",
-        ))
-    }
-
-    /// What a task left is written once; many steps leave it many times.
-    fn refuse_dumps(&self) -> Result<(), Failure> {
-        match self.arguments.dumps.first() {
+    /// What a task left is written once, and bytes are followed through one run; many steps leave them many times.
+    fn refuse_many_steps(&self) -> Result<(), Failure> {
+        let asked = [
+            ("--dump", !self.arguments.dumps.is_empty()),
+            ("--compare", self.arguments.compare.is_some()),
+            ("--find-nan", self.arguments.find_nan),
+        ];
+        match asked.iter().find(|(_, asked)| *asked) {
             None => Ok(()),
-            Some(_) => Err(Failure::misuse(
-                "--dump",
+            Some((option, _)) => Err(Failure::misuse(
+                option,
                 "expected a run of one step, found one of several; give rows of one step to see what a task leaves",
             )),
         }

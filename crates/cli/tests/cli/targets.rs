@@ -300,3 +300,48 @@ fn many_steps_run_in_the_order_that_was_asked_for() {
     let (code, _, err) = run(&["--dump", "core0[0]"]);
     assert_eq!((code, err.contains("--dump")), (2, true), "{err}");
 }
+
+/// Where outputs differ from references, which task computed them, and what they rest on.
+#[test]
+fn wrong_numbers_are_traced_to_their_task() {
+    let folder = "fixtures/neuron/vector_stream";
+    let program = format!("{folder}/program.neff");
+    let input = format!("x={folder}/input_x.npy");
+    let run = |more: &[&str]| {
+        let mut arguments = vec!["run", &program, "--input", &input, "--json"];
+        arguments.extend(more);
+        json_of(&arguments)
+    };
+    let reference = format!("{folder}/output_out.npy");
+    let same = run(&["--compare", &reference, "--find-nan"]);
+    assert_eq!(same["compare"][0]["max_abs"], 0.0);
+    assert_eq!(same["first_nan"], Value::Null);
+    assert!(same["compare"][0].get("task").is_none());
+    // The last element of the reference is another number now.
+    let other = tempfile::tempdir().unwrap();
+    let path = other.path().join("out.npy");
+    let mut bytes = std::fs::read(crate::support::root().join(&reference)).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&1e6f32.to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    let wrong = run(&["--compare", other.path().to_str().unwrap()]);
+    let compared = &wrong["compare"][0];
+    assert_eq!(
+        (&compared["index"], &compared["differing"]),
+        (&json!([31, 39]), &json!(1))
+    );
+    assert_eq!(compared["task"], "sg00.dve[2]");
+    // Infinities among the inputs are first written by whoever brings them.
+    let folder = "fixtures/neuron/cast_half";
+    let (program, input) = (
+        format!("{folder}/program.neff"),
+        format!("x={folder}/input_x.npy"),
+    );
+    let found = json_of(&["run", &program, "--input", &input, "--find-nan", "--json"]);
+    assert_eq!(found["first_nan"]["buffer"], "b");
+    // A program of quoted operations is refused where proof is demanded.
+    let program = "fixtures/neuron/rmsnorm/program.neff";
+    let (status, _, said) = crate::support::run(&["run", program, "--evidence", "proven"]);
+    assert!(status == 2 && said.contains("TENSOR_REDUCE"), "{said}");
+    done(&["run", program, "--evidence", "quoted"]);
+}

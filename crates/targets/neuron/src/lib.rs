@@ -32,6 +32,7 @@ mod read;
 pub mod rules;
 mod runtime;
 pub mod stream;
+mod tables;
 mod write;
 
 pub use assemble::{AssembleError, assemble};
@@ -63,4 +64,5 @@ pub use lower::{Lowered, attach_labels, lower};
 pub use memory::MemoryPlan;
 pub use read::{EngineRoom, Neff, Subgraph, Table};
 pub use runtime::Runtime;
+pub use tables::{DraftFunction, DraftFunctions};
 pub use write::{Draft, DraftEngine, DraftSubgraph};

@@ -11,6 +11,7 @@ use crate::header::{Header, md5_of};
 use crate::json::{Error, Name};
 use crate::pack;
 use crate::stream::{Instruction, Slot};
+use crate::tables::DraftFunctions;
 use chipless_model::Limits;
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
@@ -52,6 +53,8 @@ pub struct DraftEngine<'a> {
     pub dma: Vec<DmaEntry<'a>>,
     /// Instructions.
     pub slots: Vec<Slot>,
+    /// The set of functions that the scalar engine loads.
+    pub functions: Option<DraftFunctions>,
 }
 
 impl Draft<'_> {
@@ -82,6 +85,12 @@ impl Draft<'_> {
                         .collect(),
                 ));
             }
+            let tables = subgraph
+                .engines
+                .iter()
+                .filter_map(|work| work.functions.as_ref());
+            let tables = tables.flat_map(DraftFunctions::files);
+            members.extend(tables.map(|(name, bytes)| (path(&name), bytes)));
             members.extend(
                 subgraph
                     .files
@@ -255,7 +264,12 @@ impl DraftSubgraph<'_> {
 impl DraftEngine<'_> {
     fn json(&self, engine: Engine) -> Value {
         let file = file_name(engine);
-        json!({"dma": self.dma.iter().map(entry_json).collect::<Vec<_>>(), "instr": format!("{file}.bin"), "name": format!("{file}.json")})
+        let mut value = json!({"dma": self.dma.iter().map(entry_json).collect::<Vec<_>>(), "instr": format!("{file}.bin"), "name": format!("{file}.json")});
+        if let Some(functions) = &self.functions {
+            value["act_info"] = "act_info.json".into();
+            value["activation_function_sets"] = json!([functions.name]);
+        }
+        value
     }
 }
 

@@ -14,6 +14,7 @@
 //! NOP $S[9]>=4
 //! ```
 
+mod functions;
 mod line;
 mod slot;
 
@@ -21,6 +22,7 @@ use crate::container::Member;
 use crate::def::{DynamicDma, FabricPath, QueueSet, QueueType, Variable, VariableType};
 use crate::engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, Operation};
 use crate::graph::{Architecture, Engine, Tensor};
+use crate::tables::DraftFunctions;
 use crate::write::{Draft, DraftEngine, DraftSubgraph};
 use chipless_model::ElementType;
 use line::Line;
@@ -106,6 +108,20 @@ impl<'a> Assembler<'a> {
             "dma" => {
                 let entry = entry(line)?;
                 self.work(line)?.dma.push(entry);
+            }
+            "functions" => {
+                let name = line.word("the set's name")?.to_owned();
+                let set = DraftFunctions {
+                    name,
+                    ..DraftFunctions::default()
+                };
+                self.work(line)?.functions = Some(set);
+            }
+            "segment" | "control" | "function" => {
+                let Some(set) = &mut self.work(line)?.functions else {
+                    return Err(line.error("a `functions` line must come before"));
+                };
+                functions::line(word, line, set)?;
             }
             operation if Operation::from_name(operation) != Operation::Unknown => {
                 let descriptor = descriptor(Operation::from_name(operation), line)?;

@@ -436,3 +436,6 @@ impl Functions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
