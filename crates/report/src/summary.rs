@@ -544,6 +544,8 @@ mod tests {
             program: &program,
             timeline: &timeline,
             outputs: vec![],
+            compared: None,
+            first_nan: None,
             facts: vec![],
             seed: None,
             notes: vec![],
