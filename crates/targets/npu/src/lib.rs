@@ -4,7 +4,6 @@
 //! sections and applies the relocations, and [lowered](lower()) to a [`Program`](chipless_model::Program).
 
 mod address;
-mod advice;
 mod bytes;
 mod dma;
 pub mod dpu;
@@ -14,14 +13,13 @@ pub mod image;
 pub mod inference;
 pub mod info;
 mod kernels;
-mod limits;
+mod lint;
 mod lower;
 mod machine;
 pub mod metadata;
 pub mod raw;
 pub mod read;
 pub mod relocation;
-mod rotation;
 pub mod rules;
 mod schedule;
 pub mod section;
@@ -64,9 +62,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     rules::ALL
         .iter()
         .chain(schedule::rules::ALL)
-        .chain(limits::ALL)
-        .chain(advice::ALL)
-        .chain(rotation::ALL)
         .chain(lower::ALL)
         .copied()
+        .chain(lint::rules())
 }

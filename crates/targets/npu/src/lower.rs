@@ -1,7 +1,6 @@
 //! From the loaded image to a program of the model.
 
 use crate::address::{self, CMX_SIZE, Target};
-use crate::advice::{self, Advice};
 use crate::bytes::Record;
 use crate::dma::{Descriptor, Operation};
 use crate::dpu;
@@ -12,10 +11,9 @@ use crate::kernels::{
     self, Accumulators, Cmx, Constants, Descriptors, DpuTask, Invocation, Knowledge, Source,
     Transfer, Work,
 };
-use crate::limits::{self, Layers};
+use crate::lint::{self, Subject};
 use crate::machine::Machine;
 use crate::read::Document;
-use crate::rotation::Rotations;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
 use crate::tensors;
@@ -88,10 +86,6 @@ pub fn lower<'i>(
         cmx: Cmx::default(),
         parts: HashMap::new(),
         operations: HashMap::new(),
-        layers: Layers::default(),
-        rotations: Rotations::default(),
-        advice: Advice::default(),
-        barriers: control.barriers.len(),
         accumulators: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
@@ -99,6 +93,7 @@ pub fn lower<'i>(
             let [major, minor, patch] = trailer.openvino;
             format!("{major}.{minor}.{patch}")
         }),
+        workloads: Vec::new(),
         ids: vec![None; schedule.tasks.len()],
         findings,
     };
@@ -112,20 +107,21 @@ pub fn lower<'i>(
         &lowering.ids,
         lowering.program.tasks.len(),
     ));
-    let rotations = std::mem::take(&mut lowering.rotations).check(&lowering.program);
-    lowering.findings.extend(rotations);
-    lowering
-        .findings
-        .extend(advice::task_storage(&inference, image));
-    lowering.findings.extend(advice::final_consumers(
-        &lowering.program,
-        control.managed_by_program,
-    ));
     // Nobody else sets it.
     _ = lowering
         .known
         .set(std::mem::take(&mut lowering.constants).finish());
-    lowering.findings.append(&mut lowering.advice.findings);
+    let found = lint::check(&Subject {
+        image,
+        inference: &inference,
+        control: &control,
+        schedule: &schedule,
+        program: &lowering.program,
+        cmx: lowering.cmx,
+        tasks: &lowering.ids,
+        workloads: &lowering.workloads,
+    });
+    lowering.findings.extend(found);
     if lowering.findings.iter().any(Finding::is_error) {
         return Err(lowering.findings);
     }
@@ -145,11 +141,8 @@ struct Lowering<'l, 'i> {
     parts: HashMap<usize, PartId>,
     /// SHAVE kernels met so far, by the place of their code.
     operations: HashMap<(u64, u64), shave::Identity>,
-    layers: Layers,
-    rotations: Rotations,
-    advice: Advice,
-    /// How many virtual barriers the program has.
-    barriers: usize,
+    /// The DPU workloads, by their position in the walk.
+    workloads: Vec<(usize, Arc<dpu::Workload>)>,
     /// Accumulators of the DPUs, by tile.
     accumulators: [Accumulators; address::TILES as usize],
     /// What arrives in CMX, while tasks are lowered.
@@ -355,7 +348,6 @@ impl<'i> Lowering<'_, 'i> {
                     .unwrap_or(usize::MAX)
             });
             let mut position = 0;
-            self.advice.next_queue();
             for piece in pieces {
                 let first = self.program.tasks.next_idx();
                 for task in &schedule.pieces[piece].tasks {
@@ -447,10 +439,7 @@ impl<'i> Lowering<'_, 'i> {
             location,
             label: None,
         });
-        self.rotations.note_task(walked, id);
         self.ids[walked] = Some(id);
-        self.advice
-            .task(&self.program, id, task, self.bytes(bytes), self.barriers);
     }
 
     /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.
@@ -478,17 +467,13 @@ impl<'i> Lowering<'_, 'i> {
             },
             _ => None,
         };
-        let (cmx, constants, rotations) = (&self.cmx, &mut self.constants, &mut self.rotations);
-        if let Description::Shave { .. } = description {
-            rotations.note_shave();
-        }
+        let (cmx, constants) = (&self.cmx, &mut self.constants);
         kernel.accesses(&mut |access| {
             let Some(tile) =
                 (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer))
             else {
                 return;
             };
-            rotations.add(walked, tile, &access);
             let extent = access.pattern.extent();
             if access.direction == Direction::Write {
                 let bound = |at: i128| at.clamp(0, i128::from(CMX_SIZE)) as u64;
@@ -658,13 +643,8 @@ impl<'i> Lowering<'_, 'i> {
                 return None;
             }
         };
-        self.findings.extend(limits::workload(&workload, place));
-        self.findings
-            .extend(self.layers.add(invariant.from, &workload, place));
-        self.rotations.note_workload(&workload);
-        self.advice.weight_count(variant_bytes, place);
-        self.advice
-            .hint(invariant_bytes, 0x148, self.barriers, || place.clone());
+        let workload = Arc::new(workload);
+        self.workloads.push((walked, Arc::clone(&workload)));
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);

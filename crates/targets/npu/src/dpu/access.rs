@@ -81,6 +81,39 @@ impl Workload {
         }
     }
 
+    /// What the workload reads of its dense operands, and what it writes.
+    pub fn activations(&self, visit: &mut dyn FnMut(Region)) {
+        let tensors = [
+            (Operand::Activations, Some(&self.input)),
+            (Operand::Second, self.second.as_ref()),
+        ];
+        for (tensor, input) in tensors {
+            let Some(input) = input.filter(|input| input.sparse.is_none()) else {
+                continue;
+            };
+            input.dense_patterns(&self.geometry, &mut |pattern| {
+                visit(Region {
+                    tile: self.tile,
+                    pattern,
+                    write: false,
+                    may: false,
+                    tensor,
+                });
+            });
+        }
+        if !self.continued {
+            self.output.patterns(self.tile, &mut |tile, pattern| {
+                visit(Region {
+                    tile,
+                    pattern,
+                    write: true,
+                    may: false,
+                    tensor: Operand::Activations,
+                });
+            });
+        }
+    }
+
     /// Weights and sparsity maps, from the entries of the table.
     fn weight_accesses(
         &self,

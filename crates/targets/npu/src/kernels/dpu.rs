@@ -16,7 +16,7 @@ pub(crate) type Accumulators = Arc<Mutex<Option<Partial>>>;
 pub(crate) struct DpuTask<'i> {
     pub(crate) descriptors: Descriptors<'i>,
     pub(crate) cmx: Cmx,
-    pub(crate) workload: Workload,
+    pub(crate) workload: Arc<Workload>,
     pub(crate) accumulators: Accumulators,
     pub(crate) tile: u8,
     pub(crate) knowledge: Knowledge<'i>,

@@ -3,7 +3,7 @@
 use super::{Unit, rules};
 use crate::image::Image;
 use crate::inference::Inference;
-use crate::limits;
+use crate::lint::limits;
 use crate::raw::{NO_BARRIER, TaskKind};
 use chipless_model::{Finding, Place};
 use std::mem::offset_of;

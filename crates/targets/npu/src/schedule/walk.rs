@@ -11,7 +11,7 @@ use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dma::{self, Descriptor, Operation};
 use crate::image::Image;
-use crate::limits;
+use crate::lint::limits;
 use crate::raw::TaskKind;
 use chipless_model::{Barrier, Finding, Limits, Place, Rule};
 use std::collections::VecDeque;

@@ -4,6 +4,7 @@ use crate::address::{self, Target};
 use crate::dma::{Descriptor, Operation};
 use crate::dpu::{OutputBox, Workload};
 use crate::image::Image;
+use crate::lint::Subject;
 use crate::schedule::Slice;
 use chipless_model::{Finding, Place};
 use std::collections::HashMap;
@@ -120,10 +121,10 @@ pub(crate) fn barrier(producers: u32, consumers: u32, place: &Place) -> Option<F
 }
 
 /// What is wrong with the shapes of a workload, though its registers decode.
-pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
+pub(crate) fn workload(workload: &Workload, place: &dyn Fn() -> Place) -> Option<Finding> {
     if let Some((channels, multiple)) = workload.odd_channels() {
         let message = format!("tensor_size_z: expected a multiple of {multiple}, found {channels}");
-        return Some(CHANNELS.at(place.clone(), message));
+        return Some(CHANNELS.at(place(), message));
     }
     if let Some(channels) = workload
         .channelwise()
@@ -133,14 +134,14 @@ pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
             "{}: expected an output box of 16, 32 or 64 channels, found {channels}",
             workload.operation()
         );
-        return Some(DEPTHWISE.at(place.clone(), message));
+        return Some(DEPTHWISE.at(place(), message));
     }
     if let Some(table) = workload
         .weight_table()
         .filter(|table| !table.is_multiple_of(16))
     {
         return Some(WEIGHT_TABLE.at(
-            place.clone(),
+            place(),
             format!("weight_start: expected a multiple of 16, found {table:#x}"),
         ));
     }
@@ -148,14 +149,14 @@ pub(crate) fn workload(workload: &Workload, place: &Place) -> Option<Finding> {
         .swizzled_inputs()
         .find(|(_, base)| !base.is_multiple_of(SWIZZLE_BYTES))?;
     Some(SWIZZLE.at(
-        place.clone(),
+        place(),
         format!("the {what} start at {base:#x} of the tile and are swizzled; expected a multiple of {SWIZZLE_BYTES:#x}"),
     ))
 }
 
-/// The output boxes of each invariant.
+/// The output boxes of each invariant, with the positions of their workloads in the walk.
 #[derive(Debug, Default)]
-pub(crate) struct Layers(HashMap<Slice, Vec<(OutputBox, Place)>>);
+pub(crate) struct Layers(HashMap<Slice, Vec<(OutputBox, usize)>>);
 
 impl Layers {
     /// Adds the box of a workload; the finding says which one of its invariant it overlaps.
@@ -163,7 +164,8 @@ impl Layers {
         &mut self,
         invariant: Slice,
         workload: &Workload,
-        place: &Place,
+        walked: usize,
+        subject: &Subject<'_, '_>,
     ) -> Option<Finding> {
         let new = workload.output_box()?;
         let boxes = self.0.entry(invariant).or_default();
@@ -186,11 +188,11 @@ impl Layers {
                 show(other)
             );
             OVERLAP
-                .at(place.clone(), message)
-                .with(first.clone(), "the other workload")
+                .at(subject.place(walked), message)
+                .with(subject.place(*first), "the other workload")
         });
         if boxes.len() < COMPARED {
-            boxes.push((new, place.clone()));
+            boxes.push((new, walked));
         }
         finding
     }

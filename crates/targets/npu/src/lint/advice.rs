@@ -4,10 +4,12 @@ use crate::bytes::Record;
 use crate::dma::Operation;
 use crate::image::Image;
 use crate::inference::Inference;
+use crate::lint::Subject;
 use crate::raw::{MappedInference, TILES, TaskKind, TaskStorage};
 use crate::schedule::{Description, Task as Scheduled};
 use chipless_model::{
-    Access, Action, Certainty, Direction, Finding, Pattern, Place, Program, Signal, TaskId,
+    Access, Action, Certainty, Direction, Finding, IndexVec, Pattern, Place, Program, Signal,
+    TaskId,
 };
 use std::collections::VecDeque;
 use std::mem::offset_of;
@@ -51,97 +53,85 @@ const UNDER_WAY: usize = 2;
 /// Runs of an access that are compared one by one. What has more is not judged.
 const RUNS: u64 = 1 << 12;
 
-/// Looks at the tasks of a program one after the other.
-#[derive(Debug, Default)]
-pub(crate) struct Advice {
-    /// Transfers of the current list that may still be under way.
-    under_way: VecDeque<TaskId>,
-    /// What there is to say.
-    pub(crate) findings: Vec<Finding>,
-}
-
-impl Advice {
-    /// Tasks that follow are those of another queue.
-    pub(crate) fn next_queue(&mut self) {
-        self.under_way.clear();
+/// Looks at the tasks of each queue, one after the other.
+pub(crate) fn queues(subject: &Subject<'_, '_>, findings: &mut Vec<Finding>) {
+    let (program, barriers) = (subject.program, subject.control.barriers.len());
+    let mut scheduled: IndexVec<TaskId, Option<&Scheduled>> =
+        program.tasks.iter().map(|_| None).collect();
+    for (task, id) in subject.schedule.tasks.iter().zip(subject.tasks) {
+        if let Some(id) = id {
+            scheduled[*id] = Some(task);
+        }
     }
-
-    /// Looks at a task of a queue, the last one that the program has. `record` are the bytes that describe it, `barriers` is the
-    /// number of virtual barriers.
-    pub(crate) fn task(
-        &mut self,
-        program: &Program<'_>,
-        task: TaskId,
-        scheduled: &Scheduled,
-        record: &[u8],
-        barriers: usize,
-    ) {
+    // Transfers of the current list that may still be under way.
+    let mut under_way: VecDeque<TaskId> = VecDeque::new();
+    let mut queue = None;
+    for (task, scheduled) in scheduled.iter_enumerated() {
+        let Some(scheduled) = scheduled else { continue };
+        if queue.replace(program.tasks[task].queue) != Some(program.tasks[task].queue) {
+            under_way.clear();
+        }
+        let place = || program.place(task);
+        let record = subject.bytes(scheduled.description.bytes());
         let waits = scheduled.waits.count_ones();
         if waits > 1 {
-            self.findings
-                .push(SEVERAL_WAITS.at(program.place(task), format!("waits for {waits} barriers")));
+            findings.push(SEVERAL_WAITS.at(place(), format!("waits for {waits} barriers")));
         }
         match &scheduled.description {
             Description::Dma { descriptor, .. } => {
-                self.hint(record, 0xc0, barriers, || program.place(task));
+                findings.extend(hint(record, 0xc0, barriers, place));
                 if let Operation::Unsupported { what, .. } = descriptor.operation {
-                    self.findings.push(NOT_EXECUTED.at(
-                        program.place(task),
-                        format!("{what}: it is listed, not executed"),
-                    ));
+                    let message = format!("{what}: it is listed, not executed");
+                    findings.push(NOT_EXECUTED.at(place(), message));
                 }
                 // A barrier that this one or one between waits for mostly comes after the earlier transfers.
                 if scheduled.waits != 0 || descriptor.in_order {
-                    self.under_way.clear();
+                    under_way.clear();
                 }
-                self.findings.extend(
-                    self.under_way
-                        .iter()
-                        .filter_map(|earlier| overtakes(program, *earlier, task)),
-                );
-                if self.under_way.len() == UNDER_WAY {
-                    self.under_way.pop_front();
+                let earlier = under_way.iter();
+                findings.extend(earlier.filter_map(|earlier| overtakes(program, *earlier, task)));
+                if under_way.len() == UNDER_WAY {
+                    under_way.pop_front();
                 }
-                self.under_way.push_back(task);
+                under_way.push_back(task);
             }
-            Description::Shave { .. } => self.hint(record, 0x48, barriers, || program.place(task)),
+            Description::Shave { .. } => findings.extend(hint(record, 0x48, barriers, place)),
             Description::Dpu { .. } => {}
         }
     }
+}
 
-    /// Looks at the number of weight sets of a workload.
-    pub(crate) fn weight_count(&mut self, variant: &[u8], place: &Place) {
-        let count = Record(variant).u32(0xb8);
-        if !count.is_multiple_of(16) {
-            self.findings.push(WEIGHT_COUNT.at(
-                place.clone(),
-                format!("weight_num: expected a multiple of 16, found {count}"),
-            ));
-        }
-    }
+/// Looks at the number of weight sets of a workload.
+pub(crate) fn weight_count(variant: &[u8], place: &dyn Fn() -> Place) -> Option<Finding> {
+    let count = Record(variant).u32(0xb8);
+    (!count.is_multiple_of(16)).then(|| {
+        WEIGHT_COUNT.at(
+            place(),
+            format!("weight_num: expected a multiple of 16, found {count}"),
+        )
+    })
+}
 
-    /// Looks at `start_after` and `clean_after` of a record, which stand at `offset`.
-    pub(crate) fn hint(
-        &mut self,
-        record: &[u8],
-        offset: usize,
-        barriers: usize,
-        place: impl Fn() -> Place,
-    ) {
-        let fields = [
-            ("start_after", offset, barriers),
-            ("clean_after", offset + 4, barriers.saturating_sub(1)),
-        ];
-        for (name, at, most) in fields {
-            let found = Record(record).u32(at);
-            if found as usize > most {
-                let message = format!(
-                    "{name}: expected at most {most}, for a program of {barriers} barriers, found {found}"
-                );
-                self.findings.push(SCHEDULE_HINT.at(place(), message));
-            }
-        }
-    }
+/// Looks at `start_after` and `clean_after` of a record, which stand at `offset`, in a program of so many virtual barriers.
+pub(crate) fn hint(
+    record: &[u8],
+    offset: usize,
+    barriers: usize,
+    place: impl Fn() -> Place,
+) -> Option<Finding> {
+    let fields = [
+        ("start_after", offset, barriers),
+        ("clean_after", offset + 4, barriers.saturating_sub(1)),
+    ];
+    fields.into_iter().find_map(|(name, at, most)| {
+        let found = Record(record).u32(at);
+        (found as usize > most).then(|| {
+            let message = format!(
+                "{name}: expected at most {most}, for a program of {barriers} barriers, found {found}"
+            );
+            SCHEDULE_HINT.at(place(), message)
+        })
+    })
 }
 
 /// What is wrong with the slots for descriptors in each tile.
@@ -305,19 +295,13 @@ mod tests {
     fn scheduling_fields_name_barriers_of_the_program() {
         let mut record = [0; 8];
         (record[0], record[4]) = (7, 7);
-        let mut advice = Advice::default();
-        advice.hint(&record, 0, 7, Place::file);
-        let found: Vec<_> = advice
-            .findings
-            .iter()
-            .map(|f| (f.rule.code, f.message.as_str()))
-            .collect();
+        let finding = hint(&record, 0, 7, Place::file).expect("a finding");
         assert_eq!(
-            found,
-            [(
+            (finding.rule.code, finding.message.as_str()),
+            (
                 "npu-schedule-hint",
                 "clean_after: expected at most 6, for a program of 7 barriers, found 7"
-            )]
+            )
         );
     }
 }

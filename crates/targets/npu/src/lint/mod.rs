@@ -1,0 +1,77 @@
+//! What is wrong with a program, or odd, though it could be lowered: passes over what was walked and lowered. What keeps a
+//! program from being lowered is found on the way.
+
+pub(crate) mod advice;
+pub(crate) mod limits;
+mod rotation;
+
+use crate::dpu::Workload;
+use crate::image::Image;
+use crate::inference::Inference;
+use crate::kernels::Cmx;
+use crate::schedule::{Control, Description, Schedule, Slice};
+use chipless_model::{Finding, Place, Program, Rule, TaskId};
+use std::sync::Arc;
+
+/// A program with what it was made from.
+pub(crate) struct Subject<'s, 'i> {
+    pub(crate) image: &'s Image<'i>,
+    pub(crate) inference: &'s Inference<'s>,
+    pub(crate) control: &'s Control,
+    pub(crate) schedule: &'s Schedule,
+    pub(crate) program: &'s Program<'s>,
+    /// The on-chip memory of its tiles.
+    pub(crate) cmx: Cmx,
+    /// Tasks of the program by their position in the walk; `None` for those that could not be lowered.
+    pub(crate) tasks: &'s [Option<TaskId>],
+    /// The DPU workloads, by their position in the walk.
+    pub(crate) workloads: &'s [(usize, Arc<Workload>)],
+}
+
+impl Subject<'_, '_> {
+    fn bytes(&self, slice: Slice) -> &[u8] {
+        &self.image.bytes(slice.section)[slice.offset as usize..][..slice.size as usize]
+    }
+
+    /// Where the task at a position of the walk stands.
+    fn place(&self, walked: usize) -> Place {
+        self.tasks[walked].map_or_else(Place::file, |task| self.program.place(task))
+    }
+}
+
+/// Every rule of the passes.
+pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
+    let rules = limits::ALL.iter().chain(advice::ALL).chain(rotation::ALL);
+    rules.copied()
+}
+
+/// What there is to say.
+pub(crate) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut layers = limits::Layers::default();
+    for (walked, workload) in subject.workloads {
+        let Description::Dpu {
+            variant, invariant, ..
+        } = subject.schedule.tasks[*walked].description
+        else {
+            continue;
+        };
+        let place = || subject.place(*walked);
+        findings.extend(limits::workload(workload, &place));
+        findings.extend(layers.add(invariant.from, workload, *walked, subject));
+        findings.extend(advice::weight_count(subject.bytes(variant.from), &place));
+        let (record, barriers) = (
+            subject.bytes(invariant.from),
+            subject.control.barriers.len(),
+        );
+        findings.extend(advice::hint(record, 0x148, barriers, place));
+    }
+    findings.extend(rotation::check(subject));
+    advice::queues(subject, &mut findings);
+    findings.extend(advice::task_storage(subject.inference, subject.image));
+    findings.extend(advice::final_consumers(
+        subject.program,
+        subject.control.managed_by_program,
+    ));
+    findings
+}
