@@ -52,6 +52,9 @@ pub struct Program<'a> {
     /// with common rows (halos), both of which hold the same values. Only for targets whose compilers are known to do that;
     /// otherwise two such writes are a race like any other.
     pub copies_halos: bool,
+    /// Whether a task that only consumes a barrier, and signals nothing, is taken to be done before others come that use the
+    /// barrier again, though nothing orders the two. Only for targets whose compilers are known to count on that.
+    pub consumes_in_time: bool,
     /// Which tasks make one tensor together, where tensors are made whole before they are read; `None` where programs update
     /// tensors in place.
     pub tensors: Option<Tensors>,

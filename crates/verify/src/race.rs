@@ -81,6 +81,9 @@ impl Race<'_, '_, '_> {
         if both && function(first).is_some_and(|one| function(second) == Some(one)) {
             return;
         }
+        if both && self.nobody_reads(first, second, (low, high)) {
+            return;
+        }
         let rule = match both {
             true if program.copies_halos && self.is_duplicate(first, second, of_one_tensor) => {
                 &rules::RACE_DUPLICATE
@@ -116,6 +119,31 @@ impl Race<'_, '_, '_> {
                 .with(program.place(first.task), format!("{one} {}", connections(program, first.task)))
                 .with(program.place(second.task), format!("{two} {}", connections(program, second.task)))
         });
+    }
+
+    /// Whether the bytes that two writes have in common are never looked at: calls that only warm a cache leave their
+    /// results in one place.
+    fn nobody_reads(self, first: &Use, second: &Use, (low, high): (u64, u64)) -> bool {
+        let Race { program, accesses } = self;
+        let buffer = accesses.footprint_of(first).buffer;
+        let is_whole = |entry: &Use| matches!(&accesses.footprint_of(entry).extents[..], [extent] if extent.whole);
+        let common = Strided {
+            offset: low,
+            run: high - low,
+            loops: &[],
+        };
+        let reads = |entry: &Use| {
+            let footprint = accesses.footprint_of(entry);
+            entry.direction == Direction::Read
+                && footprint.buffer == buffer
+                && accesses
+                    .fitting(footprint)
+                    .any(|pattern| overlap(pattern, common) != Overlap::Disjoint)
+        };
+        program.buffers[buffer].role == Role::Scratch
+            && is_whole(first)
+            && is_whole(second)
+            && !accesses.iter().any(reads)
     }
 
     /// Whether two writes look like one transfer that was cut by tiles with common rows: same operation, sources in different

@@ -299,18 +299,11 @@ impl<'p, 'a> Replay<'p, 'a> {
             }
         }
         for sync in pending {
-            let Some(barrier) = &self.barriers[sync] else {
-                continue;
-            };
-            let culprit = barrier
-                .previous
-                .iter()
-                .copied()
-                .find(|t| !reaches(clock, self.order.completion(*t)));
+            let culprits = self.unordered(sync, clock);
             self.reuse(
                 sync,
                 task,
-                culprit,
+                &culprits,
                 "may start while the previous use is active",
             );
             if let Some(barrier) = &self.barriers[sync] {
@@ -464,22 +457,20 @@ impl<'p, 'a> Replay<'p, 'a> {
         clock: &Clock,
     ) -> Result<(), Faulted> {
         let produces = matches!(action, Action::Produce(_));
-        let Some(barrier) = &mut self.barriers[sync] else {
+        let Some(barrier) = &self.barriers[sync] else {
             return Err(self.barrier_fault(sync, task, "signals {}, which is no barrier"));
         };
         if !covers(clock, &barrier.activated) {
-            let culprit = barrier
-                .previous
-                .iter()
-                .copied()
-                .find(|t| !reaches(clock, self.order.completion(*t)));
-            let configurer = barrier.pushed.1.filter(|_| culprit.is_none());
+            let pushed = barrier.pushed.1;
+            let culprits = self.unordered(sync, clock);
+            let configurer = pushed.filter(|_| culprits.is_empty());
             let what = if produces {
                 "may signal while the previous use is active"
             } else {
                 "may consume while the previous use is active"
             };
-            self.reuse(sync, task, culprit.or(configurer), what);
+            let culprits: Vec<TaskId> = culprits.into_iter().chain(configurer).collect();
+            self.reuse(sync, task, &culprits, what);
         }
         let Some(barrier) = &mut self.barriers[sync] else {
             return Ok(());
@@ -551,7 +542,7 @@ impl<'p, 'a> Replay<'p, 'a> {
                 self.reuse(
                     sync,
                     task,
-                    Some(by),
+                    &[by],
                     "waits for it without consuming it, and may come when its use is over",
                 );
             }
@@ -648,28 +639,50 @@ impl<'p, 'a> Replay<'p, 'a> {
         Ok(())
     }
 
-    fn reuse(&mut self, sync: SyncId, task: TaskId, culprit: Option<TaskId>, what: &str) {
+    /// Participants of a barrier's previous use that nothing orders before a point.
+    fn unordered(&self, sync: SyncId, clock: &Clock) -> Vec<TaskId> {
+        let barrier = self.barriers[sync].as_ref();
+        let previous = barrier.into_iter().flat_map(|b| b.previous.iter().copied());
+        previous
+            .filter(|t| !reaches(clock, self.order.completion(*t)))
+            .collect()
+    }
+
+    fn reuse(&mut self, sync: SyncId, task: TaskId, culprits: &[TaskId], what: &str) {
         let program = self.program;
         let number = self.barriers[sync]
             .as_ref()
             .and_then(|b| b.active())
             .map(|c| program.configurations[c].number);
-        self.findings.add(
-            &rules::REUSE,
-            (sync.raw(), number.unwrap_or(u32::MAX), 0),
-            || {
+        // Whoever is late only consumes: it holds the previous use, and hands nothing on.
+        let only_consumes = |t: &TaskId| {
+            let signals = program.signals(*t);
+            signals
+                .iter()
+                .all(|s| matches!(s.action, Action::Consume(_)))
+                && signals.iter().any(|s| s.action == Action::Consume(sync))
+        };
+        let is_late =
+            program.consumes_in_time && !culprits.is_empty() && culprits.iter().all(only_consumes);
+        let rule: &'static Rule = if is_late {
+            &rules::REUSE_LATE
+        } else {
+            &rules::REUSE
+        };
+        let culprit = culprits.first().copied();
+        self.findings
+            .add(rule, (sync.raw(), number.unwrap_or(u32::MAX), 0), || {
                 let (name, task_name) = (&program.syncs[sync].name, program.task_name(task));
                 let number = number.map_or_else(String::new, |n| format!(" (use {n})"));
                 let because = culprit.map_or_else(String::new, |c| {
                     format!(": nothing orders it after {}", program.task_name(c))
                 });
-                let finding = rules::REUSE.at(
+                let finding = rule.at(
                     program.place(task),
                     format!("{task_name} {what} of {name}{number}{because}"),
                 );
                 relate(program, finding, culprit, "takes part in the previous use")
-            },
-        );
+            });
     }
 
     fn barrier_fault(&mut self, sync: SyncId, task: TaskId, what: &str) -> Faulted {

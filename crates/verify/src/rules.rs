@@ -73,6 +73,10 @@ chipless_model::rules! {
         "A physical barrier serves one use after another. The hardware does not know which use a task means: a task of the next use that comes while the previous one is active passes too early or steals a count. So every producer and consumer of one use must come before every producer, consumer and waiter of the next, by an order other than this barrier's."
         "Let the task wait for something that comes after the last consumer of the previous use, or use another barrier."
         "the program model: memory, synchronisation and accesses";
+    REUSE_LATE Fault Warning Proof "barrier-reuse-late" "a barrier is used again while a task that only consumes its previous use may be late"
+        "A task of the next use could come while the previous use is still active, if a task that consumes the previous use and signals nothing else were held up for that long. Compilers count on such tasks, mostly transfers that fetch ahead, to be done by then. If one is not, the task passes too early."
+        "Let the task wait for something that comes after the last consumer of the previous use, or use another barrier."
+        "the program model: memory, synchronisation and accesses";
     BARRIER_FAULT Fault Error Proof "barrier-fault" "a barrier is signalled against its configuration"
         "A signal came while the barrier had no configuration, or when all signals of that kind had come; or it was given more configurations than its FIFO holds."
         "Compare the counts of the use with the tasks that signal it, and the order in which configurations are pushed."

@@ -80,6 +80,7 @@ pub fn lower<'i>(
         program: Program {
             target: "npu",
             copies_halos: true,
+            consumes_in_time: true,
             ..Program::default()
         },
         buffers: vec![None; image.sections().len()],

@@ -130,29 +130,55 @@ impl Workload {
         self.geometry.taps() * channels
     }
 
-    /// Input channels that have a weight for any output channel: all of them, where that is not known.
+    /// Input channels that have a weight other than zero for any output channel: all of them, where that is not known.
     fn used_channels(
         &self,
         table: Option<&[Entry]>,
         known: Known<'_>,
         channels: usize,
     ) -> Vec<bool> {
-        let all = || vec![true; channels];
-        let Some(table) = table.filter(|_| !self.weights.dense) else {
-            return all();
-        };
         let each = self.weights_of_a_channel();
         let mut used = vec![false; channels];
-        for entry in table {
-            let Some(map) = entry.map else { continue };
-            let Some(map) = self.known_bytes(map, (each as u64).div_ceil(8), known) else {
-                return all();
+        for entry in table.unwrap_or_default() {
+            let present = if self.weights.dense {
+                self.weights_other_than_zero(entry, known)
+            } else {
+                entry.map.and_then(|map| {
+                    let map = self.known_bytes(map, (each as u64).div_ceil(8), known)?;
+                    Some(bits(&map, 0).take(each).collect())
+                })
             };
-            for (weight, _) in bits(&map, 0).take(each).enumerate().filter(|(_, set)| *set) {
-                used[weight % channels] = true;
-            }
+            let Some(present) = present else {
+                return vec![true; channels];
+            };
+            let present = present.iter().enumerate().filter(|(_, present)| **present);
+            present.for_each(|(weight, _)| used[weight % channels] = true);
+        }
+        if table.is_none() {
+            used.fill(true);
         }
         used
+    }
+
+    /// Which of the dense weights of an output channel are not zero; `None` where they are not known.
+    fn weights_other_than_zero(&self, entry: &Entry, known: Known<'_>) -> Option<Vec<bool>> {
+        let size = self
+            .weights
+            .stored_bytes(self.weights_of_a_channel() as u64);
+        let bytes = self.known_bytes(entry.weights, size, known)?;
+        match (self.weights.stored_bits(), &self.weights.palette) {
+            // The sign of a zero does not matter.
+            (16, None) => {
+                let (weights, _) = bytes.as_chunks();
+                let is_some = |w: &[u8; 2]| u16::from_le_bytes(*w) & 0x7fff != 0;
+                Some(weights.iter().map(is_some).collect())
+            }
+            (8, None) => {
+                let zero = self.weights.zero_point as u8;
+                Some(bytes.iter().map(|weight| *weight != zero).collect())
+            }
+            _ => None,
+        }
     }
 
     /// Which elements of a window are in doubt; `None` where the pointers to them are.
