@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::options::{OptionSpec, Options};
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
+use chipless_npu::registers::Structure;
 use chipless_sim::Timeline;
 use chipless_verify::Verified;
 use std::collections::{BTreeSet, HashMap};
@@ -127,6 +128,29 @@ pub trait Document: Sync {
     /// Instructions of another file that belong to tasks of the program that [`lower`](Document::lower) made, a line each.
     fn beside(&self) -> Result<HashMap<TaskId, Vec<String>>, Failure> {
         Ok(HashMap::new())
+    }
+
+    /// The descriptors of a task of the program that [`lower`](Document::lower) made, field by field.
+    fn registers(&self, _program: &Program<'_>, _task: TaskId) -> Result<Vec<Structure>, Failure> {
+        Err(Failure::unsupported(
+            "registers (--registers) are shown of NPU blobs only",
+        ))
+    }
+
+    /// Name and operation of the model's node that a layer comes from, where the user gave the model.
+    fn node(&self, _layer: &str) -> Option<(&str, &str)> {
+        None
+    }
+
+    /// The profiling buffer as the device leaves it after a run, and the number of its records.
+    fn profile(
+        &self,
+        _program: &Program<'_>,
+        _timeline: &Timeline,
+    ) -> Result<(Vec<u8>, usize), Failure> {
+        Err(Failure::unsupported(
+            "a profiling buffer (--profile) is written of NPU blobs that were compiled with PERF_COUNT only",
+        ))
     }
 
     /// What the target knows of a run of the program that [`lower`](Document::lower) made, besides what all targets do.

@@ -52,6 +52,7 @@ enum Command {
     Convert(commands::convert::Arguments),
     Drive(commands::drive::Arguments),
     Iospec(commands::iospec::Arguments),
+    Kernels(commands::kernels::Arguments),
     Report(commands::report::Arguments),
     Completions(commands::completions::Arguments),
 }
@@ -80,6 +81,7 @@ fn main() -> ExitCode {
         Command::Convert(arguments) => commands::convert::run(&arguments),
         Command::Drive(arguments) => commands::drive::run(&arguments),
         Command::Iospec(arguments) => commands::iospec::run(&arguments),
+        Command::Kernels(arguments) => commands::kernels::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };

@@ -285,6 +285,14 @@ pub struct Task {
     pub label: Option<Box<str>>,
 }
 
+impl Task {
+    /// The layer of the network that it is a part of: what stands before the last `?` of its label, as the NPU's compiler writes them.
+    pub fn layer(&self) -> Option<&str> {
+        let (layer, _) = self.label.as_deref()?.rsplit_once('?')?;
+        Some(layer)
+    }
+}
+
 /// A tensor that the host gives or gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {

@@ -205,6 +205,7 @@ impl<'p, 'a> Lister<'p, 'a> {
             operation: kernel.operation().into_owned(),
             details: kernel.details(),
             label: t.label.as_deref(),
+            layer: t.layer(),
             location: Location {
                 part: &program.parts[t.location.part],
                 offset: t.location.offset,
@@ -320,6 +321,8 @@ pub struct TaskReport<'a> {
     pub details: String,
     /// The compiler's name for it; null where the file has none.
     pub label: Option<&'a str>,
+    /// The layer of the network that it is a part of; null where the label does not say.
+    pub layer: Option<&'a str>,
     /// Where the file has it.
     pub location: Location<'a>,
     /// Conditions, all of which must hold at its start.

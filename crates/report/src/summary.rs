@@ -8,7 +8,7 @@ use crate::style::{Paint, bytes, clean, count, rate, shape, share};
 use chipless_model::{Node, Port, Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::{State, Timeline};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// Lines of the longest tasks, of the longest waits.
@@ -16,6 +16,8 @@ const LONGEST: usize = 8;
 /// Characters of a bar, and of a label at most.
 const BAR: usize = 40;
 const LABEL: usize = 48;
+/// Characters of a layer's name up to which the column beside it stands in line.
+const LAYER: usize = 64;
 
 /// A run that came to its end.
 #[derive(Debug)]
@@ -107,6 +109,7 @@ impl Run<'_, '_> {
         compare::text(&mut out, paint, compared, self.first_nan.as_ref(), ports);
         self.queues_text(&mut out, paint);
         self.resources_text(&mut out, paint);
+        self.layers_text(&mut out, paint);
         self.longest_text(&mut out, paint);
         self.waited_text(&mut out, paint);
         if !self.facts.is_empty() {
@@ -205,6 +208,53 @@ impl Run<'_, '_> {
                 bytes(carried),
                 rate(used),
                 rate(resource.capacity)
+            );
+        }
+    }
+
+    /// What each layer took, in the order in which they started. Empty where no task names one.
+    fn layers(&self) -> Vec<LayerReport<'_>> {
+        let mut found: HashMap<&str, usize> = HashMap::new();
+        let mut layers: Vec<(Time, LayerReport<'_>)> = Vec::new();
+        for (id, task) in self.program.tasks.iter_enumerated() {
+            let record = self.timeline.tasks[id];
+            let Some(layer) = task.layer().filter(|_| record.state == State::Done) else {
+                continue;
+            };
+            let at = *found.entry(layer).or_insert_with(|| {
+                let report = LayerReport {
+                    layer,
+                    tasks: 0,
+                    busy_ns: 0.0,
+                };
+                layers.push((record.start, report));
+                layers.len() - 1
+            });
+            let (start, report) = &mut layers[at];
+            *start = (*start).min(record.start);
+            report.tasks += 1;
+            report.busy_ns += (record.end - record.start).ns();
+        }
+        layers.sort_by_key(|(start, _)| *start);
+        layers.into_iter().map(|(_, layer)| layer).collect()
+    }
+
+    fn layers_text(&self, out: &mut String, paint: Paint) {
+        let layers = self.layers();
+        if layers.is_empty() {
+            return;
+        }
+        let _ = writeln!(out, "\n{}", paint.strong("layers"));
+        let names = widest(layers.iter().map(|layer| layer.layer)).min(LAYER);
+        let whole: f64 = layers.iter().map(|layer| layer.busy_ns).sum();
+        for layer in &layers {
+            let name = clean(layer.layer);
+            let _ = writeln!(
+                out,
+                "  {name:names$}  {:>9}  {:>5.1} %  {}",
+                Time::from_ns(layer.busy_ns),
+                layer.busy_ns / whole.max(f64::MIN_POSITIVE) * 100.0,
+                paint.dim(count(layer.tasks, "task"))
             );
         }
     }
@@ -400,6 +450,7 @@ impl Run<'_, '_> {
                 .collect(),
             compare: self.compared.as_deref(),
             first_nan: self.first_nan.as_ref(),
+            layers: self.layers(),
             facts: Facts(&self.facts),
             notes: &self.notes,
             seed: self.seed,
@@ -444,6 +495,9 @@ pub struct RunReport<'a> {
     /// Where the first NaN or infinity was written, null where none was; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_nan: Option<&'a Option<FirstNan>>,
+    /// What each layer of the network took, in the order in which they started; absent where no task names its layer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerReport<'a>>,
     /// What the target knows besides, entry by entry beside the others; the target's documentation says which there are.
     #[serde(flatten)]
     pub facts: Facts<'a>,
@@ -477,6 +531,17 @@ pub struct QueueReport<'a> {
     /// Tasks that it has.
     pub tasks: usize,
     /// Time that it spent on them; of several servers, the sum.
+    pub busy_ns: f64,
+}
+
+/// A layer of the network.
+#[derive(Debug, Serialize)]
+pub struct LayerReport<'a> {
+    /// As the compiler calls it.
+    pub layer: &'a str,
+    /// Its tasks that ran.
+    pub tasks: usize,
+    /// Time that they took together.
     pub busy_ns: f64,
 }
 

@@ -3,14 +3,20 @@
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
-use chipless_model::{Finding, Info, Node, Rule};
+use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
+use chipless_npu::names::{Model, Trace};
+use chipless_npu::profiling::Profiling;
+use chipless_npu::registers::{self, Structure};
 use chipless_npu::{Image, KernelTable, Machine};
+use chipless_sim::Timeline;
 use std::sync::OnceLock;
 
 /// The target.
 pub(super) struct Npu;
 
 const COMMANDS: &[&str] = &["run", "check", "list", "iospec"];
+
+const NAMED: &[&str] = &["run", "check", "list"];
 
 static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
@@ -25,8 +31,24 @@ static OPTIONS: &[OptionSpec] = &[
         name: "kernel-table",
         kind: OptionKind::File,
         value: "FILE.toml",
-        help: "A table of vendor kernels",
+        help: "A table of vendor kernels, as `chipless kernels import` writes it",
         commands: COMMANDS,
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "names",
+        kind: OptionKind::File,
+        value: "TRACE.json[.gz]",
+        help: "The compiler's schedule trace, which names the tasks",
+        commands: NAMED,
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "model",
+        kind: OptionKind::File,
+        value: "MODEL.onnx|.xml",
+        help: "The model, whose nodes are shown beside the tasks of their layers",
+        commands: NAMED,
         is_repeated: false,
     },
 ];
@@ -74,6 +96,7 @@ impl Package for Blob<'_> {
         Ok(Box::new(Opened {
             document,
             image: OnceLock::new(),
+            model: OnceLock::new(),
             options: self.0.options,
         }))
     }
@@ -83,6 +106,7 @@ impl Package for Blob<'_> {
 struct Opened<'f> {
     document: chipless_npu::Document<'f>,
     image: OnceLock<Image<'f>>,
+    model: OnceLock<Model>,
     options: &'f Options,
 }
 
@@ -112,7 +136,23 @@ impl<'f> Opened<'f> {
             machine: self.options.machine(own, &[], Machine::from_toml)?,
             kernels,
             limits: self.options.limits.clone(),
+            names: self
+                .options
+                .file("names")?
+                .map(|file| {
+                    Trace::read(&file.bytes).map_err(|error| Failure::unreadable(&file.name, error))
+                })
+                .transpose()?,
         })
+    }
+
+    /// The model that the user gave.
+    fn model(&self) -> Result<Option<Model>, Failure> {
+        let file = self.options.file("model")?;
+        let model = file.map(|file| {
+            Model::read(&file.bytes).map_err(|error| Failure::unreadable(&file.name, error))
+        });
+        model.transpose()
     }
 }
 
@@ -131,11 +171,40 @@ impl Document for Opened<'_> {
 
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
         let options = self.options()?;
+        if let Some(model) = self.model()? {
+            // Nobody else sets it.
+            _ = self.model.set(model);
+        }
         self.document
             .supported()
             .map_err(|finding| Failure::program(vec![*finding]))?;
         let program = chipless_npu::lower(&self.document, self.image()?, &options)
             .map_err(Failure::program)?;
         Ok(program.into())
+    }
+
+    fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Structure>, Failure> {
+        let location = &program.tasks[task].location;
+        let part = &program.parts[location.part];
+        Ok(registers::of_task(self.image()?, part, location.offset))
+    }
+
+    fn node(&self, layer: &str) -> Option<(&str, &str)> {
+        self.model.get()?.node(layer)
+    }
+
+    fn profile(
+        &self,
+        program: &Program<'_>,
+        timeline: &Timeline,
+    ) -> Result<(Vec<u8>, usize), Failure> {
+        let Some(profiling) = Profiling::read(&self.document) else {
+            return Err(Failure::unsupported(
+                "the blob has no section .profiling: only programs that were compiled with PERF_COUNT leave a profiling buffer (--profile)",
+            ));
+        };
+        profiling
+            .buffer(&self.document, program, timeline, &self.options()?.machine)
+            .map_err(Failure::unsupported)
     }
 }

@@ -4,13 +4,15 @@ use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::terminal;
-use chipless::suggest;
+use chipless::npu::registers::{self, Structure};
+use chipless::{Document, suggest};
 use chipless_model::{Program, QueueId, TaskId};
 use chipless_report::list::Lister;
 use chipless_sim::TimingOnly;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -27,6 +29,9 @@ pub(crate) struct Arguments {
     /// How to print the tasks.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Show the descriptors of each task field by field: bits, value, meaning (npu).
+    #[arg(long)]
+    registers: bool,
     #[command(flatten)]
     options: TargetOptions,
 }
@@ -45,6 +50,7 @@ Examples:
   chipless list model.blob | less
   chipless list model.blob dpu0 'dma0.ddr[12]'   one queue, one task of another
   chipless list --format json model.blob | jq '.[].name'
+  chipless list model.blob 'dpu0[3]' --registers
 
 A task is its name, its operation, the compiler's label and its place in the file; then
   wait barrier 3 (use 7)              what must hold before it starts
@@ -52,6 +58,8 @@ A task is its name, its operation, the compiler's label and its place in the fil
   w y+0x0  4096 B                     bytes that it writes
   produce barrier 4 (use 9)           what it signals, in this order
   asm 118: pe_conv after LD           line 118 of the assembly (gemini)
+  node conv_3 (Conv)                  the node of the model, with --model (npu)
+  0x060 [29:27] odu_cfg.permutation … a field of a descriptor, with --registers (npu)
 
 Exit status: 0 done, 1 the file is not a program that can run, 2 it cannot be read or is not supported.";
 
@@ -60,7 +68,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&options, |document| {
         let lowered = document.lower()?;
-        list(arguments, &opened, &lowered.program, &document.beside()?)?;
+        let beside = Beside {
+            assembly: document.beside()?,
+            registers: arguments.registers,
+            document,
+        };
+        list(arguments, &opened, &lowered.program, &beside)?;
         Ok(Exit::Done)
     })
 }
@@ -69,7 +82,7 @@ fn list(
     arguments: &Arguments,
     opened: &Opened,
     program: &Program<'_>,
-    beside: &Beside,
+    beside: &Beside<'_>,
 ) -> Result<(), Failure> {
     let selected = select(opened, program, &arguments.names)?;
     // A run tells which uses of the barriers the tasks meet, as far as it comes.
@@ -77,25 +90,42 @@ fn list(
         chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly).timeline;
     let lister = Lister::new(program, Some(&timeline), terminal::out());
     let mut out = BufWriter::new(io::stdout().lock());
-    let written = match arguments.format {
+    match arguments.format {
         Format::Text => text(&mut out, program, &lister, &selected, beside),
-        Format::Json => json(&mut out, &lister, &selected, beside),
-    };
-    written
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::output(&error))
+        Format::Json => json(&mut out, program, &lister, &selected, beside),
+    }?;
+    out.flush().map_err(|error| Failure::output(&error))
 }
 
-/// Instructions of another file by task.
-type Beside = HashMap<TaskId, Vec<String>>;
+/// What stands beside the tasks.
+struct Beside<'d> {
+    /// Instructions of another file.
+    assembly: HashMap<TaskId, Vec<String>>,
+    /// Whether to show registers.
+    registers: bool,
+    document: &'d dyn Document,
+}
+
+impl Beside<'_> {
+    fn registers(
+        &self,
+        program: &Program<'_>,
+        task: TaskId,
+    ) -> Result<Option<Vec<Structure>>, Failure> {
+        let asked = self
+            .registers
+            .then(|| self.document.registers(program, task));
+        Ok(asked.transpose()?)
+    }
+}
 
 fn text(
     out: &mut impl Write,
     program: &Program<'_>,
     lister: &Lister<'_, '_>,
     selected: &[TaskId],
-    beside: &Beside,
-) -> io::Result<()> {
+    beside: &Beside<'_>,
+) -> Result<(), Failure> {
     let mut queue = None;
     let mut text = String::new();
     for task in selected {
@@ -106,12 +136,20 @@ fn text(
             queue = Some(here);
         }
         lister.text(&mut text, *task);
-        for line in beside.get(task).into_iter().flatten() {
+        let node = program.tasks[*task].layer();
+        if let Some((name, operation)) = node.and_then(|layer| beside.document.node(layer)) {
+            let _ = writeln!(text, "      node {name} ({operation})");
+        }
+        for line in beside.assembly.get(task).into_iter().flatten() {
             text.push_str("      asm ");
             text.push_str(line);
             text.push('\n');
         }
-        out.write_all(text.as_bytes())?;
+        if let Some(registers) = beside.registers(program, *task)? {
+            text.push_str(&registers::text(&registers));
+        }
+        out.write_all(text.as_bytes())
+            .map_err(|error| Failure::output(&error))?;
         text.clear();
     }
     Ok(())
@@ -124,30 +162,46 @@ struct Listed<'t, R> {
     report: R,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     assembly: &'t [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<NodeReport<'t>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registers: Option<Vec<Structure>>,
+}
+
+/// A node of the model.
+#[derive(Serialize)]
+struct NodeReport<'t> {
+    name: &'t str,
+    operation: &'t str,
 }
 
 fn json(
     out: &mut impl Write,
+    program: &Program<'_>,
     lister: &Lister<'_, '_>,
     selected: &[TaskId],
-    beside: &Beside,
-) -> io::Result<()> {
+    beside: &Beside<'_>,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::output(&error);
     for (i, task) in selected.iter().enumerate() {
-        out.write_all(if i == 0 { b"[\n" } else { b",\n" })?;
-        let assembly = beside.get(task).map(Vec::as_slice).unwrap_or_default();
-        serde_json::to_writer(
-            &mut *out,
-            &Listed {
-                report: lister.report(*task),
-                assembly,
-            },
-        )?;
+        let start = if i == 0 { b"[\n" } else { b",\n" };
+        out.write_all(start).map_err(failed)?;
+        let layer = program.tasks[*task].layer();
+        let node = layer.and_then(|layer| beside.document.node(layer));
+        let listed = Listed {
+            report: lister.report(*task),
+            assembly: beside.assembly.get(task).map_or(&[], Vec::as_slice),
+            node: node.map(|(name, operation)| NodeReport { name, operation }),
+            registers: beside.registers(program, *task)?,
+        };
+        serde_json::to_writer(&mut *out, &listed).map_err(|error| failed(error.into()))?;
     }
-    out.write_all(if selected.is_empty() {
+    let end: &[u8] = if selected.is_empty() {
         b"[]\n"
     } else {
         b"\n]\n"
-    })
+    };
+    out.write_all(end).map_err(failed)
 }
 
 /// The tasks of these names in the program's order, queue by queue.

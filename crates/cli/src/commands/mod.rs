@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod format;
 pub(crate) mod info;
 pub(crate) mod iospec;
+pub(crate) mod kernels;
 pub(crate) mod list;
 pub(crate) mod map;
 pub(crate) mod pack;

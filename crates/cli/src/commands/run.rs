@@ -17,7 +17,7 @@ use crate::{files, terminal};
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, Document, FailureKind, Options};
-use chipless_model::{Finding, Grade, Program, Storage, TaskId};
+use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
 use chipless_report::{Comparison, FirstNan, Statistics, deadlock, perfetto};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
@@ -69,6 +69,9 @@ pub(crate) struct Arguments {
     /// Write the run as a trace for Perfetto (ui.perfetto.dev).
     #[arg(long, value_name = "FILE.pftrace")]
     trace: Option<PathBuf>,
+    /// Write the profiling buffer as the device leaves it, of a program compiled with PERF_COUNT (npu).
+    #[arg(long, value_name = "FILE.bin")]
+    profile: Option<PathBuf>,
     /// Print the summary as one JSON object.
     #[arg(long)]
     json: bool,
@@ -541,6 +544,28 @@ impl<'p> Session<'_, 'p> {
         }
     }
 
+    /// Writes the profiling buffer, and says where.
+    fn profile(&self, timeline: &Timeline) -> Result<Option<Node>, Failure> {
+        let Some(path) = &self.arguments.profile else {
+            return Ok(None);
+        };
+        let (buffer, records) = self.document.profile(self.program, timeline)?;
+        files::write(path, &[&buffer])?;
+        let named = |name: &str, node: Node| Node {
+            name: name.to_owned(),
+            ..node
+        };
+        Ok(Some(Node {
+            name: "profiling".to_owned(),
+            children: vec![
+                named("path", Node::from(path.display().to_string())),
+                named("bytes", Node::from(buffer.len() as u64)),
+                named("records", Node::from(records as u64)),
+            ],
+            ..Node::default()
+        }))
+    }
+
     fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Failure {
         let mut text = deadlock::text(
             &self.opened.path,
@@ -591,7 +616,8 @@ impl<'p> Session<'_, 'p> {
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let facts = self.document.facts(self.program, timeline)?;
+        let mut facts = self.document.facts(self.program, timeline)?;
+        facts.extend(self.profile(timeline)?);
         let run = Run {
             file: &self.opened.path,
             program: self.program,

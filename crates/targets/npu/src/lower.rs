@@ -13,6 +13,9 @@ use crate::kernels::{
 };
 use crate::lint::{self, Subject};
 use crate::machine::Machine;
+use crate::names::Trace;
+use crate::profiling::{Labels, Profiling};
+use crate::raw::TaskKind;
 use crate::read::Document;
 use crate::schedule::{self, Control, Description, Fetched, Schedule, Slice, Unit, barriers_of};
 use crate::shave::{self, KernelTable};
@@ -36,6 +39,8 @@ pub struct Options {
     pub kernels: KernelTable,
     /// Bounds.
     pub limits: Limits,
+    /// The compiler's schedule trace, which names the tasks; without it the section `.profiling` does, where there is one.
+    pub names: Option<Trace>,
 }
 
 chipless_model::rules! {
@@ -90,6 +95,12 @@ pub fn lower<'i>(
         accumulators: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
+        labels: match &options.names {
+            Some(trace) => trace.labels(document),
+            None => Profiling::read(document)
+                .map(|profiling| profiling.labels(document))
+                .unwrap_or_default(),
+        },
         release: document.trailer().map(|trailer| {
             let [major, minor, patch] = trailer.openvino;
             format!("{major}.{minor}.{patch}")
@@ -150,6 +161,8 @@ struct Lowering<'l, 'i> {
     constants: Constants<'i>,
     /// The same, for the kernels, once all tasks are lowered.
     known: Arc<OnceLock<Constants<'i>>>,
+    /// Names of tasks.
+    labels: Labels,
     /// The compiler's release, where the file says so.
     release: Option<String>,
     /// Tasks by their position in the walk.
@@ -429,6 +442,13 @@ impl<'i> Lowering<'_, 'i> {
             offset: place.offset.unwrap_or(0),
             size: bytes.size as u32,
         };
+        let label = TaskKind::of_section(self.image.sections()[bytes.section].name)
+            .map(|(kind, ..)| bytes.offset / kind.record_size() as u64)
+            .and_then(|number| {
+                let section = self.image.sections()[bytes.section].name;
+                self.labels.get(section, number)
+            })
+            .map(Into::into);
         let id = self.program.tasks.push(Task {
             queue,
             index,
@@ -438,7 +458,7 @@ impl<'i> Lowering<'_, 'i> {
             demands,
             fixed,
             location,
-            label: None,
+            label,
         });
         self.ids[walked] = Some(id);
     }

@@ -1,0 +1,338 @@
+//! Names of tasks from beside the blob: the compiler's schedule trace, and the nodes of the model.
+
+use crate::profiling::{Labels, sections};
+use crate::raw::TaskKind;
+use crate::read::Document;
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read as _;
+
+/// Bytes of a trace after it was unpacked, at most.
+const MAX_TRACE: u64 = 1 << 30;
+
+/// What the compiler planned: the events of each lane in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace(BTreeMap<(String, String), Vec<String>>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum File {
+    Object {
+        #[serde(rename = "traceEvents")]
+        events: Vec<Event>,
+    },
+    List(Vec<Event>),
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    ph: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    pid: i64,
+    #[serde(default)]
+    tid: i64,
+    #[serde(default)]
+    ts: f64,
+    args: Option<Arguments>,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    name: Option<String>,
+}
+
+impl Trace {
+    /// Reads a chrome trace, packed by gzip or not.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub fn read(bytes: &[u8]) -> Result<Trace, String> {
+        let mut unpacked = Vec::new();
+        let text = if bytes.starts_with(&[0x1f, 0x8b]) {
+            let decoder = flate2::read::GzDecoder::new(bytes);
+            let read = decoder.take(MAX_TRACE + 1).read_to_end(&mut unpacked);
+            read.map_err(|error| format!("expected a file packed by gzip: {error}"))?;
+            if unpacked.len() as u64 > MAX_TRACE {
+                return Err(format!("a trace of more than {MAX_TRACE} bytes"));
+            }
+            &unpacked
+        } else {
+            bytes
+        };
+        let file = serde_json::from_slice(text);
+        let file: File =
+            file.map_err(|error| format!("expected a chrome trace in JSON: {error}"))?;
+        let events = match file {
+            File::Object { events } | File::List(events) => events,
+        };
+        let (mut processes, mut threads) = (HashMap::new(), HashMap::new());
+        let mut lanes: BTreeMap<(i64, i64), Vec<(f64, String)>> = BTreeMap::new();
+        for event in events {
+            let named = event.args.and_then(|arguments| arguments.name);
+            match (&*event.ph, &*event.name, named) {
+                ("M", "process_name", Some(name)) => _ = processes.insert(event.pid, name),
+                ("M", "thread_name", Some(name)) => {
+                    _ = threads.insert((event.pid, event.tid), name);
+                }
+                ("X", ..) => {
+                    let lane = lanes.entry((event.pid, event.tid)).or_default();
+                    lane.push((event.ts, event.name));
+                }
+                _ => {}
+            }
+        }
+        // Lanes of one name, such as the two SHAVEs of a tile, are one.
+        let mut named: BTreeMap<(String, String), Vec<(f64, String)>> = BTreeMap::new();
+        for (lane, events) in lanes {
+            let process = processes.get(&lane.0).cloned().unwrap_or_default();
+            let thread = threads.get(&lane).cloned().unwrap_or_default();
+            named.entry((process, thread)).or_default().extend(events);
+        }
+        let ordered = named.into_iter().map(|(lane, mut events)| {
+            events.sort_by(|a, b| a.0.total_cmp(&b.0));
+            (lane, events.into_iter().map(|(_, name)| name).collect())
+        });
+        Ok(Trace(ordered.collect()))
+    }
+
+    fn lane(&self, process: &str, thread: &str) -> &[String] {
+        let lane = self.0.get(&(process.to_owned(), thread.to_owned()));
+        lane.map_or(&[], Vec::as_slice)
+    }
+
+    /// Names of the program's tasks: of invariants in their order, of invocations where the trace has as many of the tile. What does
+    /// not fit stays without.
+    pub fn labels(&self, document: &Document<'_>) -> Labels {
+        let mut labels = Labels::default();
+        let bytes = |section: &str| {
+            document
+                .section(section)
+                .map_or(&[][..], |(_, bytes)| bytes)
+        };
+        let mut tiles: BTreeMap<usize, Vec<(&str, usize)>> = BTreeMap::new();
+        for (section, kind, unit, _) in sections(document) {
+            let count = bytes(section).len() / kind.record_size();
+            let process = format!("Cluster ({unit})");
+            match kind {
+                TaskKind::Variant => {
+                    let events = self.lane(&process, "DPU");
+                    let invariants = bytes(&section.replace(".variant.", ".invariant."));
+                    let records = invariants.chunks_exact(TaskKind::Invariant.record_size());
+                    if records.len() != events.len() {
+                        continue;
+                    }
+                    // NPU4 DPU invariant, variant_count.
+                    let of = |record: &[u8]| crate::bytes::Record(record).u16(0x158);
+                    let names = records.zip(events).flat_map(|(record, name)| {
+                        (0..of(record)).map(move |n| format!("{name}/variant_{n}"))
+                    });
+                    labels.put(section, names.take(count).enumerate());
+                }
+                TaskKind::Invocation => tiles.entry(unit).or_default().push((section, count)),
+                _ => {}
+            }
+        }
+        for (tile, lists) in tiles {
+            let events = self.lane(&format!("Cluster ({tile})"), "Shave");
+            if events.len() != lists.iter().map(|(_, count)| count).sum::<usize>() {
+                continue;
+            }
+            let mut names = events.iter().cloned();
+            for (section, count) in lists {
+                labels.put(section, names.by_ref().take(count).enumerate());
+            }
+        }
+        labels
+    }
+}
+
+/// The nodes of a model: what each does, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Model(HashMap<String, String>);
+
+impl Model {
+    /// Reads an ONNX file or an OpenVINO IR (the XML file).
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn read(bytes: &[u8]) -> Result<Model, String> {
+        let start = bytes.iter().position(|byte| !byte.is_ascii_whitespace());
+        let nodes = if start.is_some_and(|at| bytes[at..].starts_with(b"<")) {
+            let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+            layers(text)
+        } else {
+            onnx(bytes).ok_or("expected an ONNX model, or an OpenVINO IR in XML")?
+        };
+        Ok(Model(nodes))
+    }
+
+    /// The node of a layer: the one whose name stands before the layer's first slash, and its operation.
+    pub fn node(&self, layer: &str) -> Option<(&str, &str)> {
+        // A node's own name may hold slashes.
+        let whole = self.0.get_key_value(layer);
+        let stem = layer.split('/').next().unwrap_or(layer);
+        let (name, operation) = self.0.get_key_value(stem).or(whole)?;
+        Some((name, operation))
+    }
+}
+
+/// `<layer id="3" name="conv_3" type="Convolution" …>`.
+fn layers(text: &str) -> HashMap<String, String> {
+    let attribute = |tag: &str, name: &str| -> Option<String> {
+        let start = tag.find(&format!(" {name}=\""))? + name.len() + 3;
+        let end = start + tag.get(start..)?.find('"')?;
+        let value = tag.get(start..end)?;
+        let plain = [
+            ("&lt;", "<"),
+            ("&gt;", ">"),
+            ("&quot;", "\""),
+            ("&apos;", "'"),
+            ("&amp;", "&"),
+        ];
+        Some(
+            plain
+                .iter()
+                .fold(value.to_owned(), |text, (from, to)| text.replace(from, to)),
+        )
+    };
+    text.split("<layer ")
+        .skip(1)
+        .filter_map(|rest| {
+            let tag = format!(" {}", rest.split('>').next()?);
+            Some((attribute(&tag, "name")?, attribute(&tag, "type")?))
+        })
+        .collect()
+}
+
+/// Fields of a protobuf message: number, and the content where it is of variable length.
+fn fields(bytes: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8])>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let mut field = || {
+            let key = varint(&mut rest)?;
+            let size = match key & 7 {
+                0 => {
+                    varint(&mut rest)?;
+                    0
+                }
+                1 => 8,
+                2 => usize::try_from(varint(&mut rest)?).ok()?,
+                5 => 4,
+                _ => return None,
+            };
+            let (content, after) = rest.split_at_checked(size)?;
+            rest = after;
+            Some((key >> 3, content))
+        };
+        let found = field();
+        if found.is_none() {
+            rest = &[];
+        }
+        Some(found)
+    })
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// `ModelProto`: the graph is field 7, its nodes field 1; of a node the first output is field 2, the name 3, the operation 4.
+fn onnx(bytes: &[u8]) -> Option<HashMap<String, String>> {
+    let mut nodes = HashMap::new();
+    let mut is_model = false;
+    for field in fields(bytes) {
+        let (7, graph) = field? else { continue };
+        is_model = true;
+        for field in fields(graph) {
+            let (1, node) = field? else { continue };
+            let (mut name, mut output, mut operation) = (String::new(), None, String::new());
+            for field in fields(node) {
+                let (number, content) = field?;
+                let text = || String::from_utf8_lossy(content).into_owned();
+                match number {
+                    2 if output.is_none() => output = Some(text()),
+                    3 => name = text(),
+                    4 => operation = text(),
+                    _ => {}
+                }
+            }
+            if name.is_empty() {
+                name = output.unwrap_or_default();
+            }
+            nodes.insert(name, operation);
+        }
+    }
+    is_model.then_some(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_an_onnx_model() {
+        let text = |number: u8, text: &str| {
+            [&[number << 3 | 2, text.len() as u8], text.as_bytes()].concat()
+        };
+        let message = |number: u8, parts: &[Vec<u8>]| {
+            let content = parts.concat();
+            [&[number << 3 | 2, content.len() as u8][..], &content].concat()
+        };
+        let named = message(
+            1,
+            &[
+                text(1, "x"),
+                text(2, "y"),
+                text(3, "conv_3"),
+                text(4, "Conv"),
+            ],
+        );
+        let unnamed = message(1, &[text(2, "z"), text(4, "Relu")]);
+        let bytes = [vec![8, 9], message(7, &[named, unnamed])].concat();
+        let model = Model::read(&bytes).expect("a model");
+        assert_eq!(model.node("conv_3/WithoutBiases"), Some(("conv_3", "Conv")));
+        assert_eq!(model.node("z"), Some(("z", "Relu")));
+        assert_eq!(model.node("y"), None);
+        assert!(Model::read(&bytes[..bytes.len() - 1]).is_err());
+        assert!(Model::read(b"").is_err());
+    }
+
+    #[test]
+    fn nodes_of_an_ir() {
+        let text = "<?xml version=\"1.0\"?>\n<net><layers>\n<layer id=\"0\" name=\"a&amp;b\" type=\"Add\" version=\"opset1\"><data/></layer></layers></net>";
+        let model = Model::read(text.as_bytes()).expect("a model");
+        assert_eq!(model.node("a&b/cluster"), Some(("a&b", "Add")));
+    }
+
+    #[test]
+    fn lanes_of_a_trace_are_in_order_of_time() {
+        let text = r#"{"traceEvents": [
+            {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "Cluster (0)"}},
+            {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "Shave"}},
+            {"ph": "M", "name": "thread_name", "pid": 1, "tid": 3, "args": {"name": "Shave"}},
+            {"ph": "X", "name": "late?t_A", "pid": 1, "tid": 2, "ts": 5.0, "dur": 1, "args": {"x": 1}},
+            {"ph": "X", "name": "early?t_B", "pid": 1, "tid": 3, "ts": 1.5, "dur": 1}]}"#;
+        let trace = Trace::read(text.as_bytes()).expect("a trace");
+        assert_eq!(
+            trace.lane("Cluster (0)", "Shave"),
+            ["early?t_B", "late?t_A"]
+        );
+        assert!(Trace::read(b"[1]").is_err());
+        assert!(Trace::read(&[0x1f, 0x8b, 0]).is_err());
+    }
+}

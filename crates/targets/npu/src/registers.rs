@@ -1,0 +1,296 @@
+//! Descriptors field by field, under the names of the public register tables (NPU4 types, 40XX).
+//!
+//! The table says where each field stands, and whether Chipless takes it into account. Some fields share their bits: what they mean
+//! then depends on others.
+
+use crate::address::{self, Target};
+use crate::image::Image;
+use crate::raw::TaskKind;
+use serde::Serialize;
+
+/// `structure,register,name,byte,bit,width,used`: the byte of the register in its structure, the lowest bit in the register.
+const TABLE: &str = include_str!("registers.csv");
+
+/// A descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Structure {
+    /// `dma`, `variant`, `invariant`, `invocation` or `range`.
+    pub structure: &'static str,
+    /// The section that holds it.
+    pub section: String,
+    /// Which one of the section's descriptors.
+    pub index: u64,
+    /// Its place in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// Its fields in the order of the table.
+    pub fields: Vec<Field>,
+}
+
+/// A field of a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Field {
+    /// The register that it is a part of.
+    pub register: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// Byte of the register in the structure.
+    pub byte: usize,
+    /// Lowest bit in the register.
+    pub bit: u32,
+    /// Bits.
+    pub width: u32,
+    /// The unsigned number, with relocations applied.
+    pub value: u64,
+    /// What the number means; empty where there is no more to say.
+    pub meaning: String,
+    /// Whether Chipless takes it into account.
+    pub used: bool,
+}
+
+/// The descriptors of a task: a DMA's own, a DPU workload's variant and invariant, a SHAVE invocation and its range. Nothing where the
+/// place is that of no descriptor.
+pub fn of_task(image: &Image<'_>, part: &str, offset: u64) -> Vec<Structure> {
+    let found = TaskKind::of_section(part)
+        .zip(image.section(part))
+        .and_then(|((kind, ..), section)| {
+            let start = image.sections().get(section)?.file_offset;
+            let index = offset.checked_sub(start)? / kind.record_size() as u64;
+            Some((kind, index))
+        });
+    let Some((kind, index)) = found else {
+        return Vec::new();
+    };
+    let mut structures: Vec<Structure> = structure(image, kind, part, index).into_iter().collect();
+    match kind {
+        TaskKind::Variant => {
+            let of = part.replace(".variant.", ".invariant.");
+            structures.extend(
+                owner(image, &of, index)
+                    .and_then(|owner| structure(image, TaskKind::Invariant, &of, owner)),
+            );
+        }
+        TaskKind::Invocation => {
+            let of = part.replace(".invocation.", ".range.");
+            let field = structures.first().and_then(|invocation| {
+                let mut fields = invocation.fields.iter();
+                fields.find(|field| field.name == "kernel_range_index")
+            });
+            structures.extend(
+                field.and_then(|field| structure(image, TaskKind::Range, &of, field.value)),
+            );
+        }
+        _ => {}
+    }
+    structures
+}
+
+/// The descriptors as lines of text.
+pub fn text(structures: &[Structure]) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for structure in structures {
+        // Writing to a string cannot fail.
+        _ = writeln!(
+            out,
+            "      {} {} of {} @{:#x}, {} B",
+            structure.structure,
+            structure.index,
+            structure.section,
+            structure.offset,
+            structure.size
+        );
+        for field in &structure.fields {
+            let last = field.bit + field.width - 1;
+            let name = if field.register == field.name {
+                field.name.to_owned()
+            } else {
+                format!("{}.{}", field.register, field.name)
+            };
+            let bits = format!("[{last}:{}]", field.bit);
+            let unused = if field.used { "" } else { "  (not used)" };
+            let line = format!(
+                "        {:#05x} {bits:8} {name:40} {:#x}  {}{unused}",
+                field.byte, field.value, field.meaning
+            );
+            _ = writeln!(out, "{}", line.trim_end());
+        }
+    }
+    out
+}
+
+/// The invariant that a variant belongs to: the variants of an invariant stand together, as many as it counts.
+fn owner(image: &Image<'_>, invariants: &str, variant: u64) -> Option<u64> {
+    let records = image
+        .bytes(image.section(invariants)?)
+        .chunks_exact(TaskKind::Invariant.record_size());
+    let mut end = 0;
+    for (index, record) in records.enumerate() {
+        end += number(record, 0x158, 0, 16);
+        if variant < end {
+            return Some(index as u64);
+        }
+    }
+    None
+}
+
+fn structure(image: &Image<'_>, kind: TaskKind, section: &str, index: u64) -> Option<Structure> {
+    let name = match kind {
+        TaskKind::DmaDdr | TaskKind::DmaCmx => "dma",
+        TaskKind::Invariant => "invariant",
+        TaskKind::Variant => "variant",
+        TaskKind::Range => "range",
+        TaskKind::Invocation => "invocation",
+    };
+    let (at, size) = (image.section(section)?, kind.record_size());
+    let start = usize::try_from(index).ok()?.checked_mul(size)?;
+    let record = image.bytes(at).get(start..start.checked_add(size)?)?;
+    let fields = TABLE.lines().skip(1).filter_map(|line| {
+        let mut columns = line.split(',');
+        if columns.next()? != name {
+            return None;
+        }
+        let (register, field) = (columns.next()?, columns.next()?);
+        let byte = columns.next()?.parse().ok()?;
+        let (bit, width) = (columns.next()?.parse().ok()?, columns.next()?.parse().ok()?);
+        let used = columns.next()? == "1";
+        let value = number(record, byte, bit, width);
+        Some(Field {
+            register,
+            name: field,
+            byte,
+            bit,
+            width,
+            value,
+            meaning: meaning(image, name, field, width, value),
+            used,
+        })
+    });
+    Some(Structure {
+        structure: name,
+        section: section.to_owned(),
+        index,
+        offset: image.sections().get(at)?.file_offset + start as u64,
+        size: size as u64,
+        fields: fields.collect(),
+    })
+}
+
+/// Bits of a register, little endian; zero beyond the record.
+fn number(record: &[u8], byte: usize, bit: u32, width: u32) -> u64 {
+    let bytes = record.get(byte..).unwrap_or_default().iter().take(16);
+    let word = bytes
+        .rev()
+        .fold(0u128, |word, byte| word << 8 | u128::from(*byte));
+    let mask = u128::from(u64::MAX) >> (64 - width.clamp(1, 64));
+    (word >> bit & mask) as u64
+}
+
+fn meaning(image: &Image<'_>, structure: &str, name: &str, width: u32, value: u64) -> String {
+    const ELEMENTS: [&str; 10] = [
+        "float16",
+        "uint8",
+        "int8",
+        "int4",
+        "int2",
+        "bfloat16",
+        "uint4",
+        "binary",
+        "float8 e5m2",
+        "float8 e4m3fn",
+    ];
+    const ORDERS: [&str; 6] = ["zxy", "zyx", "yzx", "yxz", "xzy", "xyz"];
+    let one_of = |names: &[&str]| {
+        let name = names.get(value as usize).copied();
+        name.unwrap_or("no known value").to_owned()
+    };
+    match (structure, name) {
+        ("dma", "dma_cfg_fields_num_dim") => format!("{} dimensions", value + 1),
+        ("dma", "dma_width_src" | "dma_width_dst") => format!("{value} bytes a run"),
+        ("dma", "dma_cfg_fields_conversion_cfg") => one_of(&[
+            "none",
+            "int8 to int4",
+            "float16 to float8",
+            "float32 to float16",
+            "float32 to bfloat16",
+        ]),
+        ("dma", "dma_cfg_fields_acceleration_cfg") => {
+            one_of(&["none", "compression", "decompression", "weight preparation"])
+        }
+        ("dma", "dma_cfg_fields_src_list_cfg" | "dma_cfg_fields_dst_list_cfg") => {
+            one_of(&["no list", "a list of addresses", "a list of row indices"])
+        }
+        ("dma", _) if name.contains("dim_size") => format!("{} times", value + 1),
+        ("dma", _) if name.contains("stride") => format!("{} bytes apart", value as u32 as i32),
+        ("invariant", "te_dim_x" | "te_dim_y" | "te_dim_z") => format!("{} positions", value + 1),
+        ("invariant", "ac_base") => format!("byte {:#x} of the tile", value * 16),
+        ("invariant", "permutation") => format!("{}, innermost first", one_of(&ORDERS)),
+        ("invariant", "amode" | "wmode") => one_of(&ELEMENTS),
+        ("invariant", "dtype") => format!("elements of {} bits", 1u64 << value.min(7)),
+        ("invariant", "workload_operation") => {
+            one_of(&["convolution", "max pool", "average pool", "elementwise"])
+        }
+        ("variant", "invar_ptr" | "next_sram_job_addr") => {
+            format!("byte {:#x} of the tile", value * 32)
+        }
+        ("range", "type") => match value {
+            0 => "kernel".to_owned(),
+            4 => "debug".to_owned(),
+            5..=7 => "cache maintenance".to_owned(),
+            8 => "prefetch".to_owned(),
+            _ => "no known value".to_owned(),
+        },
+        ("range", "code_size") => format!("{value} bytes"),
+        _ if name.starts_with("cbarrier")
+            || name.starts_with("pbarrier")
+            || name.contains("mask_") =>
+        {
+            let from = if name.ends_with("hi") || name.contains("_hi") || name.ends_with("upper") {
+                64
+            } else {
+                0
+            };
+            barriers(value, from)
+        }
+        _ if width >= 48 => place(image, value),
+        _ if width == 1 => if value == 0 { "off" } else { "on" }.to_owned(),
+        _ if value > 9 => format!("{value} ({value:#x})"),
+        _ => value.to_string(),
+    }
+}
+
+/// The barriers of a mask, whose lowest bit is barrier `from`.
+fn barriers(mask: u64, from: u32) -> String {
+    let numbers: Vec<String> = (0..64)
+        .filter(|bit| mask >> bit & 1 == 1)
+        .map(|bit| (from + bit).to_string())
+        .collect();
+    match numbers.len() {
+        0 => "none".to_owned(),
+        1 => format!("barrier {}", numbers[0]),
+        _ => format!("barriers {}", numbers.join(", ")),
+    }
+}
+
+/// What an address names.
+fn place(image: &Image<'_>, address: u64) -> String {
+    if address == 0 {
+        return "none".to_owned();
+    }
+    match address::resolve(image, address) {
+        Target::Section(section, offset) => {
+            let name = image
+                .sections()
+                .get(section)
+                .map_or("", |section| section.name);
+            format!("{name}+{offset:#x}")
+        }
+        Target::Cmx { tiles, offset } => {
+            let tiles: Vec<String> = address::tiles(tiles).map(|tile| tile.to_string()).collect();
+            format!("CMX of tile {}, byte {offset:#x}", tiles.join(", "))
+        }
+        Target::Register(register) => format!("hardware register {register:#x}"),
+        Target::Unmapped => "nothing that is mapped".to_owned(),
+    }
+}
