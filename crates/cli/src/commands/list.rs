@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     file: PathBuf,
     /// Queues or tasks to list, such as `dpu0` or `dpu0[3]`; all of them without.
     #[arg(value_name = "NAME")]
-    names: Vec<String>,
+    tasks: Vec<String>,
     /// How to print the tasks.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -84,7 +84,7 @@ fn list(
     program: &Program<'_>,
     beside: &Beside<'_>,
 ) -> Result<(), Failure> {
-    let selected = select(opened, program, &arguments.names)?;
+    let selected = select(opened, program, &arguments.tasks)?;
     // A run tells which uses of the barriers the tasks meet, as far as it comes.
     let timeline =
         chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly).timeline;
