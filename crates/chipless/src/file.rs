@@ -186,7 +186,7 @@ pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Fai
         Ok(document) => {
             checked.is_readable = document.is_complete();
             checked.findings = document.findings().to_vec();
-            if document.is_program() {
+            if document.is_program() && !document.is_proven() {
                 checked.findings.extend(program(&*document, name)?);
             }
         }

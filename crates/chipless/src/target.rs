@@ -95,6 +95,11 @@ pub trait Document: Sync {
         true
     }
 
+    /// Whether [`findings`](Document::findings) proves more of the program than the verifier would, so that a check need not make it.
+    fn is_proven(&self) -> bool {
+        false
+    }
+
     /// Whether the file holds a program; a contract or a fabric holds none.
     fn is_program(&self) -> bool {
         true

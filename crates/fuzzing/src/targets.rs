@@ -141,7 +141,7 @@ pub fn gemini_lower(bytes: &[u8]) {
         return;
     };
     if let Ok(assembly) = chipless::gemini::Assembly::read(bytes, &limits) {
-        prove(&assembly.lower(&machine));
+        prove(&assembly.lower(&machine, None));
     }
     let Ok(document) = chipless::gemini::Document::read(bytes, "", &limits) else {
         return;

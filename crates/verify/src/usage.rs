@@ -4,10 +4,6 @@ use chipless_model::{Action, Condition, Counter, IndexVec, Program, QueueId, Syn
 
 /// What tasks do to one counter.
 #[derive(Clone, Debug, Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, each asked for on its own"
-)]
 pub(crate) struct Uses {
     pub(crate) falls: bool,
     /// Whether more than one thread may wait for it or lower it.

@@ -5,7 +5,8 @@ use crate::npy;
 use crate::options::{Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Picture, Source, Target};
 use chipless_gemini::{
-    Array, Arrays, Assembly, Dialect, FileKind, MACHINES, Machine, Network, WeightData, replay,
+    Array, Arrays, Assembly, Dialect, FileKind, MACHINES, Machine, Network, Schedule, WeightData,
+    replay,
 };
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Text};
 use chipless_sim::{Timeline, TimingOnly};
@@ -104,9 +105,13 @@ impl Package for File<'_> {
         if FileKind::of(bytes) == Some(FileKind::Assembly) {
             let bytes = chipless_gemini::unzip(bytes, &options.limits).map_err(one)?;
             let assembly = Assembly::read(&bytes, &options.limits).map_err(one)?;
+            let schedule = schedule_beside(name, options)?;
+            let mut findings = assembly.findings();
+            findings.extend(schedule.iter().flat_map(|s| assembly.against(s)));
             return Ok(Box::new(OpenedAssembly {
-                findings: assembly.findings(),
+                findings,
                 assembly,
+                schedule,
                 text: String::from_utf8_lossy(&bytes).into_owned(),
                 options,
             }));
@@ -128,6 +133,19 @@ impl Package for File<'_> {
             tiles: OnceLock::new(),
         }))
     }
+}
+
+/// The schedule that assembly was made from, where it lies beside it.
+fn schedule_beside(name: &str, options: &Options) -> Result<Option<Schedule>, Failure> {
+    let beside = ["schedule.json", "schedule.json.gz"]
+        .map(|file| Path::new(name).with_file_name(file).display().to_string());
+    let Some(path) = beside.into_iter().find(|path| options.exists(path)) else {
+        return Ok(None);
+    };
+    let file = options.open(&path)?;
+    chipless_gemini::Document::read(&file.bytes, &path, &options.limits)
+        .map(|document| Some(document.schedule))
+        .map_err(|finding| Failure::unreadable(&path, finding))
 }
 
 /// Reads a front-end file.
@@ -219,6 +237,18 @@ fn arrays(
             },
         );
     }
+    for (name, named) in network.constants() {
+        let own = format!("{name}.npy");
+        let candidates = [named, Some(own.as_str())].into_iter().flatten();
+        let mut paths = candidates.map(|file| directory.join(file).display().to_string());
+        if let Some(path) = paths.find(|path| options.exists(path)) {
+            let arrays = Arrays {
+                weight: array(Some(path))?,
+                ..Arrays::default()
+            };
+            all.insert(name.to_owned(), arrays);
+        }
+    }
     Ok(all)
 }
 
@@ -245,6 +275,11 @@ impl Document for Opened<'_> {
 
     fn findings(&self) -> &[Finding] {
         &self.findings
+    }
+
+    fn is_proven(&self) -> bool {
+        let schedule = &self.document.schedule;
+        schedule.dialect == Dialect::Spec && !schedule.is_packed()
     }
 
     fn convert(&self) -> Result<String, Failure> {
@@ -287,7 +322,13 @@ impl Document for Opened<'_> {
             return Ok(Vec::new());
         };
         let schedule = &self.document.schedule;
-        let drawn = chipless_gemini::pictures::pictures(schedule, tiles, &timeline, &machine);
+        let drawn = chipless_gemini::pictures::pictures(
+            schedule,
+            &lowered.program,
+            tiles,
+            &timeline,
+            &machine,
+        );
         Ok(drawn
             .into_iter()
             .map(|p| Picture {
@@ -370,6 +411,8 @@ fn own_machine(name: &str) -> &'static str {
 /// Assembly of a core, or a trace.
 struct OpenedAssembly<'f> {
     assembly: Assembly,
+    /// The schedule that it was made from, if it lies beside it.
+    schedule: Option<Schedule>,
     findings: Vec<Finding>,
     text: String,
     options: &'f Options,
@@ -394,12 +437,16 @@ impl Document for OpenedAssembly<'_> {
             .machine(own_machine("spec"), &[], Machine::parse)?;
         let mut notes = Vec::new();
         if !self.assembly.is_trace() {
-            notes.push(
-                "assembly has no times: compute instructions are estimated from their tiles"
-                    .to_owned(),
-            );
+            let from = if self.schedule.is_some() {
+                "are those of the schedule beside it"
+            } else {
+                "are estimated from their tiles"
+            };
+            notes.push(format!(
+                "assembly has no times: compute instructions {from}"
+            ));
         }
-        let mut program = self.assembly.lower(&machine);
+        let mut program = self.assembly.lower(&machine, self.schedule.as_ref());
         program.text = Text::new(&self.text);
         Ok(Lowered { program, notes })
     }

@@ -21,6 +21,7 @@ mod network;
 mod operation;
 pub mod pictures;
 mod place;
+mod raw;
 mod read;
 pub mod replay;
 pub mod rules;

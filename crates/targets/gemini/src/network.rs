@@ -1,5 +1,6 @@
 //! The front-end IR: the network from which a schedule was made, layer by layer.
 
+use crate::operation;
 use crate::place;
 use crate::read::{Error, text};
 use crate::rules::reading as rules;
@@ -8,6 +9,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::fmt;
 
 /// A network: layers by name, in the file's order.
@@ -138,6 +140,66 @@ impl Network {
         place::second_level_keys(&start)
             .iter()
             .any(|key| key == "layer_index")
+    }
+
+    /// The network for a batch of this many images, where it was written for another.
+    pub fn at_batch(&self, batch: u64) -> Cow<'_, Network> {
+        let is_other = |shape: &Vec<u64>| shape.first().is_some_and(|images| *images != batch);
+        if !self
+            .layers
+            .values()
+            .any(|layer| layer.output_shape.iter().any(is_other))
+        {
+            return Cow::Borrowed(self);
+        }
+        let mut network = self.clone();
+        for layer in network.layers.values_mut() {
+            let weights = operation::has_weights(layer);
+            for (index, shape) in layer.input_shape.iter_mut().enumerate() {
+                let has_images = layer.input_batchdim.get(index).is_none_or(|dim| *dim == 0);
+                if let Some(images) = shape
+                    .first_mut()
+                    .filter(|_| has_images && !(weights && index > 0))
+                {
+                    *images = batch;
+                }
+            }
+            for shape in &mut layer.output_shape {
+                if let Some(images) = shape.first_mut() {
+                    *images = batch;
+                }
+            }
+        }
+        Cow::Owned(network)
+    }
+
+    /// Constants that layers without weights read as operands, each with the array file that the front-end file names for it.
+    pub fn constants(&self) -> IndexMap<&str, Option<&str>> {
+        let mut constants = IndexMap::new();
+        for (_, layer) in self.scheduled().filter(|(_, l)| !operation::has_weights(l)) {
+            for name in operation::operands_of(layer).filter(|name| operation::is_constant(name)) {
+                let named = layer.file_list.get("input_activation2").map(String::as_str);
+                let file = constants.entry(name).or_insert(named);
+                *file = file.or(named);
+            }
+        }
+        constants
+    }
+
+    /// The layers whose results the network gives: those that an output reads, or a layer that is not scheduled, or nobody.
+    pub fn outputs(&self) -> impl Iterator<Item = &str> {
+        let leaves = |next: &String| {
+            next.starts_with("output")
+                || self
+                    .layers
+                    .get(next)
+                    .is_some_and(|layer| layer.device == "cpu")
+        };
+        self.scheduled()
+            .filter(move |(_, layer)| {
+                layer.next_layer.is_empty() || layer.next_layer.iter().any(leaves)
+            })
+            .map(|(name, _)| name)
     }
 
     /// The layers that a schedule has work for.

@@ -9,10 +9,13 @@
 //! subtraction of the second operand, `relu`; then `floor(x · mul_k + sum_b + ½)`, saturated, for an integer output, or
 //! `x · mul_k + sum_b`.
 //!
+//! A `softmax` and a `layer_norm` go over the channels, `exp` over elements, each between the first and the last of these stages.
+//!
 //! The published front-end files do not come with their arrays, so where `b` is added and whether halves round up is
 //! an assumption.
 
 use crate::network::{Layer, Network};
+use crate::schedule::Bounds;
 use chipless_model::ElementType;
 use serde_json::{Map, Value};
 
@@ -24,12 +27,14 @@ const MOST: u32 = 1 << 12;
 pub(crate) struct Operation {
     /// As the front end names it.
     pub(crate) name: String,
-    /// Layers that it reads.
+    /// What its operands are called: layers, inputs of the network, constants.
     pub(crate) previous: Vec<String>,
     pub(crate) operands: Vec<Operand>,
     pub(crate) output: ElementType,
     /// Output channels of the layer.
     pub(crate) channels: u32,
+    /// N, C, H, W of the whole result.
+    pub(crate) shape: [u64; 4],
     /// Rows and columns.
     pub(crate) kernel: [u32; 2],
     pub(crate) stride: [u32; 2],
@@ -59,6 +64,40 @@ pub(crate) enum Kind {
     },
     /// Stages of the vector processor.
     Vector(Vector),
+    /// Product of two activations.
+    Product {
+        /// Whether the second operand is read along its channels.
+        transposed: bool,
+        /// What is added to the elements of both.
+        zeros: [f64; 2],
+        scale: f64,
+        output_zero: f64,
+    },
+    /// Elements change their place and nothing else.
+    Move(Move),
+}
+
+/// How elements move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Move {
+    /// The axis of the input for each axis of the output.
+    Permute([usize; 4]),
+    /// A part that begins here.
+    Slice([u32; 4]),
+    /// Operands one after another along an axis.
+    Concat(usize),
+    /// The same elements in the order of C, H, W.
+    Reshape,
+}
+
+/// What a stage needs all channels for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Across {
+    Softmax,
+    /// Mean 0 and variance 1; what is added to the variance.
+    Normalise {
+        epsilon: f64,
+    },
 }
 
 /// How the integers of a convolution stand for numbers.
@@ -86,6 +125,9 @@ pub(crate) struct Vector {
     /// A number that every element is multiplied by.
     pub(crate) factor: Option<f64>,
     pub(crate) window: Option<Window>,
+    pub(crate) across: Option<Across>,
+    /// Whether each element becomes its exponential.
+    pub(crate) exponential: bool,
     pub(crate) second: Option<Second>,
     pub(crate) relu: bool,
     /// Scale and offset of the result.
@@ -147,30 +189,32 @@ impl Operation {
             four[..shape.len()].copy_from_slice(shape);
             Ok(four)
         };
-        let weights = matches!(
-            layer.operation.as_str(),
-            "conv2d" | "conv2d_group" | "dense"
-        );
-        let count = if weights {
-            1
-        } else {
-            layer.input_shape.len().clamp(1, 2)
+        let is_one = |v: &Value| match v.as_array() {
+            Some(values) => values.iter().all(|v| v.as_i64() == Some(1)),
+            None => v.is_null() || v.as_i64() == Some(1),
         };
-        let operands = (0..count)
-            .map(|i| {
+        if layer.other.get("dilation").is_some_and(|v| !is_one(v)) {
+            return Err(what("a dilation is not supported"));
+        }
+        let weights = has_weights(layer);
+        let previous: Vec<String> = operands_of(layer).map(str::to_owned).collect();
+        let operands = previous
+            .iter()
+            .enumerate()
+            .map(|(i, _)| {
+                let i = i.min(layer.input_shape.len().saturating_sub(1));
                 Ok(Operand {
                     element: element(&layer.input_dtype, i)?,
                     shape: shape(&layer.input_shape, i)?,
                 })
             })
             .collect::<Result<Vec<_>, String>>()?;
+        let Some(first) = operands.first() else {
+            return Err(what("it reads nothing"));
+        };
         let output = element(&layer.output_dtype, 0)?;
         let usable = [ElementType::Int8, ElementType::Int16, ElementType::Float16];
-        if let Some(operand) = operands
-            .iter()
-            .take(1)
-            .find(|o| !usable.contains(&o.element))
-        {
+        if let Some(operand) = operands.iter().find(|o| !usable.contains(&o.element)) {
             return Err(what(&format!(
                 "inputs of type {} are not supported",
                 operand.element
@@ -179,14 +223,40 @@ impl Operation {
         if !usable.contains(&output) {
             return Err(what(&format!("outputs of type {output} are not supported")));
         }
+        let whole = shape(&layer.output_shape, 0)?;
         let kind = if weights {
-            convolution(layer, operands[0].element, &element)?
+            convolution(layer, first.element, &element)?
+        } else if layer.operation == "matmul" {
+            product(layer)
+        } else if let Some(moved) = moved(layer, operands.len()).map_err(|e| what(&e))? {
+            Kind::Move(moved)
         } else {
             Kind::Vector(vector(layer).map_err(|e| what(&e))?)
         };
-        let [kernel, stride] =
+        let wanted = match &kind {
+            Kind::Product { .. } => 2,
+            Kind::Vector(vector) if vector.second.is_some() => 2,
+            _ => 1,
+        };
+        if operands.len() < wanted {
+            return Err(what("its second operand is missing in previous_layer"));
+        }
+        let [mut kernel, mut stride] =
             [layer.kernel_size.or(layer.pool_size), layer.stride].map(|v| v.unwrap_or([1, 1]));
-        let padding = layer.padding.unwrap_or_default();
+        if layer.operation == "dense" {
+            // On a map of the size of its weights it flattens.
+            let of_weights = shape(&layer.input_shape, 1)?;
+            kernel = if first.shape[2..] == of_weights[2..] {
+                [of_weights[2], of_weights[3]].map(|v| u32::try_from(v).unwrap_or(0))
+            } else {
+                [1, 1]
+            };
+            stride = [1, 1];
+        }
+        let padding = layer
+            .padding
+            .filter(|_| layer.operation != "dense")
+            .unwrap_or_default();
         if kernel.iter().chain(&stride).any(|v| *v == 0 || *v > MOST)
             || padding.iter().any(|p| *p > MOST)
         {
@@ -194,10 +264,17 @@ impl Operation {
                 "kernel {kernel:?}, stride {stride:?} or padding {padding:?} is out of range"
             )));
         }
-        let channels = shape(&layer.output_shape, 0)?[1];
+        let channels = whole[1];
+        if let Kind::Convolution { groups, .. } = &kind {
+            let groups = u64::from(*groups);
+            if !first.shape[1].is_multiple_of(groups) || !channels.is_multiple_of(groups) {
+                return Err(what("its groups do not divide its channels"));
+            }
+        }
         Ok(Operation {
             name: layer.operation.clone(),
-            previous: layer.previous_layer.clone(),
+            previous,
+            shape: whole,
             operands,
             output,
             channels: u32::try_from(channels).map_err(|_| what("too many output channels"))?,
@@ -206,6 +283,206 @@ impl Operation {
             padding: [padding[0], padding[2]],
             kind,
         })
+    }
+}
+
+/// Whether a layer computes with weights.
+pub(crate) fn has_weights(layer: &Layer) -> bool {
+    matches!(
+        layer.operation.as_str(),
+        "conv2d" | "conv2d_group" | "dense"
+    )
+}
+
+/// What a layer reads of others, of the network's inputs and of constants, in the order of its operands; weights are none.
+pub(crate) fn operands_of(layer: &Layer) -> impl Iterator<Item = &str> {
+    let weights = has_weights(layer);
+    let names = || layer.previous_layer.iter().map(String::as_str);
+    let inputs = names()
+        .filter(|name| !is_constant(name) && !name.ends_with("_constant1"))
+        .take(if weights { 1 } else { usize::MAX });
+    inputs.chain(names().filter(move |name| !weights && is_constant(name)))
+}
+
+/// Whether a name of `previous_layer` is that of a constant.
+pub(crate) fn is_constant(name: &str) -> bool {
+    name.starts_with("constant")
+}
+
+fn product(layer: &Layer) -> Kind {
+    let q = layer.quant_info.clone().unwrap_or_default();
+    let or = |value: Option<f64>, otherwise| value.unwrap_or(otherwise);
+    Kind::Product {
+        transposed: layer.other.get("transpose_b").and_then(Value::as_bool) == Some(true),
+        zeros: [or(q.input_zero_point1, 0.0), or(q.input_zero_point2, 0.0)],
+        scale: or(q.input_scale1, 1.0) * or(q.input_scale2, 1.0) * or(q.output_scale, 1.0),
+        output_zero: or(q.output_zero_point, 0.0),
+    }
+}
+
+/// How a layer moves elements, if that is what it does.
+fn moved(layer: &Layer, operands: usize) -> Result<Option<Move>, String> {
+    let list = |key: &str| -> Option<Vec<i64>> {
+        let values = layer.other.get(key)?.as_array()?;
+        values.iter().map(Value::as_i64).collect()
+    };
+    let axis = |value: i64| {
+        usize::try_from(if value < 0 { value + 4 } else { value })
+            .ok()
+            .filter(|axis| *axis < 4)
+            .ok_or_else(|| format!("there is no axis {value}"))
+    };
+    Ok(Some(match layer.operation.as_str() {
+        "permute" => {
+            let perm = list("perm").ok_or("`perm` is missing")?;
+            let mut axes = [0, 1, 2, 3];
+            for (to, from) in axes.iter_mut().zip(&perm) {
+                *to = axis(*from)?;
+            }
+            let mut sorted = axes;
+            sorted.sort_unstable();
+            if sorted != [0, 1, 2, 3] || perm.len() > 4 {
+                return Err(format!("`perm` {perm:?} is no order of the axes"));
+            }
+            Move::Permute(axes)
+        }
+        "slice" => {
+            let (starts, axes) = (
+                list("starts").ok_or("`starts` is missing")?,
+                list("axes").ok_or("`axes` is missing")?,
+            );
+            if list("steps").is_some_and(|steps| steps.iter().any(|step| *step != 1)) {
+                return Err("steps other than 1 are not supported".into());
+            }
+            let shape = layer.input_shape.first().map(Vec::as_slice);
+            let mut from = [0; 4];
+            for (start, of) in starts.iter().zip(&axes) {
+                let of = axis(*of)?;
+                let extent = shape.and_then(|s| s.get(of)).copied().unwrap_or(1) as i64;
+                let start = if *start < 0 { start + extent } else { *start };
+                from[of] = u32::try_from(start)
+                    .map_err(|_| format!("it starts at {start} along axis {of}"))?;
+            }
+            Move::Slice(from)
+        }
+        "concat" => {
+            let along = layer.other.get("axis").and_then(Value::as_i64);
+            Move::Concat(axis(along.ok_or("`axis` is missing")?)?)
+        }
+        "reshape" => {
+            let elements = |shapes: &[Vec<u64>]| {
+                let all = shapes.first()?.iter().skip(1);
+                Some(all.fold(1u64, |n, extent| n.saturating_mul(*extent)))
+            };
+            if operands != 1 || elements(&layer.input_shape) != elements(&layer.output_shape) {
+                return Err("input and output have another number of elements".into());
+            }
+            Move::Reshape
+        }
+        _ => return Ok(None),
+    }))
+}
+
+impl Operation {
+    /// The box of an operand that a box of the result needs; `None` where it needs none of it.
+    pub(crate) fn needs(&self, operand: usize, result: &Bounds) -> Option<Bounds> {
+        let of = self.operands.get(operand)?;
+        let last = of
+            .shape
+            .map(|extent| u32::try_from(extent.saturating_sub(1)).unwrap_or(u32::MAX));
+        let (mut lower, mut upper) = (result.lower, result.upper);
+        let mut all = |d: usize| (lower[d], upper[d]) = (0, last[d]);
+        match &self.kind {
+            Kind::Convolution { groups, .. } => {
+                let groups = (*groups).max(1);
+                let (inputs, outputs) = (
+                    (last[1].saturating_add(1) / groups).max(1),
+                    (self.channels / groups).max(1),
+                );
+                if groups == 1 {
+                    all(1);
+                } else {
+                    lower[1] = (lower[1] / outputs).saturating_mul(inputs);
+                    upper[1] = (upper[1] / outputs + 1).saturating_mul(inputs) - 1;
+                }
+                self.window(last, &mut lower, &mut upper)?;
+            }
+            Kind::Vector(vector) if vector.window.is_some() => {
+                self.window(last, &mut lower, &mut upper)?;
+            }
+            Kind::Vector(vector) => {
+                if vector.across.is_some() {
+                    all(1);
+                }
+                // What has one image, channel, row or column for all is broadcast.
+                (0..4).filter(|d| last[*d] == 0).for_each(all);
+            }
+            Kind::Product { transposed, .. } => match (operand, transposed) {
+                (0, _) => all(1),
+                (_, true) => {
+                    (lower[2], upper[2]) = (result.lower[1], result.upper[1]);
+                    (lower[1], upper[1]) = (0, last[1]);
+                    (lower[3], upper[3]) = (0, 0);
+                }
+                (_, false) => {
+                    all(2);
+                    (lower[3], upper[3]) = (0, 0);
+                }
+            },
+            Kind::Move(Move::Permute(axes)) => {
+                for (d, from) in axes.iter().enumerate() {
+                    (lower[*from], upper[*from]) = (result.lower[d], result.upper[d]);
+                }
+            }
+            Kind::Move(Move::Slice(from)) => {
+                for d in 0..4 {
+                    lower[d] = lower[d].checked_add(from[d])?;
+                    upper[d] = upper[d].checked_add(from[d])?;
+                }
+            }
+            Kind::Move(Move::Concat(axis)) => {
+                let before = self.operands[..operand]
+                    .iter()
+                    .map(|o| o.shape[*axis])
+                    .sum();
+                let (first, end): (u64, u64) = (before, before + of.shape[*axis]);
+                let low = u64::from(lower[*axis]).max(first);
+                let high = (u64::from(upper[*axis]) + 1).min(end);
+                if low >= high {
+                    return None;
+                }
+                lower[*axis] = (low - first) as u32;
+                upper[*axis] = (high - 1 - first) as u32;
+            }
+            Kind::Move(Move::Reshape) => (1..4).for_each(all),
+        }
+        let needed = Bounds { lower, upper };
+        (!needed.is_empty()).then_some(needed)
+    }
+
+    /// Rows and columns under the windows of a box of the result.
+    fn window(&self, last: [u32; 4], lower: &mut [u32; 4], upper: &mut [u32; 4]) -> Option<()> {
+        for d in 2..4 {
+            let [stride, pad, kernel] =
+                [self.stride, self.padding, self.kernel].map(|values| i64::from(values[d - 2]));
+            let first = i64::from(lower[d]) * stride - pad;
+            let end = i64::from(upper[d]) * stride - pad + kernel - 1;
+            (lower[d], upper[d]) = (
+                u32::try_from(first.max(0)).ok()?,
+                u32::try_from(end.min(i64::from(last[d]))).ok()?,
+            );
+        }
+        (lower[2] <= upper[2] && lower[3] <= upper[3]).then_some(())
+    }
+
+    /// The box of the whole result.
+    pub(crate) fn whole(&self) -> Bounds {
+        Bounds {
+            lower: [0; 4],
+            upper: self
+                .shape
+                .map(|extent| u32::try_from(extent.saturating_sub(1)).unwrap_or(u32::MAX)),
+        }
     }
 }
 
@@ -286,6 +563,20 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
     }
     match layer.operation.as_str() {
         "quantize" | "dequantize" | "relu" => {}
+        "exp" => vector.exponential = true,
+        "softmax" => {
+            let axis = layer.other.get("axis").and_then(Value::as_i64);
+            if !matches!(axis, None | Some(1 | -3)) {
+                return Err("softmax over another axis than the channels is not supported".into());
+            }
+            vector.across = Some(Across::Softmax);
+        }
+        "layer_norm" => {
+            let epsilon = layer.other.get("epsilon").and_then(Value::as_f64);
+            vector.across = Some(Across::Normalise {
+                epsilon: epsilon.unwrap_or(1e-5),
+            });
+        }
         "max_pool2d" => vector.window = Some(Window::Maximum),
         "avg_pool2d" => {
             if vector.window.is_none() || vector.factor.is_none() {

@@ -1,10 +1,14 @@
-//! Pictures of a replay: the L2 of each core as a map of addresses over time, and the mesh with the bytes of each link.
+//! Pictures of a replay: who works when, the L2 of each core as a map of addresses over time, the mesh with the bytes of each
+//! link, and how layers are cut over the cores.
+
+mod gantt;
+mod tiling;
 
 use crate::machine::Machine;
 use crate::replay::{Tiles, occupancy, span};
 use crate::schedule::{Core, Schedule, TensorKind};
 use crate::traffic::{Mesh, Traffic};
-use chipless_model::Time;
+use chipless_model::{Program, Time};
 use chipless_sim::Timeline;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -37,11 +41,12 @@ const LETTER: f64 = 7.0;
 /// All pictures of a replay.
 pub fn pictures(
     schedule: &Schedule,
+    program: &Program<'_>,
     tiles: Tiles<'_>,
     timeline: &Timeline,
     machine: &Machine,
 ) -> Vec<Picture> {
-    let mut pictures = Vec::new();
+    let mut pictures = vec![gantt::picture(program, timeline, machine)];
     let levels = occupancy(schedule, tiles, timeline);
     let mut first = 0;
     for (core, levels) in schedule.cores.iter().zip(&levels).take(MOST_CORES) {
@@ -65,6 +70,7 @@ pub fn pictures(
     let mesh = Mesh::of(schedule);
     let traffic = Traffic::of(schedule, &mesh);
     pictures.push(mesh_picture(&mesh, &traffic));
+    pictures.push(tiling::picture(schedule));
     pictures
 }
 
@@ -267,7 +273,8 @@ fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
         traffic.byte_hops(),
         traffic.busiest()
     );
-    let pitch = 120.0;
+    // Wide enough for the labels of the links of two neighbouring columns.
+    let pitch = 200.0;
     let width = (f64::from(mesh.columns) * pitch).max(LETTER * title.len() as f64);
     let mut svg = head(width + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
     let centre = |(x, y): (u32, u32)| {

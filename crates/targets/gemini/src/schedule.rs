@@ -160,6 +160,8 @@ pub struct Schedule {
     pub dram_ports: Vec<DramPort>,
     /// All names.
     pub names: Names,
+    /// Transfers that no list of destinations names, and that were found by layer and box (IR-tiling).
+    pub unnamed: Vec<u32>,
     /// Keys that the format does not know, with their values as text.
     pub unknown: Vec<Unknown>,
 }
@@ -550,8 +552,10 @@ pub struct DramIn {
 pub struct DramOut {
     /// Its transfer.
     pub transfer: u32,
-    /// Weights, or else a feature map.
+    /// Weights, or else a feature map or a constant.
     pub weight: bool,
+    /// A constant operand.
+    pub constant: bool,
     /// The layer that reads it (ancestors; the spec's dialect says it in the destinations).
     pub layer: Option<Name>,
     /// Who gets it.
@@ -571,6 +575,14 @@ pub struct DramOut {
 }
 
 impl Schedule {
+    /// Whether no channel is aligned and weights have no parameters: a schedule that was converted from an ancestor.
+    pub fn is_packed(&self) -> bool {
+        let mut tensors = self.workloads().flat_map(|(_, w)| &w.buffer).peekable();
+        self.dialect == Dialect::Spec
+            && tensors.peek().is_some()
+            && tensors.all(|tensor| tensor.align == Some(1))
+    }
+
     /// The core with this number in the mesh.
     pub fn core(&self, id: u32) -> Option<&Core> {
         self.cores.iter().find(|core| core.id == id)

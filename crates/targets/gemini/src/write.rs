@@ -238,7 +238,12 @@ impl Writer<'_> {
             }
             w.field("size", entry.size);
             w.field("transfer_id", entry.transfer);
-            w.text("type", if entry.weight { "weight" } else { "fmap" });
+            let kind = match (entry.weight, entry.constant) {
+                (true, _) => "weight",
+                (_, true) => "constant",
+                _ => "fmap",
+            };
+            w.text("type", kind);
         });
     }
 

@@ -1,10 +1,8 @@
 //! One fault at a time in a good schedule, and what must be said about it.
 
-mod generate;
-
+use crate::generate::{Plan, said};
 use chipless_gemini::Network;
 use chipless_model::Limits;
-use generate::{Plan, said};
 use serde_json::{Value, json};
 
 fn plan() -> Plan {
@@ -50,6 +48,14 @@ fn tensor<'s>(schedule: &'s mut Value, kind: &str) -> &'s mut Value {
         .iter_mut()
         .find(|t| t["type"] == kind)
         .expect("one")
+}
+
+/// The tensor of core 0 in which the result of the network waits for its store.
+fn stored(schedule: &mut Value) -> &mut Value {
+    let list = schedule["0"].as_array_mut().expect("a list");
+    let last = list.last_mut().expect("a workload");
+    let mut tensors = last["buffer"].as_array_mut().expect("a list").iter_mut();
+    tensors.find(|t| t["type"] == "ofmap").expect("one")
 }
 
 const FAULTS: &[Fault] = &[
@@ -119,7 +125,7 @@ const FAULTS: &[Fault] = &[
     ("gemini-ring-wrap", |s| {
         with(s, each)["ring_buffer_info"] = json!([[0, 1], [1, 2], [2, 65536]])
     }),
-    ("gemini-l2-overlap", |s| {
+    ("gemini-race", |s| {
         let workload = with(s, |w| w["buffer"].as_array().is_some_and(|b| b.len() > 1));
         workload["buffer"]
             .as_array_mut()
@@ -139,9 +145,7 @@ const FAULTS: &[Fault] = &[
             .find(|t| t["newly_added"] == json!(true))
             .expect("a new one")["newly_added"] = json!(false);
     }),
-    ("gemini-ifmap-missing", |s| {
-        with(s, each)["buffer"] = json!([])
-    }),
+    ("gemini-input", |s| with(s, each)["buffer"] = json!([])),
     ("gemini-tile-cover", |s| {
         with(s, each)["tile_info"] = json!({})
     }),
@@ -161,15 +165,22 @@ const FAULTS: &[Fault] = &[
                 .and_then(|t| t.remove("newly_added")),
         )
     }),
-    ("gemini-start-send", |s| {
-        tensor(s, "ofmap")["start_send"] = json!(false)
-    }),
-    ("gemini-ofmap-tensor", |s| {
-        let staged = tensor(s, "ofmap");
+    ("gemini-output", |s| stored(s)["start_send"] = json!(false)),
+    ("gemini-output", |s| {
+        let staged = stored(s);
         staged["upper"][2] = json!(staged["upper"][2].as_u64().expect("a row") + 1);
     }),
-    ("gemini-tensor-layer", |s| {
-        tensor(s, "ofmap")["layer_name"] = json!("Elsewhere")
+    ("gemini-output", |s| {
+        stored(s)["layer_name"] = json!("Elsewhere")
+    }),
+    ("gemini-layer-time", |s| {
+        with(s, |w| w["layer_type"] == "pe")["time"] = json!(100_000_000)
+    }),
+    ("gemini-layer-unit", |s| {
+        with(s, |w| w["layer_type"] == "vp")["layer_type"] = json!("pe")
+    }),
+    ("gemini-layer-cut", |s| {
+        with(s, |w| w["layer_type"] == "pe")["tile_info"]["tile_num_0"]["ci_cut_num"] = json!(3)
     }),
     ("gemini-tensor-layer", |s| {
         with(s, holds_weights)["wl0_buffer"][0]["layer_name"] = json!("Elsewhere")
@@ -180,7 +191,7 @@ const FAULTS: &[Fault] = &[
     ("gemini-source-ids", |s| {
         tensor(s, "ifmap")["source"] = json!([])
     }),
-    ("gemini-source-outside", |s| {
+    ("gemini-input", |s| {
         let read = s["-1"]["out"]
             .as_array_mut()
             .expect("a list")
@@ -203,7 +214,7 @@ const FAULTS: &[Fault] = &[
             .expect("a list");
         list.push(list[0].clone());
     }),
-    ("gemini-ifmap-count", |s| {
+    ("gemini-input", |s| {
         let list = with(s, holds_weights)["ifmap"]
             .as_array_mut()
             .expect("a list");
@@ -216,7 +227,7 @@ const FAULTS: &[Fault] = &[
     ("gemini-weight-buffer-align", |s| {
         with(s, holds_weights)["wl0_buffer"][0]["address"] = json!(8)
     }),
-    ("gemini-weight-buffer-absent", |s| {
+    ("gemini-weights", |s| {
         with(s, holds_weights)["wl0_buffer"] = json!([])
     }),
     ("gemini-tile-input", |s| {
@@ -238,11 +249,11 @@ const FAULTS: &[Fault] = &[
         let tile = &mut with(s, each)["tile_info"]["tile_num_0"];
         tile["ifmap_upper"][1] = json!(tile["ifmap_upper"][1].as_u64().expect("a channel") - 1);
     }),
-    ("gemini-layer-input", |s| {
+    ("gemini-input", |s| {
         let ifmap = &mut with(s, |w| w["layer_type"] == "vp")["ifmap"][0];
         ifmap["upper"][1] = json!(ifmap["upper"][1].as_u64().expect("a channel") - 1);
     }),
-    ("gemini-layer-input", |s| {
+    ("gemini-input", |s| {
         let ifmap = &mut with(s, |w| w["layer_type"] == "vp")["ifmap"][0];
         ifmap["upper"][0] = json!(ifmap["upper"][0].as_u64().expect("an image") - 1);
     }),
@@ -292,7 +303,7 @@ const FAULTS: &[Fault] = &[
             .for_each(|entry| entry["bitwidth"] = json!(16));
     }),
     // Weights that are there for a workload before the one that uses them, and gone in between.
-    ("gemini-weight-buffer-back", |s| {
+    ("gemini-weights", |s| {
         let list = s["0"].as_array_mut().expect("a list");
         let used = list
             .iter()
@@ -339,11 +350,11 @@ const FAULTS: &[Fault] = &[
 #[test]
 fn good_schedules_are_clean_and_every_fault_is_found() {
     let network = Network::read(
-        generate::network(&plan()).to_string().as_bytes(),
+        crate::generate::network(&plan()).to_string().as_bytes(),
         &Limits::default(),
     )
     .expect("a network");
-    let good = generate::schedule(&plan());
+    let good = crate::generate::schedule(&plan());
     let clean = said(&good.to_string(), Some(&network));
     for (code, change) in FAULTS {
         let mut broken = good.clone();

@@ -1,10 +1,8 @@
 //! Files of every dialect: read, checked, converted, written, and broken on purpose.
 
-mod generate;
-
+use crate::generate::{Plan, said};
 use chipless_gemini::{Assembly, Data, Dialect, Document, FileKind, Machine, Schedule, unzip};
 use chipless_model::Limits;
-use generate::{Plan, said};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -200,7 +198,7 @@ fn operands_come_apart() {
 
 #[test]
 fn unknown_keys_are_written_back_wherever_they_are() {
-    let mut schedule = generate::schedule(&plan());
+    let mut schedule = crate::generate::schedule(&plan());
     let places = [
         "/odd",
         "/0/0/odd",
@@ -226,7 +224,7 @@ fn unknown_keys_are_written_back_wherever_they_are() {
 
 #[test]
 fn gzipped_files_are_read_and_damaged_ones_refused() {
-    let text = generate::schedule(&plan()).to_string();
+    let text = crate::generate::schedule(&plan()).to_string();
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(text.as_bytes()).expect("memory");
     let packed = encoder.finish().expect("memory");
@@ -242,7 +240,7 @@ fn gzipped_files_are_read_and_damaged_ones_refused() {
 
 #[test]
 fn what_the_name_of_a_file_says_is_compared_with_it() {
-    let text = generate::schedule(&plan()).to_string();
+    let text = crate::generate::schedule(&plan()).to_string();
     let said = |path: &str, batch| -> Vec<String> {
         let document =
             Document::read(text.as_bytes(), path, &Limits::default()).expect("a schedule");
@@ -283,7 +281,7 @@ fn what_the_name_of_a_file_says_is_compared_with_it() {
 
 #[test]
 fn a_front_end_file_is_no_schedule() {
-    let bytes = generate::network(&plan()).to_string();
+    let bytes = crate::generate::network(&plan()).to_string();
     assert_eq!(FileKind::of(bytes.as_bytes()), Some(FileKind::Network));
     let error = Document::read(bytes.as_bytes(), "", &Limits::default()).expect_err("no schedule");
     assert!(error.message.contains("--network"), "{error}");
@@ -300,7 +298,7 @@ fn errors_say_pointer_line_and_column() {
 
 #[test]
 fn faults_of_text_are_found() {
-    let good = generate::schedule(&plan()).to_string();
+    let good = crate::generate::schedule(&plan()).to_string();
     assert_eq!(said(&good[..good.len() / 2], None), ["gemini-json"]);
     assert_eq!(said(&format!("{good} x"), None), ["gemini-json"]);
     assert_eq!(said(&format!("[{good}]"), None), ["gemini-json-value"]);
@@ -319,7 +317,7 @@ fn faults_of_text_are_found() {
 
 #[test]
 fn braces_in_names_do_not_mislead() {
-    let good = generate::schedule(&plan()).to_string();
+    let good = crate::generate::schedule(&plan()).to_string();
     let odd = good.replace("Conv_", "Co{n}v[\\\"{_");
     assert!(odd != good, "the generator names layers Conv_");
     assert_eq!(said(&odd, None), said(&good, None));
@@ -338,7 +336,7 @@ fn assembly_and_trace_are_programs() {
             (8, name == "trace.txt")
         );
         assert_eq!(assembly.findings(), []);
-        let program = assembly.lower(&machine);
+        let program = assembly.lower(&machine, None);
         chipless_verify::verify(&program)
             .unwrap_or_else(|findings| panic!("{name}: {}", findings[0]));
         let outcome = chipless_sim::run(
@@ -387,7 +385,7 @@ proptest! {
     #[test]
     fn what_is_written_reads_the_same(columns in 1u32..3, rows in 1u32..3, blocks in 1u32..3, tiles in 1u32..4) {
         let plan = Plan { columns, rows, tiles, blocks, ..Plan::default() };
-        let text = generate::schedule(&plan).to_string();
+        let text = crate::generate::schedule(&plan).to_string();
         let schedule = Schedule::read(&text).expect("a schedule");
         let written = schedule.write();
         // The same values: keys in order, numbers as text.
@@ -400,14 +398,14 @@ proptest! {
     #[test]
     fn damaged_files_are_survived(which in 0usize..6, at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
         let names = ["set.json", "set_address.json", "ir_tiling.json", "asm.txt", "trace.txt"];
-        let mut bytes = names.get(which).map_or_else(|| generate::schedule(&plan()).to_string().into_bytes(), |name| fixture(name));
+        let mut bytes = names.get(which).map_or_else(|| crate::generate::schedule(&plan()).to_string().into_bytes(), |name| fixture(name));
         let at = at.index(bytes.len());
         if cut { bytes.truncate(at) } else { bytes[at] = byte }
         let limits = Limits::default();
         match FileKind::of(&bytes) {
             Some(FileKind::Assembly) => {
                 if let Ok(assembly) = Assembly::read(&bytes, &limits) {
-                    let _ = (assembly.findings(), assembly.info(), assembly.raw(), assembly.lower(&Machine::named("spec").expect("known")));
+                    let _ = (assembly.findings(), assembly.info(), assembly.raw(), assembly.lower(&Machine::named("spec").expect("known"), None));
                 }
             }
             _ => {

@@ -1,9 +1,7 @@
 //! The schedule among the fixtures is what the generator makes: after a change of the generator, `UPDATE=1 cargo test -p chipless-gemini
-//! --test fixture` writes it again.
+//! the_schedule_of_four_cores` writes it again.
 
-mod generate;
-
-use generate::Plan;
+use crate::generate::Plan;
 use std::path::Path;
 
 #[test]
@@ -20,8 +18,8 @@ fn the_schedule_of_four_cores() {
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/gemini/four_cores");
     for (name, made) in [
-        ("schedule.json", generate::schedule(&plan)),
-        ("network.json", generate::network(&plan)),
+        ("schedule.json", crate::generate::schedule(&plan)),
+        ("network.json", crate::generate::network(&plan)),
     ] {
         let path = folder.join(name);
         let made = serde_json::to_string(&made).expect("plain data") + "\n";

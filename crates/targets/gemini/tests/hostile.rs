@@ -1,10 +1,8 @@
 //! Schedules with wrong numbers: whatever stands in a file, lowering, verifying and replaying it end, and nothing panics.
 
-mod generate;
-
+use crate::generate::Plan;
 use chipless_gemini::{Data, Machine, Network, Schedule, WeightData, lower, pictures, replay};
 use chipless_model::{Limits, Storage};
-use generate::Plan;
 use serde_json::{Value, json};
 
 struct Sequence(u64);
@@ -103,7 +101,13 @@ fn all_the_way(text: &str, network: &Network) {
         &outcome.timeline,
         &machine,
     );
-    pictures::pictures(&schedule, &lowered.workloads, &outcome.timeline, &machine);
+    pictures::pictures(
+        &schedule,
+        &lowered.program,
+        &lowered.workloads,
+        &outcome.timeline,
+        &machine,
+    );
     if verdict.is_ok()
         && let Ok(mut storage) = Storage::new(program, &limits)
     {
@@ -141,9 +145,12 @@ fn wrong_numbers_anywhere() {
     ];
     for (index, plan) in plans.iter().enumerate() {
         let limits = Limits::default();
-        let network = Network::read(generate::network(plan).to_string().as_bytes(), &limits)
-            .expect("a network");
-        let schedule = generate::schedule(plan);
+        let network = Network::read(
+            crate::generate::network(plan).to_string().as_bytes(),
+            &limits,
+        )
+        .expect("a network");
+        let schedule = crate::generate::schedule(plan);
         all_the_way(&schedule.to_string(), &network);
         let mut all = Vec::new();
         pointers(&schedule, "", &mut all);

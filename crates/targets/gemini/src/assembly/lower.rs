@@ -5,8 +5,9 @@
 //! weights and activations lie in DRAM; a run keeps time.
 
 use super::{Assembly, Instruction, Unit};
+use crate::bytes;
 use crate::machine::Machine;
-use crate::{bytes, schedule::Bounds};
+use crate::schedule::{Bounds, Core, Schedule};
 use chipless_model::{
     Access, Action, Condition, Counter, Demand, Fault, Kernel, Location, Piece, Program, Queue,
     Resource, ResourceId, Signal, Span, Storage, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
@@ -37,7 +38,9 @@ impl Kernel for Named {
 
 /// What the configuration instructions have set so far.
 #[derive(Default)]
-struct State {
+struct State<'s> {
+    /// The core of the schedule.
+    core: Option<&'s Core>,
     /// Kernel and N, K, C, H, W of the next `pe_conv`.
     kernel: Vec<u64>,
     tile: Vec<u64>,
@@ -46,8 +49,9 @@ struct State {
 }
 
 impl Assembly {
-    /// The program of a core. Times are those of the trace; without one they are estimated from tiles and bytes.
-    pub fn lower(&self, machine: &Machine) -> Program<'static> {
+    /// The program of a core. Times are those of the trace; without one they are those of the workloads of the schedule, if it is
+    /// given, or estimated from tiles and bytes.
+    pub fn lower(&self, machine: &Machine, schedule: Option<&Schedule>) -> Program<'static> {
         let mut program = Program {
             target: "gemini",
             name: if self.is_trace() { "trace" } else { "assembly" }.to_owned(),
@@ -81,7 +85,11 @@ impl Assembly {
                 });
             }
         }
-        let mut state = State::default();
+        let core = schedule.and_then(|schedule| schedule.cores.first());
+        let mut state = State {
+            core,
+            ..State::default()
+        };
         let mut costs: Vec<(Time, u64)> = self
             .instructions
             .iter()
@@ -169,7 +177,7 @@ fn label(instruction: &Instruction) -> Option<Box<str>> {
     Some(format!("workload {workload}{tile}{layer}").into())
 }
 
-impl State {
+impl State<'_> {
     /// Fixed time and bytes over the edge to DRAM.
     fn cost(&mut self, instruction: &Instruction, machine: &Machine) -> (Time, u64) {
         self.configure(instruction);
@@ -177,14 +185,16 @@ impl State {
         let cycles = |count: f64| Time::from_cycles(count, machine.clock_mhz);
         let Some([start, end]) = instruction.time else {
             let overhead = &machine.overhead;
-            let estimate = match instruction.unit {
+            let said = self.said(instruction);
+            let estimate = match (instruction.unit, said) {
                 _ if instruction.is_configuration() => overhead.configure,
-                Unit::Pe => {
+                (Unit::Pe | Unit::Vp, Some(said)) => overhead.tile + said,
+                (Unit::Pe, None) => {
                     overhead.tile
                         + product(&self.tile).saturating_mul(product(&self.kernel)) as f64
                             / machine.core.macs_per_cycle
                 }
-                Unit::Vp => overhead.tile + (padded(&self.vector) / VECTOR_ELEMENTS) as f64,
+                (Unit::Vp, None) => overhead.tile + (padded(&self.vector) / VECTOR_ELEMENTS) as f64,
                 _ => 0.0,
             };
             return (cycles(estimate), moved);
@@ -198,6 +208,15 @@ impl State {
         } else {
             (whole, 0)
         }
+    }
+
+    /// Cycles of one tile of the workload, as its schedule says them.
+    fn said(&self, instruction: &Instruction) -> Option<f64> {
+        let id = u32::try_from(instruction.workload?).ok()?;
+        let core = self.core?;
+        let workload = core.workloads.get(core.position(id)?)?;
+        let tiles = workload.tiles.len().max(1);
+        Some((workload.time as f64 / tiles as f64 + 0.5).floor())
     }
 
     fn configure(&mut self, instruction: &Instruction) {

@@ -5,6 +5,7 @@
 //! work through their instructions in order. An instruction needs a token of each unit in `Prev_Insts` and gives one to each
 //! unit in `Next_Insts` when it ends.
 
+mod against;
 mod literal;
 mod lower;
 

@@ -2,9 +2,7 @@
 
 use super::compute::Tile;
 use crate::lower::region::fault;
-use crate::operation::{
-    Activation, Kind, Operand, Operation, Quantisation, Second, Vector, Window,
-};
+use crate::operation::{Activation, Kind, Operation, Quantisation};
 use crate::schedule::Bounds;
 use chipless_kernels::cast::{Rounding, decode_f64, encode_f64};
 use chipless_kernels::window::{self, convolve, depthwise};
@@ -15,7 +13,7 @@ use chipless_model::{ElementType, Fault, Storage};
 pub(crate) const PARAMETERS: usize = 32;
 
 /// Elements of an operand or a result of one tile, at most.
-const MOST_ELEMENTS: u64 = 1 << 31;
+pub(super) const MOST_ELEMENTS: u64 = 1 << 31;
 
 /// The result of a tile: N, H, W, C in its element type.
 pub(crate) fn compute(
@@ -50,7 +48,20 @@ pub(crate) fn compute(
                 _ => conv.run::<i16>(storage)?,
             }
         }
-        Kind::Vector(vector) => vector_tile(tile, operation, vector, storage)?,
+        Kind::Vector(vector) => super::vector::stages(tile, operation, vector, storage)?,
+        Kind::Product {
+            transposed,
+            zeros,
+            scale,
+            output_zero,
+        } => {
+            let mut sums = super::vector::product(tile, operation, *transposed, *zeros, storage)?;
+            for sum in &mut sums {
+                *sum = *sum * scale + output_zero;
+            }
+            sums
+        }
+        Kind::Move(moved) => super::vector::moved(tile, operation, *moved, storage)?,
     };
     encode(operation.output, &results)
 }
@@ -75,62 +86,36 @@ fn encode(element: ElementType, results: &[f64]) -> Result<Vec<u8>, Fault> {
     }
 }
 
-/// What a tile needs of an operand along one side: first and last place inside the whole, and places of padding before them.
-/// `None` where everything is padding.
-fn reach(
-    low: u32,
-    high: u32,
-    stride: u32,
-    pad: u32,
-    kernel: u32,
-    size: u64,
-) -> Option<([u32; 2], u32)> {
-    let start = i64::from(low) * i64::from(stride) - i64::from(pad);
-    let end = i64::from(high) * i64::from(stride) - i64::from(pad) + i64::from(kernel) - 1;
-    let last = end.min(size as i64 - 1);
-    let first = start.max(0);
-    (first <= last).then(|| ([first as u32, last as u32], (first - start) as u32))
-}
-
-/// The box of the first operand that a tile needs, for these channels, and padding above and to the left.
-fn needed(
+/// The box of an operand that a tile needs.
+pub(super) fn needed(
     tile: &Bounds,
     operation: &Operation,
-    operand: &Operand,
-    channels: [u32; 2],
-) -> Result<(Bounds, [u32; 2]), Fault> {
-    let side = |d: usize| {
-        let s = d - 2;
-        reach(
-            tile.lower[d],
-            tile.upper[d],
-            operation.stride[s],
-            operation.padding[s],
-            operation.kernel[s],
-            operand.shape[d],
-        )
-        .ok_or_else(|| {
-            Fault::program(format!(
-                "the tile {tile} lies outside what its layer computes"
-            ))
-        })
-    };
-    let (([y0, y1], above), ([x0, x1], left)) = (side(2)?, side(3)?);
-    let bounds = Bounds {
-        lower: [tile.lower[0], channels[0], y0, x0],
-        upper: [tile.upper[0], channels[1], y1, x1],
-    };
+    operand: usize,
+) -> Result<Bounds, Fault> {
+    let bounds = operation.needs(operand, tile).ok_or_else(|| {
+        Fault::program(format!(
+            "the tile {tile} lies outside what its layer computes"
+        ))
+    })?;
     if bounds.elements() > MOST_ELEMENTS {
         return Err(Fault::program(format!(
             "a tile needs {} elements of its input",
             bounds.elements()
         )));
     }
-    Ok((bounds, [above, left]))
+    Ok(bounds)
+}
+
+/// Rows of padding above what a tile reads, and columns to the left.
+pub(super) fn padding(tile: &Bounds, operation: &Operation) -> [u32; 2] {
+    [0, 1].map(|side| {
+        let first = u64::from(tile.lower[side + 2]) * u64::from(operation.stride[side]);
+        u64::from(operation.padding[side]).saturating_sub(first) as u32
+    })
 }
 
 /// The elements of a box of an operand, N, H, W, C, from the parts of it that the tile reads in L2.
-fn assemble<T: Copy + Default>(
+pub(super) fn assemble<T: Copy + Default>(
     tile: &Tile,
     operand: usize,
     element: ElementType,
@@ -273,9 +258,9 @@ impl Convolution<'_> {
                 operation.channels
             )));
         }
-        let (low_group, high_group) = (first / outputs_per_group, last / outputs_per_group);
-        let channels = [low_group * per_group, (high_group + 1) * per_group - 1];
-        let (bounds, [above, left]) = needed(&tile.bounds, operation, &operand, channels)?;
+        let low_group = first / outputs_per_group;
+        let bounds = needed(&tile.bounds, operation, 0)?;
+        let [above, left] = padding(&tile.bounds, operation);
         let zero = self.quantisation.input_zero;
         let decode =
             |bytes: &[u8], values: &mut [T]| T::decode(operand.element, bytes, zero, values);
@@ -432,94 +417,4 @@ impl Convolution<'_> {
 pub(crate) fn row(weight: ElementType, channels: usize) -> (usize, usize) {
     let size = (weight.bits() / 8).max(1) as usize;
     (size, channels.next_multiple_of((8 / size).max(1)))
-}
-
-fn vector_tile(
-    tile: &Tile,
-    operation: &Operation,
-    vector: &Vector,
-    storage: &Storage<'_>,
-) -> Result<Vec<f64>, Fault> {
-    let channels = [tile.bounds.lower[1], tile.bounds.upper[1]];
-    let load = |operand: usize, bounds: &Bounds| {
-        let of = operation
-            .operands
-            .get(operand)
-            .copied()
-            .unwrap_or(operation.operands[0]);
-        let (scale, offset) = vector.inputs[operand.min(1)];
-        let mut failed = None;
-        let decode = |bytes: &[u8], values: &mut [f64]| {
-            if decode_f64(of.element, bytes, values).is_ok() {
-                for v in values.iter_mut() {
-                    *v = *v * scale + offset;
-                }
-            }
-        };
-        if of.element.bits() < 8 || of.element.bits() > 32 {
-            failed = Some(Fault::unsupported(format!(
-                "operands of type {} are not supported",
-                of.element
-            )));
-        }
-        failed.map_or_else(
-            || assemble(tile, operand, of.element, bounds, storage, decode),
-            Err,
-        )
-    };
-    let (bounds, [above, left]) =
-        needed(&tile.bounds, operation, &operation.operands[0], channels)?;
-    let mut values = load(0, &bounds)?;
-    if let Some(factor) = vector.factor {
-        for v in &mut values {
-            *v *= factor;
-        }
-    }
-    if let Some(over) = vector.window {
-        let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
-        let [images, _, out_y, out_x] = tile.bounds.shape().map(|extent| extent as usize);
-        let geometry = window::Window {
-            size_x: w,
-            size_y: h,
-            channels: c,
-            kernel_x: operation.kernel[1] as usize,
-            kernel_y: operation.kernel[0] as usize,
-            stride_x: operation.stride[1] as usize,
-            stride_y: operation.stride[0] as usize,
-            pad_left: left as usize,
-            pad_up: above as usize,
-            out_x,
-            out_y,
-        };
-        let mut pooled = vec![0.0; images * out_y * out_x * c];
-        let pixels = (h * w * c).max(1);
-        for (image, out) in values
-            .chunks_exact(pixels)
-            .zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1)))
-        {
-            match over {
-                Window::Maximum => window::pool_max(&geometry, image, out),
-                Window::Sum => window::pool_sum(&geometry, image, out, Update::Set),
-            }
-            .map_err(|e| fault(&e))?;
-        }
-        values = pooled;
-    }
-    if let Some(second) = vector.second {
-        let others = load(1, &tile.bounds)?;
-        for (value, other) in values.iter_mut().zip(others) {
-            *value = match second {
-                Second::Add => *value + other,
-                Second::Subtract => *value - other,
-                Second::Multiply => *value * other,
-                Second::Divide => *value / other,
-            };
-        }
-    }
-    let (scale, offset) = vector.output;
-    for value in &mut values {
-        let positive = if vector.relu { value.max(0.0) } else { *value };
-        *value = positive * scale + offset;
-    }
-    Ok(values)
 }

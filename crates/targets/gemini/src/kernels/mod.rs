@@ -11,3 +11,4 @@ pub(crate) mod arithmetic;
 pub(crate) mod compute;
 pub(crate) mod control;
 pub(crate) mod moves;
+mod vector;

@@ -2,7 +2,15 @@
 
 use super::{Findings, Given, Lint};
 use crate::rules::schedule as rules;
-use crate::schedule::At;
+use crate::schedule::{At, Schedule};
+
+/// The batch of a schedule: the images that its workloads make.
+pub(crate) fn of(schedule: &Schedule) -> u64 {
+    let images = schedule
+        .workloads()
+        .map(|(_, w)| u64::from(w.bounds.upper[0]) + 1);
+    images.max().unwrap_or(1)
+}
 
 pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
     let (cut, places) = (lint.schedule.top_batch_cut, lint.schedule.places);
@@ -15,18 +23,11 @@ pub(super) fn check(lint: Lint<'_>, given: Given<'_>, findings: &mut Findings) {
         .map(|(_, w)| u64::from(w.bounds.upper[0]) + 1)
         .max();
     name(lint, given, made, findings);
-    let shapes = given
-        .network
-        .into_iter()
-        .flat_map(super::super::network::Network::scheduled);
-    let whole = shapes
-        .filter_map(|(_, layer)| layer.output_shape.first()?.first().copied())
-        .max();
-    let (batch, source) = match (given.batch, whole, made) {
-        (Some(batch), _, _) => (u64::from(batch), "--batch"),
-        (None, Some(batch), _) => (batch, "the front-end file"),
-        (None, None, Some(batch)) => (batch, "the boxes of the workloads"),
-        (None, None, None) => return,
+    let (batch, source) = match (given.batch, made) {
+        (Some(batch), _) => (u64::from(batch), "--batch"),
+        // A front-end file may say another batch than the schedule was made for.
+        (None, Some(batch)) => (batch, "the boxes of the workloads"),
+        (None, None) => return,
     };
     if u64::from(cut) > batch {
         findings.report(&rules::BATCH_CUT, places.top_batch_cut, || {

@@ -27,7 +27,7 @@ pub(crate) fn hole(whole: &Bounds, parts: &[Bounds]) -> Option<Bounds> {
 }
 
 /// What is left of `from` without `part`.
-fn subtract(from: &Bounds, part: &Bounds, rest: &mut Vec<Bounds>) {
+pub(super) fn subtract(from: &Bounds, part: &Bounds, rest: &mut Vec<Bounds>) {
     let Some(common) = from.intersection(part) else {
         rest.push(*from);
         return;

@@ -1,13 +1,13 @@
 //! DRAM: which reads take what which stores put there, and the queue of all accesses.
 
-use super::index::{Maker, Position, at};
+use super::index::{Maker, at};
 use super::{Findings, Lint, cover};
 use crate::names::Name;
 use crate::rules::memory as rules;
 use crate::schedule::{
     At, Bounds, DramIn, DramOut, Ofmap, Peer, Tensor, TensorKind, WeightSource, Workload,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
     let extents = extents(lint);
@@ -200,8 +200,14 @@ fn unlinked(lint: Lint<'_>, out: &DramOut, findings: &mut Findings) {
                 "expected related_ifmap to name the stores of {name}, which this program makes, found none"
             )
         };
+        // In the spec's dialect the queue may order what no link does.
+        let rule = if lint.spec {
+            &rules::UNLINKED
+        } else {
+            &rules::UNWRITTEN
+        };
         findings.report_with(
-            &rules::UNWRITTEN,
+            rule,
             out.at,
             message,
             Some((entry.at, "a store of the layer")),
@@ -215,7 +221,7 @@ fn unlinked(lint: Lint<'_>, out: &DramOut, findings: &mut Findings) {
 
 /// What takes a place in the DRAM queue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Access {
+enum Access {
     Load(u32),
     Store(u32),
 }
@@ -237,15 +243,23 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
             }
         }
     };
-    for (_, workload) in lint.schedule.workloads() {
+    let mut before: (u32, HashSet<u32>) = (u32::MAX, HashSet::new());
+    for (core, workload) in lint.schedule.workloads() {
+        if before.0 != core.id {
+            before = (core.id, HashSet::new());
+        }
+        // A result stays in the snapshots until the queue has come to it: it is one where it is new.
+        let ids = workload.buffer.iter().filter_map(|tensor| tensor.tensor_id);
+        let earlier = std::mem::replace(&mut before.1, ids.collect());
         for tensor in &workload.buffer {
+            let is_new = tensor.tensor_id.is_none_or(|id| !earlier.contains(&id));
             let dram = tensor
                 .sources
                 .iter()
                 .find(|source| matches!(source.peer, Peer::Dram(_)));
             match (tensor.kind, dram) {
                 (TensorKind::Ofmap, _) => {
-                    if let Some(piece) = stored(lint, workload, tensor) {
+                    if let Some(piece) = stored(lint, workload, tensor).filter(|_| is_new) {
                         place(
                             tensor.tensor_order,
                             Access::Store(piece.transfer),
@@ -328,52 +342,6 @@ fn queue(lint: Lint<'_>, findings: &mut Findings) {
         };
         findings.report(&rules::QUEUE_GAP, place.2, message);
     }
-}
-
-/// The accesses of DRAM in the order of their queue, each with the workloads in whose snapshots it first is on each core.
-/// Accesses that share a place come one after the other.
-pub(super) fn accesses(lint: Lint<'_>) -> Vec<(u32, Access, Vec<Position>)> {
-    let mut all: BTreeMap<(u32, Access), Vec<Position>> = BTreeMap::new();
-    for (core_index, core) in lint.schedule.cores.iter().enumerate() {
-        for (index, workload) in core.workloads.iter().enumerate() {
-            let position = (core_index as u32, index as u32);
-            let mut first = |order: Option<u32>, access: Access| {
-                let Some(order) = order else { return };
-                let positions = all.entry((order, access)).or_default();
-                if positions.last().is_none_or(|last| last.0 != position.0) {
-                    positions.push(position);
-                }
-            };
-            for tensor in &workload.buffer {
-                if tensor.kind == TensorKind::Ofmap {
-                    if let Some(piece) = stored(lint, workload, tensor) {
-                        first(tensor.tensor_order, Access::Store(piece.transfer));
-                    }
-                } else {
-                    for source in tensor
-                        .sources
-                        .iter()
-                        .filter(|source| matches!(source.peer, Peer::Dram(_)))
-                    {
-                        first(tensor.tensor_order, Access::Load(source.transfer));
-                    }
-                }
-            }
-            for entry in workload
-                .weight_buffer
-                .iter()
-                .flatten()
-                .filter(|entry| entry.source == WeightSource::Dram)
-            {
-                for id in &entry.transfers {
-                    first(entry.tensor_order, Access::Load(*id));
-                }
-            }
-        }
-    }
-    all.into_iter()
-        .map(|((order, access), positions)| (order, access, positions))
-        .collect()
 }
 
 /// The piece that an ofmap tensor holds on its way to DRAM.

@@ -8,7 +8,7 @@ pub(crate) mod cover;
 mod dram;
 mod index;
 mod network;
-mod order;
+mod proof;
 mod size;
 mod snapshot;
 mod structure;
@@ -23,9 +23,11 @@ use crate::place;
 use crate::rules::MORE_FINDINGS;
 use crate::rules::schedule::PACKED;
 use crate::schedule::{At, Core, Dialect, Schedule, Workload};
+pub(crate) use batch::of as batch_of;
 use chipless_model::{Finding, Limits, Rule};
 use index::Index;
 use rayon::prelude::*;
+use std::collections::HashMap;
 
 /// Workloads that one thread looks at, one after the other.
 const RUN: usize = 64;
@@ -47,11 +49,13 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     let mut all = Findings(chipless_model::Findings::new(limits.findings));
     structure::check(schedule, &mut all);
     let index = Index::new(schedule);
+    let groups = transfer::named_groups(schedule);
     let lint = Lint {
         schedule,
+        groups: &groups,
         index: &index,
         spec: schedule.dialect == Dialect::Spec,
-        packed: is_packed(schedule),
+        packed: schedule.is_packed(),
     };
     if lint.packed {
         all.report(&PACKED, At(0), || {
@@ -81,16 +85,16 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     for part in parts {
         all.0.append(part.0);
     }
-    if lint.spec {
-        for core in &schedule.cores {
-            snapshot::check_core(core, &mut all);
-            weights::check_core(core, &mut all);
-        }
-    }
     dram::check(lint, &mut all);
-    order::check(lint, &mut all);
-    if let Some(network) = given.network {
+    let network = given
+        .network
+        .map(|network| network.at_batch(batch::of(schedule)));
+    let network = network.as_deref();
+    if let Some(network) = network {
         network::check(lint, network, &mut all);
+    }
+    if lint.spec && !lint.packed {
+        proof::check(lint, network, &mut all);
     }
     all.done(text)
 }
@@ -114,20 +118,12 @@ fn workload(lint: Lint<'_>, core: &Core, position: usize, findings: &mut Finding
 #[derive(Clone, Copy)]
 struct Lint<'a> {
     schedule: &'a Schedule,
+    /// DRAM groups that those who name a transfer name, bit by bit (IR-tiling).
+    groups: &'a HashMap<u32, u32>,
     index: &'a Index,
     spec: bool,
     /// No channel is aligned, and weights have no parameters: a schedule that was converted from an ancestor.
     packed: bool,
-}
-
-fn is_packed(schedule: &Schedule) -> bool {
-    let mut tensors = schedule
-        .workloads()
-        .flat_map(|(_, workload)| &workload.buffer)
-        .peekable();
-    schedule.dialect == Dialect::Spec
-        && tensors.peek().is_some()
-        && tensors.all(|tensor| tensor.align == Some(1))
 }
 
 impl Lint<'_> {

@@ -1,10 +1,12 @@
 //! The schedule against the front-end file.
 
-use super::{Findings, Lint, cover};
+use super::{Findings, Lint};
 use crate::bytes;
+use crate::lower::pack::Operations;
 use crate::network::{Layer, Network};
+use crate::operation::{Kind, Operation, has_weights};
 use crate::rules::memory as rules;
-use crate::rules::schedule::{INPUTS, PADDING, SOURCE_LAYER};
+use crate::rules::schedule::{PADDING, SOURCE_LAYER};
 use crate::schedule::{At, Bounds, LayerType, TensorKind, Tile, Workload};
 use indexmap::IndexMap;
 
@@ -12,6 +14,7 @@ use indexmap::IndexMap;
 const DIMENSIONS: [&str; 4] = ["images", "channels", "rows", "columns"];
 
 pub(super) fn check(lint: Lint<'_>, network: &Network, findings: &mut Findings) {
+    let mut operations = Operations::default();
     let mut by_layer: IndexMap<&str, Vec<&Workload>> = IndexMap::new();
     for (_, workload) in lint.schedule.workloads() {
         by_layer
@@ -27,16 +30,11 @@ pub(super) fn check(lint: Lint<'_>, network: &Network, findings: &mut Findings) 
             });
             continue;
         };
-        cover(name, layer, workloads, findings);
+        inside(name, layer, workloads, findings);
+        let operation = operations.of(network, name);
+        let operation = operation.as_ref().as_ref().ok();
         for workload in workloads {
-            one(lint, network, layer, workload, findings);
-        }
-    }
-    for (name, layer) in network.scheduled() {
-        if layer.device == "npu" && !by_layer.contains_key(name) {
-            findings.report(&rules::LAYER_COVER, At(0), || {
-                format!("expected workloads of the layer {name}, found none")
-            });
+            one(lint, network, (layer, operation), workload, findings);
         }
     }
 }
@@ -57,11 +55,10 @@ fn whole(shape: &[u64]) -> Option<Bounds> {
     })
 }
 
-fn cover(name: &str, layer: &Layer, workloads: &[&Workload], findings: &mut Findings) {
+fn inside(name: &str, layer: &Layer, workloads: &[&Workload], findings: &mut Findings) {
     let Some(output) = layer.output_shape.first().and_then(|shape| whole(shape)) else {
         return;
     };
-    let boxes: Vec<Bounds> = workloads.iter().map(|w| w.bounds).collect();
     for workload in workloads.iter().filter(|w| !output.contains(&w.bounds)) {
         let message = || {
             format!(
@@ -71,28 +68,28 @@ fn cover(name: &str, layer: &Layer, workloads: &[&Workload], findings: &mut Find
         };
         findings.report(&rules::LAYER_BOX, workload.at, message);
     }
-    if let Some(hole) = cover::hole(&output, &boxes) {
-        let at = workloads.first().map_or(At(0), |w| w.at);
-        findings.report(&rules::LAYER_COVER, at, || {
-            format!("expected workloads for all of {name}, {output}, found none for {hole}")
-        });
-    }
 }
 
 fn one(
     lint: Lint<'_>,
     network: &Network,
-    layer: &Layer,
+    (layer, operation): (&Layer, Option<&Operation>),
     workload: &Workload,
     findings: &mut Findings,
 ) {
     let unit = workload.layer_type.unit();
     let matrix = is_matrix(layer);
-    if (unit == LayerType::Pe) != matrix {
-        let want = if matrix { "pe" } else { "vp or dt" };
+    let exact = lint.spec && !lint.packed;
+    let want = operation.map(|operation| match operation.kind {
+        Kind::Convolution { .. } | Kind::Product { .. } => LayerType::Pe,
+        Kind::Vector(_) => LayerType::Vp,
+        Kind::Move(_) => LayerType::Dt,
+    });
+    if let Some(want) = want.filter(|want| exact && *want != unit) {
         findings.report(&rules::LAYER_UNIT, workload.at, || {
             format!(
-                "expected {want} for the operation {}, found {}",
+                "expected {} for the operation {}, found {}",
+                want.name(),
                 layer.operation,
                 unit.name()
             )
@@ -119,155 +116,70 @@ fn one(
             });
         }
     }
-    input(lint, layer, workload, findings);
+    if let Some(operation) = operation.filter(|_| exact) {
+        tiles(operation, workload, findings);
+        time(operation, workload, findings);
+        cuts(lint, operation, workload, findings);
+    }
+    let windowed = layer.kernel_size.or(layer.pool_size).is_some();
+    if let Some(operation) = operation.filter(|_| lint.spec && windowed) {
+        padding(operation, workload, findings);
+    }
     if lint.spec {
-        padding(layer, workload, findings);
-        tiles(layer, workload, findings);
         ports(lint, network, workload, findings);
         types(layer, workload, findings);
     }
 }
 
 fn is_matrix(layer: &Layer) -> bool {
-    layer.operation.starts_with("conv") || layer.operation == "dense"
+    has_weights(layer)
 }
 
-fn is_elementwise(layer: &Layer) -> bool {
-    layer.operation.starts_with("element_wise") || layer.operation == "quantize"
-}
-
-/// The rows or columns of the input that a range of the output needs.
-fn window(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64) -> (u64, u64) {
-    let first = (u64::from(lower) * u64::from(stride)).saturating_sub(u64::from(pad));
-    let last = (u64::from(upper) * u64::from(stride) + u64::from(kernel))
-        .saturating_sub(u64::from(pad) + 1);
-    (first, last.min(size.saturating_sub(1)))
-}
-
-/// The padding that is really used at the edges of a range of the output: before and after.
-fn edges(lower: u32, upper: u32, kernel: u32, stride: u32, pad: u32, size: u64) -> [u32; 2] {
-    let before = u64::from(pad).saturating_sub(u64::from(lower) * u64::from(stride));
-    let end = u64::from(upper) * u64::from(stride) + u64::from(kernel);
-    let after = end.saturating_sub(u64::from(pad) + size);
-    [before as u32, u32::try_from(after).unwrap_or(u32::MAX)]
+/// The padding that is really used at the edges of a box of the output: top, bottom, left, right.
+fn edges(operation: &Operation, bounds: &Bounds) -> [u32; 4] {
+    let side = |d: usize| {
+        let [stride, pad, kernel] = [operation.stride, operation.padding, operation.kernel]
+            .map(|values| i64::from(values[d - 2]));
+        let size = i64::try_from(operation.operands[0].shape[d]).unwrap_or(i64::MAX);
+        let before = pad - i64::from(bounds.lower[d]) * stride;
+        let after = (i64::from(bounds.upper[d]) * stride - pad + kernel).saturating_sub(size);
+        [before, after].map(|rows| u32::try_from(rows.max(0)).unwrap_or(u32::MAX))
+    };
+    let ([top, bottom], [left, right]) = (side(2), side(3));
+    [top, bottom, left, right]
 }
 
 /// The padding follows from the layer.
-fn padding(layer: &Layer, workload: &Workload, findings: &mut Findings) {
-    let (Some([rows, columns]), Some(found)) =
-        (layer.kernel_size.or(layer.pool_size), workload.padding)
-    else {
-        return;
-    };
-    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else {
-        return;
-    };
-    let ([down, right], [top, _, left, _]) = (
-        layer.stride.unwrap_or([1, 1]),
-        layer.padding.unwrap_or_default(),
-    );
-    let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
-    let [above, below] = edges(lower[2], upper[2], rows, down, top, *height);
-    let [before, after] = edges(lower[3], upper[3], columns, right, left, *width);
-    let want = [above, below, before, after];
-    if found != want {
+fn padding(operation: &Operation, workload: &Workload, findings: &mut Findings) {
+    let want = edges(operation, &workload.bounds);
+    if let Some(found) = workload.padding.filter(|found| *found != want) {
         findings.report(&PADDING, workload.at, || {
             format!("expected padding {want:?} at top, bottom, left and right, found {found:?}")
         });
     }
 }
 
-/// The channels of its first input that a range of a layer's output channels needs; `None` where the operation does not say.
-fn channels(layer: &Layer, lower: u32, upper: u32) -> Option<(u64, u64)> {
-    let shape = layer.input_shape.first()?;
-    let inputs = shape.get(1).copied().unwrap_or(1);
-    if is_matrix(layer) {
-        let outputs = layer
-            .output_shape
-            .first()
-            .and_then(|shape| shape.get(1))
-            .copied()?;
-        let groups = u64::from(layer.group.unwrap_or(1).max(1));
-        let (of_group, from_group) = (inputs / groups, outputs / groups);
-        let group = |channel: u32| u64::from(channel).checked_div(from_group);
-        return Some((
-            group(lower)? * of_group,
-            ((group(upper)? + 1) * of_group).saturating_sub(1),
-        ));
-    }
-    let keeps = layer.operation.ends_with("pool2d") || is_elementwise(layer);
-    keeps.then(|| {
-        if inputs == 1 {
-            (0, 0)
-        } else {
-            (u64::from(lower), u64::from(upper))
-        }
-    })
-}
-
 /// Tiles read what their output needs, and are padded as their place in the layer says.
-fn tiles(layer: &Layer, workload: &Workload, findings: &mut Findings) {
-    if layer.other.contains_key("dilation") {
-        return;
-    }
-    let elementwise = is_elementwise(layer);
+fn tiles(operation: &Operation, workload: &Workload, findings: &mut Findings) {
+    let lists_all = operation.operands.len() <= 2;
+    let has_window = match &operation.kind {
+        Kind::Convolution { .. } => true,
+        Kind::Vector(vector) => vector.window.is_some(),
+        _ => false,
+    };
     for tile in &workload.tiles {
-        if let Some(read) = tile.ifmap.filter(|_| !elementwise)
-            && let Some(range) = channels(layer, tile.ofmap.lower[1], tile.ofmap.upper[1])
-        {
-            reads(tile, &read, 1, range, findings);
-        }
-        let operands = [tile.ifmap.as_ref(), tile.ifmap2.as_deref()]
+        // Inputs of one shape may be listed in any order.
+        for (operand, read) in [tile.ifmap.as_ref(), tile.ifmap2.as_deref()]
             .into_iter()
-            .zip(&workload.ifmaps);
-        for (read, ifmap) in operands
-            .filter_map(|(read, ifmap)| Some((read?, ifmap)))
-            .filter(|_| elementwise)
+            .enumerate()
         {
-            for d in 1..4 {
-                // What has one row or column for all is broadcast.
-                let whole = ifmap.bounds.shape()[d] == 1;
-                let range = if whole {
-                    (ifmap.bounds.lower[d], ifmap.bounds.lower[d])
-                } else {
-                    (tile.ofmap.lower[d], tile.ofmap.upper[d])
-                };
-                reads(tile, read, d, (range.0.into(), range.1.into()), findings);
+            let needed = operation.needs(operand, &tile.ofmap);
+            if let (Some(read), Some(needed)) = (read, needed.filter(|_| lists_all)) {
+                reads(workload, tile, read, &needed, findings);
             }
         }
-    }
-    let Some([rows, columns]) = layer.kernel_size.or(layer.pool_size) else {
-        return;
-    };
-    let Some([_, _, height, width]) = layer.input_shape.first().map(Vec::as_slice) else {
-        return;
-    };
-    let ([down, right], [top, _, left, _]) = (
-        layer.stride.unwrap_or([1, 1]),
-        layer.padding.unwrap_or_default(),
-    );
-    for tile in &workload.tiles {
-        let (lower, upper) = (tile.ofmap.lower, tile.ofmap.upper);
-        if let Some(read) = tile.ifmap {
-            reads(
-                tile,
-                &read,
-                2,
-                window(lower[2], upper[2], rows, down, top, *height),
-                findings,
-            );
-            reads(
-                tile,
-                &read,
-                3,
-                window(lower[3], upper[3], columns, right, left, *width),
-                findings,
-            );
-        }
-        let [above, below] = edges(lower[2], upper[2], rows, down, top, *height);
-        let [before, after] = edges(lower[3], upper[3], columns, right, left, *width);
-        let want = [above, below, before, after];
-        if let Some(found) = tile.padding.filter(|found| *found != want) {
+        let want = edges(operation, &tile.ofmap);
+        if let Some(found) = tile.padding.filter(|found| has_window && *found != want) {
             let message = || {
                 format!(
                     "expected padding {want:?} at top, bottom, left and right of the tile, found {found:?}"
@@ -278,24 +190,88 @@ fn tiles(layer: &Layer, workload: &Workload, findings: &mut Findings) {
     }
 }
 
-/// A tile reads at least this range of its input along a dimension.
+/// A tile reads at least what it needs. Images may be counted from the workload or from the layer.
 fn reads(
+    workload: &Workload,
     tile: &Tile,
     read: &Bounds,
-    dimension: usize,
-    (first, last): (u64, u64),
+    needed: &Bounds,
     findings: &mut Findings,
 ) {
-    let (from, to) = (
-        u64::from(read.lower[dimension]),
-        u64::from(read.upper[dimension]),
-    );
-    if from > first || to < last {
-        let what = DIMENSIONS[dimension];
+    let short = (0..4).find(|&d| {
+        let within = |first: u32| {
+            u64::from(read.lower[d]) + u64::from(first) <= u64::from(needed.lower[d])
+                && u64::from(needed.upper[d]) <= u64::from(read.upper[d]) + u64::from(first)
+        };
+        !within(0) && !(d == 0 && within(workload.bounds.lower[0]))
+    });
+    if let Some(d) = short {
+        let what = DIMENSIONS[d];
         let message = || {
-            format!("expected a tile that reads the {what} {first} to {last}, found {from} to {to}")
+            format!(
+                "expected a tile that reads the {what} {} to {}, found {} to {}",
+                needed.lower[d], needed.upper[d], read.lower[d], read.upper[d]
+            )
         };
         findings.report(&rules::TILE_INPUT, tile.at, message);
+    }
+}
+
+/// Products of a cycle of the processing elements.
+const PRODUCTS: f64 = 4096.0;
+/// Bytes of a cycle from L2 into the weight buffer, and out of the processing elements.
+const BYTES: f64 = 32.0;
+
+/// A time that the processing elements can have.
+fn time(operation: &Operation, workload: &Workload, findings: &mut Findings) {
+    let input = operation.operands[0].shape[1];
+    let depth = match &operation.kind {
+        Kind::Convolution { groups, .. } => {
+            let taps = operation.kernel.iter().map(|v| u64::from(*v));
+            taps.fold(input / u64::from((*groups).max(1)), u64::saturating_mul)
+        }
+        Kind::Product { .. } => input,
+        _ => return,
+    };
+    let products = workload.bounds.elements().saturating_mul(depth) as f64 / PRODUCTS;
+    let weights = workload.weight.as_ref().and_then(|weight| weight.size);
+    let moved = [weights, workload.ofmap_size].map(|bytes| bytes.unwrap_or(0) as f64 / BYTES);
+    let most = 16.0 * (products + moved[0] + moved[1]) + 4096.0;
+    let found = workload.time as f64;
+    if found < products || found > most {
+        findings.report(&rules::LAYER_TIME, workload.at, || {
+            format!(
+                "expected {} to {} cycles, found {found}",
+                products.ceil(),
+                most.floor()
+            )
+        });
+    }
+}
+
+/// Input channels are cut into even parts.
+fn cuts(lint: Lint<'_>, operation: &Operation, workload: &Workload, findings: &mut Findings) {
+    let Kind::Convolution { groups, .. } = &operation.kind else {
+        return;
+    };
+    let channels = operation.operands[0].shape[1] / u64::from((*groups).max(1));
+    let count = channels.div_ceil(8);
+    for tile in &workload.tiles {
+        let Some(pe) = &tile.pe else { continue };
+        let parts = u64::from(pe.input_channel_cuts.unwrap_or(1));
+        if parts > 0 && count % parts != 0 {
+            findings.report(&rules::LAYER_CUT, tile.at, || {
+                format!("expected a ci_cut_num that divides {count} groups of 8 input channels, found {parts}")
+            });
+        }
+        let is_shared = pe
+            .cut_mode
+            .is_some_and(|mode| lint.schedule.name(mode) == "KC");
+        if is_shared && count % 8 != 0 {
+            findings.report(&rules::LAYER_CUT, tile.at, || {
+                format!("expected cut_mode KC only where groups of 8 input channels are a multiple of 8, found it for {count}")
+            });
+        }
     }
 }
 
@@ -319,99 +295,6 @@ fn ports(lint: Lint<'_>, network: &Network, workload: &Workload, findings: &mut 
                     || format!("expected a layer or an input of the front-end file, found {name}");
                 findings.report(&SOURCE_LAYER, tensor.at, message);
             }
-        }
-    }
-}
-
-/// What is read is what the layer needs.
-fn input(lint: Lint<'_>, layer: &Layer, workload: &Workload, findings: &mut Findings) {
-    let elementwise = is_elementwise(layer);
-    let kernel = layer.kernel_size.or(layer.pool_size);
-    let windowed = (layer.operation.starts_with("conv") || layer.operation.ends_with("pool2d"))
-        && !layer.other.contains_key("dilation");
-    if elementwise || layer.operation.ends_with("pool2d") {
-        let (want, found) = (layer.activations(), workload.ifmaps.len());
-        if want > 0 && found != want {
-            findings.report(&INPUTS, workload.at, || {
-                format!(
-                    "expected {want} ifmaps of the operation {}, found {found}",
-                    layer.operation
-                )
-            });
-        }
-    }
-    for (index, ifmap) in workload.ifmaps.iter().enumerate() {
-        let Some(shape) = layer.input_shape.get(if elementwise { index } else { 0 }) else {
-            continue;
-        };
-        let Some(all) = whole(shape) else { continue };
-        if !all.contains(&ifmap.bounds) {
-            findings.report(&rules::LAYER_INPUT, ifmap.at, || {
-                format!(
-                    "expected a box inside the layer's input, {all}, found {}",
-                    ifmap.bounds
-                )
-            });
-            continue;
-        }
-        // What has one row or column for all is broadcast.
-        let plain = |d: usize| {
-            let (lower, upper) = (
-                u64::from(workload.bounds.lower[d]),
-                u64::from(workload.bounds.upper[d]),
-            );
-            if all.upper[d] == 0 {
-                (0, 0)
-            } else {
-                (lower, upper)
-            }
-        };
-        // The ancestors count channels of what is concatenated in the layer that makes them.
-        let exact = lint.spec && !lint.packed;
-        let of_channels = match index {
-            _ if !exact => None,
-            0 => channels(layer, workload.bounds.lower[1], workload.bounds.upper[1]),
-            _ => elementwise.then(|| plain(1)),
-        };
-        let needed = if let (true, Some([rows, columns]), [_, _, height, width]) =
-            (windowed, kernel, shape.as_slice())
-        {
-            let ([down, right], [top, _, left, _]) = (
-                layer.stride.unwrap_or([1, 1]),
-                layer.padding.unwrap_or_default(),
-            );
-            let (lower, upper) = (workload.bounds.lower, workload.bounds.upper);
-            [
-                of_channels,
-                Some(window(lower[2], upper[2], rows, down, top, *height)),
-                Some(window(lower[3], upper[3], columns, right, left, *width)),
-            ]
-        } else if elementwise {
-            [of_channels, Some(plain(2)), Some(plain(3))]
-        } else {
-            [of_channels, None, None]
-        };
-        for (d, needed) in (1..4).zip(needed) {
-            let Some((first, last)) = needed else {
-                continue;
-            };
-            if u64::from(ifmap.bounds.lower[d]) > first || u64::from(ifmap.bounds.upper[d]) < last {
-                let what = DIMENSIONS[d];
-                let message = || {
-                    format!(
-                        "expected {what} {first} to {last}, which the output needs, found {} to {}",
-                        ifmap.bounds.lower[d], ifmap.bounds.upper[d]
-                    )
-                };
-                findings.report(&rules::LAYER_INPUT, ifmap.at, message);
-            }
-        }
-        // Images may be counted from the workload or from the layer.
-        let (images, wanted) = (ifmap.bounds.shape()[0], workload.bounds.shape()[0]);
-        if exact && (windowed || elementwise) && images < wanted && all.upper[0] > 0 {
-            findings.report(&rules::LAYER_INPUT, ifmap.at, || {
-                format!("expected {wanted} images, which the output needs, found {images}")
-            });
         }
     }
 }

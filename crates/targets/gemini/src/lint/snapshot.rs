@@ -1,12 +1,13 @@
 //! Snapshots of the L2 buffer: what they hold, where, and since when.
 
-use super::index::Maker;
 use super::{Findings, Lint};
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
-use crate::schedule::{At, Bounds, Core, Dialect, Tensor, TensorKind, Workload};
+use crate::schedule::{At, Dialect, Tensor, TensorKind, Workload};
 use std::collections::HashMap;
 
+/// More than any core of the family has.
+const MOST_BYTES: u64 = 100_000 << 10;
 /// Bytes of the unit in which instructions address L2.
 const ADDRESS_ALIGNMENT: u64 = 8;
 
@@ -18,52 +19,17 @@ pub(super) fn check(
 ) {
     if lint.spec {
         regions(lint, workload, findings);
-        residents(lint, workload, before, findings);
+        residents(workload, before, findings);
         current(workload, findings);
-        for tensor in workload
-            .buffer
-            .iter()
-            .filter(|tensor| tensor.kind == TensorKind::Ofmap)
-        {
-            staged(lint, workload, tensor, findings);
-        }
     }
     if lint.schedule.dialect.has_addresses() {
         addresses(lint, workload, findings);
     }
-    inputs(lint, workload, findings);
-}
-
-/// No tensor is gone and comes back.
-pub(super) fn check_core(core: &Core, findings: &mut Findings) {
-    let mut last: HashMap<u32, (usize, &Tensor)> = HashMap::new();
-    for (index, workload) in core.workloads.iter().enumerate() {
-        for tensor in workload
-            .buffer
-            .iter()
-            .filter(|tensor| tensor.kind != TensorKind::Ofmap)
-        {
-            let Some(id) = tensor.tensor_id else { continue };
-            let Some((seen, old)) = last.insert(id, (index, tensor)) else {
-                continue;
-            };
-            if seen + 1 < index {
-                let message = || {
-                    format!(
-                        "expected tensor {id} in every snapshot up to workload {}, found it missing from workload {} on",
-                        workload.id,
-                        core.workloads.get(seen + 1).map_or(0, |w| w.id)
-                    )
-                };
-                findings.report_with(
-                    &rules::BACK,
-                    tensor.at,
-                    message,
-                    Some((old.at, "where it was last")),
-                );
-            }
-        }
+    if !lint.spec {
+        blocks(workload, findings);
+        moved(workload, before, findings);
     }
+    inputs(lint, workload, findings);
 }
 
 /// Ring regions are whole, inside the buffer, and apart.
@@ -163,10 +129,11 @@ fn addresses(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     }
     spans.retain(|(first, last, _)| first < last);
     spans.sort_unstable();
-    let rule = if lint.schedule.dialect == Dialect::IrTilingAddress {
-        &rules::BLOCK_OVERLAP
-    } else {
+    // Whether it does harm in the spec's dialect is a question of who reads what when.
+    let rule = if lint.schedule.dialect == Dialect::SetAddress {
         &rules::L2_OVERLAP
+    } else {
+        &rules::BLOCK_OVERLAP
     };
     let mut furthest: Option<(u64, u64, usize)> = None;
     for span in spans {
@@ -189,12 +156,7 @@ fn addresses(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
 }
 
 /// Marks and changes from one snapshot to the next.
-fn residents(
-    lint: Lint<'_>,
-    workload: &Workload,
-    before: Option<&Workload>,
-    findings: &mut Findings,
-) {
+fn residents(workload: &Workload, before: Option<&Workload>, findings: &mut Findings) {
     let mut known: HashMap<u32, &Tensor> = HashMap::new();
     for tensor in before.into_iter().flat_map(|before| &before.buffer) {
         if let Some(id) = tensor.tensor_id {
@@ -234,126 +196,45 @@ fn residents(
                 format!("expected newly_added of tensor {id}, found none")
             });
         }
-        if let Some(old) = resident {
-            let mut changed = |what: &str, old_value: String, value: String| {
-                let message = || {
-                    format!("expected tensor {id} to keep its {what} {old_value}, found {value}")
-                };
-                findings.report_with(
-                    &rules::MOVED,
-                    tensor.at,
-                    message,
-                    Some((old.at, "in the snapshot before")),
-                );
-            };
-            if old.address != tensor.address {
-                changed(
-                    "address",
-                    format!("{}", old.address.unwrap_or(0)),
-                    format!("{}", tensor.address.unwrap_or(0)),
-                );
-            } else if old.size != tensor.size {
-                changed("size", old.size.to_string(), tensor.size.to_string());
-            } else if old.transfers != tensor.transfers
-                || old.bounds != tensor.bounds
-                || old.kind != tensor.kind
-            {
-                changed(
-                    "contents",
-                    format!("{} {:?}", old.bounds, &old.transfers[..]),
-                    format!("{} {:?}", tensor.bounds, &tensor.transfers[..]),
-                );
-            }
-        }
-        late(lint, workload, tensor, findings);
     }
 }
 
-/// A result on its way to DRAM is one of the workload of the snapshot, or all of it.
-fn staged(lint: Lint<'_>, workload: &Workload, tensor: &Tensor, findings: &mut Findings) {
-    if let Some(named) = tensor.layer.filter(|layer| *layer != workload.layer) {
-        let (named, own) = (
-            lint.schedule.name(named),
-            lint.schedule.name(workload.layer),
-        );
-        findings.report(&rules::TENSOR_LAYER, tensor.at, || {
-            format!("expected the layer that makes the ofmap, {own}, found {named}")
+/// No block is larger than the memory of any core.
+fn blocks(workload: &Workload, findings: &mut Findings) {
+    for tensor in workload.buffer.iter().filter(|t| t.size >= MOST_BYTES) {
+        findings.report(&rules::BLOCK, tensor.at, || {
+            let [most, found] = [MOST_BYTES, tensor.size].map(|bytes| bytes >> 10);
+            format!("expected a block of less than {most} KiB, found {found}")
         });
     }
-    let same = |bounds: &Bounds| {
-        *bounds == tensor.bounds || bounds.moved_by(workload.bounds.lower) == tensor.bounds
-    };
-    let piece = workload.ofmaps.iter().find(|piece| same(&piece.bounds));
-    if piece.is_none() && tensor.bounds.shape() != workload.bounds.shape() {
-        let message = || {
-            format!(
-                "expected the box of a piece of the workload's ofmap, found {}",
-                tensor.bounds
-            )
-        };
-        findings.report_with(
-            &rules::STAGED,
-            tensor.at,
-            message,
-            Some((workload.at, "the workload")),
-        );
-    } else if let Some(size) = piece
-        .and_then(|piece| piece.size)
-        .filter(|size| *size != tensor.size)
+}
+
+/// Nothing moves inside L2: what stands in two snapshots with the same contents stands in the same place.
+fn moved(workload: &Workload, before: Option<&Workload>, findings: &mut Findings) {
+    let Some(before) = before else { return };
+    for tensor in workload
+        .buffer
+        .iter()
+        .filter(|tensor| tensor.kind != TensorKind::Ofmap && !tensor.transfers.is_empty())
     {
-        let message = || {
-            format!(
-                "expected {size} bytes, those of the piece, found {}",
-                tensor.size
-            )
+        let is_it = |old: &&Tensor| {
+            (old.kind, old.layer, old.bounds) == (tensor.kind, tensor.layer, tensor.bounds)
+                && old.transfers == tensor.transfers
         };
-        findings.report_with(
-            &rules::STAGED,
-            tensor.at,
-            message,
-            Some((workload.at, "the workload")),
-        );
-    }
-    if !tensor.start_send {
-        findings.report(&rules::START_SEND, tensor.at, || {
-            "expected start_send true of what this workload makes, found false".to_owned()
-        });
-    }
-}
-
-/// A result that stays on its core has its space from the workload on that makes it.
-fn late(lint: Lint<'_>, workload: &Workload, tensor: &Tensor, findings: &mut Findings) {
-    if tensor.newly_added != Some(true) || tensor.kind != TensorKind::Ifmap {
-        return;
-    }
-    for source in &tensor.sources {
-        let Some(&(_, Maker::Workload(position, _))) = lint.index.makers(source.transfer).first()
-        else {
+        let mut old = before.buffer.iter().filter(is_it).peekable();
+        let Some(first) = old.peek().copied() else {
             continue;
         };
-        let Some(core) = lint.schedule.cores.get(position.0 as usize) else {
-            continue;
-        };
-        let Some(maker) = core.workloads.get(position.1 as usize) else {
-            continue;
-        };
-        // Both are in one list exactly if the workload is found there.
-        let here = core
-            .position(workload.id)
-            .and_then(|i| core.workloads.get(i))
-            .is_some_and(|w| w.at == workload.at);
-        if here && maker.id < workload.id {
+        if old.all(|old| old.address != tensor.address) {
             let message = || {
-                format!(
-                    "expected the tensor in the snapshots from workload {} on, which makes transfer {}, found it new in workload {}",
-                    maker.id, source.transfer, workload.id
-                )
+                let [was, is] = [first, tensor].map(|t| t.address.unwrap_or(0));
+                format!("expected the tensor to keep its address {was}, found {is}")
             };
             findings.report_with(
-                &rules::LATE,
+                &rules::MOVED,
                 tensor.at,
                 message,
-                Some((maker.at, "where it is made")),
+                Some((first.at, "in the snapshot before")),
             );
         }
     }
@@ -392,18 +273,16 @@ fn current(workload: &Workload, findings: &mut Findings) {
     }
 }
 
-/// What the workload reads is in its snapshot.
+/// What the workload reads is in its snapshot, as wide as it says.
 fn inputs(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     for ifmap in &workload.ifmaps {
-        let holding = |id: u32| {
-            workload
+        for &id in &ifmap.transfers {
+            let tensor = workload
                 .buffer
                 .iter()
-                .find(move |t| t.kind != TensorKind::Weight && t.transfers.contains(&id))
-        };
-        for &id in &ifmap.transfers {
-            match holding(id) {
-                None => {
+                .find(|t| t.kind != TensorKind::Weight && t.transfers.contains(&id));
+            match tensor {
+                None if !lint.spec || lint.packed => {
                     let message = || {
                         format!(
                             "expected a tensor with transfer {id} in the snapshot of workload {}, which reads it, found none",
@@ -411,20 +290,6 @@ fn inputs(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
                         )
                     };
                     findings.report(&schedule_rules::IFMAP_TENSOR, ifmap.at, message);
-                }
-                Some(tensor) if lint.spec && !same_frame(tensor, ifmap) => {
-                    let message = || {
-                        format!(
-                            "expected the tensor of transfer {id} to hold {}, found {}",
-                            ifmap.bounds, tensor.bounds
-                        )
-                    };
-                    findings.report_with(
-                        &schedule_rules::IFMAP_TENSOR,
-                        ifmap.at,
-                        message,
-                        Some((tensor.at, "the tensor")),
-                    );
                 }
                 Some(tensor)
                     if lint.spec
@@ -443,17 +308,8 @@ fn inputs(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
                         Some((tensor.at, "the tensor")),
                     );
                 }
-                Some(_) => {}
+                _ => {}
             }
         }
     }
-}
-
-/// Whether the tensor holds what the ifmap needs; images are counted from the tensor or from the layer.
-fn same_frame(tensor: &Tensor, ifmap: &crate::schedule::Ifmap) -> bool {
-    let inside = (1..4).all(|d| {
-        tensor.bounds.lower[d] <= ifmap.bounds.lower[d]
-            && ifmap.bounds.upper[d] <= tensor.bounds.upper[d]
-    });
-    inside && ifmap.bounds.shape()[0] <= tensor.bounds.shape()[0]
 }

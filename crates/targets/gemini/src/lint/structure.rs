@@ -129,7 +129,10 @@ pub(super) fn check_workload(lint: Lint<'_>, workload: &Workload, findings: &mut
     }
     let found = workload.ifmaps.len();
     let (legal, want) = match workload.layer_type.unit() {
-        LayerType::Pe => (found == 1, "one ifmap of processing elements"),
+        LayerType::Pe => (
+            (1..=2).contains(&found),
+            "one or two ifmaps of processing elements",
+        ),
         LayerType::Vp => (
             (1..=2).contains(&found),
             "one or two ifmaps of the vector processor",

@@ -5,7 +5,8 @@ use super::{Findings, Lint, cover, size};
 use crate::rules::memory::IN_SOURCE;
 use crate::rules::schedule as rules;
 use crate::schedule::{
-    At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload,
+    At, Bounds, Core, Destination, Ofmap, Peer, Schedule, Source, Tensor, TensorKind, TransferIds,
+    Workload,
 };
 use std::collections::HashMap;
 
@@ -36,7 +37,15 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             });
         }
     }
+    for &transfer in &lint.schedule.unnamed {
+        let maker = lint.index.makers(transfer).first();
+        let at = maker.map_or(At(0), |(_, maker)| place(lint, *maker));
+        findings.report(&rules::UNNAMED, at, || {
+            format!("expected transfer {transfer} in a list of destinations, found it in none: its maker was found by layer and box")
+        });
+    }
     for entry in &lint.schedule.dram_out {
+        groups(lint, entry.transfer, entry.groups, entry.at, findings);
         destinations(
             lint,
             entry.transfer,
@@ -69,6 +78,7 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         let Some(entry) = entries.next() else {
             continue;
         };
+        groups(lint, entry.transfer, entry.groups, entry.at, findings);
         if let Some(second) = entries.next() {
             let message = || {
                 format!(
@@ -166,6 +176,47 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             });
         }
     }
+}
+
+/// An interleaved transfer is listed in every DRAM group that its readers name.
+fn groups(lint: Lint<'_>, transfer: u32, listed: u32, at: At, findings: &mut Findings) {
+    if !lint.schedule.dialect.is_tiling() {
+        return;
+    }
+    let named = lint.groups.get(&transfer).copied().unwrap_or(0);
+    let missing = named & !listed;
+    if missing != 0 {
+        findings.report(&rules::GROUP, at, || {
+            format!(
+                "expected transfer {transfer} in DRAM group {}, which those who name it name, found it is not there",
+                missing.trailing_zeros()
+            )
+        });
+    }
+}
+
+/// The DRAM groups that workloads and tensors name for each transfer (IR-tiling).
+pub(super) fn named_groups(schedule: &Schedule) -> HashMap<u32, u32> {
+    let mut named: HashMap<u32, u32> = HashMap::new();
+    if !schedule.dialect.is_tiling() {
+        return named;
+    }
+    for (_, workload) in schedule.workloads() {
+        let sources = workload
+            .buffer
+            .iter()
+            .flat_map(|tensor| tensor.sources.iter().map(|s| (s.transfer, s.peer)));
+        let destinations = workload
+            .ofmaps
+            .iter()
+            .flat_map(|piece| piece.destinations.iter().map(|d| (piece.transfer, d.peer)));
+        for (transfer, peer) in sources.chain(destinations) {
+            if let Peer::Dram(groups) = peer {
+                *named.entry(transfer).or_default() |= groups;
+            }
+        }
+    }
+    named
 }
 
 fn place(lint: Lint<'_>, maker: Maker) -> At {
@@ -465,15 +516,7 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
                 tensor.bounds
             )
         };
-        findings.report(
-            if lint.spec && !lint.packed {
-                &rules::HOLE
-            } else {
-                &rules::PARTLY
-            },
-            tensor.at,
-            message,
-        );
+        findings.report(&rules::PARTLY, tensor.at, message);
     }
 }
 
@@ -568,102 +611,57 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
             Some((place(lint, maker), "where it is made")),
         );
     } else if lint.spec {
-        frame(lint, tensor, source, maker, findings);
+        loaded(lint, tensor, source, maker, findings);
     }
 }
 
-/// A source is where its maker says that the data are.
-fn frame(lint: Lint<'_>, tensor: &Tensor, source: &Source, maker: Maker, findings: &mut Findings) {
-    let corner = source.bounds.lower;
-    match maker {
-        // Both are counted in the input of the reading layer; images may be counted from the tensor.
-        Maker::Dram(index) => {
-            let Some(entry) = lint.schedule.dram_out.get(index as usize) else {
-                return;
-            };
-            // The ancestors count channels of what is concatenated in the layer that makes them.
-            let from = if lint.packed { 2 } else { 1 };
-            if entry.bounds.lower[from..] != corner[from..] {
-                let message = || {
-                    format!(
-                        "expected the box of transfer {}, {}, found {}",
-                        source.transfer, entry.bounds, source.bounds
-                    )
-                };
-                findings.report_with(
-                    &rules::SOURCE_OUTSIDE,
-                    tensor.at,
-                    message,
-                    Some((entry.at, "the DRAM tensor")),
-                );
+/// What is loaded is what the tensor says: weights or a feature map, and of which layer.
+fn loaded(lint: Lint<'_>, tensor: &Tensor, source: &Source, maker: Maker, findings: &mut Findings) {
+    let Maker::Dram(index) = maker else { return };
+    let Some(entry) = lint.schedule.dram_out.get(index as usize) else {
+        return;
+    };
+    // Converted activations may be weights.
+    if entry.weight != (tensor.kind == TensorKind::Weight) && !lint.packed {
+        let (sent, kept) = if entry.weight {
+            ("weights", "ifmap")
+        } else {
+            ("a feature map", "weights")
+        };
+        let message = || {
+            format!(
+                "expected the type of transfer {}, {sent}, found {kept}",
+                source.transfer
+            )
+        };
+        findings.report_with(
+            &rules::DRAM_TYPE,
+            tensor.at,
+            message,
+            Some((entry.at, "the DRAM tensor")),
+        );
+    }
+    let stored = entry
+        .related
+        .iter()
+        .flatten()
+        .flat_map(|id| lint.index.makers(*id))
+        .find_map(|(_, maker)| match maker {
+            Maker::Workload(position, _) => {
+                at(lint.schedule, *position).map(|(_, workload)| workload.layer)
             }
-            // Converted activations may be weights.
-            if entry.weight != (tensor.kind == TensorKind::Weight) && !lint.packed {
-                let (sent, kept) = if entry.weight {
-                    ("weights", "ifmap")
-                } else {
-                    ("a feature map", "weights")
-                };
-                let message = || {
-                    format!(
-                        "expected the type of transfer {}, {sent}, found {kept}",
-                        source.transfer
-                    )
-                };
-                findings.report_with(
-                    &rules::DRAM_TYPE,
-                    tensor.at,
-                    message,
-                    Some((entry.at, "the DRAM tensor")),
-                );
-            }
-            let stored = entry
-                .related
-                .iter()
-                .flatten()
-                .flat_map(|id| lint.index.makers(*id))
-                .find_map(|(_, maker)| match maker {
-                    Maker::Workload(position, _) => {
-                        at(lint.schedule, *position).map(|(_, workload)| workload.layer)
-                    }
-                    Maker::Dram(_) => None,
-                });
-            if let (Some(made), Some(named)) = (stored, source.layer)
-                && made != named
-            {
-                let (made, named) = (lint.schedule.name(made), lint.schedule.name(named));
-                let message = || {
-                    format!(
-                        "expected the layer {made}, whose stores transfer {} reads, found {named}",
-                        source.transfer
-                    )
-                };
-                findings.report(&rules::SOURCE_LAYER, tensor.at, message);
-            }
-        }
-        // Channels move where layers are concatenated.
-        Maker::Workload(position, piece) => {
-            let Some((_, workload)) = at(lint.schedule, position) else {
-                return;
-            };
-            let Some(piece) = workload.ofmaps.get(piece as usize) else {
-                return;
-            };
-            let moved = piece.bounds.moved_by(workload.bounds.lower);
-            if piece.bounds.lower[2..] != corner[2..] && moved.lower[2..] != corner[2..] {
-                let message = || {
-                    format!(
-                        "expected the rows and columns of transfer {}, {moved}, found {}",
-                        source.transfer, source.bounds
-                    )
-                };
-                findings.report_with(
-                    &rules::SOURCE_FRAME,
-                    tensor.at,
-                    message,
-                    Some((piece.at, "where it is made")),
-                );
-            }
-        }
+            Maker::Dram(_) => None,
+        });
+    if let (Some(made), Some(named)) = (stored, source.layer)
+        && made != named
+    {
+        let (made, named) = (lint.schedule.name(made), lint.schedule.name(named));
+        let message = || {
+            format!(
+                "expected the layer {made}, whose stores transfer {} reads, found {named}",
+                source.transfer
+            )
+        };
+        findings.report(&rules::SOURCE_LAYER, tensor.at, message);
     }
 }

@@ -7,9 +7,8 @@ use crate::names::Name;
 use crate::rules::memory as rules;
 use crate::rules::schedule as schedule_rules;
 use crate::schedule::{
-    At, Core, LayerType, TensorKind, TransferIds, WeightSource, WeightTensor, Workload,
+    At, LayerType, TensorKind, TransferIds, WeightSource, WeightTensor, Workload,
 };
-use std::collections::HashMap;
 
 /// Bytes of each bank beyond which an address is a mistake; the capacity is not published, the largest end seen is 18816.
 const LIKELY_BANK_BYTES: u64 = 65536;
@@ -20,6 +19,7 @@ const PARTS: [u64; 4] = [1, 2, 4, 8];
 
 pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     if !lint.spec {
+        channels(workload, findings);
         return;
     }
     used(lint, workload, findings);
@@ -33,11 +33,9 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
     let Some(entries) = &workload.weight_buffer else {
         return;
     };
-    let mut spans: Vec<(u64, u64, &WeightTensor)> = Vec::with_capacity(entries.len());
     for entry in entries {
         let first = u64::from(entry.address);
         let last = first.saturating_add(entry.size);
-        spans.push((first, last, entry));
         if last > LIKELY_BANK_BYTES {
             findings.report(&rules::WL_BOUNDS, entry.at, || {
                 format!("expected an end of at most {LIKELY_BANK_BYTES}, found {last}")
@@ -50,112 +48,38 @@ pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings
             findings.report(&rules::WL_ALIGN, entry.at, message);
         }
         layer(lint, entry.layer, &entry.transfers, entry.at, findings);
-        one(lint, workload, entry, findings);
-    }
-    spans.sort_unstable_by_key(|(first, last, entry)| (*first, *last, entry.at));
-    for pair in spans.windows(2) {
-        if let [a, b] = pair
-            && b.0 < a.1
-            && b.0 < b.1
-        {
-            let message = || {
-                format!(
-                    "expected tensors apart, found bytes [{}, {}) and [{}, {})",
-                    a.0, a.1, b.0, b.1
-                )
-            };
-            findings.report_with(
-                &rules::WL_OVERLAP,
-                b.2.at,
-                message,
-                Some((a.2.at, "the other tensor")),
-            );
-        }
+        one(lint, entry, findings);
     }
 }
 
-/// No weights from DRAM are gone and come back.
-pub(super) fn check_core(core: &Core, findings: &mut Findings) {
-    let mut last: HashMap<&[u32], (usize, At)> = HashMap::new();
-    // Workloads that say nothing of the weight buffer leave it as it is.
-    let snapshots: Vec<_> = core
-        .workloads
-        .iter()
-        .filter_map(|workload| Some((workload, workload.weight_buffer.as_ref()?)))
-        .collect();
-    for (index, (workload, entries)) in snapshots.iter().enumerate() {
-        for entry in entries
-            .iter()
-            .filter(|entry| entry.source == WeightSource::Dram && !entry.transfers.is_empty())
-        {
-            let Some((seen, at)) = last.insert(&entry.transfers, (index, entry.at)) else {
-                continue;
-            };
-            if seen + 1 < index {
-                let message = || {
-                    format!(
-                        "expected transfer {} in every snapshot of the weight buffer up to workload {}, found it missing from workload {} on",
-                        entry.transfers[0],
-                        workload.id,
-                        snapshots.get(seen + 1).map_or(0, |(w, _)| w.id)
-                    )
-                };
-                findings.report_with(
-                    &rules::WL_BACK,
-                    entry.at,
-                    message,
-                    Some((at, "where it was last")),
-                );
-            }
-        }
+/// In the ancestors weights say their output channels: those of the workload.
+fn channels(workload: &Workload, findings: &mut Findings) {
+    let Some(weight) = &workload.weight else {
+        return;
+    };
+    let is_matrix = matches!(workload.layer_type, LayerType::Conv2d | LayerType::Fc);
+    if !is_matrix || weight.from_ofmap || weight.transfers.is_empty() {
+        return;
+    }
+    let [found, want] =
+        [&weight.bounds, &workload.bounds].map(|bounds| [bounds.lower[1], bounds.upper[1]]);
+    if found != want {
+        findings.report(&schedule_rules::WEIGHT_BOX, weight.at, || {
+            format!(
+                "expected output channels {} to {}, those of the workload, found {} to {}",
+                want[0], want[1], found[0], found[1]
+            )
+        });
     }
 }
 
-/// The weights that the workload uses are there and have its channels.
+/// The weights that the workload names are weights and fit its input.
 fn used(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     let Some(weight) = &workload.weight else {
         return;
     };
-    let in_bank = |id: &u32| {
-        workload
-            .weight_buffer
-            .iter()
-            .flatten()
-            .any(|entry| entry.transfers.contains(id))
-    };
-    let in_l2 = |id: &u32| {
-        workload
-            .buffer
-            .iter()
-            .any(|tensor| tensor.transfers.contains(id))
-    };
-    if let Some(id) = weight
-        .transfers
-        .iter()
-        .find(|id| !in_bank(id) && !in_l2(id))
-    {
-        let message = || {
-            format!(
-                "expected transfer {id} in the weight buffer or in L2 of workload {}, which uses it, found it in neither",
-                workload.id
-            )
-        };
-        findings.report(&schedule_rules::WEIGHT_MISSING, weight.at, message);
-    }
     if weight.from_ofmap {
         return;
-    }
-    // A file that shows weight buffers shows what a workload computes with.
-    if workload.layer_type.unit() == LayerType::Pe && workload.weight_buffer.is_some() {
-        for id in weight.transfers.iter().filter(|id| !in_bank(id)) {
-            let message = || {
-                format!(
-                    "expected transfer {id} in the weight buffer of workload {}, which uses it, found none",
-                    workload.id
-                )
-            };
-            findings.report(&rules::WL_ABSENT, weight.at, message);
-        }
     }
     for id in &weight.transfers {
         let entries = lint
@@ -175,19 +99,6 @@ fn used(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
                 Some((entry.at, "the DRAM tensor")),
             );
         }
-    }
-    let (channels, made) = (
-        (weight.bounds.lower[1], weight.bounds.upper[1]),
-        (workload.bounds.lower[1], workload.bounds.upper[1]),
-    );
-    if channels != made {
-        let message = || {
-            format!(
-                "expected output channels {} to {}, those of the workload, found {} to {}",
-                made.0, made.1, channels.0, channels.1
-            )
-        };
-        findings.report(&schedule_rules::WEIGHT_BOX, weight.at, message);
     }
     let inputs = weight.bounds.shape()[2];
     if let Some(ifmap) = workload.ifmaps.first()
@@ -255,7 +166,7 @@ fn layer(
 }
 
 /// An entry of the weight buffer: its source and its size.
-fn one(lint: Lint<'_>, workload: &Workload, entry: &WeightTensor, findings: &mut Findings) {
+fn one(lint: Lint<'_>, entry: &WeightTensor, findings: &mut Findings) {
     let mut whole = entry.bounds;
     for &id in &entry.transfers {
         let Some(&(_, maker)) = lint.index.makers(id).first() else {
@@ -288,20 +199,6 @@ fn one(lint: Lint<'_>, workload: &Workload, entry: &WeightTensor, findings: &mut
             let message =
                 || format!("expected transfer {id} from DRAM, found it made by a workload");
             findings.report(&schedule_rules::SOURCE, entry.at, message);
-        }
-        if entry.source == WeightSource::L2
-            && !workload
-                .buffer
-                .iter()
-                .any(|tensor| tensor.transfers.contains(&id))
-        {
-            let message = || {
-                format!(
-                    "expected transfer {id} in the L2 snapshot of workload {}, found no tensor with it",
-                    workload.id
-                )
-            };
-            findings.report(&rules::WL_SOURCE, entry.at, message);
         }
     }
     if entry.source == WeightSource::L2 && entry.tensor_order.is_some() {

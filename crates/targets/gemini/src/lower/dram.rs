@@ -11,6 +11,7 @@ use super::residents::Residents;
 use crate::kernels::moves::DramBox;
 use crate::names::Name;
 use crate::network::Network;
+use crate::operation::is_constant;
 use crate::schedule::{Bounds, Dialect};
 use chipless_model::{BufferId, ElementType, Memory, MemoryId, MemoryKind, Port, Role};
 use std::collections::HashMap;
@@ -127,7 +128,10 @@ impl Dram {
         residents: &Residents<'_>,
         frames: Frames,
         network: Option<&Network>,
-        weights: &mut dyn FnMut(usize) -> Option<Vec<u8>>,
+        (weights, constants): (
+            &mut dyn FnMut(usize) -> Option<Vec<u8>>,
+            &mut dyn FnMut(&str, [u64; 4], ElementType) -> Option<Vec<u8>>,
+        ),
         builder: &mut Builder<'_>,
     ) -> Dram {
         let memory = builder.program.memories.push(Memory {
@@ -136,7 +140,14 @@ impl Dram {
             kind: MemoryKind::Dram,
         });
         let mut dram = if plan.schedule.dialect == Dialect::Spec {
-            by_layer(plan, residents, frames, network, memory, builder)
+            by_layer(
+                plan,
+                residents,
+                frames,
+                network,
+                memory,
+                (constants, builder),
+            )
         } else {
             by_transfer(plan, memory, builder)
         };
@@ -192,7 +203,10 @@ fn by_layer(
     frames: Frames,
     network: Option<&Network>,
     memory: MemoryId,
-    builder: &mut Builder<'_>,
+    (constants, builder): (
+        &mut dyn FnMut(&str, [u64; 4], ElementType) -> Option<Vec<u8>>,
+        &mut Builder<'_>,
+    ),
 ) -> Dram {
     let schedule = plan.schedule;
     let mut maps = Maps {
@@ -285,6 +299,14 @@ fn by_layer(
         }
         map.buffer = builder.buffer(text.clone(), memory, None, size, role);
         let element = element_type(maps.network, &text, map.element);
+        if role == Role::Input
+            && is_constant(&text)
+            && let Some(bytes) = constants(&text, map.shape, element)
+        {
+            builder.program.buffers[map.buffer].role = Role::Constant;
+            builder.program.buffers[map.buffer].initial = bytes.into();
+            continue;
+        }
         let port = Port {
             name: text,
             buffer: map.buffer,

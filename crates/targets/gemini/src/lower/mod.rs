@@ -6,13 +6,13 @@
 //! infinitely fast machine would come to them. What waits for what is the subject of `plan`; a wait is a token that the task
 //! before gives once.
 
-mod builder;
+pub(crate) mod builder;
 mod dram;
 pub(crate) mod frames;
-mod pack;
-mod plan;
+pub(crate) mod pack;
+pub(crate) mod plan;
 pub(crate) mod region;
-mod residents;
+pub(crate) mod residents;
 mod tasks;
 mod weights;
 
@@ -72,6 +72,10 @@ pub fn lower<'p>(
     machine: &Machine,
     limits: &Limits,
 ) -> Result<Lowered<'p>, Error> {
+    let network = data
+        .network
+        .map(|network| network.at_batch(crate::lint::batch_of(schedule)));
+    let network = network.as_deref();
     let mut builder = Builder::new(limits);
     let frames = Frames::of(schedule);
     let core = &machine.core;
@@ -86,9 +90,21 @@ pub fn lower<'p>(
     let (plan, predecessors) = Plan::new(schedule, &residents, frames).into_order();
     let mut seeded: HashMap<String, Arrays> = HashMap::new();
     let mut operations = pack::Operations::default();
-    let mut wrong = Vec::new();
+    let wrong = std::cell::RefCell::new(Vec::new());
+    let mut constants = |name: &str, shape: [u64; 4], element| {
+        let Some(WeightData::Given(arrays)) = data.weights else {
+            return None;
+        };
+        let packed = pack::constant(name, shape, element, &arrays.get(name)?.weight);
+        packed
+            .map_err(|why| {
+                let finding = DATA.at(Place::file().at(format!("constant {name}")), why);
+                wrong.borrow_mut().push(finding);
+            })
+            .ok()
+    };
     let mut weights = |out: usize| {
-        let (network, given) = (data.network?, data.weights?);
+        let (network, given) = (network?, data.weights?);
         let out = &schedule.dram_out[out];
         let layer = out
             .destinations
@@ -112,18 +128,21 @@ pub fn lower<'p>(
             }
         };
         packed
-            .map_err(|why| wrong.push(DATA.at(Place::file().at(format!("layer {layer}")), why)))
+            .map_err(|why| {
+                let finding = DATA.at(Place::file().at(format!("layer {layer}")), why);
+                wrong.borrow_mut().push(finding);
+            })
             .ok()
     };
     let dram = dram::Dram::new(
         &plan,
         &residents,
         frames,
-        data.network,
-        &mut weights,
+        network,
+        (&mut weights, &mut constants),
         &mut builder,
     );
-    if let Some(finding) = wrong.into_iter().next() {
+    if let Some(finding) = wrong.into_inner().into_iter().next() {
         return Err(Box::new(finding));
     }
     let mesh = Mesh::of(schedule);
@@ -139,7 +158,7 @@ pub fn lower<'p>(
         frames,
         machine,
         &mesh,
-        data.network,
+        network,
         operations,
         builder,
     );

@@ -41,7 +41,7 @@ pub struct Arrays {
 /// Where weights come from.
 #[derive(Clone, Copy, Debug)]
 pub enum WeightData<'d> {
-    /// Arrays of the layers by name.
+    /// Arrays of the layers by name; those of constants as `weight`.
     Given(&'d HashMap<String, Arrays>),
     /// Random numbers that keep results inside their range.
     Seeded(u64),
@@ -227,6 +227,35 @@ pub(crate) fn pack(
         packed[at + 8..at + 16].copy_from_slice(&b_value.to_le_bytes());
     }
     Ok(packed)
+}
+
+/// The bytes of a constant operand, N, C, H, W.
+///
+/// # Errors
+/// Another shape than the network says, numbers that its type does not have.
+pub(crate) fn constant(
+    name: &str,
+    shape: [u64; 4],
+    element: ElementType,
+    given: &Array,
+) -> Result<Vec<u8>, String> {
+    if !has_shape(given, &shape) {
+        return Err(format!(
+            "constant `{name}`: expected the shape {shape:?}, found {:?}",
+            given.shape
+        ));
+    }
+    let mut wrong = given
+        .values
+        .iter()
+        .filter_map(|value| Some((value, refused(element, *value)?)));
+    if let Some((value, want)) = wrong.next() {
+        return Err(format!("constant `{name}`: expected {want}, found {value}"));
+    }
+    let mut bytes = vec![0; given.values.len() * element.bits() as usize / 8];
+    encode_f64(element, &given.values, Rounding::NearestEven, &mut bytes)
+        .map_err(|e| e.to_string())?;
+    Ok(bytes)
 }
 
 /// The operations of a network's layers, each worked out once.

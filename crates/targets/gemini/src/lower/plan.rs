@@ -5,10 +5,19 @@
 //! leaves when its workload has ended; and where a tensor takes the place of a result that was still on its way out, it
 //! waits for that.
 
+mod order;
+mod space;
+
 use super::frames::Frames;
-use super::residents::Residents;
-use crate::schedule::{Peer, Schedule, TensorKind, WeightSource, Workload};
-use std::collections::{BTreeMap, HashMap};
+use super::residents::{Resident, Residents};
+use crate::names::Name;
+use crate::schedule::{
+    Bounds, Dialect, DramOut, Ofmap, Peer, Schedule, TensorKind, WeightSource, Workload,
+};
+use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
+
+pub(crate) use order::Predecessors;
 
 /// Something that takes part in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +87,14 @@ pub(crate) struct Plan<'s> {
     pub(crate) load_of_held: HashMap<u32, u32>,
     /// Where transfers end, by their number.
     pub(crate) sinks: HashMap<u32, Vec<Sink>>,
+    /// Pieces of results by their transfer: workload and ofmap.
+    pub(crate) pieces: HashMap<u32, (u32, u32)>,
+    /// Loads by their transfer: index of `dram_out`.
+    pub(crate) outs: HashMap<u32, usize>,
+    /// Tensors in which results wait to leave their core.
+    is_staged: HashSet<u32>,
+    /// Who brings what.
+    pub(crate) arrivals: Arrivals,
 }
 
 impl<'s> Plan<'s> {
@@ -102,10 +119,29 @@ impl<'s> Plan<'s> {
             edges: Vec::new(),
             weight_loads: HashMap::new(),
             load_of_held: HashMap::new(),
-            sinks: sinks(schedule, residents),
+            sinks: HashMap::new(),
+            pieces: HashMap::new(),
+            outs: schedule
+                .dram_out
+                .iter()
+                .enumerate()
+                .map(|(index, out)| (out.transfer, index))
+                .collect(),
+            is_staged: HashSet::new(),
+            arrivals: Arrivals::default(),
         };
+        for index in 0..plan.workloads() {
+            for (number, ofmap) in plan.workload(index).2.ofmaps.iter().enumerate() {
+                plan.pieces
+                    .entry(ofmap.transfer)
+                    .or_insert((index, number as u32));
+            }
+        }
+        plan.sinks = sinks(schedule, residents, &plan.pieces);
         plan.loads(residents);
         plan.departures(residents, frames);
+        let departures = plan.stores.iter().chain(&plan.sends);
+        plan.is_staged = departures.filter_map(|d| d.staged).collect();
         plan.queue();
         plan.connect(residents);
         plan
@@ -142,6 +178,24 @@ impl<'s> Plan<'s> {
         }
     }
 
+    /// The node of a number.
+    pub(crate) fn node(&self, number: u32) -> Node {
+        let from = |first: Node| number - self.number(first);
+        if number < self.number(Node::Workload(0)) {
+            Node::Begin(number)
+        } else if number < self.number(Node::Load(0)) {
+            Node::Workload(from(Node::Workload(0)))
+        } else if number < self.number(Node::Store(0)) {
+            Node::Load(from(Node::Load(0)))
+        } else if number < self.number(Node::Send(0)) {
+            Node::Store(from(Node::Store(0)))
+        } else if number < self.number(Node::End(0)) {
+            Node::Send(from(Node::Send(0)))
+        } else {
+            Node::End(from(Node::End(0)))
+        }
+    }
+
     /// How many nodes there are.
     pub(crate) fn nodes(&self) -> usize {
         self.number(Node::End(self.schedule.cores.len() as u32)) as usize
@@ -163,7 +217,7 @@ impl<'s> Plan<'s> {
     fn loads(&mut self, residents: &Residents<'_>) {
         for (out_index, out) in self.schedule.dram_out.iter().enumerate() {
             let found = self.sinks.get(&out.transfer).map_or(&[][..], Vec::as_slice);
-            // The second time that a core takes the same data is another transfer.
+            // In the ancestors, the second time that a core takes the same data is another transfer.
             let mut times: HashMap<usize, usize> = HashMap::new();
             let mut rounds: Vec<Vec<Sink>> = vec![Vec::new()];
             for sink in found {
@@ -176,7 +230,7 @@ impl<'s> Plan<'s> {
                     rounds.push(Vec::new());
                 }
                 rounds[*time].push(*sink);
-                *time += 1;
+                *time += usize::from(self.schedule.dialect != Dialect::Spec);
             }
             for sinks in rounds {
                 let order = |sink: &Sink| match sink {
@@ -218,30 +272,7 @@ impl<'s> Plan<'s> {
                     continue;
                 }
                 let piece = frames.piece(workload, ofmap);
-                let staging = |r: &&u32| {
-                    let tensor = residents.all[**r as usize].tensor;
-                    let kind = tensor.kind == TensorKind::Ofmap
-                        && tensor.address.is_some()
-                        && !taken.contains(*r);
-                    kind && (tensor.bounds == piece || tensor.bounds == ofmap.bounds)
-                };
-                let same_size = |r: &&u32| {
-                    let tensor = residents.all[**r as usize].tensor;
-                    let kind = tensor.kind == TensorKind::Ofmap
-                        && tensor.address.is_some()
-                        && !taken.contains(*r);
-                    kind && tensor.bounds.shape() == piece.shape()
-                };
-                let snapshot = residents.of(index as usize);
-                let staged = if self.schedule.dialect == crate::schedule::Dialect::Spec {
-                    snapshot
-                        .iter()
-                        .find(staging)
-                        .or_else(|| snapshot.iter().find(same_size))
-                        .copied()
-                } else {
-                    None
-                };
+                let staged = self.staged(residents, index, ofmap, piece, to_dram, &taken);
                 taken.extend(staged);
                 let order = staged.and_then(|r| residents.all[r as usize].tensor.tensor_order);
                 let departure = |sinks| Departure {
@@ -257,14 +288,18 @@ impl<'s> Plan<'s> {
                     ));
                 }
                 if away {
-                    let mut cores = Vec::new();
-                    let mut ends = Vec::new();
+                    let mut ends: Vec<u32> = Vec::new();
                     for sink in self.sinks.get(&ofmap.transfer).into_iter().flatten() {
-                        if let Sink::Resident(r) = sink
-                            && residents.all[*r as usize].core != core
-                            && !cores.contains(&residents.all[*r as usize].core)
-                        {
-                            cores.push(residents.all[*r as usize].core);
+                        let Sink::Resident(r) = sink else { continue };
+                        let to = residents.all[*r as usize].core;
+                        let named = if self.schedule.dialect == Dialect::Spec {
+                            let id = self.schedule.cores[to].id;
+                            ofmap.destinations.iter().any(|d| d.peer == Peer::Core(id))
+                        } else {
+                            ends.iter()
+                                .all(|end| residents.all[*end as usize].core != to)
+                        };
+                        if to != core && named {
                             ends.push(*r);
                         }
                     }
@@ -274,7 +309,56 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// The one queue of DRAM, if every transfer has its place in it.
+    /// The tensor of the snapshot in which a piece waits to leave its core: one of type ofmap that is new there and has the
+    /// box of the piece. Where a piece for DRAM and one for a core have the same box, that for DRAM has a place in the queue.
+    fn staged(
+        &self,
+        residents: &Residents<'_>,
+        index: u32,
+        ofmap: &Ofmap,
+        piece: Bounds,
+        to_dram: bool,
+        taken: &[u32],
+    ) -> Option<u32> {
+        if self.schedule.dialect != Dialect::Spec {
+            return None;
+        }
+        let (_, position, workload) = self.workload(index);
+        let on_chip = (self.schedule.dram_in.len() + self.schedule.dram_out.len()) as u64;
+        let fits = |r: u32| {
+            let resident = &residents.all[r as usize];
+            let tensor = resident.tensor;
+            tensor.kind == TensorKind::Ofmap
+                && tensor.address.is_some()
+                && resident.first == position
+                && tensor.layer.is_none_or(|layer| layer == workload.layer)
+        };
+        let has_box = |r: u32| {
+            let bounds = residents.all[r as usize].tensor.bounds;
+            bounds == piece || bounds == ofmap.bounds
+        };
+        let is_queued = |r: u32| {
+            let order = residents.all[r as usize].tensor.tensor_order;
+            order.is_some_and(|order| u64::from(order) < on_chip)
+        };
+        let snapshot = residents.of(index as usize);
+        let candidates = || snapshot.iter().copied().filter(|r| fits(*r));
+        let free = |r: &u32| !taken.contains(r);
+        candidates()
+            .filter(free)
+            .find(|r| has_box(*r) && is_queued(*r) == to_dram)
+            .or_else(|| candidates().filter(free).find(|r| has_box(*r)))
+            .or_else(|| candidates().find(|r| has_box(*r)))
+            // Converted ancestors count boxes in other frames.
+            .or_else(|| {
+                candidates().filter(free).find(|r| {
+                    let tensor = residents.all[*r as usize].tensor;
+                    tensor.align == Some(1) && tensor.bounds.shape() == piece.shape()
+                })
+            })
+    }
+
+    /// The one queue of DRAM, of everything that has its place in it.
     fn queue(&mut self) {
         let loads = self
             .loads
@@ -287,19 +371,25 @@ impl<'s> Plan<'s> {
             .enumerate()
             .map(|(i, store)| (store.order, 1, Node::Store(i as u32)));
         let mut all: Vec<(Option<u32>, u8, Node)> = loads.chain(stores).collect();
-        self.is_ordered = self.schedule.dialect == crate::schedule::Dialect::Spec
-            && all.iter().all(|(order, ..)| order.is_some());
-        if self.is_ordered {
-            all.sort_by_key(|(order, kind, _)| (*order, *kind));
-            self.dram_queue = all.into_iter().map(|(_, _, node)| node).collect();
+        if self.schedule.dialect != Dialect::Spec {
+            return;
         }
+        self.is_ordered = all.iter().all(|(order, ..)| order.is_some());
+        // The parts of a converted tensor share its place: a part of such a queue says nothing.
+        if !self.is_ordered && self.schedule.is_packed() {
+            return;
+        }
+        all.retain(|(order, ..)| order.is_some());
+        all.sort_by_key(|(order, kind, _)| (*order, *kind));
+        self.dram_queue = all.into_iter().map(|(_, _, node)| node).collect();
     }
 
     fn connect(&mut self, residents: &Residents<'s>) {
         let arrivals = self.arrivals(residents);
-        self.cores();
-        self.space(residents, &arrivals);
-        self.needs(residents, &arrivals);
+        self.cores(residents);
+        let awaited = self.needs(residents, &arrivals);
+        self.space(residents, &arrivals, &awaited);
+        self.arrivals = arrivals;
         self.through_dram();
         for pair in 1..self.dram_queue.len() {
             self.edge(self.dram_queue[pair - 1], self.dram_queue[pair]);
@@ -309,7 +399,7 @@ impl<'s> Plan<'s> {
     /// Who brings what: nodes by transfer and sink.
     fn arrivals(&mut self, residents: &Residents<'_>) -> Arrivals {
         let mut arrivals = Arrivals {
-            residents: vec![Vec::new(); residents.all.len()],
+            residents: vec![SmallVec::new(); residents.all.len()],
             held: vec![None; residents.held.len()],
         };
         for (index, load) in self.loads.iter().enumerate() {
@@ -336,7 +426,7 @@ impl<'s> Plan<'s> {
     }
 
     /// The order of each core.
-    fn cores(&mut self) {
+    fn cores(&mut self, residents: &Residents<'_>) {
         for core in 0..self.schedule.cores.len() as u32 {
             let (first, last) = (
                 self.first_of_core[core as usize],
@@ -351,7 +441,16 @@ impl<'s> Plan<'s> {
         }
         for index in 0..self.stores.len() {
             let workload = self.stores[index].workload;
-            let core = self.workload(workload).0 as u32;
+            let (core, position, _) = self.workload(workload);
+            let staged = self.stores[index].staged;
+            // A result stays in the snapshots until the queue has come to it.
+            if let Some(send_at) = staged.and_then(|r| residents.all[r as usize].send_at)
+                && send_at > position
+            {
+                let before = self.gate(core, send_at);
+                self.edge(before, Node::Store(index as u32));
+            }
+            let core = core as u32;
             self.edge(Node::Workload(workload), Node::Store(index as u32));
             self.edge(Node::Store(index as u32), Node::End(core));
         }
@@ -371,76 +470,37 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// Nothing comes before there is room for it.
-    fn space(&mut self, residents: &Residents<'_>, arrivals: &Arrivals) {
-        for (number, resident) in residents.all.iter().enumerate() {
-            let gate = self.gate(resident.core, resident.first);
-            for (_, node) in &arrivals.residents[number] {
-                self.edge(gate, *node);
+    /// What a tensor holds, as its first source has it: whose elements, and how far from their places in its frame to those in
+    /// the whole.
+    pub(crate) fn contents(
+        &self,
+        frames: Frames,
+        resident: &Resident<'_>,
+    ) -> Option<(Name, [i64; 4])> {
+        let source = resident.tensor.sources.first()?;
+        let (name, whole) = match source.peer {
+            Peer::Dram(_) => {
+                let out = &self.schedule.dram_out[*self.outs.get(&source.transfer)?];
+                let mut stores = out.related.iter().flatten();
+                let store = stores.find_map(|id| self.pieces.get(id));
+                let made = store.map(|(workload, _)| self.workload(*workload).2.layer);
+                (made.or(source.layer)?, out.bounds)
             }
-        }
-        for (number, held) in residents.held.iter().enumerate() {
-            if let Some(node) = arrivals.held[number] {
-                let gate = self.gate(held.core, held.first);
-                self.edge(gate, node);
+            Peer::Core(_) => {
+                let (workload, ofmap) = *self.pieces.get(&source.transfer)?;
+                let workload = self.workload(workload).2;
+                let piece = frames.piece(workload, &workload.ofmaps[ofmap as usize]);
+                (workload.layer, piece)
             }
-        }
-        // Results on their way out, by their place.
-        let mut leaving: HashMap<u32, Vec<Node>> = HashMap::new();
-        for (index, store) in self.stores.iter().enumerate() {
-            store.staged.into_iter().for_each(|r| {
-                leaving
-                    .entry(r)
-                    .or_default()
-                    .push(Node::Store(index as u32))
-            });
-        }
-        for (index, send) in self.sends.iter().enumerate() {
-            send.staged
-                .into_iter()
-                .for_each(|r| leaving.entry(r).or_default().push(Node::Send(index as u32)));
-        }
-        if leaving.is_empty() {
-            return;
-        }
-        let mut pending: Vec<Pending> = self
-            .schedule
-            .cores
-            .iter()
-            .map(|_| Pending::default())
-            .collect();
-        for (number, resident) in residents.all.iter().enumerate() {
-            let (start, end) = resident.extent();
-            let writer = Node::Workload(self.first_of_core[resident.core] + resident.first as u32);
-            for node in pending[resident.core].take(start, end) {
-                // Results of the same snapshot do not wait for each other.
-                if self.departs_from(node) == writer {
-                    continue;
-                }
-                self.edge(node, writer);
-                for (_, arrival) in arrivals.residents[number]
-                    .iter()
-                    .filter(|(_, arrival)| *arrival != node)
-                {
-                    self.edge(node, *arrival);
-                }
-            }
-            if let Some(nodes) = leaving.get(&(number as u32)) {
-                pending[resident.core].put(start, end, nodes);
-            }
-        }
+        };
+        let shift =
+            std::array::from_fn(|d| i64::from(whole.lower[d]) - i64::from(source.bounds.lower[d]));
+        Some((name, shift))
     }
 
-    fn departs_from(&self, node: Node) -> Node {
-        Node::Workload(match node {
-            Node::Store(index) => self.stores[index as usize].workload,
-            Node::Send(index) => self.sends[index as usize].workload,
-            _ => u32::MAX,
-        })
-    }
-
-    /// A workload waits for what it reads.
-    fn needs(&mut self, residents: &Residents<'_>, arrivals: &Arrivals) {
+    /// A workload waits for what it reads. Gives the tensors and the nodes that bring them for which somebody waits.
+    fn needs(&mut self, residents: &Residents<'_>, arrivals: &Arrivals) -> HashSet<(u32, u32)> {
+        let mut awaited = HashSet::new();
         for index in 0..self.workloads() {
             let workload = self.workload(index).2;
             let snapshot = residents.of(index as usize);
@@ -473,6 +533,7 @@ impl<'s> Plan<'s> {
                         continue;
                     }
                     self.edge(*node, Node::Workload(index));
+                    awaited.insert((*r, self.number(*node)));
                     if let (Some(WeightSource::L2), Node::Load(load)) = (source, node)
                         && weights.contains(transfer)
                     {
@@ -501,6 +562,7 @@ impl<'s> Plan<'s> {
                 }
             }
         }
+        awaited
     }
 
     fn find(&self, peer: Peer, workload: Option<u32>) -> Option<(usize, usize)> {
@@ -535,6 +597,9 @@ impl<'s> Plan<'s> {
                 }
             }
         }
+        if schedule.dialect == Dialect::Spec {
+            return;
+        }
         for stored in &schedule.dram_in {
             let Some(store) = written.get(&stored.transfer).copied() else {
                 continue;
@@ -553,130 +618,66 @@ impl<'s> Plan<'s> {
 }
 
 /// Where transfers end, by their number.
-fn sinks(schedule: &Schedule, residents: &Residents<'_>) -> HashMap<u32, Vec<Sink>> {
+fn sinks(
+    schedule: &Schedule,
+    residents: &Residents<'_>,
+    pieces: &HashMap<u32, (u32, u32)>,
+) -> HashMap<u32, Vec<Sink>> {
     let mut of: HashMap<u32, Vec<Sink>> = HashMap::with_capacity(schedule.dram_out.len() * 2);
+    let is_spec = schedule.dialect == Dialect::Spec;
+    let outs: HashMap<u32, &DramOut> = schedule
+        .dram_out
+        .iter()
+        .map(|out| (out.transfer, out))
+        .collect();
+    // Cores in the list of destinations are binding.
+    let goes_to = |transfer: u32, core: usize| {
+        let id = schedule.cores[core].id;
+        outs.get(&transfer)
+            .is_some_and(|out| out.destinations.iter().any(|d| d.peer == Peer::Core(id)))
+    };
     for (number, resident) in residents.all.iter().enumerate() {
-        for transfer in &resident.tensor.transfers {
-            of.entry(*transfer)
-                .or_default()
-                .push(Sink::Resident(number as u32));
+        let sink = Sink::Resident(number as u32);
+        if !is_spec {
+            for transfer in &resident.tensor.transfers {
+                of.entry(*transfer).or_default().push(sink);
+            }
+            continue;
+        }
+        if !resident.is_filled || resident.tensor.kind == TensorKind::Ofmap {
+            continue;
+        }
+        for source in &resident.tensor.sources {
+            let arrives = match source.peer {
+                Peer::Dram(_) => goes_to(source.transfer, resident.core),
+                Peer::Core(_) => pieces.contains_key(&source.transfer),
+            };
+            if arrives {
+                of.entry(source.transfer).or_default().push(sink);
+            }
         }
     }
     for (number, held) in residents
         .held
         .iter()
         .enumerate()
-        .filter(|(_, h)| h.tensor.source == WeightSource::Dram)
+        .filter(|(_, h)| h.tensor.source == WeightSource::Dram && h.is_filled)
     {
         for transfer in &held.tensor.transfers {
-            of.entry(*transfer)
-                .or_default()
-                .push(Sink::Held(number as u32));
+            if !is_spec || goes_to(*transfer, held.core) {
+                of.entry(*transfer)
+                    .or_default()
+                    .push(Sink::Held(number as u32));
+            }
         }
     }
     of
 }
 
 /// Who brings what.
-struct Arrivals {
-    residents: Vec<Vec<(u32, Node)>>,
-    held: Vec<Option<Node>>,
-}
-
-/// Ranges of L2 whose last result is on its way out: start to end and who takes it.
-#[derive(Default)]
-struct Pending(BTreeMap<u64, (u64, Vec<Node>)>);
-
-impl Pending {
-    /// Takes a range out, and gives whatever overlaps it.
-    fn take(&mut self, start: u64, end: u64) -> Vec<Node> {
-        let mut nodes = Vec::new();
-        while let Some((&at, _)) = self
-            .0
-            .range(..end)
-            .next_back()
-            .filter(|(_, (last, _))| *last > start)
-        {
-            if let Some((last, found)) = self.0.remove(&at) {
-                // The rest of the result is still on its way.
-                if at < start {
-                    self.0.insert(at, (start, found.clone()));
-                }
-                if last > end {
-                    self.0.insert(end, (last, found.clone()));
-                }
-                nodes.extend(found);
-            }
-        }
-        nodes
-    }
-
-    fn put(&mut self, start: u64, end: u64, nodes: &[Node]) {
-        self.0.insert(start, (end, nodes.to_vec()));
-    }
-}
-
-/// For each node, those that come before it.
-#[derive(Debug)]
-pub(crate) struct Predecessors {
-    starts: Vec<u32>,
-    nodes: Vec<u32>,
-}
-
-impl Predecessors {
-    fn new(count: usize, edges: &[(u32, u32)]) -> Predecessors {
-        let mut starts = vec![0u32; count + 1];
-        for (_, to) in edges {
-            starts[*to as usize + 1] += 1;
-        }
-        for i in 0..count {
-            starts[i + 1] += starts[i];
-        }
-        Predecessors {
-            starts,
-            nodes: edges.iter().map(|(from, _)| *from).collect(),
-        }
-    }
-
-    pub(crate) fn of(&self, node: u32) -> &[u32] {
-        &self.nodes[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
-    }
-
-    /// Nodes in an order that respects all of this: the order in which an infinitely fast machine would come to them. Nodes
-    /// of a cycle and behind come last.
-    pub(crate) fn sorted(&self) -> Vec<u32> {
-        let count = self.starts.len() - 1;
-        let mut missing: Vec<u32> = (0..count).map(|n| self.of(n as u32).len() as u32).collect();
-        let mut starts = vec![0u32; count + 1];
-        for from in &self.nodes {
-            starts[*from as usize + 1] += 1;
-        }
-        for i in 0..count {
-            starts[i + 1] += starts[i];
-        }
-        let mut fill = starts.clone();
-        let mut followers = vec![0u32; self.nodes.len()];
-        for to in 0..count as u32 {
-            for from in self.of(to) {
-                followers[fill[*from as usize] as usize] = to;
-                fill[*from as usize] += 1;
-            }
-        }
-        let mut sorted: Vec<u32> = (0..count as u32)
-            .filter(|n| missing[*n as usize] == 0)
-            .collect();
-        let mut at = 0;
-        while let Some(&node) = sorted.get(at) {
-            at += 1;
-            for to in &followers[starts[node as usize] as usize..starts[node as usize + 1] as usize]
-            {
-                missing[*to as usize] -= 1;
-                if missing[*to as usize] == 0 {
-                    sorted.push(*to);
-                }
-            }
-        }
-        sorted.extend((0..count as u32).filter(|n| missing[*n as usize] > 0));
-        sorted
-    }
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// Transfers and their nodes, by resident.
+    pub(crate) residents: Vec<SmallVec<[(u32, Node); 2]>>,
+    pub(crate) held: Vec<Option<Node>>,
 }

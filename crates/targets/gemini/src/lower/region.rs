@@ -38,6 +38,21 @@ pub(crate) struct Layout {
     pub(crate) ring: Option<Box<[u64; 2]>>,
 }
 
+/// A box moved; `None` where it leaves the numbers that indices have.
+pub(crate) fn moved(bounds: &Bounds, by: [i64; 4]) -> Option<Bounds> {
+    let corner = |of: [u32; 4]| -> Option<[u32; 4]> {
+        let mut moved = [0; 4];
+        for d in 0..4 {
+            moved[d] = u32::try_from(i64::from(of[d]) + by[d]).ok()?;
+        }
+        Some(moved)
+    };
+    Some(Bounds {
+        lower: corner(bounds.lower)?,
+        upper: corner(bounds.upper)?,
+    })
+}
+
 /// Bytes of an element and of all channels at one place.
 pub(crate) fn pixel(bounds: &Bounds, bitwidth: Option<u8>, align: Option<u16>) -> (u64, u64) {
     let element = u64::from(bitwidth.unwrap_or(8)).div_ceil(8).max(1);

@@ -3,10 +3,11 @@
 use super::builder::Builder;
 use super::region::{self, Layout, Region};
 use crate::schedule::{
-    Bounds, Dialect, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor,
+    Bounds, Dialect, Ifmap, Schedule, Source, Tensor, TensorKind, WeightSource, WeightTensor,
 };
 use chipless_model::{Buffer, BufferId, Memory, MemoryKind, Role};
-use std::collections::HashMap;
+use smallvec::{SmallVec, smallvec};
+use std::collections::{HashMap, HashSet};
 
 /// A tensor in L2, from the first snapshot that has it to the last.
 #[derive(Debug)]
@@ -17,16 +18,39 @@ pub(crate) struct Resident<'s> {
     /// Position of the first workload whose snapshot has it, and of the last.
     pub(crate) first: usize,
     pub(crate) last: usize,
+    /// Position of the first workload in whose snapshot it may be sent (`start_send`).
+    pub(crate) send_at: Option<usize>,
+    /// Whether its transfers fill it. What they bring they bring once: a tensor that was gone and comes back, or that changes
+    /// place, gets nothing.
+    pub(crate) is_filled: bool,
     pub(crate) layout: Layout,
 }
 
 impl Resident<'_> {
-    /// Bytes from the first to the last.
-    pub(crate) fn extent(&self) -> (u64, u64) {
-        (
+    /// Bytes as [first, behind the last); two runs where it wraps around in its ring region.
+    pub(crate) fn extents(&self) -> SmallVec<[(u64, u64); 2]> {
+        let (first, end) = (
             self.layout.base,
             self.layout.base.saturating_add(self.tensor.size),
-        )
+        );
+        match self.layout.ring.as_deref() {
+            Some(&[low, high]) if first < high && end > high => {
+                let rest = (end - high).min(high - low);
+                smallvec![(first, high), (low, low + rest)]
+            }
+            _ => smallvec![(first, end)],
+        }
+    }
+
+    /// Whether both have bytes of one memory in common.
+    pub(crate) fn overlaps(&self, other: &Resident<'_>) -> bool {
+        let others = other.extents();
+        self.core == other.core
+            && self.layout.buffer == other.layout.buffer
+            && self
+                .extents()
+                .iter()
+                .any(|a| others.iter().any(|b| a.0 < b.1 && b.0 < a.1))
     }
 
     /// Where the part of a transfer lies in the tensor.
@@ -63,12 +87,15 @@ impl Resident<'_> {
     }
 }
 
-/// Weights in a weight buffer, from the first snapshot that has them.
+/// Weights in a weight buffer, from the first snapshot that has them to the last.
 #[derive(Debug)]
 pub(crate) struct Held<'s> {
     pub(crate) core: usize,
     pub(crate) tensor: &'s WeightTensor,
     pub(crate) first: usize,
+    pub(crate) last: usize,
+    /// Whether the load of its weights fills it: a load fills the places in which they first stand.
+    pub(crate) is_filled: bool,
 }
 
 /// Everything that snapshots show.
@@ -87,6 +114,19 @@ pub(crate) struct Residents<'s> {
 
 type Key = (TensorKind, Option<u32>, Option<u32>, Bounds, Option<u32>);
 type HeldKey = (WeightSource, u32, u64, Option<u32>);
+
+/// Whether two entries of snapshots are one tensor that stays where it is: sources may be listed in any order.
+fn is_same(a: &Tensor, b: &Tensor) -> bool {
+    let part = |source: &Source| (source.transfer, source.bounds.lower, source.bounds.upper);
+    let parts = |tensor: &Tensor| {
+        let mut parts: Vec<_> = tensor.sources.iter().map(part).collect();
+        parts.sort_unstable();
+        parts
+    };
+    a.size == b.size
+        && a.sources.len() == b.sources.len()
+        && (a.sources.iter().map(part).eq(b.sources.iter().map(part)) || parts(a) == parts(b))
+}
 
 impl<'s> Residents<'s> {
     /// Follows the snapshots of all cores. Tensors with an address in the spec's dialect lie in the L2 of their core; others,
@@ -167,6 +207,9 @@ impl<'s> Residents<'s> {
         let (mut live, mut next): (HashMap<Key, u32>, HashMap<Key, u32>) = Default::default();
         let (mut live_held, mut next_held): (HashMap<HeldKey, u32>, HashMap<HeldKey, u32>) =
             Default::default();
+        let mut known: HashSet<u32> = HashSet::new();
+        // First snapshots of what comes from DRAM, by transfer.
+        let mut known_held: HashMap<u32, usize> = HashMap::new();
         for (position, workload) in workloads.iter().enumerate() {
             self.starts
                 .push((self.at.len() as u32, self.held_at.len() as u32));
@@ -176,18 +219,22 @@ impl<'s> Residents<'s> {
                     tensor.tensor_id,
                     tensor.address,
                     tensor.bounds,
-                    tensor.transfers.first().copied(),
+                    tensor.transfers.iter().min().copied(),
                 );
                 let resident = live
                     .get(&key)
                     .or_else(|| next.get(&key))
                     .copied()
+                    .filter(|number| !shared || is_same(self.all[*number as usize].tensor, tensor))
                     .unwrap_or_else(|| {
                         let resident = Resident {
                             core,
                             tensor,
                             first: position,
                             last: position,
+                            send_at: None,
+                            is_filled: !shared
+                                || tensor.tensor_id.is_none_or(|id| known.insert(id)),
                             layout: Layout::of(tensor, BufferId::from_raw(0), 0, None),
                         };
                         self.all.push(resident);
@@ -221,7 +268,11 @@ impl<'s> Residents<'s> {
                         );
                         number as u32
                     });
-                self.all[resident as usize].last = position;
+                let found = &mut self.all[resident as usize];
+                found.last = position;
+                if tensor.start_send && found.send_at.is_none() {
+                    found.send_at = Some(position);
+                }
                 next.insert(key, resident);
                 self.at.push(resident);
             }
@@ -235,13 +286,23 @@ impl<'s> Residents<'s> {
                     tensor.transfers.first().copied(),
                 );
                 let number = live_held.get(&key).copied().unwrap_or_else(|| {
+                    let from_dram = tensor.source == WeightSource::Dram;
+                    let is_filled = !shared
+                        || tensor
+                            .transfers
+                            .iter()
+                            .filter(|_| from_dram)
+                            .all(|t| *known_held.entry(*t).or_insert(position) == position);
                     self.held.push(Held {
                         core,
                         tensor,
                         first: position,
+                        last: position,
+                        is_filled,
                     });
                     self.held.len() as u32 - 1
                 });
+                self.held[number as usize].last = position;
                 next_held.insert(key, number);
                 self.held_at.push(number);
             }
@@ -253,6 +314,31 @@ impl<'s> Residents<'s> {
     /// Residents of a workload's snapshot, in its order. Workloads are counted over all cores.
     pub(crate) fn of(&self, workload: usize) -> &[u32] {
         &self.at[self.starts[workload].0 as usize..self.starts[workload + 1].0 as usize]
+    }
+
+    /// The tensors of a workload's snapshot that may hold an ifmap, the likeliest first: those of its transfers, or else those
+    /// that have more; of them those whose box contains that of the ifmap.
+    pub(crate) fn holding(&self, workload: usize, ifmap: &Ifmap) -> SmallVec<[u32; 2]> {
+        let inputs = || {
+            self.of(workload)
+                .iter()
+                .copied()
+                .filter(|r| self.all[*r as usize].tensor.kind == TensorKind::Ifmap)
+        };
+        let has_all = |r: &u32| {
+            let transfers = &self.all[*r as usize].tensor.transfers;
+            ifmap.transfers.iter().all(|t| transfers.contains(t))
+        };
+        let has_no_more = |r: &u32| {
+            let transfers = &self.all[*r as usize].tensor.transfers;
+            transfers.iter().all(|t| ifmap.transfers.contains(t))
+        };
+        let mut found: SmallVec<[u32; 2]> = inputs().filter(has_all).filter(has_no_more).collect();
+        if found.is_empty() {
+            found = inputs().filter(has_all).collect();
+        }
+        found.sort_by_key(|r| !self.all[*r as usize].tensor.bounds.contains(&ifmap.bounds));
+        found
     }
 
     /// Weights of a workload's snapshot.

@@ -1,5 +1,6 @@
 //! Tasks: tiles, transfers and what they wait for, on the queues of their units.
 
+mod operands;
 mod transfers;
 
 use super::builder::{Builder, NewTask};
@@ -10,14 +11,15 @@ use super::plan::{Load, Node, Plan, Predecessors, Sink};
 use super::region::{Layout, Region};
 use super::residents::Residents;
 use super::weights::Weights;
-use crate::kernels::compute::{Input, Meaning, Output, Tile};
+use crate::kernels::compute::{Meaning, Tile};
 use crate::kernels::control::Control;
 use crate::kernels::moves::Copy;
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::schedule::{Bounds, Dialect, LayerType, Peer, TensorKind, Workload};
+use crate::schedule::{Bounds, Dialect, LayerType, Peer, Workload};
 use crate::traffic::Mesh;
 use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, SyncId, TaskId, Time};
+use operands::outputs;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -384,6 +386,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             self.operations
                 .of(network, plan.schedule.name(workload.layer))
         });
+        let operands = self.operands(index, workload, &meaning);
         let cycles =
             (workload.time as f64 / boxes.len() as f64 + 0.5).floor() + self.machine.overhead.tile;
         let fixed = self.machine.cycles(cycles);
@@ -409,7 +412,14 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             let kernel = Tile {
                 unit: UNITS[unit],
                 bounds: *bounds,
-                inputs: self.inputs(index, core, workload, tile, &meaning),
+                inputs: self.inputs(
+                    index,
+                    core,
+                    workload,
+                    (workload.tiles.get(tile), bounds),
+                    &operands,
+                    &meaning,
+                ),
                 weights: weights.as_ref().and_then(|w| w.tiles[tile].clone()),
                 outputs: outputs(bounds, &streams),
                 meaning: meaning.clone(),
@@ -558,158 +568,6 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 0
             }
     }
-
-    /// What a tile reads in L2.
-    fn inputs(
-        &self,
-        index: u32,
-        core: usize,
-        workload: &Workload,
-        tile: usize,
-        meaning: &Meaning,
-    ) -> SmallVec<[Input; 1]> {
-        let mut inputs = SmallVec::new();
-        let tile = workload.tiles.get(tile);
-        for (operand, ifmap) in workload.ifmaps.iter().enumerate() {
-            let wanted = match (operand, tile) {
-                (0, Some(tile)) => tile.ifmap,
-                (_, Some(tile)) => tile.ifmap2.as_deref().copied().or(tile.ifmap),
-                (_, None) => None,
-            };
-            for number in self.residents.of(index as usize) {
-                let resident = &self.residents.all[*number as usize];
-                let is_input = resident.tensor.kind != TensorKind::Ofmap && resident.core == core;
-                if !is_input
-                    || !resident
-                        .tensor
-                        .transfers
-                        .iter()
-                        .any(|t| ifmap.transfers.contains(t))
-                {
-                    continue;
-                }
-                if !self.is_exact {
-                    let parts = resident
-                        .tensor
-                        .transfers
-                        .iter()
-                        .filter(|t| ifmap.transfers.contains(t));
-                    inputs.extend(parts.filter_map(|t| resident.own_region(*t)).map(|region| {
-                        Input {
-                            operand: 0,
-                            bounds: resident.tensor.bounds,
-                            region,
-                        }
-                    }));
-                    continue;
-                }
-                let frame = resident.tensor.bounds;
-                // In split batches tensors count images from 0, tiles from the first of the network.
-                let shift = match wanted {
-                    Some(b) if b.lower[0] < frame.lower[0] || b.upper[0] > frame.upper[0] => {
-                        workload.bounds.lower[0].saturating_sub(frame.lower[0])
-                    }
-                    _ => 0,
-                };
-                let moved = |b: Bounds| Bounds {
-                    lower: [
-                        b.lower[0].saturating_sub(shift),
-                        b.lower[1],
-                        b.lower[2],
-                        b.lower[3],
-                    ],
-                    upper: [
-                        b.upper[0].saturating_sub(shift),
-                        b.upper[1],
-                        b.upper[2],
-                        b.upper[3],
-                    ],
-                };
-                let inside = wanted
-                    .and_then(|b| frame.intersection(&moved(b)))
-                    .unwrap_or(frame);
-                if let Some(region) = resident.layout.region(&inside) {
-                    let bounds = inside.moved_by([shift, 0, 0, 0]);
-                    // Element-wise layers list their inputs in any order; the layer that made them says which is which.
-                    let made_by = resident
-                        .tensor
-                        .sources
-                        .iter()
-                        .find_map(|s| s.layer)
-                        .map(|name| self.plan.schedule.name(name));
-                    let previous = meaning
-                        .as_deref()
-                        .and_then(|m| m.as_ref().ok())
-                        .map_or(&[][..], |operation| &operation.previous);
-                    let named = previous.iter().position(|p| Some(p.as_str()) == made_by);
-                    inputs.push(Input {
-                        operand: named.unwrap_or(operand).min(255) as u8,
-                        bounds,
-                        region,
-                    });
-                }
-            }
-        }
-        inputs
-    }
-
-    /// Where a piece of a workload's output goes.
-    fn targets(&mut self, index: u32, core: usize, workload: &Workload, number: usize) -> Targets {
-        let ofmap = &workload.ofmaps[number];
-        let piece = self.frames.piece(workload, ofmap);
-        let own = self.plan.schedule.cores[core].id;
-        let mut targets = Targets {
-            piece,
-            to: SmallVec::new(),
-        };
-        if ofmap.destinations.iter().any(|d| d.peer == Peer::Core(own)) {
-            let sinks = self.plan.sinks.get(&ofmap.transfer).into_iter().flatten();
-            let resident = sinks
-                .filter_map(|s| {
-                    if let Sink::Resident(r) = s {
-                        Some(&self.residents.all[*r as usize])
-                    } else {
-                        None
-                    }
-                })
-                .find(|r| r.core == core);
-            match resident {
-                Some(resident) if self.is_exact => {
-                    targets.to.push(Target::Box(
-                        resident.layout.clone(),
-                        resident.part(ofmap.transfer).lower,
-                    ));
-                }
-                Some(resident) => targets
-                    .to
-                    .extend(resident.own_region(ofmap.transfer).map(Target::Whole)),
-                None => {}
-            }
-        }
-        let leaves = ofmap.destinations.iter().any(|d| d.peer != Peer::Core(own));
-        if leaves {
-            let (layout, lower) = self.departure(index, number as u32, ofmap, piece);
-            targets.to.push(if self.is_exact {
-                Target::Box(layout, lower)
-            } else {
-                Target::Whole(stream(&layout))
-            });
-        }
-        targets
-    }
-}
-
-/// Where a piece goes.
-struct Targets {
-    piece: Bounds,
-    to: SmallVec<[Target; 2]>,
-}
-
-enum Target {
-    /// A box of a tensor; the lower corner of the piece in the tensor's frame.
-    Box(Layout, [u32; 4]),
-    /// A buffer that is for this piece alone, however its elements lie there.
-    Whole(Region),
 }
 
 /// All bytes of a buffer for one piece.
@@ -722,38 +580,4 @@ fn stream(layout: &Layout) -> Region {
             .into_iter()
             .fold(layout.pixel, u64::saturating_mul),
     )
-}
-
-/// What a tile writes.
-fn outputs(tile: &Bounds, targets: &[Targets]) -> SmallVec<[Output; 1]> {
-    let mut outputs = SmallVec::new();
-    for target in targets {
-        let common = tile.intersection(&target.piece);
-        for to in &target.to {
-            let output = match (to, common) {
-                (Target::Whole(region), _) => Some(Output {
-                    bounds: target.piece,
-                    region: region.clone(),
-                }),
-                (Target::Box(layout, lower), Some(common)) => {
-                    let moved = |corner: [u32; 4]| {
-                        std::array::from_fn(|d| {
-                            (corner[d] - target.piece.lower[d]).saturating_add(lower[d])
-                        })
-                    };
-                    let landed = Bounds {
-                        lower: moved(common.lower),
-                        upper: moved(common.upper),
-                    };
-                    layout.region(&landed).map(|region| Output {
-                        bounds: common,
-                        region,
-                    })
-                }
-                (Target::Box(..), None) => None,
-            };
-            outputs.extend(output);
-        }
-    }
-    outputs
 }

@@ -89,7 +89,7 @@ impl Section<'_> {
     }
 
     fn dram_out(&mut self, groups: u32) -> Result<DramOut> {
-        let (mut transfer, mut weight, mut layer, mut destinations) = (None, None, None, None);
+        let (mut transfer, mut kind, mut layer, mut destinations) = (None, None, None, None);
         let (mut lower, mut upper, mut size, mut related, mut priority) =
             (None, None, None, None, None);
         let mut object = self.reader.object()?;
@@ -98,10 +98,11 @@ impl Section<'_> {
                 "transfer_id" => self.reader.put(&mut transfer, Reader::u32)?,
                 "type" => self
                     .reader
-                    .put(&mut weight, |reader| match reader.clone().string() {
-                        Ok(text) if text == "weight" => reader.string().map(|_| true),
-                        Ok(text) if text == "fmap" => reader.string().map(|_| false),
-                        _ => reader.expected("\"weight\" or \"fmap\""),
+                    .put(&mut kind, |reader| match reader.clone().string() {
+                        Ok(text) if ["weight", "fmap", "constant"].contains(&&*text) => {
+                            reader.string()
+                        }
+                        _ => reader.expected("\"weight\", \"fmap\" or \"constant\""),
                     })?,
                 "layer_name" => self.put_name(&mut layer)?,
                 "destination" => {
@@ -117,9 +118,11 @@ impl Section<'_> {
             }
         }
         let at = object.at;
+        let kind = self.need(kind, "type", at)?;
         Ok(DramOut {
             transfer: self.need(transfer, "transfer_id", at)?,
-            weight: self.need(weight, "type", at)?,
+            weight: kind == "weight",
+            constant: kind == "constant",
             layer,
             destinations: self.need(destinations, "destination", at)?,
             bounds: self.bounds(lower, upper, at)?,

@@ -113,6 +113,7 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         dram_out: Vec::new(),
         dram_ports: outline.ports.clone(),
         names: Names::default(),
+        unnamed: Vec::new(),
         unknown: outline.unknown.clone(),
     };
     for core in &outline.cores {
@@ -148,6 +149,7 @@ fn read(text: &str, cuts: Cuts) -> Result<Schedule> {
         for (core, pieces) in schedule.cores.iter_mut().zip(sent) {
             workload::attribute(core, pieces);
         }
+        workload::resolve(&mut schedule);
     }
     let key = ["wl0_buffer", "wl1_buffer"]
         .into_iter()

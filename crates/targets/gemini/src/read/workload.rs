@@ -4,14 +4,14 @@ use super::section::{PeerKeys, Section};
 use crate::json::{FaultKind, Reader, Result};
 use crate::names::Name;
 use crate::schedule::{
-    At, Bounds, Core, Ifmap, LayerType, Ofmap, PeTile, Phase, Source, Tensor, TensorKind, Tile,
-    Weight, WeightSource, WeightTensor, Workload,
+    At, Bounds, Core, Destination, Ifmap, LayerType, Ofmap, PeTile, Peer, Phase, Schedule, Source,
+    Tensor, TensorKind, Tile, Weight, WeightSource, WeightTensor, Workload,
 };
 use indexmap::IndexMap;
 use indexmap::map::Entry;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Bytes of the unit that the ancestors count blocks and addresses in.
 const BLOCK_BYTES: u32 = 1024;
@@ -615,6 +615,58 @@ pub(super) fn attribute(core: &mut Core, pieces: Vec<(Option<Name>, Ofmap)>) {
     for (workload, ofmaps) in core.workloads.iter_mut().zip(made) {
         if workload.ofmaps.is_empty() {
             workload.ofmaps = ofmaps.into();
+        }
+    }
+}
+
+/// Finds the workloads that make what tensors take from cores and no list of destinations names: by core, layer and box.
+pub(super) fn resolve(schedule: &mut Schedule) {
+    let made: HashSet<u32> = schedule
+        .workloads()
+        .flat_map(|(_, workload)| &workload.ofmaps)
+        .map(|piece| piece.transfer)
+        .collect();
+    let mut wanted: IndexMap<u32, (u32, Option<Name>, Ofmap)> = IndexMap::new();
+    for (core, workload) in schedule.workloads() {
+        for tensor in &workload.buffer {
+            for source in &tensor.sources {
+                let Peer::Core(from) = source.peer else {
+                    continue;
+                };
+                if made.contains(&source.transfer) {
+                    continue;
+                }
+                let destination = Destination {
+                    peer: Peer::Core(core.id),
+                    layer: tensor.layer,
+                    workload: tensor.workload,
+                };
+                let piece = || Ofmap {
+                    bounds: source.bounds,
+                    size: source.size,
+                    transfer: source.transfer,
+                    destinations: SmallVec::new(),
+                    at: tensor.at,
+                };
+                let entry = wanted.entry(source.transfer);
+                let (_, _, piece) = entry.or_insert_with(|| (from, source.layer, piece()));
+                if !piece.destinations.contains(&destination) {
+                    piece.destinations.push(destination);
+                }
+            }
+        }
+    }
+    for (transfer, (from, layer, piece)) in wanted {
+        let core = schedule.cores.iter_mut().find(|core| core.id == from);
+        let mut workloads = core.into_iter().flat_map(|core| &mut core.workloads);
+        let maker = workloads.find(|workload| {
+            Some(workload.layer) == layer && workload.bounds.contains(&piece.bounds)
+        });
+        if let Some(workload) = maker {
+            let mut ofmaps = std::mem::take(&mut workload.ofmaps).into_vec();
+            ofmaps.push(piece);
+            workload.ofmaps = ofmaps.into();
+            schedule.unnamed.push(transfer);
         }
     }
 }

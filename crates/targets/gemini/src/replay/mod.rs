@@ -7,7 +7,7 @@ mod trace;
 
 pub use compare::compare;
 pub use occupancy::{Level, occupancy};
-pub use stalls::{Stalls, stalls};
+pub use stalls::{StallTable, Stalls, stalls};
 pub use trace::{Span, Trace};
 
 use crate::energy::Energy;
@@ -57,7 +57,8 @@ fn carried(program: &Program<'_>) -> u64 {
     demands.fold(0, |sum, demand| sum.saturating_add(demand.bytes))
 }
 
-/// Facts of a run: `latency_cycles`, `stalls` (cycles of all cores together, by reason), `traffic`, `l2` by core, `energy_pj`.
+/// Facts of a run: `latency_cycles`, `stalls` (cycles of all cores together, by reason; and by core
+/// and by layer), `traffic`, `l2` by core, `energy_pj`.
 pub fn facts(
     schedule: &Schedule,
     program: &Program<'_>,
@@ -71,15 +72,39 @@ pub fn facts(
     let stalls = stalls(schedule, program, tiles, timeline);
     let cycles = |time: Time| machine.cycles_of(time);
     let levels = occupancy(schedule, tiles, timeline);
+    let reasons = |stalls: &Stalls| -> Vec<Node> {
+        let all = stalls.by_reason();
+        all.map(|(reason, time)| count(reason, cycles(time))).into()
+    };
     let pj = |name: &str, value: f64| leaf(name, Value::Number(value));
     vec![
         count("latency_cycles", cycles(timeline.end)),
+        group("stalls", reasons(&stalls.all)),
         group(
-            "stalls",
+            "stalls_by_core",
             stalls
-                .by_reason()
-                .map(|(reason, time)| count(reason, cycles(time)))
-                .into(),
+                .by_core
+                .iter()
+                .zip(&schedule.cores)
+                .map(|(stalls, core)| {
+                    let mut children = vec![count("core", u64::from(core.id))];
+                    children.extend(reasons(stalls));
+                    group("", children)
+                })
+                .collect(),
+        ),
+        group(
+            "stalls_by_layer",
+            stalls
+                .by_layer
+                .iter()
+                .map(|(layer, stalls)| {
+                    let name = schedule.name(*layer).to_owned();
+                    let mut children = vec![leaf("layer", Value::Text(name))];
+                    children.extend(reasons(stalls));
+                    group("", children)
+                })
+                .collect(),
         ),
         group(
             "traffic",

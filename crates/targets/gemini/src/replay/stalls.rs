@@ -2,9 +2,11 @@
 //! tiles of a workload, by what the next one waited for last.
 
 use super::{Tiles, span};
+use crate::names::Name;
 use crate::schedule::Schedule;
 use chipless_model::{Program, TaskId, Time};
 use chipless_sim::Timeline;
+use indexmap::IndexMap;
 
 /// Time that cores stood still, all of them together, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,19 +39,43 @@ impl Stalls {
     }
 }
 
+impl std::ops::AddAssign for Stalls {
+    fn add_assign(&mut self, other: Stalls) {
+        self.dram += other.dram;
+        self.other_cores += other.other_cores;
+        self.weight_buffer += other.weight_buffer;
+        self.space += other.space;
+        self.control += other.control;
+        self.finished += other.finished;
+    }
+}
+
+/// Why the cores of a run stood still.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StallTable {
+    /// All cores together.
+    pub all: Stalls,
+    /// Core by core, in the schedule's order.
+    pub by_core: Vec<Stalls>,
+    /// Before and between the tiles of each layer, in the order in which the cores' lists come to them.
+    pub by_layer: IndexMap<Name, Stalls>,
+}
+
 /// Sums up why the cores of a run stood still.
 pub fn stalls(
     schedule: &Schedule,
     program: &Program<'_>,
     tiles: Tiles<'_>,
     timeline: &Timeline,
-) -> Stalls {
-    let mut stalls = Stalls::default();
+) -> StallTable {
+    let mut table = StallTable::default();
     let mut tiles = tiles.iter();
     for core in &schedule.cores {
         let mut free = Time::ZERO;
-        for (_, tiles) in core.workloads.iter().zip(&mut tiles) {
+        let mut of_core = Stalls::default();
+        for (workload, tiles) in core.workloads.iter().zip(&mut tiles) {
             let (start, end) = span(timeline, *tiles);
+            let mut stalls = Stalls::default();
             *reason(&mut stalls, program, timeline, tiles[0]) += start.saturating_sub(free);
             let between = |task: usize| {
                 let (before, this) = (TaskId::from_usize(task - 1), TaskId::from_usize(task));
@@ -63,11 +89,15 @@ pub fn stalls(
             for (task, time) in (tiles[0].index() + 1..=tiles[1].index()).map(between) {
                 *reason(&mut stalls, program, timeline, task) += time;
             }
+            *table.by_layer.entry(workload.layer).or_default() += stalls;
+            of_core += stalls;
             free = end.max(free);
         }
-        stalls.finished += timeline.end.saturating_sub(free);
+        of_core.finished += timeline.end.saturating_sub(free);
+        table.all += of_core;
+        table.by_core.push(of_core);
     }
-    stalls
+    table
 }
 
 /// The reason for which a task started late.

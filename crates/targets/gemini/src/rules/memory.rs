@@ -5,10 +5,10 @@ chipless_model::rules! {
         "What a snapshot holds is there at the same time. Addresses wrap around at the end of their ring region."
         "Move one of them."
         "Scheduler IR format description, address and ring_buffer_info";
-    BLOCK_OVERLAP Fault Warning Format "gemini-block-overlap" "two blocks lie on the same KiB of L2"
-        "Experimental allocators of this dialect let a tensor that is being sent share space with one that is being loaded."
+    BLOCK_OVERLAP Departure Warning Format "gemini-block-overlap" "two tensors of a snapshot lie on the same bytes of L2"
+        "Allocators of the family let a tensor that is being sent share space with one that is being loaded. In the spec's dialect the proof says whether anything that is read may be overwritten."
         "Check that the one is gone before the other comes."
-        "Files of IR-tiling with addresses";
+        "Scheduler IR format description, address; files of IR-tiling with addresses";
     L2_BOUNDS Fault Error Format "gemini-l2-bounds" "a tensor lies outside the regions of the L2 buffer"
         "It must start in a ring region, and the regions end at buffersize."
         "Move or shrink the tensor."
@@ -30,60 +30,32 @@ chipless_model::rules! {
         "Mend the mark, or keep the tensor."
         "Scheduler IR format description, newly_added; measured on scheduler output";
     MOVED Fault Error Format "gemini-tensor-moved" "a resident tensor changes between two snapshots"
-        "Nothing moves a tensor inside L2: while it is there it keeps its address, size and transfers."
-        "Keep it where it is, or give the new one an id of its own."
-        "Scheduler IR format description, tensor_id and address";
+        "Nothing moves a tensor inside L2: while it is there it keeps its address."
+        "Keep it where it is."
+        "Files of SET with addresses";
     TENSOR_TWICE Fault Error Format "gemini-tensor-twice" "a snapshot has two tensors of one id"
         "tensor_id names one tensor."
         "Number the tensors."
         "Scheduler IR format description, tensor_id";
-    BACK Fault Error Format "gemini-tensor-back" "a tensor is gone and comes back"
-        "What leaves the snapshots is overwritten. A transfer brings its data once; to have them again takes another transfer."
-        "Keep the tensor until its last use."
-        "Scheduler IR format description, buffer";
-    LATE Fault Error Format "gemini-tensor-late" "a result gets its space after it was made"
-        "A result that stays on its core needs its space when it is made; a tensor that appears later cannot hold it."
-        "Put the tensor into the snapshot of the workload that makes it, and keep it until it is read."
-        "Measured on scheduler output";
-    STAGED Fault Error Format "gemini-ofmap-tensor" "an ofmap tensor is no piece of what its workload makes"
-        "A tensor of type ofmap stages what the workload of the snapshot makes: one of the pieces of its ofmap, or all of it."
-        "Mend its box and size."
-        "Measured on scheduler output";
-    START_SEND Fault Warning Format "gemini-start-send" "an ofmap tensor is not sent"
-        "Tensors of type ofmap exist only in the snapshot of the workload that makes and sends them."
-        "Check start_send."
-        "Measured on scheduler output";
-    TENSOR_LAYER Fault Warning Format "gemini-tensor-layer" "a tensor names another layer than the workload that makes or uses it"
+    TENSOR_LAYER Departure Warning Format "gemini-tensor-layer" "a tensor names another layer than the workload that makes or uses it"
         "layer_name of weights is the layer that uses them, that of an ofmap the layer that makes it. Transfer ids count; names are repeated for readers."
         "Mend the name."
         "Scheduler IR format description, layer_name";
-    WL_OVERLAP Fault Error Format "gemini-weight-buffer-overlap" "two tensors lie on the same bytes of the weight buffer"
-        "What a snapshot holds is there at the same time."
-        "Move one of them."
-        "Scheduler IR format description, wl0_buffer";
-    WL_BOUNDS Fault Warning Format "gemini-weight-buffer-bounds" "a tensor ends far beyond what weight buffers are known to hold"
+    BLOCK Fault Error Hardware "gemini-block" "a block is larger than the memory of any core"
+        "The ancestors count blocks of L2 in KiB; cores of the family have a few MiB."
+        "Mend block."
+        "Files of SET, GEMINI and IR-tiling; machines of the family";
+    WL_BOUNDS Departure Warning Writers "gemini-weight-buffer-bounds" "a tensor ends far beyond what weight buffers are known to hold"
         "The capacity is not published. The largest end that was seen is 18816 bytes in each bank; beyond 65536 a mistake is likely."
         "Check the address."
         "Measured on scheduler output";
-    WL_SOURCE Fault Error Format "gemini-weight-buffer-source" "weights come from L2, where they are not"
-        "A weight buffer entry with source CORE is filled from a weight tensor in the L2 snapshot of the same workload."
-        "Keep the weights in L2, or take them from DRAM (DDR)."
-        "Scheduler IR format description, wl0_buffer";
     WL_SIZE Fault Error Format "gemini-weight-buffer-size" "a size in the weight buffer does not follow from the weights"
         "Bytes in each of the 64 banks: K / 64 rounded up, times (C rounded up to 8, times R times S, plus 32, rounded up to 32); from L2 also a half, a quarter or an eighth of it."
         "Mend the size."
         "Measured on scheduler output, without exception";
-    WL_ALIGN Fault Warning Format "gemini-weight-buffer-align" "an address in the weight buffer is no multiple of 32"
+    WL_ALIGN Departure Warning Writers "gemini-weight-buffer-align" "an address in the weight buffer is no multiple of 32"
         "Banks have rows of 256 bits, and instructions count in them."
         "Move the tensor."
-        "Measured on scheduler output";
-    WL_BACK Fault Error Format "gemini-weight-buffer-back" "weights are gone from the weight buffer and come back"
-        "What leaves the snapshots of the weight buffer is overwritten. A transfer from DRAM brings its data once; to have them again takes another transfer."
-        "Keep the entry until its last use."
-        "Scheduler IR format description, wl0_buffer";
-    WL_ABSENT Fault Warning Format "gemini-weight-buffer-absent" "a workload starts without its weights in the weight buffer"
-        "Processing elements take weights from the weight buffer, so that its snapshot has an entry of the weights of its workload."
-        "Add the entry."
         "Measured on scheduler output";
     TILE_COVER Fault Error Format "gemini-tile-cover" "the tiles do not cover their workload exactly once"
         "The output boxes of the tiles fill the box of the workload, without gaps and without overlaps."
@@ -105,7 +77,7 @@ chipless_model::rules! {
         "A link says that the read takes what the write put there; boxes that do not overlap are not related."
         "Mend the ids."
         "Scheduler IR format description, related_ofmap and related_ifmap";
-    RELATED_ONE_SIDED Fault Warning Format "gemini-related-one-sided" "only one end of a pair of DRAM transfers names the other"
+    RELATED_ONE_SIDED Departure Warning Format "gemini-related-one-sided" "only one end of a pair of DRAM transfers names the other"
         "The write names the reads of its bytes and the read the writes."
         "Add the other link."
         "Scheduler IR format description, related_ofmap and related_ifmap";
@@ -113,7 +85,11 @@ chipless_model::rules! {
         "The program makes these data and stores them, but the read is not linked to stores that cover its box, so nothing orders it behind them."
         "Name all the stores in related_ifmap."
         "Scheduler IR format description, related_ifmap";
-    UNSTORED Fault Warning Format "gemini-dram-unstored" "DRAM is read that the program makes but does not store"
+    UNLINKED Departure Warning Format "gemini-dram-unlinked" "DRAM is read that the program writes, without a link between the two"
+        "The program makes these data and stores them, but the read names none of the stores. Only the queue of DRAM, if that, orders it behind them."
+        "Name all the stores in related_ifmap."
+        "Scheduler IR format description, related_ifmap";
+    UNSTORED Departure Warning Format "gemini-dram-unstored" "DRAM is read that the program makes but does not store"
         "The layer is computed by this program; none of its stores is linked to the read."
         "Name the stores in related_ifmap."
         "Scheduler IR format description, related_ifmap";
@@ -125,7 +101,7 @@ chipless_model::rules! {
         "tensor_order numbers the accesses of DRAM from 0: loads to L2, loads to the weight buffers and stores share one queue."
         "Number the queue."
         "Scheduler IR format description, tensor_order";
-    QUEUE_GAP Fault Warning Format "gemini-tensor-order-gap" "`tensor_order` has gaps or numbers what stays on the chip"
+    QUEUE_GAP Departure Warning Writers "gemini-tensor-order-gap" "`tensor_order` has gaps or numbers what stays on the chip"
         "The queue is numbered without gaps; tensors that stay on the chip carry the number of its entries."
         "Number the queue."
         "Measured on scheduler output";
@@ -137,22 +113,22 @@ chipless_model::rules! {
         "The box of a workload is a part of the layer's output."
         "Mend the box."
         "Front-end IR files, output_shape";
-    LAYER_COVER Fault Error Format "gemini-layer-cover" "the workloads do not make all of their layer"
-        "Together the workloads of a layer make its whole output."
-        "Add the missing workloads."
-        "Front-end IR files, output_shape";
-    LAYER_UNIT Fault Warning Format "gemini-layer-unit" "a layer runs on another unit than its operation needs"
-        "Convolutions and dense layers run on the processing elements, everything else on the vector processor or as data transfer."
+    LAYER_UNIT Fault Error Format "gemini-layer-unit" "a layer runs on another unit than its operation needs"
+        "Convolutions, dense layers and matrix products run on the processing elements (pe), pooling, element-wise layers, quantize, softmax, exp and layer_norm on the vector processor (vp); what only moves data is data transfer (dt)."
         "Check layer_type."
         "Front-end IR files, operation; measured on scheduler output";
     LAYER_WEIGHT Fault Error Format "gemini-layer-weight" "weights lie outside those of their layer"
         "The box of the weights is a part of K, C and R times S of the layer."
         "Mend the box."
         "Front-end IR files, input_shape";
-    LAYER_INPUT Fault Error Format "gemini-layer-input" "a workload reads too little or too much of its layer's input"
-        "Kernel, stride and padding of the layer say which input a box of the output needs; what is read lies inside the layer's input."
-        "Mend the box of the ifmap."
-        "Front-end IR files, kernel_size, stride and padding";
+    LAYER_TIME Fault Error Hardware "gemini-layer-time" "a time that the processing elements cannot have"
+        "They multiply 4096 pairs in a cycle, so that no workload takes less than its products / 4096 cycles. Nor does any take more than 16 times the cycles of its products, of its weights at 32 bytes a cycle and of its result at 32 bytes a cycle, and 4096 more."
+        "Mend time."
+        "Scheduler IR format description, time and tile_info; peak of the processing elements";
+    LAYER_CUT Fault Error Hardware "gemini-layer-cut" "a tile cuts its input channels into parts that are not even"
+        "Input channels come in groups of 8. ci_cut_num divides their number, and cut_mode KC shares them over 8 units."
+        "Mend ci_cut_num or cut_mode."
+        "Scheduler IR format description, tile_info";
     LAYER_TYPE Fault Error Format "gemini-layer-bitwidth" "the bit width of data differs from the layer's type"
         "int8 has 8 bits, int16 and float16 have 16."
         "Mend the bit width."

@@ -1,6 +1,7 @@
 //! What can be wrong with a file of this target: one rule for each kind of finding, with its own code.
 
 pub mod assembly;
+pub mod meaning;
 pub mod memory;
 pub mod reading;
 pub mod schedule;
@@ -20,6 +21,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         reading::ALL,
         schedule::ALL,
         memory::ALL,
+        meaning::ALL,
         assembly::ALL,
         ALL,
         crate::lower::ALL,

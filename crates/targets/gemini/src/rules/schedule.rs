@@ -9,11 +9,11 @@ chipless_model::rules! {
         "Cores are numbered row by row from 0 to xlen times ylen minus 1, and every core that is named must be one of them."
         "Mend the number, or the mesh."
         "Scheduler IR format description, top-level keys";
-    IDLE Fault Warning Format "gemini-core-idle" "cores of the mesh have no list"
+    IDLE Departure Warning Writers "gemini-core-idle" "cores of the mesh have no list"
         "Schedulers write a list for every core, if only an empty one."
         "Check xlen and ylen, or whether a part of the file is missing."
         "Scheduler IR format description, top-level keys";
-    UNKNOWN_KEY Fault Warning Format "gemini-key-unknown" "a key that the format does not know"
+    UNKNOWN_KEY Departure Warning Format "gemini-key-unknown" "a key that the format does not know"
         "It is kept and written back, and means nothing to Chipless."
         "Check its spelling."
         "Scheduler IR format description";
@@ -25,7 +25,7 @@ chipless_model::rules! {
         "It counts the batch groups at the root, so it lies between 1 and the batch."
         "Mend top_batch_cut."
         "Scheduler IR format description, top-level keys";
-    BATCH_UNEVEN Fault Warning Hardware "gemini-batch-uneven" "`top_batch_cut` does not divide the batch"
+    BATCH_UNEVEN Departure Warning Writers "gemini-batch-uneven" "`top_batch_cut` does not divide the batch"
         "The schedulers of this family cut the batch into equal groups."
         "Check the batch, which --batch or the front-end file says."
         "Search of the schedulers of this family";
@@ -37,7 +37,7 @@ chipless_model::rules! {
         "The rest of the batch that --batch says comes out nowhere."
         "Check --batch, or whether a part of the file is missing."
         "Scheduler IR format description, lower and upper";
-    FILE_NAME Fault Warning Format "gemini-file-name" "the name of the file says something else than the file"
+    FILE_NAME Departure Warning Writers "gemini-file-name" "the name of the file says something else than the file"
         "Schedulers write batch, cores and DRAM bandwidth in GiB/s into the names of their files: `…_b4_c1_bw16_…`. The bandwidth is taken from there."
         "Check that it is the right file, or give it another name."
         "Files of the schedulers of this family";
@@ -49,7 +49,7 @@ chipless_model::rules! {
         "A core works through its list in the order of the ids; equal ids or a list in another order mean different things to different tools."
         "Number and list the workloads in the order of their work."
         "Scheduler IR format description, workload_id";
-    ID_GAP Fault Warning Format "gemini-workload-gap" "workload ids have gaps"
+    ID_GAP Departure Warning Writers "gemini-workload-gap" "workload ids have gaps"
         "Schedulers number the workloads of a core from 0 without gaps; an assembler may rely on it."
         "Number them without gaps."
         "Measured on scheduler output";
@@ -65,23 +65,23 @@ chipless_model::rules! {
         "A transfer id names one piece of data on its way; two sources would leave open which of them arrives."
         "Give each source an id of its own."
         "Scheduler IR format description, transfer_id";
-    NO_READER Fault Warning Format "gemini-transfer-without-reader" "a transfer is made that nobody reads"
+    NO_READER Departure Warning Format "gemini-transfer-without-reader" "a transfer is made that nobody reads"
         "The data are moved, and cost time and space, but no workload lists the transfer."
         "Remove the transfer, or list it where it is needed."
         "Scheduler IR format description, transfer_id";
-    DESTINATION Fault Warning Format "gemini-destination" "a destination does not read the transfer, or a reader is no destination"
+    DESTINATION Departure Warning Writers "gemini-destination" "a destination does not read the transfer, or a reader is no destination"
         "Transfers are resolved by their ids; destinations repeat who reads them. Published files exchange two of them now and then."
         "Mend core_id and workload_id of the destination."
         "Scheduler IR format description, destination; measured on scheduler output";
-    TRANSFER_TWICE Fault Warning Format "gemini-transfer-twice" "a list of transfers names one of them twice"
+    TRANSFER_TWICE Departure Warning Format "gemini-transfer-twice" "a list of transfers names one of them twice"
         "transfer_id is the set of the transfers that bring the data; each arrives once."
         "Remove one of the two."
         "Scheduler IR format description, transfer_id";
-    PADDING_MISSING Fault Warning Format "gemini-padding-missing" "a workload of processing elements does not say its padding"
+    PADDING_MISSING Departure Warning Writers "gemini-padding-missing" "a workload of processing elements does not say its padding"
         "Every workload and tile of processing elements has `tile_padding_tblr`, if only zeros; an assembler takes the padding from there."
         "Write the padding that is really used at its edges."
         "Scheduler IR format description, tile_padding_tblr; measured on scheduler output";
-    NO_DESTINATION Fault Error Format "gemini-destination-unknown" "a destination names a workload that does not exist"
+    NO_DESTINATION Fault Warning Format "gemini-destination-unknown" "a destination names a workload that does not exist"
         "The core has no workload of that id."
         "Mend core_id or workload_id."
         "Scheduler IR format description, destination";
@@ -89,7 +89,7 @@ chipless_model::rules! {
         "The core of a source, or DRAM, must be where the transfer with that id comes from."
         "Mend core_id and type of the source."
         "Scheduler IR format description, source";
-    SOURCE_LAYER Fault Warning Format "gemini-source-layer" "a source names another layer than the one that makes the transfer"
+    SOURCE_LAYER Departure Warning Format "gemini-source-layer" "a source names another layer than the one that makes the transfer"
         "Names of layers are repeated for readers; the transfer id counts."
         "Mend the name."
         "Scheduler IR format description, source";
@@ -97,19 +97,15 @@ chipless_model::rules! {
         "transfer_id of a tensor is the union of the ids of its sources."
         "Make both agree."
         "Scheduler IR format description, source";
-    HOLE Fault Error Format "gemini-ifmap-hole" "a tensor is not covered by its sources"
-        "The sources together fill the box of the tensor. Bytes that no source fills are undefined when they are read."
-        "Add the missing source, or shrink the box."
-        "Scheduler IR format description, source";
-    SOURCES_OVERLAP Fault Warning Format "gemini-source-overlap" "two sources of a tensor fill the same elements"
+    SOURCES_OVERLAP Departure Warning Format "gemini-source-overlap" "two sources of a tensor fill the same elements"
         "Whichever arrives last stays."
         "Cut the sources so that they only touch."
         "Scheduler IR format description, source";
-    NO_SPACE Fault Error Format "gemini-result-without-space" "a result has no space in the snapshot of the workload that makes it"
+    NO_SPACE Departure Warning Writers "gemini-result-without-space" "a result has no space in the snapshot of the workload that makes it"
         "A result that stays on its core lies in L2 as the input of its future reader, and one that leaves the core as an ofmap, from the start of the workload that makes it."
         "Add the tensor to the snapshot."
         "Measured on scheduler output";
-    UNUSED Fault Warning Format "gemini-ofmap-unused" "a part of what a workload makes goes nowhere"
+    UNUSED Departure Warning Format "gemini-ofmap-unused" "a part of what a workload makes goes nowhere"
         "The pieces of its ofmap do not make up its box."
         "Add the missing piece, or compute less."
         "Scheduler IR format description, ofmap";
@@ -117,10 +113,10 @@ chipless_model::rules! {
         "Only the first and last rows and columns of a layer are padded: top is padding minus first row times stride, if that is above 0, and so on."
         "Mend tile_padding_tblr."
         "Measured on scheduler output; front-end IR files, padding";
-    PARTLY Fault Warning Format "gemini-ifmap-partly" "a tensor is filled in part"
-        "In the ancestor dialects some tensors have no source for a part of their box: the state of a recurrent network before the first step, for example."
-        "Check that the rest is meant to be zero."
-        "Files of SET, GEMINI and IR-tiling";
+    PARTLY Departure Warning Format "gemini-ifmap-partly" "a tensor is filled in part"
+        "The sources do not make up its box. In the ancestor dialects that may be the state of a recurrent network before the first step; elsewhere nobody may read the rest."
+        "Add the missing source, or shrink the box."
+        "Scheduler IR format description, source; files of SET, GEMINI and IR-tiling";
     SOURCE_OUTSIDE Fault Error Format "gemini-source-outside" "a source lies outside its tensor, or has another shape than what is sent"
         "A source is a part of its tensor, in the frame of the tensor, and has the shape of the piece that arrives."
         "Mend the box of the source."
@@ -129,14 +125,10 @@ chipless_model::rules! {
         "The snapshot of a workload holds every input that it reads, with all of its box."
         "Load or keep the tensor until its last use."
         "Scheduler IR format description, buffer";
-    CURRENT Fault Warning Format "gemini-current-ifmap" "`cur_wl_ifmap` marks other tensors than the workload reads"
+    CURRENT Departure Warning Writers "gemini-current-ifmap" "`cur_wl_ifmap` marks other tensors than the workload reads"
         "The mark repeats the transfers of the ifmap list for the assembler."
         "Mark exactly the tensors that the ifmap list names."
         "Scheduler IR format description, cur_wl_ifmap";
-    WEIGHT_MISSING Fault Error Format "gemini-weight-missing" "the weights of a workload are neither in its weight buffer nor in L2"
-        "They must be on the core before it starts."
-        "Load them in an earlier snapshot and keep them."
-        "Scheduler IR format description, buffer and wl0_buffer";
     WEIGHT_BOX Fault Error Format "gemini-weight-box" "weights do not fit the workload that uses them"
         "The output channels of the weights are those of the workload, and their input channels those of the ifmap, or an even part of them in grouped convolutions."
         "Mend the box of the weights."
@@ -149,7 +141,7 @@ chipless_model::rules! {
         "What is sent is what arrives."
         "Make both ends agree."
         "Scheduler IR format description, size";
-    ALIGN Fault Warning Format "gemini-align" "channels are not aligned to 64 bits"
+    ALIGN Departure Warning Writers "gemini-align" "channels are not aligned to 64 bits"
         "align counts channels: 8 of 8 bits, 4 of 16 bits. Other values are possible but seen nowhere."
         "Check align."
         "Scheduler IR format description, align; measured on scheduler output";
@@ -161,10 +153,14 @@ chipless_model::rules! {
         "Pieces are counted from the lower corner of the workload or from that of the layer, and lie inside the workload either way."
         "Mend the box."
         "Scheduler IR format description, ofmap; measured on scheduler output";
-    SOURCE_FRAME Fault Warning Format "gemini-source-frame" "a source lies at other rows or columns than what its maker sends"
-        "Rows and columns of a layer are counted the same way by those who make and those who read it, unless a layer between them moves data."
-        "Mend the box of the source, or that of the piece."
-        "Measured on scheduler output";
+    UNNAMED Departure Warning Format "gemini-transfer-unnamed" "a transfer between cores is in no list of destinations"
+        "Core, layer and box of its source say which workload makes it."
+        "Add it to the destinations in the snapshots of that workload."
+        "Files of IR-tiling";
+    GROUP Fault Error Format "gemini-dram-group" "an interleaved transfer is missing in one of its DRAM groups"
+        "Each group lists the transfers that it takes part in; the readers and makers of a transfer name its groups."
+        "Add the transfer to the group, or mend the list of groups."
+        "Files of IR-tiling";
     DRAM_TYPE Fault Error Format "gemini-dram-type" "weights are read as a feature map, or a feature map as weights"
         "The type of a DRAM tensor is that of the tensors and workloads that its transfer reaches."
         "Mend the type, or the transfer id."
@@ -173,16 +169,12 @@ chipless_model::rules! {
         "Processing elements read one ifmap, the vector processor one, or two for element-wise layers."
         "Mend the ifmap list."
         "Measured on scheduler output";
-    TIME Fault Warning Format "gemini-time" "the time of a workload does not go with its tiles"
+    TIME Departure Warning Writers "gemini-time" "the time of a workload does not go with its tiles"
         "Every workload takes time. On the vector processor each tile repeats the time of its workload; on processing elements no tile takes longer than it."
         "Check time and single_tile_time_pred."
         "Measured on scheduler output";
-    PACKED Fault Warning Format "gemini-packed" "no data are aligned"
+    PACKED Departure Warning Writers "gemini-packed" "no data are aligned"
         "Every tensor has align 1, as `chipless convert` writes schedules of the ancestors, whose sizes count neither aligned channels nor parameters beside the weights. Sizes are checked as those of packed data; the hardware of the spec's dialect needs aligned ones."
         "Nothing, unless the file is meant for that hardware: then schedule the network for it."
         "Chipless; files of SET, GEMINI and IR-tiling";
-    DEADLOCK Fault Error Format "gemini-deadlock" "workloads wait for each other"
-        "Each core works in the order of its list, and a workload starts when what it reads is there. Following who must come before whom leads round in a circle."
-        "Change the order of the workloads on one of the cores."
-        "Scheduler IR format description, workload_id and transfer_id";
 }

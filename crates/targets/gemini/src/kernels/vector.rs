@@ -1,0 +1,306 @@
+//! Tiles of everything but convolutions: stages of the vector processor, products of two activations, elements that move.
+
+use super::arithmetic::{assemble, needed, padding};
+use super::compute::Tile;
+use crate::lower::region::fault;
+use crate::operation::{Across, Move, Operation, Second, Vector, Window};
+use crate::schedule::Bounds;
+use chipless_kernels::Update;
+use chipless_kernels::cast::decode_f64;
+use chipless_kernels::window;
+use chipless_model::{Fault, Storage};
+
+/// The stages of the vector processor.
+pub(super) fn stages(
+    tile: &Tile,
+    operation: &Operation,
+    vector: &Vector,
+    storage: &Storage<'_>,
+) -> Result<Vec<f64>, Fault> {
+    let load = |operand: usize, bounds: &Bounds| {
+        let of = operation
+            .operands
+            .get(operand)
+            .copied()
+            .unwrap_or(operation.operands[0]);
+        let (scale, offset) = vector.inputs[operand.min(1)];
+        let mut failed = None;
+        let decode = |bytes: &[u8], values: &mut [f64]| {
+            if decode_f64(of.element, bytes, values).is_ok() {
+                for v in values.iter_mut() {
+                    *v = *v * scale + offset;
+                }
+            }
+        };
+        if of.element.bits() < 8 || of.element.bits() > 32 {
+            failed = Some(Fault::unsupported(format!(
+                "operands of type {} are not supported",
+                of.element
+            )));
+        }
+        failed.map_or_else(
+            || assemble(tile, operand, of.element, bounds, storage, decode),
+            Err,
+        )
+    };
+    let bounds = needed(&tile.bounds, operation, 0)?;
+    let [above, left] = padding(&tile.bounds, operation);
+    let mut values = load(0, &bounds)?;
+    if vector.exponential {
+        values.iter_mut().for_each(|v| *v = v.exp());
+    }
+    if let Some(over) = vector.across {
+        let channels = bounds.shape()[1] as usize;
+        let of_tile = tile.bounds.lower[1] as usize..=tile.bounds.upper[1] as usize;
+        if *of_tile.end() >= channels {
+            return Err(Fault::program("the tile lies outside its layer"));
+        }
+        let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
+        for pixel in values.chunks_exact_mut(channels.max(1)) {
+            across(over, pixel);
+            kept.extend_from_slice(&pixel[of_tile.clone()]);
+        }
+        values = kept;
+    }
+    if let Some(factor) = vector.factor {
+        for v in &mut values {
+            *v *= factor;
+        }
+    }
+    if let Some(over) = vector.window {
+        let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
+        let [images, _, out_y, out_x] = tile.bounds.shape().map(|extent| extent as usize);
+        let geometry = window::Window {
+            size_x: w,
+            size_y: h,
+            channels: c,
+            kernel_x: operation.kernel[1] as usize,
+            kernel_y: operation.kernel[0] as usize,
+            stride_x: operation.stride[1] as usize,
+            stride_y: operation.stride[0] as usize,
+            pad_left: left as usize,
+            pad_up: above as usize,
+            out_x,
+            out_y,
+        };
+        let mut pooled = vec![0.0; images * out_y * out_x * c];
+        let pixels = (h * w * c).max(1);
+        for (image, out) in values
+            .chunks_exact(pixels)
+            .zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1)))
+        {
+            match over {
+                Window::Maximum => window::pool_max(&geometry, image, out),
+                Window::Sum => window::pool_sum(&geometry, image, out, Update::Set),
+            }
+            .map_err(|e| fault(&e))?;
+        }
+        values = pooled;
+    }
+    if let Some(second) = vector.second {
+        let of = needed(&tile.bounds, operation, 1)?;
+        values = spread(&values, &bounds, &tile.bounds);
+        let others = spread(&load(1, &of)?, &of, &tile.bounds);
+        for (value, other) in values.iter_mut().zip(others) {
+            *value = match second {
+                Second::Add => *value + other,
+                Second::Subtract => *value - other,
+                Second::Multiply => *value * other,
+                Second::Divide => *value / other,
+            };
+        }
+    }
+    let (scale, offset) = vector.output;
+    for value in &mut values {
+        let positive = if vector.relu { value.max(0.0) } else { *value };
+        *value = positive * scale + offset;
+    }
+    Ok(values)
+}
+
+/// Softmax or normalisation over the channels of one place.
+fn across(over: Across, values: &mut [f64]) {
+    let count = values.len().max(1) as f64;
+    match over {
+        Across::Softmax => {
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            values.iter_mut().for_each(|v| *v = (*v - most).exp());
+            let sum: f64 = values.iter().sum();
+            values.iter_mut().for_each(|v| *v /= sum);
+        }
+        Across::Normalise { epsilon } => {
+            let mean = values.iter().sum::<f64>() / count;
+            let square = |v: &f64| (v - mean) * (v - mean);
+            let variance = values.iter().map(square).sum::<f64>() / count;
+            let scale = (variance + epsilon).sqrt();
+            values.iter_mut().for_each(|v| *v = (*v - mean) / scale);
+        }
+    }
+}
+
+/// Elements of a box for a larger one: what has one image, channel, row or column for all is repeated.
+fn spread(values: &[f64], from: &Bounds, to: &Bounds) -> Vec<f64> {
+    if from.shape() == to.shape() {
+        return values.to_vec();
+    }
+    let ([n, c, h, w], of) = (to.shape(), from.shape());
+    let mut spread = Vec::with_capacity(to.elements() as usize);
+    for (image, y, x, channel) in places(n, h, w, c) {
+        let [image, channel, y, x] = [image, channel, y, x];
+        let at = |index: u64, extent: u64| if extent == 1 { 0 } else { index };
+        let place = ((at(image, of[0]) * of[2] + at(y, of[2])) * of[3] + at(x, of[3])) * of[1]
+            + at(channel, of[1]);
+        spread.push(values.get(place as usize).copied().unwrap_or(0.0));
+    }
+    spread
+}
+
+/// Image, row, column and channel of every element, in the order in which they lie in L2.
+fn places(n: u64, h: u64, w: u64, c: u64) -> impl Iterator<Item = (u64, u64, u64, u64)> {
+    (0..n).flat_map(move |image| {
+        (0..h).flat_map(move |y| {
+            (0..w).flat_map(move |x| (0..c).map(move |channel| (image, y, x, channel)))
+        })
+    })
+}
+
+/// The elements of an operand as numbers, N, H, W, C.
+fn operand(
+    tile: &Tile,
+    operation: &Operation,
+    index: usize,
+    bounds: &Bounds,
+    storage: &Storage<'_>,
+) -> Result<Vec<f64>, Fault> {
+    let element = operation.operands[index].element;
+    let decode = |bytes: &[u8], values: &mut [f64]| {
+        // The front end has been asked for types of whole bytes.
+        let _ = decode_f64(element, bytes, values);
+    };
+    assemble(tile, index, element, bounds, storage, decode)
+}
+
+/// Sums of products along the channels of the first operand.
+pub(super) fn product(
+    tile: &Tile,
+    operation: &Operation,
+    transposed: bool,
+    zeros: [f64; 2],
+    storage: &Storage<'_>,
+) -> Result<Vec<f64>, Fault> {
+    let boxes = [0, 1].map(|index| needed(&tile.bounds, operation, index));
+    let [of_a, of_b] = boxes;
+    let (of_a, of_b) = (of_a?, of_b?);
+    let mut a = operand(tile, operation, 0, &of_a, storage)?;
+    let mut b = operand(tile, operation, 1, &of_b, storage)?;
+    a.iter_mut().for_each(|v| *v += zeros[0]);
+    b.iter_mut().for_each(|v| *v += zeros[1]);
+    let [images, k, h, w] = tile.bounds.shape().map(|extent| extent as usize);
+    let depth = of_a.shape()[1] as usize;
+    // The second operand is C along rows and K along channels, or the other way round.
+    let (of_rows, of_channels) = (of_b.shape()[2] as usize, of_b.shape()[1] as usize);
+    if (if transposed { of_channels } else { of_rows }) != depth {
+        return Err(Fault::program(
+            "the operands of a product have other numbers of channels",
+        ));
+    }
+    let mut sums = Vec::with_capacity(images * h * w * k);
+    let image_of_b = (of_rows * of_channels).max(1);
+    for (image, pixels) in a.chunks_exact((depth * h * w).max(1)).enumerate() {
+        let b = &b[image * image_of_b..][..image_of_b];
+        for pixel in pixels.chunks_exact(depth.max(1)) {
+            for out in 0..k {
+                let factor = |c: usize| match transposed {
+                    true => b[out * of_channels + c],
+                    false => b[c * of_channels + out],
+                };
+                sums.push(pixel.iter().enumerate().map(|(c, v)| v * factor(c)).sum());
+            }
+        }
+    }
+    Ok(sums)
+}
+
+/// Elements in other places.
+pub(super) fn moved(
+    tile: &Tile,
+    operation: &Operation,
+    how: Move,
+    storage: &Storage<'_>,
+) -> Result<Vec<f64>, Fault> {
+    let to = tile.bounds;
+    let mut parts = Vec::with_capacity(operation.operands.len());
+    for index in 0..operation.operands.len() {
+        let Some(bounds) = operation.needs(index, &to) else {
+            parts.push((Bounds::default(), Vec::new()));
+            continue;
+        };
+        if bounds.elements() > super::arithmetic::MOST_ELEMENTS {
+            return Err(Fault::program("a tile needs too many elements"));
+        }
+        let values = operand(tile, operation, index, &bounds, storage)?;
+        parts.push((bounds, values));
+    }
+    let [n, c, h, w] = to.shape();
+    let mut moved = Vec::with_capacity(to.elements() as usize);
+    for (image, y, x, channel) in places(n, h, w, c) {
+        let offsets = [image, channel, y, x];
+        let at: [u64; 4] = std::array::from_fn(|d| u64::from(to.lower[d]) + offsets[d]);
+        let (part, from) = source(operation, how, at);
+        let value = parts.get(part).and_then(|(bounds, values)| {
+            let shape = bounds.shape();
+            let mut place = 0;
+            for d in [0, 2, 3, 1] {
+                let offset = from[d].checked_sub(u64::from(bounds.lower[d]))?;
+                place = place * shape[d] + Some(offset).filter(|offset| *offset < shape[d])?;
+            }
+            values.get(place as usize).copied()
+        });
+        moved.push(value.ok_or_else(|| {
+            Fault::program(format!(
+                "the element {at:?} comes from outside the operands"
+            ))
+        })?);
+    }
+    Ok(moved)
+}
+
+/// The operand and the place in it that an element comes from.
+fn source(operation: &Operation, how: Move, at: [u64; 4]) -> (usize, [u64; 4]) {
+    let mut from = at;
+    match how {
+        Move::Permute(axes) => {
+            for (d, axis) in axes.into_iter().enumerate() {
+                from[axis] = at[d];
+            }
+            (0, from)
+        }
+        Move::Slice(starts) => {
+            for d in 0..4 {
+                from[d] += u64::from(starts[d]);
+            }
+            (0, from)
+        }
+        Move::Reshape => {
+            let (of, shape) = (operation.shape, operation.operands[0].shape);
+            let mut rest = (at[1] * of[2] + at[2]) * of[3] + at[3];
+            for d in [3, 2, 1] {
+                from[d] = rest % shape[d].max(1);
+                rest /= shape[d].max(1);
+            }
+            (0, from)
+        }
+        Move::Concat(axis) => {
+            let mut before = 0;
+            for (index, operand) in operation.operands.iter().enumerate() {
+                let end = before + operand.shape[axis];
+                if at[axis] < end {
+                    from[axis] = at[axis] - before;
+                    return (index, from);
+                }
+                before = end;
+            }
+            (operation.operands.len(), from)
+        }
+    }
+}

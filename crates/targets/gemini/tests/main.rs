@@ -1,0 +1,9 @@
+//! Schedules of every dialect through the public door.
+
+mod faults;
+mod files;
+mod fixture;
+mod generate;
+mod hostile;
+mod proof;
+mod tilings;
