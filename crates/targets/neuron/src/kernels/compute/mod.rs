@@ -90,8 +90,10 @@ enum Action {
     ReadAccumulator {
         negate: bool,
     },
-    /// Count, mean and summed squares of differences to it, of even and of odd elements.
-    Statistics,
+    /// Count, mean and summed squares of differences to it, of even and of odd elements. The counts are the instruction's.
+    Statistics {
+        counts: [f32; 2],
+    },
     /// Mean and variance of what such triples stand for.
     Aggregate,
     /// Numbers that follow from the position alone.
@@ -301,7 +303,7 @@ impl Compute {
                 .iter()
                 .map(|x| if *negate { -x } else { *x })
                 .collect(),
-            Statistics => self.statistics(&inputs[0]),
+            Statistics { counts } => self.statistics(*counts, &inputs[0]),
             Aggregate => self.aggregate(&inputs[0]),
             KeepByNumber {
                 numbers,

@@ -140,10 +140,10 @@ impl Compute {
     }
 
     /// Six numbers of each partition: count, mean, and count times variance of the even elements, then of the odd ones.
-    pub(super) fn statistics(&self, values: &[f32]) -> Vec<f32> {
+    pub(super) fn statistics(&self, counts: [f32; 2], values: &[f32]) -> Vec<f32> {
         let mut results = Vec::with_capacity(6 * self.partitions);
         for values in values.chunks(self.length.max(1)) {
-            for parity in 0..2 {
+            for (parity, written) in counts.into_iter().enumerate() {
                 let every = || values.iter().skip(parity).step_by(2);
                 let count = every().count() as f32;
                 let mean = if count == 0.0 {
@@ -152,7 +152,7 @@ impl Compute {
                     every().sum::<f32>() / count
                 };
                 let squares = every().fold(0.0, |sum: f32, x| (x - mean).mul_add(x - mean, sum));
-                results.extend([count, mean, squares]);
+                results.extend([written, mean, squares]);
             }
         }
         results

@@ -8,6 +8,9 @@ use crate::kernels::compute::search::{BLOCK, VALUES};
 use crate::stream::formats::{MatchReplace, ReadAccumulator, Reduce, Statistics};
 use chipless_model::{ElementType, Fault};
 
+/// Elements of each partition that `BATCH_NORM_STATS2` takes at most.
+const MOST_COUNTED: usize = 512;
+
 impl Maker<'_> {
     pub(super) fn reduce(&mut self, i: Reduce<'_>) -> Result<Action, Fault> {
         self.source("src")?;
@@ -144,13 +147,21 @@ impl Maker<'_> {
     pub(super) fn statistics(&mut self, i: Statistics<'_>) -> Result<Action, Fault> {
         self.source("src")?;
         let length = self.length.unwrap_or_default();
-        if (i.count0(), i.count1()) != (0, 0) {
+        if self.opcode != 0x61 && (i.count0(), i.count1()) != (0, 0) {
             return Err(Fault::unsupported(
                 "bytes 0x28 and 0x2c (counts) are not 0: what they do is not known",
             ));
         }
         let (action, results) = match self.opcode {
-            0x61 => (Action::Statistics, 6),
+            0x61 if length > MOST_COUNTED => {
+                return Err(Fault::program(format!(
+                    "{length} elements of each partition, at most {MOST_COUNTED} are counted"
+                )));
+            }
+            0x61 => {
+                let counts = [i.count0(), i.count1()].map(f32::from_bits);
+                (Action::Statistics { counts }, 6)
+            }
             0x62 if length > 0 && length % 3 == 0 => (Action::Aggregate, 2),
             0x62 => {
                 return Err(Fault::program(format!(
