@@ -86,6 +86,10 @@ impl Comparison {
 }
 
 /// Of two elements: equal ones and NaN beside NaN do not differ.
+#[expect(
+    clippy::float_cmp,
+    reason = "equal numbers do not differ, infinities among them"
+)]
 fn difference(left: f64, right: f64) -> f64 {
     if left == right || (left.is_nan() && right.is_nan()) {
         return 0.0;

@@ -108,7 +108,7 @@ fn port_type(program: &Program<'_>, buffer: BufferId) -> Option<ElementType> {
 /// The first byte of an element that is NaN or infinite.
 pub fn nonfinite_element(bytes: &[u8], pattern: &Pattern, element: ElementType) -> Option<u64> {
     let (mask, size) = (element.nonfinite_bits()?, element.bits() / 8);
-    if !pattern.fits(bytes.len() as u64) || pattern.run % size != 0 {
+    if !pattern.fits(bytes.len() as u64) || !pattern.run.is_multiple_of(size) {
         return None;
     }
     let size = size as usize;

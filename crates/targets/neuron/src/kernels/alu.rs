@@ -114,6 +114,7 @@ impl Operation {
     }
 
     /// An accumulator that holds nothing yet, for the operations that reduce; `None` for all others.
+    #[expect(clippy::enum_glob_use, reason = "a table of them")]
     pub(crate) const fn identity(self) -> Option<f32> {
         use Operation::*;
         Some(match self {
@@ -126,6 +127,11 @@ impl Operation {
     }
 
     /// On numbers: the function of an arithmetic operation.
+    #[expect(
+        clippy::enum_glob_use,
+        clippy::float_cmp,
+        reason = "a table of them, comparisons among them"
+    )]
     pub(crate) fn on_numbers(self) -> Option<fn(f32, f32) -> f32> {
         use Operation::*;
         Some(match self {
@@ -160,6 +166,7 @@ impl Operation {
     }
 
     /// On bit patterns of so many bits, the higher ones zero.
+    #[expect(clippy::enum_glob_use, reason = "a table of them")]
     pub(crate) fn on_bits(self, a: u32, b: u32, width: u32) -> Option<u32> {
         use Operation::*;
         let mask = u32::MAX >> (32 - width);
@@ -181,6 +188,7 @@ impl Operation {
     }
 
     /// On whole numbers. The error says why there is no result.
+    #[expect(clippy::enum_glob_use, reason = "a table of them")]
     pub(crate) fn on_integers(self, a: u32, b: u32) -> Result<u32, &'static str> {
         use Operation::*;
         let (x, y) = (a as i32, b as i32);
@@ -190,8 +198,7 @@ impl Operation {
             IntegerAdd => a.wrapping_add(b),
             IntegerSubtract => a.wrapping_sub(b),
             IntegerMultiply | UnsignedMultiply => a.wrapping_mul(b),
-            IntegerDivide if y == 0 => return Err(zero),
-            IntegerModulo if y == 0 => return Err(zero),
+            IntegerDivide | IntegerModulo if y == 0 => return Err(zero),
             IntegerDivide => x.wrapping_div(y) as u32,
             IntegerModulo => x.wrapping_rem(y) as u32,
             UnsignedDivide => a.checked_div(b).ok_or(zero)?,

@@ -94,9 +94,10 @@ impl Function {
         let folded = self.is_symmetric && (x < 0.0) != self.keeps_negative;
         let v = if folded { -x } else { x };
         let y = self.segments[self.sides[usize::from(v < 0.0)].segment(v)].at(v);
-        match folded {
-            false => y,
-            true => (if self.negates { -y } else { y }) + self.symmetry_point,
+        match (folded, self.negates) {
+            (false, _) => y,
+            (true, false) => y + self.symmetry_point,
+            (true, true) => -y + self.symmetry_point,
         }
     }
 
@@ -221,7 +222,9 @@ struct Records {
 
 impl Records {
     fn new(segments: &[u8], control: &[u8], control_words: usize) -> Result<Records, String> {
-        if segments.len() % SEGMENT_BYTES != 0 || segments.len() / SEGMENT_BYTES > MOST_SEGMENTS {
+        if !segments.len().is_multiple_of(SEGMENT_BYTES)
+            || segments.len() / SEGMENT_BYTES > MOST_SEGMENTS
+        {
             return Err(format!(
                 "{} bytes of segments, expected at most {MOST_SEGMENTS} of {SEGMENT_BYTES} bytes",
                 segments.len()

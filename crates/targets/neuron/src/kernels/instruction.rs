@@ -21,6 +21,10 @@ pub(crate) struct Executed<'a> {
 }
 
 /// What a slot does.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "made when it is asked for, and used at once"
+)]
 enum Effect {
     /// Nothing but its waits and signals.
     None,

@@ -27,6 +27,7 @@ impl Compute {
     }
 
     /// Of each value that is looked for, lowest register first, the first place that has it and is not taken.
+    #[expect(clippy::float_cmp, reason = "the values are those of the elements")]
     fn places<'v>(
         &self,
         inputs: &'v [Vec<f32>],

@@ -65,8 +65,8 @@ impl Maker<'_> {
         }
         if matches!(self.opcode, 0x9a | 0xe6) {
             return self.cache(
-                &i,
-                Step {
+                i,
+                &Step {
                     operation: first,
                     operand,
                     reversed,
@@ -103,8 +103,8 @@ impl Maker<'_> {
 
     pub(super) fn cache(
         &mut self,
-        i: &TensorScalar<'_>,
-        step: Step<u32>,
+        i: TensorScalar<'_>,
+        step: &Step<u32>,
         operation: Operation,
     ) -> Result<Action, Fault> {
         self.group(&[step.operation, operation])

@@ -75,8 +75,8 @@ impl Maker<'_> {
                 no_operation()?;
                 let (from, to) = (&self.sources[0], &self.destinations[0]);
                 if from.element != to.element
-                    || length % BLOCK != 0
-                    || usize::from(i.channels()) % BLOCK != 0
+                    || !length.is_multiple_of(BLOCK)
+                    || !usize::from(i.channels()).is_multiple_of(BLOCK)
                 {
                     return Err(Fault::program(format!(
                         "{length} elements of {} in {} partitions to {} are no blocks of {BLOCK} × {BLOCK}",
@@ -162,7 +162,7 @@ impl Maker<'_> {
                 let counts = [i.count0(), i.count1()].map(f32::from_bits);
                 (Action::Statistics { counts }, 6)
             }
-            0x62 if length > 0 && length % 3 == 0 => (Action::Aggregate, 2),
+            0x62 if length > 0 && length.is_multiple_of(3) => (Action::Aggregate, 2),
             0x62 => {
                 return Err(Fault::program(format!(
                     "{length} elements of each partition are no triples of count, mean and summed squares"

@@ -169,18 +169,15 @@ impl Maker<'_> {
             };
             let (source, destination) = (i.sources()[n], i.destinations()[n]);
             self.destinations.push(register(destination)?);
-            values.push(match i.from() {
-                0 => {
-                    self.sources.push(register(source)?);
-                    Value::Partition(self.sources.len() - 1)
-                }
-                _ => {
-                    let all = i.immediates();
-                    let word = all[4 * n..]
-                        .first_chunk()
-                        .map_or(0, |word| u32::from_le_bytes(*word));
-                    Value::Constant(word)
-                }
+            values.push(if i.from() == 0 {
+                self.sources.push(register(source)?);
+                Value::Partition(self.sources.len() - 1)
+            } else {
+                let all = i.immediates();
+                let word = all[4 * n..]
+                    .first_chunk()
+                    .map_or(0, |word| u32::from_le_bytes(*word));
+                Value::Constant(word)
             });
         }
         Ok(Action::MoveRegisters(values))
