@@ -80,6 +80,7 @@
 
 pub mod fqir;
 pub mod iospec;
+mod saved;
 pub mod yaml;
 
 use chipless_model::Rule;

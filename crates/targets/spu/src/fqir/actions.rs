@@ -7,16 +7,20 @@ mod convolve;
 mod elementwise;
 mod gmac;
 mod matrix;
+mod watch;
 
 pub(super) use convolve::Convolve;
 pub(super) use elementwise::{Elementwise, Function, Operand, Relation};
 pub(super) use gmac::Gmac;
 pub(super) use matrix::{Bias, Matrix};
+pub(super) use watch::{Scales, Unwatched, Watch, Watched};
 
+use super::health::Health;
 use super::tensor::{Move, Region, Tensor, at, load, load_all, saturate, shift, store};
 use chipless_model::{Access, BufferId, Direction, Fault, Kernel, Storage};
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One effect.
 #[derive(Debug)]
@@ -63,6 +67,10 @@ pub(super) enum Action {
     Loop(Loop),
     /// A body, once in several steps.
     Strided(Strided),
+    /// One of two bodies.
+    Conditional(Conditional),
+    /// The actions of a node, under observation.
+    Watched(Box<Watched>),
 }
 
 /// A counted loop.
@@ -92,10 +100,23 @@ pub(super) struct Strided {
     pub(super) otherwise: Vec<Action>,
 }
 
+/// Two bodies, of which the first element of a condition chooses one.
+#[derive(Debug)]
+pub(super) struct Conditional {
+    pub(super) condition: Tensor,
+    /// Where it is not zero.
+    pub(super) holds: Vec<Action>,
+    pub(super) otherwise: Vec<Action>,
+}
+
 impl Action {
-    pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+    pub(super) fn execute<W: Watch>(
+        &self,
+        storage: &mut Storage<'_>,
+        watch: &mut W,
+    ) -> Result<(), Fault> {
         match self {
-            Action::Elementwise(elementwise) => elementwise.execute(storage),
+            Action::Elementwise(elementwise) => elementwise.execute(storage, watch),
             Action::Lookup {
                 x,
                 table,
@@ -103,10 +124,10 @@ impl Action {
                 shift,
                 bits,
                 first,
-            } => lookup(storage, x, table, out, *shift, *bits, *first)?,
-            Action::Matrix(matrix) => matrix.execute(storage),
-            Action::Gmac(gmac) => gmac.execute(storage),
-            Action::Convolve(convolve) => convolve.execute(storage),
+            } => lookup(storage, x, table, out, (*shift, *bits, *first), watch)?,
+            Action::Matrix(matrix) => matrix.execute(storage, watch),
+            Action::Gmac(gmac) => gmac.execute(storage, watch),
+            Action::Convolve(convolve) => convolve.execute(storage, watch),
             Action::Move(moved) => moved.execute(storage),
             Action::Fill { out, value } => {
                 let values = vec![*value; out.count() as usize];
@@ -118,13 +139,13 @@ impl Action {
                 out,
                 shift,
                 bits,
-            } => sum(storage, outer, inner, out, *shift, *bits),
+            } => sum(storage, outer, inner, out, (*shift, *bits), watch),
             Action::Quantize {
                 x,
                 out,
                 quanta,
                 bits,
-            } => quantize(storage, x, out, *quanta, *bits)?,
+            } => quantize(storage, x, out, (*quanta, *bits), watch)?,
             Action::Dequantize { x, out, quanta } => {
                 let scale = 2f64.powi(*quanta);
                 let values: Vec<u8> = load_all(storage, x)
@@ -133,8 +154,10 @@ impl Action {
                     .collect();
                 storage.bytes_mut(out.buffer)[..values.len()].copy_from_slice(&values);
             }
-            Action::Loop(looped) => looped.execute(storage)?,
-            Action::Strided(strided) => strided.execute(storage)?,
+            Action::Loop(looped) => looped.execute(storage, watch)?,
+            Action::Strided(strided) => strided.execute(storage, watch)?,
+            Action::Conditional(conditional) => conditional.execute(storage, watch)?,
+            Action::Watched(watched) => watched.execute(storage, watch)?,
         }
         Ok(())
     }
@@ -176,6 +199,8 @@ impl Action {
             }
             Action::Loop(looped) => looped.accesses(visit),
             Action::Strided(strided) => strided.accesses(visit),
+            Action::Conditional(conditional) => conditional.accesses(visit),
+            Action::Watched(watched) => watched.actions.iter().for_each(|a| a.accesses(visit)),
         }
     }
 
@@ -218,6 +243,10 @@ impl Action {
                     .saturating_add(total(after))
             }
             Action::Strided(strided) => total(&strided.body).max(total(&strided.otherwise)),
+            Action::Conditional(conditional) => {
+                total(&conditional.holds).max(total(&conditional.otherwise))
+            }
+            Action::Watched(watched) => total(&watched.actions),
         }
     }
 }
@@ -230,15 +259,19 @@ pub(super) fn total(actions: &[Action]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn run(actions: &[Action], storage: &mut Storage<'_>) -> Result<(), Fault> {
+fn run<W: Watch>(
+    actions: &[Action],
+    storage: &mut Storage<'_>,
+    watch: &mut W,
+) -> Result<(), Fault> {
     actions
         .iter()
-        .try_for_each(|action| action.execute(storage))
+        .try_for_each(|action| action.execute(storage, watch))
 }
 
 impl Loop {
-    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        run(&self.before, storage)?;
+    fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) -> Result<(), Fault> {
+        run(&self.before, storage, watch)?;
         for iteration in 0..self.iterations {
             let at = |step: u64, reversed: bool| {
                 step * if reversed {
@@ -254,7 +287,7 @@ impl Loop {
                 }
                 .execute(storage);
             }
-            run(&self.body, storage)?;
+            run(&self.body, storage, watch)?;
             for (Move { from, to }, step, reversed) in &self.concatenated {
                 Move {
                     from: from.clone(),
@@ -263,10 +296,10 @@ impl Loop {
                 .execute(storage);
             }
             if iteration + 1 < self.iterations {
-                run(&self.carried, storage)?;
+                run(&self.carried, storage, watch)?;
             }
         }
-        run(&self.after, storage)
+        run(&self.after, storage, watch)
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
@@ -303,7 +336,7 @@ impl Loop {
 }
 
 impl Strided {
-    fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
+    fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) -> Result<(), Fault> {
         let mut counter = [0];
         load(
             storage.bytes(self.counter.buffer),
@@ -316,7 +349,7 @@ impl Strided {
         } else {
             &self.otherwise
         };
-        run(actions, storage)?;
+        run(actions, storage, watch)?;
         counter[0] = counter[0].wrapping_add(1).rem_euclid(self.period);
         store(
             storage.bytes_mut(self.counter.buffer),
@@ -327,31 +360,47 @@ impl Strided {
         Ok(())
     }
 
-    /// What the two ways touch, data decides between them; outputs are written either way.
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         visit(self.counter.access(Direction::Read));
-        let mut inside = Inside::default();
-        self.body.iter().for_each(|action| {
-            action.accesses(&mut |a| {
-                inside.add(a, &mut |a| {
-                    visit(if a.direction == Direction::Read {
-                        a.may()
-                    } else {
-                        a
-                    })
-                })
-            });
-        });
-        self.otherwise.iter().for_each(|action| {
-            action.accesses(&mut |a| {
-                visit(if a.direction == Direction::Read {
-                    a.may()
-                } else {
-                    a
-                })
-            });
-        });
+        either_way([&self.body, &self.otherwise], visit);
         visit(self.counter.access(Direction::Write));
+    }
+}
+
+impl Conditional {
+    fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) -> Result<(), Fault> {
+        let condition = at(
+            storage.bytes(self.condition.buffer),
+            self.condition.element,
+            0,
+        );
+        let actions = if condition == 0 {
+            &self.otherwise
+        } else {
+            &self.holds
+        };
+        run(actions, storage, watch)
+    }
+
+    fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+        visit(self.condition.access(Direction::Read));
+        either_way([&self.holds, &self.otherwise], visit);
+    }
+}
+
+/// What two ways touch, between which data decides; outputs are written either way.
+fn either_way(ways: [&Vec<Action>; 2], visit: &mut dyn FnMut(Access)) {
+    for way in ways {
+        let mut inside = Inside::default();
+        let mut seen = |access: Access| {
+            visit(if access.direction == Direction::Read {
+                access.may()
+            } else {
+                access
+            });
+        };
+        way.iter()
+            .for_each(|action| action.accesses(&mut |access| inside.add(access, &mut seen)));
     }
 }
 
@@ -374,14 +423,13 @@ impl Inside {
     }
 }
 
-fn lookup(
+fn lookup<W: Watch>(
     storage: &mut Storage<'_>,
     x: &Tensor,
     table: &Tensor,
     out: &Tensor,
-    by: i32,
-    bits: u8,
-    first: i64,
+    (by, bits, first): (i32, u8, i64),
+    watch: &mut W,
 ) -> Result<(), Fault> {
     let entries = table.count();
     let mut block = [0; super::tensor::BLOCK];
@@ -390,7 +438,12 @@ fn lookup(
         let block = &mut block[..super::tensor::BLOCK.min(count - start)];
         load(storage.bytes(x.buffer), x.element, start, block);
         for value in block.iter_mut() {
-            let address = saturate(shift(*value, by), bits).wrapping_sub(first);
+            let shifted = shift(*value, by);
+            if W::WATCHES {
+                let entry = i128::from(shifted) - i128::from(first);
+                watch.address(!(0..i128::from(entries)).contains(&entry));
+            }
+            let address = saturate(shifted, bits).wrapping_sub(first);
             let entry = u64::try_from(address).ok().filter(|entry| *entry < entries);
             let Some(entry) = entry else {
                 let message = format!(
@@ -406,7 +459,14 @@ fn lookup(
     Ok(())
 }
 
-fn sum(storage: &mut Storage<'_>, outer: &Region, inner: &Region, out: &Tensor, by: i32, bits: u8) {
+fn sum<W: Watch>(
+    storage: &mut Storage<'_>,
+    outer: &Region,
+    inner: &Region,
+    out: &Tensor,
+    (by, bits): (i32, u8),
+    watch: &mut W,
+) {
     let mut starts = Vec::new();
     each_element(outer, |offset| starts.push(offset));
     let mut sums = Vec::with_capacity(starts.len());
@@ -419,13 +479,14 @@ fn sum(storage: &mut Storage<'_>, outer: &Region, inner: &Region, out: &Tensor, 
                 offset as usize,
             ));
         });
-        sums.push(saturate(shift(total, by), bits));
+        watch.sum(total);
+        sums.push(watch.clip(shift(total, by), bits));
     }
     store(storage.bytes_mut(out.buffer), out.element, 0, &sums);
 }
 
 /// Visits the offset of every element of a region in order.
-fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
+pub(super) fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
     let count = region.count();
     for number in 0..count {
         let mut rest = number;
@@ -438,12 +499,12 @@ fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
     }
 }
 
-fn quantize(
+fn quantize<W: Watch>(
     storage: &mut Storage<'_>,
     x: &Tensor,
     out: &Tensor,
-    quanta: i32,
-    bits: u8,
+    (quanta, bits): (i32, u8),
+    watch: &mut W,
 ) -> Result<(), Fault> {
     let count = x.count() as usize;
     let values = if x.element == super::tensor::Element::F64 {
@@ -456,7 +517,7 @@ fn quantize(
             .iter()
             .map(|b| f64::from_le_bytes(*b));
         reals
-            .map(|real| (real / scale).floor().clamp(-limit, limit - 1.0) as i64)
+            .map(|real| watch.clip_real((real / scale).floor(), (-limit, limit - 1.0)))
             .collect()
     } else {
         let values = load_all(storage, x);
@@ -477,6 +538,8 @@ pub(super) struct NodeKernel {
     pub(super) operation: Cow<'static, str>,
     pub(super) details: String,
     pub(super) actions: Vec<Action>,
+    /// Who counts what happens to the integers.
+    pub(super) health: Option<Arc<Mutex<Health>>>,
 }
 
 impl Kernel for NodeKernel {
@@ -495,6 +558,12 @@ impl Kernel for NodeKernel {
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        run(&self.actions, storage)
+        match &self.health {
+            None => run(&self.actions, storage, &mut Unwatched),
+            Some(health) => {
+                let mut health = health.lock().unwrap_or_else(PoisonError::into_inner);
+                run(&self.actions, storage, &mut *health)
+            }
+        }
     }
 }

@@ -3,10 +3,11 @@
 //! The plan has the shapes of inputs, outputs and parameters only; those between follow from the operations. Precisions
 //! too: of state, a tensor gets the largest that any node assigns to it, found by lowering until nothing grows.
 
-use super::actions::{NodeKernel, total};
+use super::actions::{Action, NodeKernel, Scales, Unwatched, Watched, total};
+use super::health::{Health, NodeHealth};
 use super::machine::Machine;
 use super::operations;
-use super::plan::{Array, Error, Graph, Node, Numbers, Plan, at_node};
+use super::plan::{Array, Declared, Error, Graph, Node, Numbers, Plan, at_node};
 use super::rules;
 use super::tensor::{Element, Shape, Tensor, store};
 use crate::fqir::plan;
@@ -15,7 +16,9 @@ use chipless_model::{
     Program, Queue, Role, Rule, Span, Storage, Task, TaskId,
 };
 use std::borrow::Cow;
+use indexmap::IndexMap;
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 /// A program of one time step, and what people should know before they trust its numbers.
 #[derive(Debug)]
@@ -28,7 +31,12 @@ pub struct Lowered<'p> {
     pub findings: Vec<Finding>,
     /// Precisions of inputs and outputs in bits, in the order of the interface.
     pub(super) bits: (Vec<u8>, Vec<u8>),
+    /// Scales of inputs and outputs as logarithms, where the plan states them.
+    pub(super) quanta: (Vec<Option<f64>>, Vec<Option<f64>>),
 }
+
+/// What becomes of the integers of a program that [`lower_watched`] made, as far as it has run.
+pub type Watching = Arc<Mutex<Health>>;
 
 /// Bytes of tensors that come without their values, at most: the chip has one megabyte.
 const MOST_BYTES: u64 = 256 << 20;
@@ -44,6 +52,28 @@ pub fn lower<'p>(
     machine: &Machine,
     limits: &Limits,
 ) -> Result<Lowered<'p>, Error> {
+    lowered(plan, machine, limits, None)
+}
+
+/// Lowers a plan to a program that counts, while it runs, what happens to its integers.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_watched<'p>(
+    plan: &'p Plan<'p>,
+    machine: &Machine,
+    limits: &Limits,
+) -> Result<(Lowered<'p>, Watching), Error> {
+    let watching = Watching::default();
+    lowered(plan, machine, limits, Some(&watching)).map(|lowered| (lowered, watching))
+}
+
+fn lowered<'p>(
+    plan: &'p Plan<'p>,
+    machine: &Machine,
+    limits: &Limits,
+    watching: Option<&Watching>,
+) -> Result<Lowered<'p>, Error> {
     let mut known = HashMap::new();
     loop {
         let mut trial = Lowering::new(machine, limits, known.clone(), true);
@@ -54,6 +84,7 @@ pub fn lower<'p>(
         known = trial.precisions;
     }
     let mut lowering = Lowering::new(machine, limits, known, false);
+    lowering.watching = watching.cloned();
     let bits = lowering.plan(plan)?;
     Ok(lowering.finish(plan, bits))
 }
@@ -87,6 +118,12 @@ pub(super) struct Lowering<'p, 'l> {
     pub(super) work: u64,
     /// Iterations of the loops around the node at hand.
     pub(super) iterations: u64,
+    /// What the graph at hand says of its tensors.
+    declared: Option<&'p IndexMap<String, Declared>>,
+    /// The graph at hand and the node in it, as reports name them.
+    path: String,
+    index: usize,
+    watching: Option<Watching>,
 }
 
 impl<'p, 'l> Lowering<'p, 'l> {
@@ -141,6 +178,10 @@ impl<'p, 'l> Lowering<'p, 'l> {
             nested: 0,
             work: 0,
             iterations: 1,
+            declared: None,
+            path: "ARITH".to_owned(),
+            index: 0,
+            watching: None,
         }
     }
 
@@ -204,11 +245,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             if buffer.role == Role::Scratch {
                 buffer.role = Role::Output;
             }
-            outputs.push(
-                declared_bits(&declared.dtype)
-                    .unwrap_or(tensor.bits)
-                    .max(tensor.bits),
-            );
+            outputs.push(declared_bits(&declared.dtype).unwrap_or(tensor.bits));
             let port = Port {
                 name: declared.name.clone(),
                 buffer: tensor.buffer,
@@ -217,10 +254,14 @@ impl<'p, 'l> Lowering<'p, 'l> {
             };
             self.program.interface.outputs.push(port);
         }
+        // What each step sets anew is no state, whatever was there at the start.
+        let anew = |name: &str| {
+            let mut set = step.inputs.iter().chain(&step.parameters);
+            set.any(|tensor| tensor.name == name)
+        };
         let changed = state.iter().filter(|(name, tensor)| {
-            self.names
-                .get(*name)
-                .is_some_and(|now| now.buffer != tensor.buffer)
+            let now = self.names.get(*name);
+            !anew(name) && now.is_some_and(|now| now.buffer != tensor.buffer)
         });
         if let Some((name, tensor)) = changed.min_by_key(|(name, _)| **name) {
             let message = format!(
@@ -235,7 +276,9 @@ impl<'p, 'l> Lowering<'p, 'l> {
     /// Makes the state: the nodes are executed here and now.
     fn init(&mut self, init: &'p Graph) -> Result<(), Error> {
         self.role = Role::State;
-        self.parameters(init)?;
+        // A parameter of INIT is a start value: steps go on from what they made of it.
+        self.parameters(init, Role::State)?;
+        self.declared = Some(&init.tensors);
         let mut kernels = Vec::new();
         for node in &init.nodes {
             kernels.extend(self.node(init, node)?);
@@ -256,7 +299,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let mut storage = Storage::new(&self.program, self.limits).map_err(too_large)?;
         for action in &kernels {
             action
-                .execute(&mut storage)
+                .execute(&mut storage, &mut Unwatched)
                 .map_err(|fault| error_at(&rules::CONSTANT, init.pointer.clone(), fault.message))?;
         }
         for (id, buffer) in self.program.buffers.iter_mut_enumerated() {
@@ -271,16 +314,18 @@ impl<'p, 'l> Lowering<'p, 'l> {
     fn graph_nodes(
         &mut self,
         graph: &'p Graph,
-        mut into: Option<&mut Vec<super::actions::Action>>,
+        mut into: Option<&mut Vec<Action>>,
     ) -> Result<(), Error> {
-        self.parameters(graph)?;
-        for node in &graph.nodes {
+        self.parameters(graph, Role::Constant)?;
+        let outer = self.declared.replace(&graph.tensors);
+        for (index, node) in graph.nodes.iter().enumerate() {
+            self.index = index;
             if node.op_name.is_none() && into.is_none() {
                 // A call: its nodes are tasks of their own.
                 let callee = self.callee(graph, node)?;
                 let moves = operations::call_inputs(self, node, callee)?;
                 self.task(node, moves)?;
-                self.graph_nodes(callee, None)?;
+                self.inside("body", |lowering| lowering.graph_nodes(callee, None))?;
                 let moves = operations::call_outputs(self, node, callee)?;
                 self.task(node, moves)?;
                 continue;
@@ -291,22 +336,89 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 None => self.task(node, actions)?,
             }
         }
+        self.declared = outer;
         Ok(())
     }
 
-    /// The actions of a graph inside a node.
-    pub(super) fn body(&mut self, graph: &'p Graph) -> Result<Vec<super::actions::Action>, Error> {
+    /// Lowers a graph that the node at hand calls.
+    fn inside<T>(&mut self, key: &str, lower: impl FnOnce(&mut Self) -> T) -> T {
+        let index = self.index;
+        let inner = format!("{}/{index}/{key}", self.path);
+        let outer = std::mem::replace(&mut self.path, inner);
+        let lowered = lower(self);
+        (self.path, self.index) = (outer, index);
+        lowered
+    }
+
+    /// The actions of a graph inside a node, which knows it by a key.
+    pub(super) fn body(&mut self, graph: &'p Graph, key: &str) -> Result<Vec<Action>, Error> {
         let mut actions = Vec::new();
-        self.graph_nodes(graph, Some(&mut actions))?;
+        self.inside(key, |lowering| {
+            lowering.graph_nodes(graph, Some(&mut actions))
+        })?;
         Ok(actions)
     }
 
-    fn node(
-        &mut self,
-        graph: &'p Graph,
-        node: &'p Node,
-    ) -> Result<Vec<super::actions::Action>, Error> {
+    /// Puts a node that computes under observation.
+    fn watched(&self, node: &'p Node, actions: Vec<Action>) -> Vec<Action> {
+        let (Some(watching), Some(operation), Role::Scratch) =
+            (&self.watching, &node.op_name, self.role)
+        else {
+            return actions;
+        };
+        if node.subgraph.is_some() || !node.subgraphs.is_empty() {
+            return actions;
+        }
+        let counts = node.outputs.iter().filter_map(|name| self.names.get(&**name));
+        let each = if operation == "gmac_v2" {
+            counts.map(Tensor::count).next().unwrap_or(0)
+        } else {
+            counts.map(Tensor::count).sum()
+        };
+        let health = NodeHealth {
+            graph: self.path.clone(),
+            index: self.index,
+            operation: operation.clone(),
+            name: node.name.clone(),
+            each,
+            ..NodeHealth::default()
+        };
+        let mut all = watching.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        vec![Action::Watched(Box::new(Watched {
+            node: all.add(health),
+            actions,
+            scales: self.scales(node, operation),
+        }))]
+    }
+
+    /// The scales of a node's operands and output, where all of them are stated and its exact result can be told.
+    fn scales(&self, node: &Node, operation: &str) -> Option<Scales> {
+        let ports: &[&str] = match operation {
+            "vvadd" | "vvsub" | "vvmul" | "matmul" => &["x", "y"],
+            "addmm" => &["x", "y", "bias"],
+            "vneg" | "shift" | "sum" => &["x"],
+            _ => return None,
+        };
+        let quanta = |name: &str| {
+            let stated = self.declared?.get(name)?.quanta?;
+            (stated.fract() == 0.0 && stated.abs() <= 512.0).then_some(stated as i32)
+        };
+        let operands = ports
+            .iter()
+            .map(|port| quanta(node.inputs.get(*port)?))
+            .collect::<Option<Vec<i32>>>()?;
+        let operand = |index: usize| operands.get(index).copied().unwrap_or(0);
+        Some(Scales {
+            x: operand(0),
+            y: operand(1),
+            bias: operand(2),
+            out: quanta(node.outputs.first()?)?,
+        })
+    }
+
+    fn node(&mut self, graph: &'p Graph, node: &'p Node) -> Result<Vec<Action>, Error> {
         let actions = operations::build(self, graph, node)?;
+        let actions = self.watched(node, actions);
         self.work = self
             .work
             .saturating_add(self.iterations.saturating_mul(actions.len().max(1) as u64));
@@ -325,7 +437,18 @@ impl<'p, 'l> Lowering<'p, 'l> {
 
     /// The graph that a node calls.
     pub(super) fn callee(&self, graph: &'p Graph, node: &'p Node) -> Result<&'p Graph, Error> {
-        let Some(name) = node.subgraph.as_deref() else {
+        let only = node.subgraph.as_ref().or_else(|| node.subgraphs.get("body"));
+        self.callee_named(graph, node, only)
+    }
+
+    /// The graph of a name that a node states.
+    pub(super) fn callee_named(
+        &self,
+        graph: &'p Graph,
+        node: &'p Node,
+        name: Option<&'p String>,
+    ) -> Result<&'p Graph, Error> {
+        let Some(name) = name else {
             return Err(at_node(
                 &rules::OPERATION,
                 node,
@@ -356,7 +479,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         Ok(callee)
     }
 
-    fn parameters(&mut self, graph: &'p Graph) -> Result<(), Error> {
+    fn parameters(&mut self, graph: &'p Graph, role: Role) -> Result<(), Error> {
         for (index, declared) in graph.parameters.iter().enumerate() {
             let pointer = || format!("{}/parameters/{index}", graph.pointer);
             let Some(value) = &declared.value else {
@@ -377,13 +500,15 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 .shape(&value.shape)
                 .map_err(|m| error_at(&rules::SHAPE, pointer(), m))?;
             let real = matches!(value.numbers, Numbers::Reals(_));
+            check_values(declared, value)
+                .map_err(|m| error_at(&rules::VALUE, format!("{}/value", pointer()), m))?;
             let fit = bits_of(value);
             let bits = declared_bits(&declared.dtype)
                 .filter(|bits| *bits >= fit && *bits < 32)
                 .unwrap_or(fit);
-            let role = std::mem::replace(&mut self.role, Role::Constant);
+            let outer = std::mem::replace(&mut self.role, role);
             let tensor = self.create(&declared.name, shape, (bits, bits), real);
-            self.role = role;
+            self.role = outer;
             let tensor = tensor.map_err(|m| error_at(&rules::LIMIT, pointer(), m))?;
             if !self.trial {
                 self.program.buffers[tensor.buffer].initial =
@@ -498,11 +623,20 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let shape = self
             .shape(shape)
             .map_err(|m| at_node(&rules::SHAPE, node, m))?;
-        let tensor = self
+        let stated = self.stated_bits(name);
+        let bits = (bits.0, bits.1.max(stated.unwrap_or(0)));
+        let mut tensor = self
             .create(name, shape, bits, real)
             .map_err(|m| at_node(&rules::LIMIT, node, m))?;
+        // What the file says of the precision counts; what stores the elements holds what they may be.
+        tensor.bits = stated.unwrap_or(tensor.bits);
         self.names.insert(name, tensor.clone());
         Ok(tensor)
+    }
+
+    /// Bits of a tensor as the graph at hand declares them.
+    fn stated_bits(&self, name: &str) -> Option<u8> {
+        declared_bits(&self.declared?.get(name)?.dtype)
     }
 
     /// A tensor without a name.
@@ -531,7 +665,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         self.names = names;
     }
 
-    fn task(&mut self, node: &'p Node, actions: Vec<super::actions::Action>) -> Result<(), Error> {
+    fn task(&mut self, node: &'p Node, actions: Vec<Action>) -> Result<(), Error> {
         if actions.is_empty() || self.trial {
             return Ok(());
         }
@@ -552,6 +686,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             operation,
             details: self.details(node),
             actions,
+            health: self.watching.clone(),
         }));
         let part = self.program.parts.push(node.pointer.clone());
         let (offset, size) = node.at;
@@ -624,11 +759,14 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let notes = vec![
             "Times are estimates: no cycle data of this chip is public. A node takes issue_cycles and a cycle for each 64-bit word of its longest operand (machine.toml); nodes run one after the other on one core.".to_owned(),
         ];
+        let step = plan.step().0;
+        let quanta = |tensors: &[plan::Tensor]| tensors.iter().map(|t| t.quanta).collect();
         Lowered {
             program: self.program,
             notes,
             findings,
             bits,
+            quanta: (quanta(&step.inputs), quanta(&step.outputs)),
         }
     }
 }
@@ -658,6 +796,25 @@ pub(super) fn precision_of(value: i64) -> u8 {
         -0x80_0000..0x80_0000 => 24,
         -0x8000_0000..0x8000_0000 => 32,
         _ => 64,
+    }
+}
+
+/// Whether a type holds every value of a parameter.
+fn check_values(declared: &plan::Tensor, value: &Array) -> Result<(), String> {
+    let bits = declared_bits(&declared.dtype).filter(|bits| *bits < 64);
+    let (Some(bits), Numbers::Integers(numbers)) = (bits, &value.numbers) else {
+        return Ok(());
+    };
+    let limit = 1i64 << (bits - 1);
+    match numbers.iter().enumerate().find(|(_, n)| !(-limit..limit).contains(*n)) {
+        None => Ok(()),
+        Some((at, number)) => Err(format!(
+            "expected values of {} ({} to {}) in `{}`, found {number} at element {at}",
+            declared.dtype,
+            -limit,
+            limit - 1,
+            crate::yaml::shortened(&declared.name)
+        )),
     }
 }
 

@@ -5,6 +5,7 @@
 //! [`Program`](chipless_model::Program) whose tasks are the nodes, and [`Runner`] executes step after step.
 
 mod actions;
+mod health;
 mod info;
 mod lower;
 mod machine;
@@ -12,13 +13,15 @@ mod operations;
 mod plan;
 pub mod rules;
 mod runner;
+mod saved;
 mod tensor;
 
 pub use info::{info, raw};
-pub use lower::{Lowered, lower};
+pub use health::{Distances, Health, NodeHealth};
+pub use lower::{Lowered, Watching, lower, lower_watched};
 pub use machine::{MACHINE, Machine};
 pub use operations::OPERATIONS;
-pub use plan::{Array, Graph, Node, Numbers, Plan, Tensor};
+pub use plan::{Array, Declared, Graph, Node, Numbers, Origin, Plan, Tensor};
 pub use runner::Runner;
 
 /// Whether a text looks like a plan.

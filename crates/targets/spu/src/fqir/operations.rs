@@ -18,7 +18,7 @@ pub const OPERATIONS: &[(&str, bool)] = &[
     ("assign", true),
     ("cat", true),
     ("chunk", true),
-    ("conditional", false),
+    ("conditional", true),
     ("constant", true),
     ("constant_like", true),
     ("copy", true),
@@ -84,9 +84,21 @@ pub(super) fn build<'p>(
         lowering,
         graph,
         node,
+        loaded: Vec::new(),
         pending: Vec::new(),
     };
-    let mut actions = at.operation()?;
+    let computed = at.operation()?;
+    let mut actions: Vec<Action> = at
+        .loaded
+        .iter()
+        .map(|(from, to)| {
+            Action::Move(Move {
+                from: from.region(),
+                to: to.region(),
+            })
+        })
+        .chain(computed)
+        .collect();
     actions.extend(at.pending.into_iter().map(|(from, to)| {
         Action::Move(Move {
             from: from.region(),
@@ -101,6 +113,8 @@ struct At<'p, 'l, 'b> {
     lowering: &'b mut Lowering<'p, 'l>,
     graph: &'p Graph,
     node: &'p Node,
+    /// What a place starts from that the node changes: a parameter that is loaded anew with each step.
+    loaded: Vec<(Tensor, Tensor)>,
     /// Results that a node first makes elsewhere, because it reads the place where they go.
     pending: Vec<(Tensor, Tensor)>,
 }
@@ -111,6 +125,11 @@ impl<'p> At<'p, '_, '_> {
             return self.call();
         };
         let one = |action: Action| vec![action];
+        for width in ["bw", "bw_out", "bw_address"] {
+            if self.node.constants.get(width).is_some_and(|value| !value.is_null()) {
+                self.bits_of(width)?;
+            }
+        }
         match name {
             "print" => Ok(Vec::new()),
             "vvadd" | "vvsub" | "viadd" | "vvmul" | "vimul" | "temp_i24_bool_mul" | "vneg" | "relu" | "shift" | "gt0" | "vvmax"
@@ -131,9 +150,7 @@ impl<'p> At<'p, '_, '_> {
             "temporal_unfold" => self.unfold(),
             "loop" => self.repeat().map(one),
             "strided_subgraph" => self.strided().map(one),
-            "conditional" => {
-                self.unsupported("conditional cannot be executed from a plan: version 1 of the format does not hold its branches")
-            }
+            "conditional" => self.choose().map(one),
             "lstm" | "pwlin" | "fqir_writer_kernel" | "temporal_unfold_unkernelized" | "temporal_transpose_fold_unkernelized" => {
                 let message = format!("{name} has no meaning of its own: the compiler takes it apart first (kernelisation)");
                 self.unsupported(&message)
@@ -406,11 +423,11 @@ mod tests {
     use super::OPERATIONS;
 
     #[test]
-    fn the_registry_has_58_operations_of_which_52_can_be_executed() {
+    fn the_registry_has_58_operations_of_which_53_can_be_executed() {
         assert!(OPERATIONS.is_sorted() && OPERATIONS.len() == 58);
         assert_eq!(
             OPERATIONS.iter().filter(|(_, executed)| *executed).count(),
-            52
+            53
         );
     }
 }

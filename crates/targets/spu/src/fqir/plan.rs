@@ -8,6 +8,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// What stops reading or lowering, boxed because results are moved around a lot.
 pub(super) type Error = Box<Finding>;
@@ -15,12 +16,23 @@ pub(super) type Error = Box<Finding>;
 /// A plan and the text that it was read from.
 #[derive(Debug)]
 pub struct Plan<'a> {
-    /// The whole text.
+    /// The whole text; empty for a `.pt` file.
     pub text: &'a str,
+    /// What kind of file it was.
+    pub origin: Origin,
     /// The outermost graph.
     pub main: Graph,
     /// What is doubtful: no error.
     pub findings: Vec<Finding>,
+}
+
+/// Kinds of file that a plan comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The runtime plan, JSON.
+    Json,
+    /// A graph saved by torch, `.pt`.
+    Saved,
 }
 
 /// A graph: nodes in the order of execution.
@@ -38,8 +50,24 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// Graphs that nodes call.
     pub subgraphs: IndexMap<String, Graph>,
+    /// What the file says of the tensors at its nodes. A plan as the vendor writes it says nothing of those in between.
+    pub tensors: IndexMap<String, Declared>,
     /// JSON pointer of it.
     pub pointer: String,
+}
+
+/// What a graph says of a tensor.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Declared {
+    /// As of [`Tensor::dtype`].
+    #[serde(default, deserialize_with = "type_name")]
+    pub dtype: String,
+    /// As of [`Tensor::shape`].
+    #[serde(default)]
+    pub shape: Vec<u64>,
+    /// As of [`Tensor::quanta`].
+    #[serde(default)]
+    pub quanta: Option<f64>,
 }
 
 /// A tensor as a graph declares it.
@@ -56,8 +84,8 @@ pub struct Tensor {
     #[serde(default)]
     pub quanta: Option<f64>,
     /// Its value, for parameters.
-    #[serde(default)]
-    pub value: Option<Array>,
+    #[serde(default, deserialize_with = "shared")]
+    pub value: Option<Arc<Array>>,
 }
 
 /// An array of numbers.
@@ -79,7 +107,7 @@ pub enum Numbers {
 }
 
 /// A node.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Node {
     /// Its name; several may have one.
     #[serde(default)]
@@ -99,6 +127,9 @@ pub struct Node {
     /// The graph that it calls.
     #[serde(default)]
     pub subgraph: Option<String>,
+    /// The graphs that it chooses from: `true` and `false` of a `conditional`.
+    #[serde(default, deserialize_with = "distinct")]
+    pub subgraphs: IndexMap<String, String>,
     /// JSON pointer of it.
     #[serde(skip)]
     pub pointer: String,
@@ -131,6 +162,8 @@ struct RawGraph<'a> {
     nodes: Vec<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "distinct")]
     subgraphs: IndexMap<String, &'a RawValue>,
+    #[serde(default, deserialize_with = "distinct")]
+    tensors: IndexMap<String, Declared>,
     #[serde(default)]
     version: Option<u64>,
 }
@@ -165,7 +198,7 @@ fn distinct<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
 }
 
 /// Subgraphs within subgraphs, at most.
-const DEEPEST: usize = 32;
+pub(super) const DEEPEST: usize = 32;
 
 impl<'a> Plan<'a> {
     /// Reads a plan.
@@ -194,19 +227,25 @@ impl<'a> Plan<'a> {
         let main = reader.graph(text, String::new(), 0)?;
         let mut plan = Plan {
             text,
+            origin: Origin::Json,
             main,
             findings: reader.findings,
         };
-        let step = plan.step().0;
+        plan.look();
+        Ok(plan)
+    }
+
+    /// Says what is doubtful in the graphs.
+    pub(super) fn look(&mut self) {
+        let mut findings = Vec::new();
+        produced_twice(&self.main, &mut findings);
+        let step = self.step().0;
         if step.outputs.is_empty() {
             let message = "expected outputs of a step, found none: nothing comes out";
-            let finding = rules::NO_OUTPUTS.at(
-                Place::file().in_part(format!("{}/outputs", step.pointer)),
-                message,
-            );
-            plan.findings.push(finding);
+            let place = Place::file().in_part(format!("{}/outputs", step.pointer));
+            findings.push(rules::NO_OUTPUTS.at(place, message));
         }
-        Ok(plan)
+        self.findings.extend(findings);
     }
 
     /// The graph of one time step, and the one that makes the state: `ARITH` and `INIT`, or the plan itself.
@@ -300,6 +339,7 @@ impl<'a> Reader<'a> {
             inputs: raw.inputs,
             outputs: raw.outputs,
             parameters: raw.parameters,
+            tensors: raw.tensors,
             ..Graph::default()
         };
         for (index, node) in raw.nodes.into_iter().enumerate() {
@@ -311,19 +351,6 @@ impl<'a> Reader<'a> {
                 u32::try_from(node.get().len()).unwrap_or(u32::MAX),
             );
             graph.nodes.push(parsed);
-        }
-        let mut made: HashMap<&str, &Node> = HashMap::new();
-        for node in &graph.nodes {
-            for name in &node.outputs {
-                if let Some(first) = made.insert(name, node) {
-                    let message = format!("expected one node that gives `{name}`, found another");
-                    self.findings.push(
-                        rules::TWICE
-                            .at(node.place(), message)
-                            .with(first.place(), "the first one"),
-                    );
-                }
-            }
         }
         for (name, part) in raw.subgraphs {
             let inner = self.graph(
@@ -338,6 +365,21 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Tensors that two nodes of one graph give.
+fn produced_twice(graph: &Graph, findings: &mut Vec<Finding>) {
+    let mut made: HashMap<&str, &Node> = HashMap::new();
+    for node in &graph.nodes {
+        for name in &node.outputs {
+            if let Some(first) = made.insert(name, node) {
+                let message = format!("expected one node that gives `{name}`, found another");
+                let finding = rules::TWICE.at(node.place(), message);
+                findings.push(finding.with(first.place(), "the first one"));
+            }
+        }
+    }
+    graph.subgraphs.values().for_each(|inner| produced_twice(inner, findings));
+}
+
 /// Byte offset of a line and column that the parser counts from 1 and in bytes.
 fn offset_of(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text
@@ -348,7 +390,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (start + column).min(text.len())
 }
 
-fn escaped(name: &str) -> String {
+pub(super) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
@@ -386,6 +428,10 @@ fn type_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Er
         Type::Name(name) | Type::Object { name } => name,
         Type::Other(_) => String::new(),
     })
+}
+
+fn shared<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Arc<Array>>, D::Error> {
+    Option::<Array>::deserialize(deserializer).map(|array| array.map(Arc::new))
 }
 
 impl<'de> Deserialize<'de> for Array {

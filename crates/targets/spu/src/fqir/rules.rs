@@ -25,6 +25,30 @@ chipless_model::rules! {
         "Limits keep a hostile file from taking the machine."
         "--limit raises it"
         "Chipless";
+    ARCHIVE Fault Error Format "fqir-archive" "the archive of a .pt file is damaged"
+        "Such a file is a zip archive with one member data.pkl in a folder, stored or deflated, and a directory that tells its size and checksum."
+        "save the graph again, or copy the file again"
+        "torch.save, zip archives";
+    PICKLE Fault Error Format "fqir-pickle" "the pickle of a .pt file is damaged"
+        "A pickle is a program for a stack machine. It takes from the stack what is not there, claims sizes that it does not have, ends too early, or has an opcode that no graph needs."
+        "save the graph again with fmot.save"
+        "pickle protocol 2; graphs that fmot 1.3 to 3.21 save";
+    PICKLE_PROTOCOL Unsupported Error Chipless "fqir-pickle-protocol" "the pickle is of a later protocol"
+        "torch.save writes protocol 2 unless it is told otherwise."
+        "save the graph again with fmot.save, or torch.save without pickle_protocol"
+        "pickle protocol 2";
+    PICKLE_CALL Fault Error Format "fqir-pickle-call" "the pickle asks for a class or a call that graphs do not have"
+        "A pickle may call any function of any Python module, and loading it in Python would do so. Chipless calls none: it knows the classes of graphs, arrays and scalars by name, and refuses everything else. A file with such a call was not written by fmot.save, or carries an object that is no graph."
+        "do not load a file in Python whose origin you do not know"
+        "pickle protocol 2; graphs that fmot 1.3 to 3.21 save";
+    SAVED Fault Error Format "fqir-saved" "the .pt file holds no graph that can be read"
+        "The object in the file is a GraphProto with nodes, tensors and subgraphs, each field of its type; arrays hold integers or reals."
+        "save the graph with fmot.save(graph, \"m.pt\")"
+        "graphs that fmot 1.3 to 3.21 save";
+    VALUE Fault Error Format "fqir-value" "a parameter has a value outside its declared type"
+        "A type like int8 or fqint16 says which integers a tensor holds. A larger one cannot be stored on the chip."
+        ""
+        "FQIR types";
     OPERATION Unsupported Error Chipless "fqir-operation" "an operation is not supported"
         "Operations that the format cannot carry whole, or that have no meaning before the compiler has taken them apart, cannot be executed."
         ""

@@ -1,6 +1,7 @@
 //! `temporal_conv2d`: a convolution over the last frames and the bands of each.
 
-use crate::fqir::tensor::{Tensor, load_all, saturate, shift, store};
+use super::Watch;
+use crate::fqir::tensor::{Tensor, load_all, shift, store};
 use chipless_model::{Access, Direction, Storage};
 
 /// A frame has `bands` bands of `channels` elements. The buffer holds the frames before this one, oldest first; the new
@@ -27,7 +28,7 @@ pub(in crate::fqir) struct Convolve {
 }
 
 impl Convolve {
-    pub(super) fn execute(&self, storage: &mut Storage<'_>) {
+    pub(super) fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) {
         let frame = self.bands * self.channels;
         let mut frames = self
             .buffer
@@ -64,7 +65,8 @@ impl Convolve {
                         }
                     }
                 }
-                results.push(saturate(shift(sum, self.shift), self.bits));
+                watch.sum(sum);
+                results.push(watch.clip(shift(sum, self.shift), self.bits));
             }
         }
         store(

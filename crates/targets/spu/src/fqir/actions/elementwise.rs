@@ -1,6 +1,7 @@
 //! Operations element by element.
 
-use crate::fqir::tensor::{BLOCK, Region, Tensor, load, rounded_shift, saturate, shift, store};
+use super::Watch;
+use crate::fqir::tensor::{BLOCK, Region, Tensor, load, rounded_shift, shift, store};
 use chipless_model::{Access, Direction, Storage};
 
 /// Element by element: `out[i] = function(x[i], y[i])`.
@@ -127,7 +128,7 @@ impl Operand {
 }
 
 impl Elementwise {
-    pub(super) fn execute(&self, storage: &mut Storage<'_>) {
+    pub(super) fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) {
         let (mut x, mut y) = ([0; BLOCK], [0; BLOCK]);
         let count = self.out.count() as usize;
         for start in (0..count).step_by(BLOCK) {
@@ -135,7 +136,7 @@ impl Elementwise {
             let (x, y) = (&mut x[..length], &mut y[..length]);
             self.x.take(storage, start, x);
             self.y.take(storage, start, y);
-            self.function.apply(x, y);
+            self.function.apply(x, y, watch);
             store(
                 storage.bytes_mut(self.out.buffer),
                 self.out.element,
@@ -161,8 +162,8 @@ impl Elementwise {
 
 impl Function {
     /// Puts the results in place of `x`.
-    fn apply(self, x: &mut [i64], y: &[i64]) {
-        fn each(x: &mut [i64], y: &[i64], f: impl Fn(i64, i64) -> i64) {
+    fn apply<W: Watch>(self, x: &mut [i64], y: &[i64], watch: &mut W) {
+        fn each(x: &mut [i64], y: &[i64], mut f: impl FnMut(i64, i64) -> i64) {
             x.iter_mut().zip(y).for_each(|(x, y)| *x = f(*x, *y));
         }
         let truth = |holds: bool| i64::from(holds);
@@ -175,7 +176,7 @@ impl Function {
                 rounded,
                 subtract,
             } => {
-                let finish = |sum| saturate(rounded_shift(sum, by, rounded), bits);
+                let mut finish = |sum| watch.clip(rounded_shift(sum, by, rounded), bits);
                 if subtract {
                     each(x, y, |x, y| {
                         finish(shift(x, align_x).wrapping_sub(shift(y, align_y)))
@@ -192,18 +193,18 @@ impl Function {
                 rounded,
             } => {
                 each(x, y, |x, y| {
-                    saturate(rounded_shift(x.wrapping_mul(y), by, rounded), bits)
+                    watch.clip(rounded_shift(x.wrapping_mul(y), by, rounded), bits)
                 });
             }
             Function::MultiplyWide { shift: by, rounded } => {
                 each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded))
             }
-            Function::Negate { bits } => each(x, y, |x, _| saturate(x.wrapping_neg(), bits)),
+            Function::Negate { bits } => each(x, y, |x, _| watch.clip(x.wrapping_neg(), bits)),
             Function::Shift {
                 shift: by,
                 bits,
                 rounded,
-            } => each(x, y, |x, _| saturate(rounded_shift(x, by, rounded), bits)),
+            } => each(x, y, |x, _| watch.clip(rounded_shift(x, by, rounded), bits)),
             Function::Maximum => each(x, y, i64::max),
             Function::Minimum => each(x, y, i64::min),
             Function::Compare(Relation::Greater) => each(x, y, |x, y| truth(x > y)),

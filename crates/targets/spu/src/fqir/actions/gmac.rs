@@ -1,7 +1,7 @@
 //! `gmac_v2`: products of vectors and immediates, shifted, summed, and split into parts.
 
-use super::Operand;
-use crate::fqir::tensor::{BLOCK, Tensor, saturate, shift, store};
+use super::{Operand, Watch};
+use crate::fqir::tensor::{BLOCK, Tensor, shift, store};
 use chipless_model::{Access, Direction, Storage};
 
 /// Products in ascending order of their shifts. The sum is shifted down (floor) between groups of equal shift, and by the
@@ -17,7 +17,7 @@ pub(in crate::fqir) struct Gmac {
 }
 
 impl Gmac {
-    pub(super) fn execute(&self, storage: &mut Storage<'_>) {
+    pub(super) fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) {
         let count = self.out.first().map_or(0, |(out, _)| out.count() as usize);
         let total_bits = self
             .out
@@ -47,7 +47,7 @@ impl Gmac {
             }
             let last = before.unwrap_or(0);
             for s in &mut *sum {
-                *s = saturate(
+                *s = watch.clip(
                     shift(shift(shift(*s, last), -self.cleared), self.cleared),
                     total_bits,
                 );

@@ -4,6 +4,7 @@
 //! for as many rows as cannot overflow, and those sums in 64 bits: the result is the same, and vector units like it. The
 //! additions are wrapping ones, since checks for an overflow that cannot happen would keep them off vector units.
 
+use super::Watch;
 use crate::fqir::tensor::{BLOCK, Element, Tensor, load, load_all, rounded_shift, saturate, store};
 use chipless_model::{Access, Direction, Storage};
 
@@ -38,7 +39,7 @@ pub(in crate::fqir) struct Bias {
 const ACCUMULATOR_BITS: u8 = 32;
 
 impl Matrix {
-    pub(super) fn execute(&self, storage: &mut Storage<'_>) {
+    pub(super) fn execute<W: Watch>(&self, storage: &mut Storage<'_>, watch: &mut W) {
         let bias = self
             .bias
             .as_ref()
@@ -63,7 +64,8 @@ impl Matrix {
                             ACCUMULATOR_BITS,
                         ));
                     }
-                    *sum = saturate(rounded_shift(*sum, self.shift, self.rounded), self.bits);
+                    watch.sum(*sum);
+                    *sum = watch.clip(rounded_shift(*sum, self.shift, self.rounded), self.bits);
                 }
                 store(
                     storage.bytes_mut(self.out.buffer),

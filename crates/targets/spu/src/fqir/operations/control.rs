@@ -2,8 +2,8 @@
 
 use super::numeric::stored;
 use super::{At, times};
-use crate::fqir::actions::{Action, Loop, Strided};
-use crate::fqir::lower::Lowering;
+use crate::fqir::actions::{Action, Conditional, Loop, Strided};
+use crate::fqir::lower::{Lowering, declared_bits};
 use crate::fqir::plan::{Error, Graph, Node, at_node};
 use crate::fqir::rules;
 use crate::fqir::tensor::{Element, Move, Tensor};
@@ -99,7 +99,7 @@ impl<'p> At<'p, '_, '_> {
         let callee = self.lowering.callee(self.graph, self.node)?;
         let mut actions = call_inputs(self.lowering, self.node, callee)?;
         self.lowering.nested += 1;
-        actions.extend(self.lowering.body(callee)?);
+        actions.extend(self.lowering.body(callee, "body")?);
         self.lowering.nested -= 1;
         actions.extend(call_outputs(self.lowering, self.node, callee)?);
         Ok(actions)
@@ -122,8 +122,11 @@ impl<'p> At<'p, '_, '_> {
             );
             return Err(at_node(&rules::SHAPE, self.node, message));
         };
+        let precision = declared_bits(&declared.dtype);
+        let (bits, width) = stored(like);
+        let bits = (precision.unwrap_or(bits), width.max(precision.unwrap_or(0)));
         self.lowering
-            .define(self.node, &declared.name, shape, stored(like), false)
+            .define(self.node, &declared.name, shape, bits, false)
     }
 
     fn body_output(&self, callee: &Graph, index: usize) -> Result<Tensor, Error> {
@@ -234,7 +237,7 @@ impl<'p> At<'p, '_, '_> {
             looped.before.push(whole(&from, &to));
             inputs.push(to);
         }
-        looped.body = self.lowering.body(callee)?;
+        looped.body = self.lowering.body(callee, "body")?;
         self.carry(callee, &inputs[..recursed as usize], &mut looped)?;
         self.lowering.nested -= 1;
         self.lowering.iterations = outer;
@@ -336,7 +339,7 @@ impl<'p> At<'p, '_, '_> {
             let to = self.body_input(callee, index, &from, &from.shape)?;
             body.push(whole(&from, &to));
         }
-        body.extend(self.lowering.body(callee)?);
+        body.extend(self.lowering.body(callee, "body")?);
         let results: Vec<Tensor> = (0..outputs as usize)
             .map(|index| self.body_output(callee, index))
             .collect::<Result<_, _>>()?;
@@ -365,7 +368,7 @@ impl<'p> At<'p, '_, '_> {
             .lowering
             .define(self.node, name, &counter.shape, (bits, bits), false)?;
         if kept.buffer != counter.buffer {
-            return self.unsupported("strided_subgraph with a counter that is an input or a parameter is not supported: it must be state");
+            self.loaded.push((counter, kept.clone()));
         }
         Ok(Action::Strided(Strided {
             counter: kept,
@@ -373,6 +376,77 @@ impl<'p> At<'p, '_, '_> {
             phase,
             body,
             otherwise,
+        }))
+    }
+
+    /// `conditional`: both bodies have the same inputs by position, and the outputs of the one that runs are the node's.
+    pub(super) fn choose(&mut self) -> Result<Action, Error> {
+        let condition = self.input("condition")?;
+        if condition.count() == 0 {
+            return Err(self.wrong_shape("expected a condition of at least one element, found none"));
+        }
+        let names = &self.node.subgraphs;
+        let (Some(holds), Some(otherwise)) = (names.get("true"), names.get("false")) else {
+            return self.unsupported("conditional cannot be executed without its branches: the plan that the vendor's tools write does not hold them, the .pt file of the graph does");
+        };
+        let (inputs, outputs) = (self.count("num_inputs", 0)?, self.count("num_outputs", 0)?);
+        if inputs > self.node.inputs.len() as u64 || outputs != self.node.outputs.len() as u64 {
+            let message = format!(
+                "expected {} outputs of conditional and its inputs, found constants for {outputs} and {inputs}",
+                self.node.outputs.len()
+            );
+            return Err(self.wrong_constant(message));
+        }
+        let mut ways = Vec::new();
+        let before = self.lowering.names();
+        self.lowering.nested += 1;
+        for (key, name) in [("true", holds), ("false", otherwise)] {
+            let callee = self
+                .lowering
+                .callee_named(self.graph, self.node, Some(name))?;
+            let mut body = Vec::new();
+            let mut taken = Vec::new();
+            for index in 0..inputs as usize {
+                let from = self.input(&format!("input_{index}"))?;
+                let same = callee.inputs.get(index).map(|t| &t.name)
+                    == self.node.inputs.get(&format!("input_{index}"));
+                if !same {
+                    let to = self.body_input(callee, index, &from, &from.shape)?;
+                    taken.push(whole(&from, &to));
+                }
+            }
+            body.extend(taken);
+            body.extend(self.lowering.body(callee, key)?);
+            let results = (0..outputs as usize)
+                .map(|index| self.body_output(callee, index))
+                .collect::<Result<Vec<Tensor>, _>>()?;
+            // What a body defines does not exist in steps in which it does not run.
+            self.lowering.set_names(before.clone());
+            ways.push((body, results));
+        }
+        self.lowering.nested -= 1;
+        let (Some((mut no, no_results)), Some((mut yes, yes_results))) = (ways.pop(), ways.pop())
+        else {
+            return self.unsupported("conditional without two branches is not supported");
+        };
+        for (index, (a, b)) in yes_results.iter().zip(&no_results).enumerate() {
+            if a.shape != b.shape {
+                let message = format!(
+                    "expected equal shapes from both branches, found {} and {}",
+                    times(&a.shape),
+                    times(&b.shape)
+                );
+                return Err(self.wrong_shape(message));
+            }
+            let bits = super::numeric::larger(stored(a), stored(b));
+            let out = self.output(index, &a.shape, bits)?;
+            yes.push(whole(a, &out));
+            no.push(whole(b, &out));
+        }
+        Ok(Action::Conditional(Conditional {
+            condition,
+            holds: yes,
+            otherwise: no,
         }))
     }
 }

@@ -318,10 +318,10 @@ impl At<'_, '_, '_> {
         for (index, bits) in parts.iter().enumerate() {
             let Some(bits) = u8::try_from(*bits)
                 .ok()
-                .filter(|bits| (2..=64).contains(bits) && total <= 64)
+                .filter(|bits| (1..=64).contains(bits) && total <= 64)
             else {
                 return Err(self.wrong_constant(format!(
-                    "expected parts of 2 to 64 bits and 64 together, found {parts:?}"
+                    "expected parts of 1 to 64 bits and 64 together, found {parts:?}"
                 )));
             };
             out.push((self.output(index, &shape, (bits, bits))?, bits));
@@ -456,8 +456,7 @@ impl At<'_, '_, '_> {
             .lowering
             .define(self.node, name, &tensor.shape, bits, false)?;
         if kept.buffer != tensor.buffer {
-            return self
-                .unsupported(&format!("{} with a {port} that is an input or a parameter is not supported: it must be state", self.name()));
+            self.loaded.push((tensor.clone(), kept.clone()));
         }
         Ok(kept)
     }

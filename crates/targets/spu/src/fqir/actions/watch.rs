@@ -1,0 +1,156 @@
+//! Watching integers while they are computed: what is clipped, what leaves a table, what overflows an accumulator.
+
+use super::{Action, Elementwise, Function, Matrix, each_element};
+use crate::fqir::tensor::{BLOCK, Tensor, load_all, saturate};
+use chipless_model::{Fault, Storage};
+
+/// Who is told of what happens to integers. Without anyone the compiler leaves the telling out.
+pub(in crate::fqir) trait Watch {
+    /// Whether anyone listens.
+    const WATCHES: bool;
+
+    /// What follows belongs to a node.
+    fn enter(&mut self, _node: usize) {}
+
+    /// A value was clipped to a width, and whether that changed it.
+    fn clipped(&mut self, _changed: bool) {}
+
+    /// A table was addressed, and whether the address lay outside before it was clipped.
+    fn address(&mut self, _outside: bool) {}
+
+    /// A sum as an accumulator would hold it.
+    fn sum(&mut self, _sum: i64) {}
+
+    /// How far an element is from the exact result, in steps of its scale.
+    fn distance(&mut self, _node: usize, _steps: f64) {}
+
+    /// Clips to a signed number of bits.
+    #[inline]
+    fn clip(&mut self, value: i64, bits: u8) -> i64 {
+        let clipped = saturate(value, bits);
+        self.clipped(clipped != value);
+        clipped
+    }
+
+    /// Clips a whole number between two limits.
+    fn clip_real(&mut self, value: f64, (low, high): (f64, f64)) -> i64 {
+        self.clipped(value < low || value > high);
+        value.clamp(low, high) as i64
+    }
+}
+
+/// Nobody.
+pub(in crate::fqir) struct Unwatched;
+
+impl Watch for Unwatched {
+    const WATCHES: bool = false;
+}
+
+/// The actions of a node under observation.
+#[derive(Debug)]
+pub(in crate::fqir) struct Watched {
+    /// Its number among those observed.
+    pub(in crate::fqir) node: usize,
+    pub(in crate::fqir) actions: Vec<Action>,
+    /// Where the exact result of its first action can be told.
+    pub(in crate::fqir) scales: Option<Scales>,
+}
+
+/// Logarithms of the scales of a node's operands, less that of its output.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fqir) struct Scales {
+    pub(in crate::fqir) x: i32,
+    pub(in crate::fqir) y: i32,
+    pub(in crate::fqir) bias: i32,
+    /// Of the output itself: products carry the scales of both factors.
+    pub(in crate::fqir) out: i32,
+}
+
+impl Watched {
+    pub(super) fn execute<W: Watch>(
+        &self,
+        storage: &mut Storage<'_>,
+        watch: &mut W,
+    ) -> Result<(), Fault> {
+        watch.enter(self.node);
+        let (first, rest) = self.actions.split_at(self.actions.len().min(1));
+        super::run(first, storage, watch)?;
+        // Results that replace an operand lie aside until the rest has run.
+        if let (Some(scales), Some(action)) = (self.scales, first.first()) {
+            scales.distances(action, storage, &mut |steps| watch.distance(self.node, steps));
+        }
+        super::run(rest, storage, watch)
+    }
+}
+
+impl Scales {
+    /// How far each element of an action's output is from the exact result of its operands.
+    fn distances(self, action: &Action, storage: &Storage<'_>, told: &mut dyn FnMut(f64)) {
+        match action {
+            Action::Elementwise(elementwise) => self.elementwise(elementwise, storage, told),
+            Action::Matrix(matrix) => self.matrix(matrix, storage, told),
+            Action::Sum { outer, inner, out, .. } => {
+                let results = load_all(storage, out);
+                let all = storage.bytes(inner.buffer);
+                let mut number = 0;
+                each_element(outer, |start| {
+                    let mut sum = 0i128;
+                    each_element(&inner.shifted(start), |at| {
+                        sum += i128::from(crate::fqir::tensor::at(all, inner.element, at as usize));
+                    });
+                    told((sum as f64 * power(self.x - self.out) - results[number] as f64).abs());
+                    number += 1;
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn elementwise(self, of: &Elementwise, storage: &Storage<'_>, told: &mut dyn FnMut(f64)) {
+        let results = load_all(storage, &of.out);
+        let (mut x, mut y) = ([0; BLOCK], [0; BLOCK]);
+        for (block, results) in results.chunks(BLOCK).enumerate() {
+            let (x, y) = (&mut x[..results.len()], &mut y[..results.len()]);
+            of.x.take(storage, block * BLOCK, x);
+            of.y.take(storage, block * BLOCK, y);
+            for ((x, y), result) in x.iter().zip(&*y).zip(results) {
+                let (scaled_x, scaled_y) = (
+                    *x as f64 * power(self.x - self.out),
+                    *y as f64 * power(self.y - self.out),
+                );
+                let exact = match of.function {
+                    Function::Add { subtract: false, .. } => scaled_x + scaled_y,
+                    Function::Add { subtract: true, .. } => scaled_x - scaled_y,
+                    Function::Multiply { .. } => {
+                        (i128::from(*x) * i128::from(*y)) as f64 * power(self.x + self.y - self.out)
+                    }
+                    Function::Negate { .. } => -scaled_x,
+                    Function::Shift { .. } => scaled_x,
+                    _ => return,
+                };
+                told((exact - *result as f64).abs());
+            }
+        }
+    }
+
+    fn matrix(self, of: &Matrix, storage: &Storage<'_>, told: &mut dyn FnMut(f64)) {
+        let [x, y, results] = [&of.x, &of.y, &of.out].map(|tensor: &Tensor| load_all(storage, tensor));
+        let bias = of.bias.as_ref().map(|bias| (bias.strides, load_all(storage, &bias.tensor)));
+        for row in 0..of.rows {
+            for column in 0..of.columns {
+                let sum: i128 = (0..of.inner)
+                    .map(|k| i128::from(x[row * of.inner + k]) * i128::from(y[k * of.columns + column]))
+                    .sum();
+                let added = bias.as_ref().map_or(0.0, |((down, along), values)| {
+                    values[row * down + column * along] as f64 * power(self.bias - self.out)
+                });
+                let exact = sum as f64 * power(self.x + self.y - self.out) + added;
+                told((exact - results[row * of.columns + column] as f64).abs());
+            }
+        }
+    }
+}
+
+fn power(of: i32) -> f64 {
+    2f64.powi(of)
+}
