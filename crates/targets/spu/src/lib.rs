@@ -78,8 +78,10 @@
 //! assert_eq!(step(&[("latchedC", 2), ("B", 4)]), 6);
 //! ```
 
+pub mod femto;
 pub mod fqir;
 pub mod iospec;
+pub mod machine;
 mod saved;
 pub mod yaml;
 
@@ -91,6 +93,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         .iter()
         .map(|law| law.under(iospec::RuleSet::Spec))
         .chain(fqir::rules::ALL.iter().copied())
+        .chain(femto::rules::ALL.iter().copied())
 }
 
 /// Bytes of a text that are looked at to recognise it.

@@ -5,7 +5,7 @@
 
 use super::actions::{Action, NodeKernel, Scales, Unwatched, Watched, total};
 use super::health::{Health, NodeHealth};
-use super::machine::Machine;
+use crate::machine::Machine;
 use super::operations;
 use super::plan::{Array, Declared, Error, Graph, Node, Numbers, Plan, at_node};
 use super::rules;
@@ -30,9 +30,9 @@ pub struct Lowered<'p> {
     /// Findings that are no errors.
     pub findings: Vec<Finding>,
     /// Precisions of inputs and outputs in bits, in the order of the interface.
-    pub(super) bits: (Vec<u8>, Vec<u8>),
+    pub(crate) bits: (Vec<u8>, Vec<u8>),
     /// Scales of inputs and outputs as logarithms, where the plan states them.
-    pub(super) quanta: (Vec<Option<f64>>, Vec<Option<f64>>),
+    pub(crate) quanta: (Vec<Option<f64>>, Vec<Option<f64>>),
 }
 
 /// What becomes of the integers of a program that [`lower_watched`] made, as far as it has run.

@@ -4,8 +4,9 @@
 //! doubtful; [`Document::write`] prints it so that it reads the same. [`sequence`] holds the two state machines that say
 //! what may be written when, [`Session`] drives one, with the values and the words on the [`wire`].
 
+mod against;
 mod document;
-mod femto;
+mod drivable;
 mod flat;
 mod host;
 mod info;
@@ -18,10 +19,12 @@ pub mod sequence;
 mod session;
 pub mod wire;
 
+pub use against::{Expected, against, of_lowered, of_program};
 pub use document::{Document, Member, Quantization, Sequence, SequenceKind, Side, Stage, Vector};
-pub use femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
+pub use crate::femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
+pub use drivable::{Call, Event, Verdict, drivable};
 pub use flat::convert;
-pub use host::{host_code, text_as_comment};
+pub use host::{HostFile, host};
 pub use info::{info, raw};
 pub use interface::of_interface;
 pub use lint::lint;

@@ -180,10 +180,26 @@ laws! {
         "No firmware supports complex sequences yet, and femtofile exporters leave them out. Chipless drives them."
         ""
         "IOSpec format";
-    FEMTO Fault Error Error Format "iospec-femto" "a .femto container that cannot be read"
-        "A part of the file lies outside it, or a field has a value that the format does not know."
+    UNDRIVABLE Fault Error Warning Proof "undrivable" "a contract that cannot be driven for good"
+        "From every state that legal calls can reach, every input should be able to be written again, every output to be read and every sequence to fire. The calls that are named are legal, and a shortest list of those after which something can never happen."
         ""
-        "layout of containers that femtodriver 2.6 writes";
+        "every state of the contract's order rules";
+    PROGRAM_NAME Fault Error Error Proof "program-name" "the contract and the program have different inputs or outputs"
+        "An input or output of one side has no counterpart of its name on the other."
+        ""
+        "interface of the program";
+    PROGRAM_LENGTH Fault Error Error Proof "program-length" "a vector has another length in the program"
+        "The length of a vector is the product of the dimensions that the program has. Some writers of contracts take the first dimension alone."
+        ""
+        "interface of the program";
+    PROGRAM_PRECISION Fault Error Error Proof "program-precision" "a vector has another precision in the program"
+        "Elements of another width are packed into other words, and clip at other values."
+        ""
+        "interface of the program";
+    PROGRAM_SCALE Fault Error Error Proof "program-scale" "a vector has another scale or zero point in the program"
+        "Integers of the program stand for value / 2^quanta, with the zero point 0. A host that quantises with another scale gets other values, and nothing else tells."
+        ""
+        "types of the program's inputs and outputs";
     FEMTOFILE Fault Note Note Format "iospec-femtofile" "the document does not fit a .femto file"
         "Such a file numbers vectors with 8 bits and counts elements with 16."
         ""

@@ -130,6 +130,22 @@ impl<'d> Contract<'d> {
         }
     }
 
+    /// What tells this state from others, as numbers.
+    pub(super) fn state(&self) -> Vec<u64> {
+        match &self.machine {
+            Machine::Spec(turns) => {
+                let turn = |turn: &Turn| {
+                    let own = [turn.next as u64, turn.came, turn.triggered.min(turn.needs)];
+                    // Counts that are high enough are equal.
+                    let waiting = turn.outputs.iter().map(|o| o.pending.min(o.after));
+                    own.into_iter().chain(waiting).collect::<Vec<u64>>()
+                };
+                turns.state.iter().flat_map(turn).collect()
+            }
+            Machine::Femtorun(counters) => counters.counts.iter().map(|c| c.to_bits()).collect(),
+        }
+    }
+
     /// What may be done next: the inputs that may be written, the outputs that wait to be read; positions of both.
     pub fn next(&self) -> (Vec<usize>, Vec<usize>) {
         let may = |input: &usize| self.clone().write(&[*input], &mut Vec::new()).is_ok();
@@ -220,6 +236,9 @@ impl Turns {
                 } else if let Some(other) = numbers.get(&*member.key) {
                     next[*other].push(number);
                     turn.needs += count(member);
+                } else {
+                    // Nothing ever brings what the document does not define.
+                    turn.needs += 1;
                 }
             }
             let known = sequence
