@@ -1,6 +1,6 @@
 //! The typed document: vectors and sequences, over the tree that they were read from.
 
-use crate::yaml::{self, Node, Span, Value};
+use crate::yaml::{self, Node, Span};
 use chipless_model::{ElementType, Finding};
 use std::collections::{HashMap, HashSet};
 
@@ -13,6 +13,8 @@ pub(super) const SECTIONS: [&str; 4] =
 pub struct Document {
     /// The tree, with everything that the types below do not know. `Null` for an empty text.
     pub root: Node,
+    /// Remarks of the text.
+    pub comments: yaml::Comments,
     /// What the host sends, in the order of the section.
     pub inputs: Vec<Vector>,
     /// What the host receives.
@@ -196,13 +198,9 @@ impl Vector {
 }
 
 impl Document {
-    /// The document as text that reads the same: every field, anchors expanded.
+    /// The document as text that reads the same: every field, anchors expanded, remarks where they stood.
     pub fn write(&self) -> String {
-        if self.root.value == Value::Null {
-            String::new()
-        } else {
-            yaml::write(&self.root)
-        }
+        yaml::write_with(&self.root, self.comments.clone())
     }
 
     /// Inputs and outputs.

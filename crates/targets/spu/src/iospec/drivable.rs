@@ -162,6 +162,7 @@ fn parts(document: &Document) -> Vec<Document> {
     }
     let empty = || Document {
         root: crate::yaml::Value::Null.into(),
+        comments: crate::yaml::Comments::default(),
         inputs: Vec::new(),
         outputs: Vec::new(),
         sequences: Vec::new(),

@@ -42,6 +42,7 @@ pub(super) fn looks_flat(root: &Node) -> bool {
 pub fn convert(text: &str, rules: RuleSet) -> Result<Document, Vec<Finding>> {
     let tree = yaml::read(text, Budget::default())
         .map_err(|(span, message)| vec![rules::SYNTAX.under(rules).at(span.place(), message)])?;
+    let comments = yaml::Comments::of(text, tree.root.as_ref());
     let root = tree.root.filter(looks_flat).ok_or_else(|| {
         let message = "expected a document of the flat dialect (objects of type input, output, simple_sequence or complex_sequence side by side), found none";
         vec![rules::FLAT.under(rules).at(Place::file(), message)]
@@ -61,5 +62,5 @@ pub fn convert(text: &str, rules: RuleSet) -> Result<Document, Vec<Finding>> {
         span: Span::default(),
     };
     let converted = Node::map(sections.map(|(name, entries)| (name, made(entries))));
-    Document::read(&yaml::write(&converted), rules)
+    Document::read(&yaml::write_with(&converted, comments), rules)
 }

@@ -19,6 +19,7 @@ impl Document {
         let tree = yaml::read(text, Budget::default()).map_err(|(span, message)| {
             vec![rules::SYNTAX.under(rules).at(span.place(), message)]
         })?;
+        let comments = yaml::Comments::of(text, tree.root.as_ref());
         let root = tree.root.unwrap_or(Node {
             value: Value::Null,
             span: Span::default(),
@@ -48,6 +49,7 @@ impl Document {
         }
         let mut document = Document {
             root,
+            comments,
             inputs: Vec::new(),
             outputs: Vec::new(),
             sequences: Vec::new(),
@@ -94,7 +96,12 @@ impl Reader {
 
     fn sections(&mut self, document: &mut Document) {
         let entries = match document.root.value.clone() {
-            Value::Null if document.root.span.line == 0 => return,
+            // Nothing is asked and nothing promised; the package fails on it.
+            Value::Null
+                if document.root.span.line == 0 && self.rules == RuleSet::Spec =>
+            {
+                return;
+            }
             Value::Map(entries) => entries,
             other => {
                 let message = format!(

@@ -16,7 +16,7 @@
 
 use super::document::{Document, Member};
 use super::{RuleSet, session::Violation};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The state of a contract: what has been written and not yet led to outputs, what is ready.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl<'d> Contract<'d> {
     pub fn read(&mut self) -> Result<Vec<usize>, Violation> {
         match &mut self.machine {
             Machine::Spec(turns) => Ok(turns.read(None)),
-            Machine::Femtorun(counters) => counters.receive(self.document),
+            Machine::Femtorun(counters) => counters.receive(),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'d> Contract<'d> {
     pub fn read_sequence(&mut self, sequence: usize) -> Result<Vec<usize>, Violation> {
         match &mut self.machine {
             Machine::Spec(turns) => Ok(turns.read(Some(sequence))),
-            Machine::Femtorun(counters) => counters.receive(self.document),
+            Machine::Femtorun(counters) => counters.receive(),
         }
     }
 
@@ -111,11 +111,7 @@ impl<'d> Contract<'d> {
         let ready = self.is_ready(output);
         if ready {
             match &mut self.machine {
-                Machine::Spec(turns) => {
-                    let all = turns.state.iter_mut().flat_map(|s| &mut s.outputs);
-                    all.filter(|o| o.output == output)
-                        .for_each(|o| o.pending = 0);
-                }
+                Machine::Spec(turns) => turns.read_output(output),
                 Machine::Femtorun(counters) => counters.clear(output),
             }
         }
@@ -125,8 +121,8 @@ impl<'d> Contract<'d> {
     /// Back to the start.
     pub fn reset(&mut self) {
         match &mut self.machine {
-            Machine::Spec(turns) => turns.state.clone_from(&turns.start),
-            Machine::Femtorun(counters) => counters.counts.fill(0.0),
+            Machine::Spec(turns) => turns.reset(),
+            Machine::Femtorun(counters) => counters.reset(),
         }
     }
 
@@ -164,8 +160,10 @@ impl<'d> Contract<'d> {
 struct Turns {
     start: Vec<Turn>,
     state: Vec<Turn>,
-    /// The state before an act, for the way back.
-    before: Vec<Turn>,
+    /// Turns that an act changes as they were before, for the way back.
+    before: Vec<(usize, Turn)>,
+    /// Sequences with outputs that wait to be read.
+    ready: BTreeSet<usize>,
     /// Sequences that take each input.
     takers: Vec<Vec<usize>>,
     /// Sequences that each sequence's firing counts for.
@@ -265,7 +263,8 @@ impl Turns {
         }
         Turns {
             state: start.clone(),
-            before: start.clone(),
+            before: Vec::new(),
+            ready: BTreeSet::new(),
             start,
             takers,
             next,
@@ -278,16 +277,33 @@ impl Turns {
         inputs: &[usize],
         fired: &mut Vec<usize>,
     ) -> Result<(), Violation> {
-        self.before.clone_from(&self.state);
+        self.before.clear();
         let already = fired.len();
         for input in inputs {
             if let Err(violation) = self.write_one(document, *input, fired) {
-                self.state.clone_from(&self.before);
+                for (number, turn) in std::mem::take(&mut self.before).into_iter().rev() {
+                    self.state[number] = turn;
+                    self.note(number);
+                }
                 fired.truncate(already);
                 return Err(violation);
             }
         }
         Ok(())
+    }
+
+    /// Keeps a turn as it is, before it changes.
+    fn keep(&mut self, number: usize) {
+        self.before.push((number, self.state[number].clone()));
+    }
+
+    /// Notes whether a sequence has outputs that wait.
+    fn note(&mut self, number: usize) {
+        if self.state[number].outputs.iter().any(Waiting::ready) {
+            self.ready.insert(number);
+        } else {
+            self.ready.remove(&number);
+        }
     }
 
     fn write_one(
@@ -333,6 +349,7 @@ impl Turns {
         }
         for index in 0..self.takers[input].len() {
             let number = self.takers[input][index];
+            self.keep(number);
             let turn = &mut self.state[number];
             turn.came += 1;
             if turn
@@ -357,10 +374,11 @@ impl Turns {
     ) -> Result<(), Violation> {
         let mut pending = vec![first];
         while let Some(number) = pending.pop() {
-            let turn = &mut self.state[number];
-            if !turn.complete() {
+            if !self.state[number].complete() {
                 continue;
             }
+            self.keep(number);
+            let turn = &mut self.state[number];
             if let Some(unread) = turn.outputs.iter().find(|o| o.ready()) {
                 let output = &document.outputs[unread.output].key;
                 let message = format!(
@@ -372,25 +390,48 @@ impl Turns {
             (turn.next, turn.triggered) = (0, 0);
             turn.outputs.iter_mut().for_each(|o| o.pending += 1);
             fired.push(number);
-            for other in &self.next[number] {
-                self.state[*other].triggered += 1;
-                pending.push(*other);
+            self.note(number);
+            for index in 0..self.next[number].len() {
+                let other = self.next[number][index];
+                self.keep(other);
+                self.state[other].triggered += 1;
+                pending.push(other);
             }
         }
         Ok(())
     }
 
     fn read(&mut self, only: Option<usize>) -> Vec<usize> {
+        let numbers: Vec<usize> = match only {
+            Some(only) => self.ready.contains(&only).then_some(only).into_iter().collect(),
+            None => self.ready.iter().copied().collect(),
+        };
         let mut read = Vec::new();
-        for (number, turn) in self.state.iter_mut().enumerate() {
-            if only.is_none_or(|only| only == number) {
-                for waiting in turn.outputs.iter_mut().filter(|o| o.ready()) {
-                    waiting.pending = 0;
-                    read.push(waiting.output);
-                }
+        for number in numbers {
+            let outputs = &mut self.state[number].outputs;
+            for waiting in outputs.iter_mut().filter(|o| o.ready()) {
+                waiting.pending = 0;
+                read.push(waiting.output);
             }
+            self.note(number);
         }
         read
+    }
+
+    /// Takes one output wherever it waits.
+    fn read_output(&mut self, output: usize) {
+        for number in 0..self.state.len() {
+            let outputs = &mut self.state[number].outputs;
+            for waiting in outputs.iter_mut().filter(|o| o.output == output) {
+                waiting.pending = 0;
+            }
+            self.note(number);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.state.clone_from(&self.start);
+        self.ready.clear();
     }
 }
 
@@ -412,8 +453,13 @@ struct Counters {
     /// Whether a node is an output, and which sequence it is.
     is_output: Vec<bool>,
     sequence: Vec<Option<usize>>,
-    /// Outputs in the order in which they are received.
+    /// Outputs in the order in which they are received, and the place of each output's node in it.
     order: Vec<usize>,
+    place: HashMap<usize, usize>,
+    /// Places of the outputs that are ready.
+    ready: BTreeSet<usize>,
+    /// The first place whose output cannot be received, and why: those before it are.
+    broken: Option<(usize, Violation)>,
 }
 
 impl Counters {
@@ -463,6 +509,25 @@ impl Counters {
             .collect();
         let mut order: Vec<usize> = (0..outputs.len()).collect();
         order.sort_by_key(|output| outputs[*output]);
+        let place = order
+            .iter()
+            .enumerate()
+            .map(|(place, output)| (outputs[*output], place))
+            .collect();
+        let broken = order.iter().enumerate().find_map(|(place, output)| {
+            let (node, key) = (outputs[*output], &document.outputs[*output].key);
+            let (to, from): (usize, usize) = (successors[node].len(), predecessors[node].len());
+            let message = match (to, from) {
+                (0, 1) => return None,
+                (0, from) => {
+                    format!("expected each output in one sequence, found `{key}` in {from}")
+                }
+                _ => format!(
+                    "expected outputs to go to the host, found `{key}` as input of a sequence"
+                ),
+            };
+            Some((place, Violation::name(message)))
+        });
         Counters {
             counts: vec![0.0; numbers.len()],
             successors,
@@ -473,6 +538,26 @@ impl Counters {
             is_output,
             sequence: of_node,
             order,
+            place,
+            ready: BTreeSet::new(),
+            broken,
+        }
+    }
+
+    fn reset(&mut self) {
+        self.counts.fill(0.0);
+        self.ready.clear();
+    }
+
+    /// Notes whether the output of a node is ready.
+    fn note(&mut self, node: usize) {
+        let Some(place) = self.place.get(&node).copied() else {
+            return;
+        };
+        if self.ready(self.order[place]) {
+            self.ready.insert(place);
+        } else {
+            self.ready.remove(&place);
         }
     }
 
@@ -522,6 +607,9 @@ impl Counters {
         for index in 0..self.successors[node].len() {
             let (next, edge) = self.successors[node][index];
             self.counts[edge] += 1.0;
+            if self.is_output[next] {
+                self.note(next);
+            }
             let mut satisfied = true;
             for edge in &self.predecessors[next] {
                 if self.counts[*edge] > self.numbers[*edge] {
@@ -585,28 +673,17 @@ impl Counters {
         Violation::sequence(message).expecting(lacking.iter().map(|name| format!("write {name}")))
     }
 
-    fn receive(&mut self, document: &Document) -> Result<Vec<usize>, Violation> {
-        let mut received = Vec::new();
-        for index in 0..self.order.len() {
-            let output = self.order[index];
-            let node = self.outputs[output];
-            let (key, from) = (&document.outputs[output].key, self.predecessors[node].len());
-            if !self.successors[node].is_empty() {
-                return Err(Violation::name(format!(
-                    "expected outputs to go to the host, found `{key}` as input of a sequence"
-                )));
-            }
-            if from != 1 {
-                return Err(Violation::name(format!(
-                    "expected each output in one sequence, found `{key}` in {from}"
-                )));
-            }
-            if self.ready(output) {
-                received.push(output);
-                self.clear(output);
-            }
+    fn receive(&mut self) -> Result<Vec<usize>, Violation> {
+        let broken = self.broken.as_ref().map_or(usize::MAX, |(place, _)| *place);
+        let places: Vec<usize> = self.ready.range(..broken).copied().collect();
+        let received: Vec<usize> = places.into_iter().map(|place| self.order[place]).collect();
+        for output in &received {
+            self.clear(*output);
         }
-        Ok(received)
+        match &self.broken {
+            Some((_, violation)) => Err(violation.clone()),
+            None => Ok(received),
+        }
     }
 
     fn ready(&self, output: usize) -> bool {
@@ -618,8 +695,10 @@ impl Counters {
     }
 
     fn clear(&mut self, output: usize) {
-        self.predecessors[self.outputs[output]]
+        let node = self.outputs[output];
+        self.predecessors[node]
             .iter()
             .for_each(|edge| self.counts[*edge] = 0.0);
+        self.note(node);
     }
 }

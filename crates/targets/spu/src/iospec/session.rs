@@ -4,6 +4,7 @@ use super::document::{Document, Side, Vector};
 use super::sequence::Contract;
 use super::{RuleSet, wire};
 use crate::fqir::Runner;
+use std::collections::HashMap;
 use std::fmt;
 
 /// What kind of call failed.
@@ -133,6 +134,10 @@ pub struct Session<'d> {
     latched: Vec<bool>,
     /// The last values of each output.
     produced: Vec<Option<Vec<i64>>>,
+    /// Inputs by the names that a host may give them.
+    names: HashMap<&'d str, usize>,
+    /// Positions of the inputs and outputs of each sequence.
+    members: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
 impl<'d> Session<'d> {
@@ -152,6 +157,8 @@ impl<'d> Session<'d> {
                 .map(|v| !unlatched.contains(&*v.key))
                 .collect(),
             produced: vec![None; document.outputs.len()],
+            names: names(document, rules),
+            members: members(document),
         }
     }
 
@@ -200,19 +207,7 @@ impl<'d> Session<'d> {
     /// No input has it.
     pub fn input(&self, name: &str) -> Result<usize, Violation> {
         let inputs = &self.document.inputs;
-        let by_key = || {
-            inputs
-                .iter()
-                .position(|v| v.key == name)
-                .filter(|_| self.rules == RuleSet::Spec)
-        };
-        // In the package an output takes the place of an input with its key.
-        let hidden = |v: &Vector| {
-            self.rules == RuleSet::Femtorun41
-                && self.document.outputs.iter().any(|o| o.key == v.key)
-        };
-        let found =
-            by_key().or_else(|| inputs.iter().position(|v| v.varname == name && !hidden(v)));
+        let found = self.names.get(name).copied();
         found.ok_or_else(|| {
             let what = match inputs.iter().find(|v| v.key == name) {
                 Some(vector) => format!(", which is a key; its varname is `{}`", vector.varname),
@@ -422,12 +417,7 @@ impl<'d> Session<'d> {
         if sequence_of.is_latched() {
             return Ok(());
         }
-        let index = document.input_index();
-        let inputs: Vec<usize> = sequence_of
-            .inputs
-            .iter()
-            .filter_map(|m| index.get(&*m.key).copied())
-            .collect();
+        let (inputs, outputs) = self.members[sequence].clone();
         let rounds = inputs
             .iter()
             .map(|i| self.given[*i].len())
@@ -458,15 +448,9 @@ impl<'d> Session<'d> {
         for input in inputs.into_iter().filter(|i| !self.latched[*i]) {
             self.given[input].clear();
         }
-        for (output, produced) in self.produced.iter_mut().enumerate() {
-            if sequence_of
-                .outputs
-                .iter()
-                .any(|m| m.key == document.outputs[output].key)
-            {
-                let values = produced.get_or_insert_default();
-                program.output(output, values);
-            }
+        for output in outputs {
+            let values = self.produced[output].get_or_insert_default();
+            program.output(output, values);
         }
         Ok(())
     }
@@ -571,6 +555,35 @@ impl<'d> Session<'d> {
             program.reset();
         }
     }
+}
+
+/// Inputs by the names that a host may give them: under `spec` keys and varnames, in the package varnames alone.
+fn names(document: &Document, rules: RuleSet) -> HashMap<&str, usize> {
+    let outputs = document.output_index();
+    let mut names = HashMap::new();
+    let inputs = || document.inputs.iter().enumerate();
+    if rules == RuleSet::Spec {
+        inputs().for_each(|(input, vector)| {
+            names.entry(&*vector.key).or_insert(input);
+        });
+    }
+    // In the package an output takes the place of an input with its key.
+    let hidden = |v: &Vector| rules == RuleSet::Femtorun41 && outputs.contains_key(&*v.key);
+    for (input, vector) in inputs().filter(|(_, vector)| !hidden(vector)) {
+        names.entry(&*vector.varname).or_insert(input);
+    }
+    names
+}
+
+/// Positions of the inputs and outputs of each sequence.
+fn members(document: &Document) -> Vec<(Vec<usize>, Vec<usize>)> {
+    let (inputs, outputs) = (document.input_index(), document.output_index());
+    let of = |sequence: &super::Sequence| {
+        let inputs = sequence.inputs.iter().filter_map(|m| inputs.get(&*m.key));
+        let outputs = sequence.outputs.iter().filter_map(|m| outputs.get(&*m.key));
+        (inputs.copied().collect(), outputs.copied().collect())
+    };
+    document.sequences.iter().map(of).collect()
 }
 
 /// The elements of the model's vector: padding beyond it is dropped.

@@ -6,12 +6,14 @@
 //!
 //! A tree owns its text. [`Node`]s know line and column (from 1) and the byte range that they take in the source.
 
+mod comments;
 mod read;
 mod scalar;
 mod write;
 
+pub use comments::Comments;
 pub use read::{Budget, Tree, read};
-pub use write::write;
+pub use write::{write, write_with};
 
 use chipless_model::Place;
 use std::fmt;

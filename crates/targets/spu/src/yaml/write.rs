@@ -1,10 +1,16 @@
 //! From a tree to text that reads as the same tree.
 
-use super::{Node, Value, scalar};
+use super::{Comments, Node, Value, scalar};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Prints a tree in block style, lists and empty mappings on one line.
 pub fn write(root: &Node) -> String {
+    write_with(root, Comments::default())
+}
+
+/// Prints a tree with the remarks of the text that it was read from.
+pub fn write_with(root: &Node, mut comments: Comments) -> String {
     let mut out = String::new();
     match &root.value {
         Value::Map(entries) if !entries.is_empty() => {
@@ -12,13 +18,17 @@ pub fn write(root: &Node) -> String {
                 if index > 0 && is_block(value) {
                     out.push('\n');
                 }
-                entry(&mut out, key, value, 0);
+                entry(&mut out, key, value, 0, &mut comments);
             }
         }
+        Value::Null => {}
         _ => {
             inline(&mut out, root);
             out.push('\n');
         }
+    }
+    for remark in comments.last {
+        let _ = writeln!(out, "{remark}");
     }
     out
 }
@@ -27,25 +37,35 @@ fn is_block(node: &Node) -> bool {
     matches!(&node.value, Value::Map(entries) if !entries.is_empty())
 }
 
-fn entry(out: &mut String, key: &Node, value: &Node, indent: usize) {
+fn entry(out: &mut String, key: &Node, value: &Node, indent: usize, comments: &mut Comments) {
+    let stands = key.span.line > 0;
+    let of = |all: &mut HashMap<u64, Vec<String>>| {
+        let found = stands.then(|| all.remove(&key.span.offset)).flatten();
+        found.unwrap_or_default()
+    };
+    for remark in of(&mut comments.before) {
+        let _ = writeln!(out, "{:indent$}{remark}", "");
+    }
+    let behind = of(&mut comments.behind).join(" ");
+    let behind = if behind.is_empty() {
+        String::new()
+    } else {
+        format!("  {behind}")
+    };
     let _ = write!(out, "{:indent$}", "");
     inline(out, key);
     out.push(':');
-    after_colon(out, value, indent);
-}
-
-fn after_colon(out: &mut String, value: &Node, indent: usize) {
     match &value.value {
         Value::Map(entries) if !entries.is_empty() => {
-            out.push('\n');
+            let _ = writeln!(out, "{behind}");
             for (key, value) in entries {
-                entry(out, key, value, indent + 2);
+                entry(out, key, value, indent + 2, comments);
             }
         }
         _ => {
             out.push(' ');
             inline(out, value);
-            out.push('\n');
+            let _ = writeln!(out, "{behind}");
         }
     }
 }
