@@ -25,7 +25,8 @@ pub fn spu_iospec(bytes: &[u8]) {
         _ = (
             iospec::info(&document),
             iospec::raw(&document),
-            iospec::host_code(&document),
+            iospec::host(&document, std::path::Path::new("iospec.yaml"), None),
+            iospec::drivable(&document, rules),
         );
         let again = Document::read(&document.write(), rules).expect("what was printed reads again");
         assert_eq!(

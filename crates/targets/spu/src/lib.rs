@@ -1,12 +1,13 @@
 //! IOSpec and FQIR: the contract between a host and Femtosense's sparse processing unit (SPU), and the program behind it.
 //!
-//! Three kinds of file belong to this target:
+//! Four kinds of file belong to this target; [`File::read`] tells which one it is:
 //!
 //! | file | what it is | module |
 //! |---|---|---|
 //! | IOSpec (YAML) | inputs, outputs, and which come before which | [`iospec`] |
-//! | runtime plan (JSON) | the quantised program, executable bit for bit | [`fqir`] |
-//! | `.femto` | what a compile leaves for the firmware: vectors, sequences, encrypted memories | [`iospec::Femto`] |
+//! | graph (`.pt`) | the quantised program as fmot saves it, executable bit for bit | [`fqir`] |
+//! | runtime plan (JSON) | the same program, without the branches of conditions | [`fqir`] |
+//! | `.femto` | what a compile leaves for the firmware: vectors, sequences, encrypted memories | [`femto`] |
 //!
 //! # A contract, step by step
 //!
@@ -80,10 +81,18 @@
 
 pub mod femto;
 pub mod fqir;
+mod info;
 pub mod iospec;
+mod kernels;
+mod lint;
+mod lower;
 pub mod machine;
+mod raw;
+mod read;
 mod saved;
 pub mod yaml;
+
+pub use read::{File, recognize};
 
 use chipless_model::Rule;
 
@@ -94,44 +103,4 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         .map(|law| law.under(iospec::RuleSet::Spec))
         .chain(fqir::rules::ALL.iter().copied())
         .chain(femto::rules::ALL.iter().copied())
-}
-
-/// Bytes of a text that are looked at to recognise it.
-const HEAD: usize = 64 << 10;
-
-/// Whether a file belongs to this target: a `.femto` container, a plan, or text that looks like an IOSpec of either dialect.
-pub fn recognize(bytes: &[u8]) -> bool {
-    if iospec::Femto::recognize(bytes) || fqir::recognize(bytes) {
-        return true;
-    }
-    let head = &bytes[..bytes.len().min(HEAD)];
-    let text = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        // The cut may go through a character.
-        Err(error) if head.len() - error.valid_up_to() < 4 => {
-            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
-        }
-        Err(_) => return false,
-    };
-    let section = |line: &str| {
-        let name = line
-            .split(':')
-            .next()
-            .unwrap_or_default()
-            .trim_matches(['"', '\'', '{', ' ', ',']);
-        matches!(
-            name,
-            "inputs" | "outputs" | "simple_sequences" | "complex_sequences"
-        ) && line.contains(':')
-    };
-    let block = text
-        .lines()
-        .any(|line| section(line) && !line.starts_with([' ', '\t', '-']));
-    let flow = text.trim_start().starts_with('{')
-        && text.contains("_sequences")
-        && text.contains("inputs");
-    let flat = ["type: input", "type: simple_sequence", "type: output"]
-        .iter()
-        .any(|mark| text.contains(mark));
-    block && !text.trim_start().starts_with('{') || flow || flat
 }

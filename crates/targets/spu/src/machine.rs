@@ -134,28 +134,47 @@ impl Machine {
 
     /// The machine of a part number.
     pub fn of_part(part: u8) -> Option<Machine> {
-        let known = MACHINES.iter().filter_map(|(_, text)| Machine::parse(text).ok());
+        let known = MACHINES
+            .iter()
+            .filter_map(|(_, text)| Machine::parse(text).ok());
         known.into_iter().find(|machine| machine.part == part)
     }
 
     /// Whether a core has a bank of this number: data from 0x00 and tables from 0x20 in steps of 4, the program 0x30.
     pub fn has_bank(&self, uid: u8) -> bool {
         let counted = |first: u8, banks: &Banks| {
-            uid.checked_sub(first).is_some_and(|from| from % 4 == 0 && u32::from(from / 4) < banks.banks)
+            uid.checked_sub(first)
+                .is_some_and(|from| from % 4 == 0 && u32::from(from / 4) < banks.banks)
         };
-        (uid < 0x20 && counted(0, &self.memory.data)) || (uid < 0x30 && counted(0x20, &self.memory.tables)) || uid == 0x30
+        (uid < 0x20 && counted(0, &self.memory.data))
+            || (uid < 0x30 && counted(0x20, &self.memory.tables))
+            || uid == 0x30
     }
 
     /// The core and the bytes of the bank that an address lies in; in the vendor's simulation where asked for.
     pub fn place(&self, address: u64, simulated: bool) -> Option<(u32, std::ops::Range<u64>)> {
-        let base = if simulated { self.map.simulation_base? } else { self.map.base };
+        let base = if simulated {
+            self.map.simulation_base?
+        } else {
+            self.map.base
+        };
         let within = address.checked_sub(base)?;
-        let core = u32::try_from(within / self.map.spacing).ok().filter(|core| *core < self.core.count)?;
+        let core = u32::try_from(within / self.map.spacing)
+            .ok()
+            .filter(|core| *core < self.core.count)?;
         let first = base + u64::from(core) * self.map.spacing;
         let memory = &self.memory;
-        let all = [memory.data, memory.tables, memory.program, memory.scoreboard, memory.ready_queue, memory.thread_counters];
+        let all = [
+            memory.data,
+            memory.tables,
+            memory.program,
+            memory.scoreboard,
+            memory.ready_queue,
+            memory.thread_counters,
+        ];
         let starts = all.into_iter().flat_map(|banks| {
-            (0..u64::from(banks.banks)).map(move |bank| (first + banks.start + bank * banks.spacing, banks.bytes))
+            (0..u64::from(banks.banks))
+                .map(move |bank| (first + banks.start + bank * banks.spacing, banks.bytes))
         });
         let mut banks = starts.map(|(start, bytes)| start..start + bytes);
         Some((core, banks.find(|bank| bank.contains(&address))?))

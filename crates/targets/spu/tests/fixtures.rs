@@ -1,18 +1,23 @@
 //! Fixtures through the public door: contracts are kept, and every number is the one that an independent evaluation gives.
 
-mod common;
-
+use crate::common::{FIXTURES, fixture, text};
 use chipless_model::{Limits, Severity, Storage};
 use chipless_spu::fqir::{Lowered, MACHINE, Machine, Plan, Runner, lower};
 use chipless_spu::iospec::{Document, RuleSet, Session, dequantize, lint, quantize};
-use common::{FIXTURES, fixture, text};
 use serde_json::Value;
 
-fn with_lowered(name: &str, then: impl FnOnce(&Lowered<'_>)) {
-    let bytes = fixture(name, "plan.json");
-    let plan = Plan::read(&bytes, &Limits::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+/// The program of a fixture, from its plan and from the graph that torch saved.
+fn with_lowered(name: &str, then: impl Fn(&Lowered<'_>)) {
+    let limits = Limits::default();
     let machine = Machine::parse(MACHINE).expect("sound");
-    then(&lower(&plan, &machine, &Limits::default()).unwrap_or_else(|e| panic!("{name}: {e}")));
+    let (plan, graph) = (fixture(name, "plan.json"), fixture(name, "model.pt"));
+    for plan in [
+        Plan::read(&plan, &limits),
+        Plan::read_saved(&graph, &limits),
+    ] {
+        let plan = plan.unwrap_or_else(|e| panic!("{name}: {e}"));
+        then(&lower(&plan, &machine, &limits).unwrap_or_else(|e| panic!("{name}: {e}")));
+    }
 }
 
 fn steps(name: &str) -> Vec<Value> {
@@ -101,7 +106,7 @@ fn the_engine_gives_the_numbers_of_the_first_step_in_a_verified_program() {
                 if let Some((_, values)) = given.iter().find(|(name, _)| *name == port.name) {
                     let bytes = values
                         .iter()
-                        .flat_map(|v| (*v as i16).to_le_bytes())
+                        .flat_map(|v| v.to_le_bytes()[..port.element.bits() as usize / 8].to_vec())
                         .collect::<Vec<u8>>();
                     storage.set(port.buffer, bytes.into());
                 }

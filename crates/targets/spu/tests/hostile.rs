@@ -1,12 +1,10 @@
 //! Damaged files: findings or errors, never a panic, in bounded time.
 
-mod common;
-
+use crate::common::{FIXTURES, fixture};
 use chipless_model::Limits;
 use chipless_spu::fqir::{MACHINE, Machine, Plan, Runner, lower};
 use chipless_spu::iospec::{Document, Femto, RuleSet, Session, lint};
 use chipless_spu::yaml::{self, Budget, Node, Value};
-use common::{FIXTURES, fixture};
 use proptest::prelude::*;
 
 /// Everything that a damaged file may be put through.
@@ -16,7 +14,9 @@ fn open(bytes: &[u8]) {
         memory_bytes: 64 << 20,
         ..Limits::default()
     };
-    let _ = Femto::read(bytes);
+    if let Ok(femto) = Femto::read(bytes) {
+        let _ = (femto.verify(), femto.info(), femto.raw());
+    }
     if let Ok(text) = std::str::from_utf8(bytes) {
         for rules in RuleSet::ALL {
             if let Ok(document) = Document::read(text, rules) {
@@ -29,7 +29,8 @@ fn open(bytes: &[u8]) {
             }
         }
     }
-    if let Ok(plan) = Plan::read(bytes, &limits) {
+    let plans = [Plan::read(bytes, &limits), Plan::read_saved(bytes, &limits)];
+    for plan in plans.into_iter().flatten() {
         let machine = Machine::parse(MACHINE).expect("sound");
         if let Ok(lowered) = lower(&plan, &machine, &limits)
             && let Ok(mut runner) = Runner::new(&lowered, &limits)

@@ -1,10 +1,8 @@
 //! One fault at a time in a good plan, and what must be said about it.
 
-mod common;
-
+use crate::common::fixture;
 use chipless_model::{Finding, Limits};
 use chipless_spu::fqir::{MACHINE, Machine, Plan, info, lower};
-use common::fixture;
 use serde_json::{Value, json};
 
 /// What is said about a plan on reading and lowering it.

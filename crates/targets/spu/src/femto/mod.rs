@@ -131,7 +131,12 @@ pub type FemtoSequence = (Vec<u8>, Vec<u8>);
 /// Why a container cannot be read.
 type Error = Box<Finding>;
 
-fn wrong(rule: &'static chipless_model::Rule, bytes: Range<usize>, part: &'static str, message: impl Into<String>) -> Error {
+fn wrong(
+    rule: &'static chipless_model::Rule,
+    bytes: Range<usize>,
+    part: &'static str,
+    message: impl Into<String>,
+) -> Error {
     let place = Place::bytes(bytes.start as u64, bytes.len() as u64).in_part(part);
     Box::new(rule.at(place, message.into()))
 }
@@ -151,9 +156,18 @@ impl<'a> Section<'a> {
             .checked_add(size)
             .and_then(|end| self.bytes.get(offset..end));
         found.ok_or_else(|| {
-            let message = format!("expected {size} bytes at {offset} of the {}, found {} bytes in all", self.name, self.bytes.len());
+            let message = format!(
+                "expected {size} bytes at {offset} of the {}, found {} bytes in all",
+                self.name,
+                self.bytes.len()
+            );
             let at = self.start.saturating_add(offset);
-            wrong(&rules::SIZE, at..at.saturating_add(size), self.name, message)
+            wrong(
+                &rules::SIZE,
+                at..at.saturating_add(size),
+                self.name,
+                message,
+            )
         })
     }
 
@@ -175,7 +189,12 @@ impl<'a> Section<'a> {
         let bytes = self.take(offset, size)?;
         let text = std::str::from_utf8(bytes).map_err(|e| {
             let at = self.start + offset + e.valid_up_to();
-            wrong(&rules::FILE, at..at + 1, self.name, format!("expected the {what} in UTF-8, found other bytes"))
+            wrong(
+                &rules::FILE,
+                at..at + 1,
+                self.name,
+                format!("expected the {what} in UTF-8, found other bytes"),
+            )
         })?;
         Ok(text.split('\0').next().unwrap_or_default().to_owned())
     }
@@ -188,12 +207,23 @@ impl<'a> Section<'a> {
             let entry = table + index * 4;
             let (size, offset) = (self.half(entry)? as usize, self.half(entry + 2)? as usize);
             if offset < end {
-                let message = format!("expected record {index} behind what stands before it (from {end} on), found it at {offset}");
-                return Err(wrong(&rules::SIZE, self.start + entry..self.start + entry + 4, self.name, message));
+                let message = format!(
+                    "expected record {index} behind what stands before it (from {end} on), found it at {offset}"
+                );
+                return Err(wrong(
+                    &rules::SIZE,
+                    self.start + entry..self.start + entry + 4,
+                    self.name,
+                    message,
+                ));
             }
             end = offset + size;
             let bytes = self.take(table + offset, size)?;
-            records.push(Section { bytes, start: self.start + table + offset, name: self.name });
+            records.push(Section {
+                bytes,
+                start: self.start + table + offset,
+                name: self.name,
+            });
         }
         Ok(records)
     }
@@ -203,8 +233,16 @@ impl<'a> Section<'a> {
         if self.bytes.len() == size {
             return Ok(());
         }
-        let message = format!("expected a record of {size} bytes for what it lists, found {}", self.bytes.len());
-        Err(wrong(&rules::SIZE, self.start..self.start + self.bytes.len(), self.name, message))
+        let message = format!(
+            "expected a record of {size} bytes for what it lists, found {}",
+            self.bytes.len()
+        );
+        Err(wrong(
+            &rules::SIZE,
+            self.start..self.start + self.bytes.len(),
+            self.name,
+            message,
+        ))
     }
 }
 
@@ -219,37 +257,73 @@ impl Femto {
     /// # Errors
     /// Which part is missing, does not have its stated size, or makes no sense.
     pub fn read(data: &[u8]) -> Result<Femto, Error> {
-        let whole = Section { bytes: data, start: 0, name: "file" };
-        let header = Section { bytes: whole.take(0, HEADER_BYTES)?, start: 0, name: "header" };
+        let whole = Section {
+            bytes: data,
+            start: 0,
+            name: "file",
+        };
+        let header = Section {
+            bytes: whole.take(0, HEADER_BYTES)?,
+            start: 0,
+            name: "header",
+        };
         if !Femto::recognize(data) {
-            return Err(wrong(&rules::FILE, 0..5, "header", "expected the magic f3mt0, found another one"));
+            return Err(wrong(
+                &rules::FILE,
+                0..5,
+                "header",
+                "expected the magic f3mt0, found another one",
+            ));
         }
         if header.byte(5)? != 1 {
-            let message = format!("expected little-endian numbers (1), found the mark {}", header.byte(5)?);
+            let message = format!(
+                "expected little-endian numbers (1), found the mark {}",
+                header.byte(5)?
+            );
             return Err(wrong(&rules::FILE, 5..6, "header", message));
         }
         if usize::from(header.half(6)?) != PAGE_BYTES {
-            let message = format!("expected chunks of {PAGE_BYTES} bytes, found {}", header.half(6)?);
+            let message = format!(
+                "expected chunks of {PAGE_BYTES} bytes, found {}",
+                header.half(6)?
+            );
             return Err(wrong(&rules::FILE, 6..8, "header", message));
         }
         // Sections follow each other without gaps.
         let mut end = HEADER_BYTES;
         let mut section = |size_at: usize, offset_at: usize, width: usize, name: &'static str| {
-            let (size, offset) = (header.number(size_at, width)? as usize, header.number(offset_at, width)? as usize);
+            let (size, offset) = (
+                header.number(size_at, width)? as usize,
+                header.number(offset_at, width)? as usize,
+            );
             if offset != end {
-                let message = format!("expected the {name} at {end}, where the section before it ends, found {offset}");
-                return Err(wrong(&rules::SIZE, offset_at..offset_at + width, "header", message));
+                let message = format!(
+                    "expected the {name} at {end}, where the section before it ends, found {offset}"
+                );
+                return Err(wrong(
+                    &rules::SIZE,
+                    offset_at..offset_at + width,
+                    "header",
+                    message,
+                ));
             }
             let bytes = Section { name, ..whole }.take(offset, size)?;
             end = offset + size;
-            Ok(Section { bytes, start: offset, name })
+            Ok(Section {
+                bytes,
+                start: offset,
+                name,
+            })
         };
         let model = section(78, 80, 2, "model configuration")?;
         let chip = section(82, 84, 2, "chip configuration")?;
         let contents = section(86, 90, 4, "memory pages")?;
         section(94, 98, 4, "reference sequence")?;
         if end != data.len() {
-            let message = format!("expected a file of {end} bytes as the header says, found {}", data.len());
+            let message = format!(
+                "expected a file of {end} bytes as the header says, found {}",
+                data.len()
+            );
             return Err(wrong(&rules::SIZE, end..data.len(), "file", message));
         }
         Ok(Femto {
@@ -276,8 +350,15 @@ fn vectors(model: &Section<'_>) -> Result<Vec<FemtoVector>, Error> {
     let (count, start) = (usize::from(model.half(4)?), usize::from(model.half(6)?));
     let sequences = usize::from(model.half(10)?);
     if start < MODEL_BYTES || start + count * VECTOR_BYTES > sequences {
-        let message = format!("expected {count} vectors from {MODEL_BYTES} on and before the sequences at {sequences}, found them at {start}");
-        return Err(wrong(&rules::SIZE, model.start + 4..model.start + 12, model.name, message));
+        let message = format!(
+            "expected {count} vectors from {MODEL_BYTES} on and before the sequences at {sequences}, found them at {start}"
+        );
+        return Err(wrong(
+            &rules::SIZE,
+            model.start + 4..model.start + 12,
+            model.name,
+            message,
+        ));
     }
     let one = |index: usize| {
         let at = start + index * VECTOR_BYTES;
@@ -287,7 +368,12 @@ fn vectors(model: &Section<'_>) -> Result<Vec<FemtoVector>, Error> {
             2 => VectorKind::Parameter,
             other => {
                 let place = model.start + at + 1;
-                return Err(wrong(&rules::VECTOR, place..place + 1, model.name, format!("expected a vector of kind 0 to 2, found {other}")));
+                return Err(wrong(
+                    &rules::VECTOR,
+                    place..place + 1,
+                    model.name,
+                    format!("expected a vector of kind 0 to 2, found {other}"),
+                ));
             }
         };
         Ok(FemtoVector {
@@ -310,7 +396,10 @@ fn sequences(model: &Section<'_>) -> Result<Vec<FemtoSequence>, Error> {
         let (inputs, outputs) = (usize::from(record.byte(1)?), usize::from(record.byte(3)?));
         let (inputs_at, outputs_at) = (usize::from(record.byte(2)?), usize::from(record.byte(4)?));
         record.expect_size(SEQUENCE_BYTES + inputs + outputs)?;
-        Ok((record.take(inputs_at, inputs)?.to_vec(), record.take(outputs_at, outputs)?.to_vec()))
+        Ok((
+            record.take(inputs_at, inputs)?.to_vec(),
+            record.take(outputs_at, outputs)?.to_vec(),
+        ))
     };
     model.records(table, count)?.into_iter().map(one).collect()
 }
@@ -318,8 +407,14 @@ fn sequences(model: &Section<'_>) -> Result<Vec<FemtoSequence>, Error> {
 fn cores(chip: &Section<'_>) -> Result<Vec<Core>, Error> {
     let (count, table) = (usize::from(chip.byte(4)?), usize::from(chip.byte(5)?));
     if table < CHIP_BYTES {
-        let message = format!("expected the table of cores from {CHIP_BYTES} on, found it at {table}");
-        return Err(wrong(&rules::SIZE, chip.start + 5..chip.start + 6, chip.name, message));
+        let message =
+            format!("expected the table of cores from {CHIP_BYTES} on, found it at {table}");
+        return Err(wrong(
+            &rules::SIZE,
+            chip.start + 5..chip.start + 6,
+            chip.name,
+            message,
+        ));
     }
     let one = |record: Section<'_>| {
         let (count, banks_at) = (usize::from(record.byte(2)?), usize::from(record.byte(3)?));
@@ -328,7 +423,13 @@ fn cores(chip: &Section<'_>) -> Result<Vec<Core>, Error> {
         Ok(Core {
             id: record.byte(0)?,
             status: record.byte(1)?,
-            banks: banks.iter().map(|[uid, state]| Bank { uid: *uid, state: *state }).collect(),
+            banks: banks
+                .iter()
+                .map(|[uid, state]| Bank {
+                    uid: *uid,
+                    state: *state,
+                })
+                .collect(),
             offset: record.start,
             banks_offset: record.start + banks_at,
         })
@@ -340,8 +441,16 @@ fn pages(contents: &Section<'_>) -> Result<Vec<Page>, Error> {
     let (pages, rest) = contents.bytes.as_chunks::<PAGE_BYTES>();
     if !rest.is_empty() {
         let start = contents.start + pages.len() * PAGE_BYTES;
-        let message = format!("expected whole pages of {PAGE_BYTES} bytes, found {} bytes in the last", rest.len());
-        return Err(wrong(&rules::SIZE, start..start + rest.len(), contents.name, message));
+        let message = format!(
+            "expected whole pages of {PAGE_BYTES} bytes, found {} bytes in the last",
+            rest.len()
+        );
+        return Err(wrong(
+            &rules::SIZE,
+            start..start + rest.len(),
+            contents.name,
+            message,
+        ));
     }
     let one = |(index, page): (usize, &[u8; PAGE_BYTES])| Page {
         number: u16::from_le_bytes([page[0], page[1]]),

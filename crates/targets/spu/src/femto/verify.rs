@@ -17,10 +17,16 @@ const LAST_STATE: u8 = 5;
 impl Femto {
     /// What is wrong with the container, by the chip that it names.
     pub fn verify(&self) -> Vec<Finding> {
-        let mut verifier = Verifier { femto: self, findings: Vec::new() };
+        let mut verifier = Verifier {
+            femto: self,
+            findings: Vec::new(),
+        };
         verifier.sequences();
         let Some(machine) = Machine::of_part(self.part) else {
-            let message = format!("expected part 1 (SPU-001), 3 or 4 (SPU-150), found {}", self.part);
+            let message = format!(
+                "expected part 1 (SPU-001), 3 or 4 (SPU-150), found {}",
+                self.part
+            );
             verifier.say(&rules::PART, self.chip_at..self.chip_at + 1, message);
             return verifier.findings;
         };
@@ -57,10 +63,18 @@ impl Verifier<'_> {
         for (number, (inputs, outputs)) in self.femto.sequences.iter().enumerate() {
             for (ids, output) in [(inputs, false), (outputs, true)] {
                 let side = if output { "output" } else { "input" };
-                let fits = |id: &u8| known.get(id).is_some_and(|v| (v.kind == VectorKind::Output) == output);
+                let fits = |id: &u8| {
+                    known
+                        .get(id)
+                        .is_some_and(|v| (v.kind == VectorKind::Output) == output)
+                };
                 if let Some(id) = ids.iter().find(|id| !fits(id)) {
-                    let message = format!("expected {side}s of the file in sequence {number}, found vector {id}, which is none");
-                    self.findings.push(rules::FILE.at(Place::file().in_part("model configuration"), message));
+                    let message = format!(
+                        "expected {side}s of the file in sequence {number}, found vector {id}, which is none"
+                    );
+                    self.findings.push(
+                        rules::FILE.at(Place::file().in_part("model configuration"), message),
+                    );
                 }
             }
         }
@@ -69,14 +83,33 @@ impl Verifier<'_> {
     fn chip(&mut self, machine: &Machine) {
         let (femto, at) = (self.femto, self.femto.chip_at);
         if femto.key > NO_KEY {
-            self.say(&rules::KEY, at + 1..at + 2, format!("expected a key from 0 to {}, or {NO_KEY} for none, found {}", NO_KEY - 1, femto.key));
+            self.say(
+                &rules::KEY,
+                at + 1..at + 2,
+                format!(
+                    "expected a key from 0 to {}, or {NO_KEY} for none, found {}",
+                    NO_KEY - 1,
+                    femto.key
+                ),
+            );
         }
         if f64::from(femto.mhz) > machine.clock.mhz {
-            self.say(&rules::CLOCK, at + 2..at + 4, format!("expected at most {} MHz for {}, found {}", machine.clock.mhz, machine.title, femto.mhz));
+            self.say(
+                &rules::CLOCK,
+                at + 2..at + 4,
+                format!(
+                    "expected at most {} MHz for {}, found {}",
+                    machine.clock.mhz, machine.title, femto.mhz
+                ),
+            );
         }
         if usize::from(femto.stated_pages) != femto.pages.len() {
             let place = Place::file().in_part("model configuration");
-            let message = format!("expected {} pages as the configuration says, found {}", femto.stated_pages, femto.pages.len());
+            let message = format!(
+                "expected {} pages as the configuration says, found {}",
+                femto.stated_pages,
+                femto.pages.len()
+            );
             self.findings.push(rules::SIZE.at(place, message));
         }
     }
@@ -84,13 +117,36 @@ impl Verifier<'_> {
     fn vector(&mut self, vector: &FemtoVector, machine: &Machine) {
         let (at, id) = (vector.offset, vector.id);
         if u32::from(vector.core) >= machine.core.count {
-            self.say(&rules::VECTOR, at + 2..at + 3, format!("expected core 0 to {} of {} for vector {id}, found {}", machine.core.count - 1, machine.title, vector.core));
+            self.say(
+                &rules::VECTOR,
+                at + 2..at + 3,
+                format!(
+                    "expected core 0 to {} of {} for vector {id}, found {}",
+                    machine.core.count - 1,
+                    machine.title,
+                    vector.core
+                ),
+            );
         }
         if !matches!(vector.precision, 8 | 16) {
-            self.say(&rules::VECTOR, at + 3..at + 4, format!("expected elements of 8 or 16 bits in vector {id}, found {}", vector.precision));
+            self.say(
+                &rules::VECTOR,
+                at + 3..at + 4,
+                format!(
+                    "expected elements of 8 or 16 bits in vector {id}, found {}",
+                    vector.precision
+                ),
+            );
         }
         if vector.padded_length < vector.length {
-            self.say(&rules::VECTOR, at + 4..at + 8, format!("expected vector {id} to be padded to at least {} elements, found {}", vector.length, vector.padded_length));
+            self.say(
+                &rules::VECTOR,
+                at + 4..at + 8,
+                format!(
+                    "expected vector {id} to be padded to at least {} elements, found {}",
+                    vector.length, vector.padded_length
+                ),
+            );
         }
         let program = machine.core.program_words;
         if vector.kind != VectorKind::Output && vector.address >= program {
@@ -103,10 +159,22 @@ impl Verifier<'_> {
         for core in &self.femto.cores {
             let (at, id) = (core.offset, core.id);
             if u32::from(id) >= machine.core.count {
-                self.say(&rules::CORE, at..at + 1, format!("expected core 0 to {} of {}, found {id}", machine.core.count - 1, machine.title));
+                self.say(
+                    &rules::CORE,
+                    at..at + 1,
+                    format!(
+                        "expected core 0 to {} of {}, found {id}",
+                        machine.core.count - 1,
+                        machine.title
+                    ),
+                );
             }
             if !seen.insert(id) {
-                self.say(&rules::CORE, at..at + 1, format!("expected each core once, found core {id} again"));
+                self.say(
+                    &rules::CORE,
+                    at..at + 1,
+                    format!("expected each core once, found core {id} again"),
+                );
             }
             if core.status > LAST_STATUS {
                 self.say(&rules::CORE, at + 1..at + 2, format!("expected a status of 0 (off), 1 (on) or 2 (sleeping) for core {id}, found {}", core.status));
@@ -120,10 +188,24 @@ impl Verifier<'_> {
         for (index, bank) in core.banks.iter().enumerate() {
             let at = core.banks_offset + 2 * index;
             if !machine.has_bank(bank.uid) {
-                self.say(&rules::BANK, at..at + 1, format!("expected a bank that a core of {} has, found {:#04x} in core {}", machine.title, bank.uid, core.id));
+                self.say(
+                    &rules::BANK,
+                    at..at + 1,
+                    format!(
+                        "expected a bank that a core of {} has, found {:#04x} in core {}",
+                        machine.title, bank.uid, core.id
+                    ),
+                );
             }
             if !seen.insert(bank.uid) {
-                self.say(&rules::BANK, at..at + 1, format!("expected each bank once, found {:#04x} of core {} again", bank.uid, core.id));
+                self.say(
+                    &rules::BANK,
+                    at..at + 1,
+                    format!(
+                        "expected each bank once, found {:#04x} of core {} again",
+                        bank.uid, core.id
+                    ),
+                );
             }
             if bank.state > LAST_STATE {
                 self.say(&rules::BANK, at + 1..at + 2, format!("expected a state of 0 to {LAST_STATE} for bank {:#04x} of core {}, found {}", bank.uid, core.id, bank.state));
@@ -134,30 +216,66 @@ impl Verifier<'_> {
     fn pages(&mut self, machine: &Machine) {
         let femto = self.femto;
         // The simulator maps the cores elsewhere: then all of them.
-        let simulated = femto.pages.first().is_some_and(|page| machine.place(page.address.into(), true).is_some());
+        let simulated = femto
+            .pages
+            .first()
+            .is_some_and(|page| machine.place(page.address.into(), true).is_some());
         let mut placed: Vec<(Range<u64>, &Page)> = Vec::new();
         for (index, page) in femto.pages.iter().enumerate() {
             let (at, number) = (page.offset, page.number);
             if usize::from(number) != index {
-                self.say(&rules::PAGE, at..at + 2, format!("expected page {index}, found the number {number}"));
+                self.say(
+                    &rules::PAGE,
+                    at..at + 2,
+                    format!("expected page {index}, found the number {number}"),
+                );
             }
             if page.words > PAGE_WORDS {
-                self.say(&rules::PAGE, at + 2..at + 4, format!("expected at most {PAGE_WORDS} words in page {index}, found {}", page.words));
+                self.say(
+                    &rules::PAGE,
+                    at + 2..at + 4,
+                    format!(
+                        "expected at most {PAGE_WORDS} words in page {index}, found {}",
+                        page.words
+                    ),
+                );
                 continue;
             }
             if page.address % 4 != 0 {
-                self.say(&rules::PAGE, at + 4..at + 8, format!("expected a multiple of 4 as address of page {index}, found {:#x}", page.address));
+                self.say(
+                    &rules::PAGE,
+                    at + 4..at + 8,
+                    format!(
+                        "expected a multiple of 4 as address of page {index}, found {:#x}",
+                        page.address
+                    ),
+                );
             }
             let (start, size) = (u64::from(page.address), 4 * u64::from(page.words));
             let Some((core, bank)) = machine.place(start, simulated) else {
-                self.say(&rules::PAGE, at + 4..at + 8, format!("expected an address in a memory of {} for page {index}, found {start:#x}", machine.title));
+                self.say(
+                    &rules::PAGE,
+                    at + 4..at + 8,
+                    format!(
+                        "expected an address in a memory of {} for page {index}, found {start:#x}",
+                        machine.title
+                    ),
+                );
                 continue;
             };
             if start + size > bank.end {
-                let message = format!("expected page {index} to end at {:#x} or before, where its bank ends, found {:#x}", bank.end, start + size);
+                let message = format!(
+                    "expected page {index} to end at {:#x} or before, where its bank ends, found {:#x}",
+                    bank.end,
+                    start + size
+                );
                 self.say(&rules::PAGE, at + 2..at + 8, message);
             }
-            if !femto.cores.iter().any(|listed| u32::from(listed.id) == core) {
+            if !femto
+                .cores
+                .iter()
+                .any(|listed| u32::from(listed.id) == core)
+            {
                 self.say(&rules::CORE, at + 4..at + 8, format!("expected pages for cores that the file lists, found page {index} for core {core}"));
             }
             placed.push((start..start + size, page));
@@ -168,7 +286,10 @@ impl Verifier<'_> {
                 continue;
             };
             if second.start < first.end {
-                let message = format!("expected pages apart from each other, found page {} at {:#x} within page {}", page.number, second.start, before.number);
+                let message = format!(
+                    "expected pages apart from each other, found page {} at {:#x} within page {}",
+                    page.number, second.start, before.number
+                );
                 self.say(&rules::PAGE, page.offset + 4..page.offset + 8, message);
             }
         }

@@ -1,7 +1,7 @@
 //! How the integers of a program fare: what is clipped, what leaves a table, what would overflow an accumulator, and how
 //! far results are from exact ones.
 
-use super::actions::Watch;
+use crate::kernels::Watch;
 
 /// A node, and what happened to its integers over all steps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +25,7 @@ pub struct NodeHealth {
     /// Distances from the exact results, where the scales of operands and output are known.
     pub error: Option<Distances>,
     /// Elements of one execution.
-    pub(super) each: u64,
+    pub(crate) each: u64,
     /// How often it was executed.
     pub executions: u64,
 }
@@ -60,7 +60,7 @@ pub struct Health {
 
 impl Health {
     /// Another node; its number.
-    pub(super) fn add(&mut self, node: NodeHealth) -> usize {
+    pub(crate) fn add(&mut self, node: NodeHealth) -> usize {
         self.nodes.push(node);
         self.nodes.len() - 1
     }

@@ -1,8 +1,8 @@
 //! What a plan is at a glance, and its structures as a tree.
 
-use super::lower::declared_bits;
-use super::plan::{Graph, Plan, Tensor};
+use super::plan::{Graph, Origin, Plan, Tensor};
 use super::tensor::Element;
+use crate::lower::declared_bits;
 use chipless_model::{ElementType, Info, Node, TensorInfo, Value};
 
 /// The file at a glance.
@@ -15,7 +15,11 @@ pub fn info(plan: &Plan<'_>) -> Info {
     Info {
         target: "spu",
         platform: "Femtosense SPU-001".to_owned(),
-        format_version: "FQIR plan 1".to_owned(),
+        format_version: match plan.origin {
+            Origin::Json => "FQIR plan 1",
+            Origin::Saved => "FQIR graph (.pt)",
+        }
+        .to_owned(),
         name: plan.main.name.clone(),
         inputs: step.inputs.iter().map(tensor).collect(),
         outputs: step.outputs.iter().map(tensor).collect(),
@@ -26,7 +30,8 @@ pub fn info(plan: &Plan<'_>) -> Info {
             (
                 "states".to_owned(),
                 init.map_or(0, |init| {
-                    init.nodes.iter().map(|n| n.outputs.len() as u64).sum()
+                    let made: u64 = init.nodes.iter().map(|n| n.outputs.len() as u64).sum();
+                    made + init.parameters.len() as u64
                 }),
             ),
         ],
@@ -119,6 +124,11 @@ fn graph(name: &str, of: &Graph) -> Node {
             node.subgraph
                 .as_ref()
                 .map(|name| leaf("subgraph", name.clone())),
+        );
+        children.extend(
+            node.subgraphs
+                .iter()
+                .map(|(key, name)| leaf(key, name.clone())),
         );
         Node {
             name: node.op_name.clone().unwrap_or_else(|| "call".to_owned()),

@@ -4,23 +4,20 @@
 //! and `ARITH` (one time step), integers throughout. [`Plan::read`] reads one, [`lower`] makes it a
 //! [`Program`](chipless_model::Program) whose tasks are the nodes, and [`Runner`] executes step after step.
 
-mod actions;
-mod health;
+pub(crate) mod health;
 mod info;
-mod lower;
-mod operations;
-mod plan;
+pub(crate) mod plan;
 pub mod rules;
 mod runner;
 mod saved;
-mod tensor;
+pub(crate) mod tensor;
 mod write;
 
-pub use info::{info, raw};
-pub use health::{Distances, Health, NodeHealth};
-pub use lower::{Lowered, Watching, lower, lower_watched};
+pub use crate::lower::OPERATIONS;
+pub use crate::lower::{Lowered, Watching, lower, lower_watched};
 pub use crate::machine::{MACHINE, Machine};
-pub use operations::OPERATIONS;
+pub use health::{Distances, Health, NodeHealth};
+pub use info::{info, raw};
 pub use plan::{Array, Declared, Graph, Node, Numbers, Origin, Plan, Tensor};
 pub use runner::Runner;
 

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// What stops reading or lowering, boxed because results are moved around a lot.
-pub(super) type Error = Box<Finding>;
+pub(crate) type Error = Box<Finding>;
 
 /// A plan and the text that it was read from.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ fn distinct<'de, D: Deserializer<'de>, V: Deserialize<'de>>(
 }
 
 /// Subgraphs within subgraphs, at most.
-pub(super) const DEEPEST: usize = 32;
+pub(crate) const DEEPEST: usize = 32;
 
 impl<'a> Plan<'a> {
     /// Reads a plan.
@@ -236,7 +236,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Says what is doubtful in the graphs.
-    pub(super) fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let mut findings = Vec::new();
         produced_twice(&self.main, &mut findings);
         let step = self.step().0;
@@ -377,7 +377,10 @@ fn produced_twice(graph: &Graph, findings: &mut Vec<Finding>) {
             }
         }
     }
-    graph.subgraphs.values().for_each(|inner| produced_twice(inner, findings));
+    graph
+        .subgraphs
+        .values()
+        .for_each(|inner| produced_twice(inner, findings));
 }
 
 /// Byte offset of a line and column that the parser counts from 1 and in bytes.
@@ -390,7 +393,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (start + column).min(text.len())
 }
 
-pub(super) fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
@@ -406,7 +409,7 @@ fn pointer_of(path: &serde_path_to_error::Path) -> String {
 }
 
 /// An error at a node.
-pub(super) fn at_node(rule: &'static Rule, node: &Node, message: impl Into<String>) -> Error {
+pub(crate) fn at_node(rule: &'static Rule, node: &Node, message: impl Into<String>) -> Error {
     let mut place = node.place();
     place.item = match &node.op_name {
         Some(operation) => format!("{operation} `{}`", crate::yaml::shortened(&node.name)),

@@ -1,8 +1,8 @@
 //! Step after step of a lowered plan: the engine's [session](chipless_sim::Session) with the numbers of a contract.
 
-use super::lower::Lowered;
 use super::tensor::{Element, load, store};
 use crate::iospec::{Document, Vector};
+use crate::lower::Lowered;
 use chipless_model::{BufferId, Direction, Fault, Limits, Port, Role, Storage, TooLarge};
 use chipless_sim::{Order, Part, Stop, Verified};
 use std::collections::{BTreeSet, HashMap};

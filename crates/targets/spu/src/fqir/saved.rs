@@ -24,10 +24,20 @@ impl Plan<'_> {
     /// An archive or pickle that is damaged, that asks for a class or a call that graphs do not have, that holds no graph,
     /// or that exceeds a limit.
     pub fn read_saved(bytes: &[u8], limits: &Limits) -> Result<Plan<'static>, Error> {
-        let pickle = saved::data(bytes, limits)?;
-        let objects = saved::read(&pickle, limits)?;
+        Plan::read_pickle(&saved::data(bytes, limits)?, limits)
+    }
+
+    /// Reads a pickled graph as it stands in the archive. Nothing in it is executed.
+    ///
+    /// # Errors
+    /// As [`read_saved`](Plan::read_saved).
+    pub fn read_pickle(pickle: &[u8], limits: &Limits) -> Result<Plan<'static>, Error> {
+        let objects = saved::read(pickle, limits)?;
         if objects.instance(objects.root, Class::Graph).is_none() {
-            let message = format!("expected a graph (GraphProto), found {}", objects.kind(objects.root));
+            let message = format!(
+                "expected a graph (GraphProto), found {}",
+                objects.kind(objects.root)
+            );
             return Err(wrong(&rules::SAVED, String::new(), message));
         }
         let mut reader = Reader {
@@ -64,14 +74,26 @@ struct Reader<'o, 'p> {
 impl<'p> Reader<'_, 'p> {
     fn spend(&mut self, pointer: &str) -> Result<(), Error> {
         self.left = self.left.checked_sub(1).ok_or_else(|| {
-            let message = format!("more nodes and tensors than the limit declarations = {}", self.limits.declarations);
+            let message = format!(
+                "more nodes and tensors than the limit declarations = {}",
+                self.limits.declarations
+            );
             wrong(&rules::LIMIT, pointer.to_owned(), message)
         })?;
         Ok(())
     }
 
-    fn expected<T>(&self, pointer: &str, field: &str, what: &str, found: Value<'p>) -> Result<T, Error> {
-        let message = format!("expected {what} as {field}, found {}", self.objects.kind(found));
+    fn expected<T>(
+        &self,
+        pointer: &str,
+        field: &str,
+        what: &str,
+        found: Value<'p>,
+    ) -> Result<T, Error> {
+        let message = format!(
+            "expected {what} as {field}, found {}",
+            self.objects.kind(found)
+        );
         Err(wrong(&rules::SAVED, pointer.to_owned(), message))
     }
 
@@ -83,7 +105,12 @@ impl<'p> Reader<'_, 'p> {
         }
     }
 
-    fn items(&self, fields: Fields<'_, 'p>, field: &str, pointer: &str) -> Result<Vec<Value<'p>>, Error> {
+    fn items(
+        &self,
+        fields: Fields<'_, 'p>,
+        field: &str,
+        pointer: &str,
+    ) -> Result<Vec<Value<'p>>, Error> {
         match fields.get(field) {
             Value::None => Ok(Vec::new()),
             value => match self.objects.items(value) {
@@ -94,7 +121,12 @@ impl<'p> Reader<'_, 'p> {
     }
 
     /// A dictionary with text keys; the last entry of a key counts, at the place of the first.
-    fn entries(&self, fields: Fields<'_, 'p>, field: &str, pointer: &str) -> Result<IndexMap<&'p str, Value<'p>>, Error> {
+    fn entries(
+        &self,
+        fields: Fields<'_, 'p>,
+        field: &str,
+        pointer: &str,
+    ) -> Result<IndexMap<&'p str, Value<'p>>, Error> {
         let value = fields.get(field);
         let entries = match (value, self.objects.entries(value)) {
             (Value::None, _) => &[],
@@ -113,7 +145,9 @@ impl<'p> Reader<'_, 'p> {
     fn graph(&mut self, value: Value<'p>, pointer: String, depth: usize) -> Result<Graph, Error> {
         self.spend(&pointer)?;
         if depth > DEEPEST {
-            let message = format!("expected subgraphs at most {DEEPEST} deep, found deeper ones, or a graph within itself");
+            let message = format!(
+                "expected subgraphs at most {DEEPEST} deep, found deeper ones, or a graph within itself"
+            );
             return Err(wrong(&rules::LIMIT, pointer, message));
         }
         let Some(fields) = self.objects.instance(value, Class::Graph) else {
@@ -139,7 +173,11 @@ impl<'p> Reader<'_, 'p> {
             }
             graph.subgraphs.insert(name.to_owned(), inner_graph);
         }
-        for (index, node) in self.items(fields, "nodes", &pointer)?.into_iter().enumerate() {
+        for (index, node) in self
+            .items(fields, "nodes", &pointer)?
+            .into_iter()
+            .enumerate()
+        {
             let place = format!("{pointer}/nodes/{index}");
             self.spend(&place)?;
             let Some(of_node) = self.objects.instance(node, Class::Node) else {
@@ -162,7 +200,14 @@ impl<'p> Reader<'_, 'p> {
             for (name, value) in self.entries(of_node, "constants", &place)? {
                 self.constant(name, value, &mut node, &mut graph, &place)?;
             }
-            self.bodies(of_node, &mut node, &mut graph, &mut names, (&pointer, &place), depth)?;
+            self.bodies(
+                of_node,
+                &mut node,
+                &mut graph,
+                &mut names,
+                (&pointer, &place),
+                depth,
+            )?;
             node.pointer = place;
             graph.nodes.push(node);
         }
@@ -203,8 +248,14 @@ impl<'p> Reader<'_, 'p> {
             let name = match names.get(&number) {
                 Some(name) => name.clone(),
                 None => {
-                    let stem = self.objects.instance(body, Class::Graph).map(|fields| self.text(fields, "name", place)).transpose()?;
-                    let stem = stem.filter(|stem| !stem.is_empty()).unwrap_or_else(|| key.to_owned());
+                    let stem = self
+                        .objects
+                        .instance(body, Class::Graph)
+                        .map(|fields| self.text(fields, "name", place))
+                        .transpose()?;
+                    let stem = stem
+                        .filter(|stem| !stem.is_empty())
+                        .unwrap_or_else(|| key.to_owned());
                     let mut name = stem.clone();
                     let mut number_of = 1;
                     while graph.subgraphs.contains_key(&name) {
@@ -226,7 +277,12 @@ impl<'p> Reader<'_, 'p> {
         Ok(())
     }
 
-    fn tensors(&mut self, fields: Fields<'_, 'p>, field: &str, pointer: &str) -> Result<Vec<Tensor>, Error> {
+    fn tensors(
+        &mut self,
+        fields: Fields<'_, 'p>,
+        field: &str,
+        pointer: &str,
+    ) -> Result<Vec<Tensor>, Error> {
         let items = self.items(fields, field, pointer)?;
         items
             .into_iter()
@@ -234,7 +290,10 @@ impl<'p> Reader<'_, 'p> {
             .map(|(index, tensor)| {
                 let place = format!("{pointer}/{field}/{index}");
                 let mut made = self.tensor(tensor, &place)?;
-                let value = self.objects.instance(tensor, Class::Tensor).map_or(Value::None, |fields| fields.get("value"));
+                let value = self
+                    .objects
+                    .instance(tensor, Class::Tensor)
+                    .map_or(Value::None, |fields| fields.get("value"));
                 if field == "parameters" && !matches!(value, Value::None) {
                     made.value = Some(self.array(value, &format!("{place}/value"))?);
                 }
@@ -280,7 +339,12 @@ impl<'p> Reader<'_, 'p> {
     }
 
     /// A tensor at a node: its name, while the graph learns what it is.
-    fn declared(&mut self, value: Value<'p>, graph: &mut Graph, pointer: &str) -> Result<String, Error> {
+    fn declared(
+        &mut self,
+        value: Value<'p>,
+        graph: &mut Graph,
+        pointer: &str,
+    ) -> Result<String, Error> {
         let tensor = self.tensor(value, pointer)?;
         if !graph.tensors.contains_key(&tensor.name) {
             let declared = Declared {
@@ -296,8 +360,18 @@ impl<'p> Reader<'_, 'p> {
     fn array(&mut self, value: Value<'p>, pointer: &str) -> Result<Arc<Array>, Error> {
         let number = match value {
             Value::Object(number) => number,
-            Value::Integer(one) => return Ok(Arc::new(Array { shape: Vec::new(), numbers: Numbers::Integers(vec![one]) })),
-            Value::Real(one) => return Ok(Arc::new(Array { shape: Vec::new(), numbers: Numbers::Reals(vec![one]) })),
+            Value::Integer(one) => {
+                return Ok(Arc::new(Array {
+                    shape: Vec::new(),
+                    numbers: Numbers::Integers(vec![one]),
+                }));
+            }
+            Value::Real(one) => {
+                return Ok(Arc::new(Array {
+                    shape: Vec::new(),
+                    numbers: Numbers::Reals(vec![one]),
+                }));
+            }
             other => return self.expected(pointer, "the value", "an array", other),
         };
         if let Some(known) = self.arrays.get(&number) {
@@ -310,7 +384,9 @@ impl<'p> Reader<'_, 'p> {
             let message = "expected an array with its elements, found one without";
             return Err(wrong(&rules::SAVED, pointer.to_owned(), message));
         };
-        let elements = state.elements().map_err(|message| wrong(&rules::SAVED, pointer.to_owned(), message))?;
+        let elements = state
+            .elements()
+            .map_err(|message| wrong(&rules::SAVED, pointer.to_owned(), message))?;
         let array = Arc::new(Array {
             shape: state.shape.clone(),
             numbers: match elements {
@@ -323,26 +399,52 @@ impl<'p> Reader<'_, 'p> {
     }
 
     /// A constant of a node. The table of a `lut` becomes a parameter and the address of its first entry, as in a plan.
-    fn constant(&mut self, name: &str, value: Value<'p>, node: &mut Node, graph: &mut Graph, pointer: &str) -> Result<(), Error> {
+    fn constant(
+        &mut self,
+        name: &str,
+        value: Value<'p>,
+        node: &mut Node,
+        graph: &mut Graph,
+        pointer: &str,
+    ) -> Result<(), Error> {
         let Some(table) = self.objects.instance(value, Class::Table) else {
             let value = self.json(value, pointer, name, 0)?;
             node.constants.insert(name.to_owned(), value);
             return Ok(());
         };
         let place = format!("{pointer}/constants/{name}");
-        let (x, y) = (self.array(table.get("x"), &place)?, self.array(table.get("y"), &place)?);
-        let (Numbers::Integers(addresses), Numbers::Integers(entries)) = (&x.numbers, &y.numbers) else {
-            return Err(wrong(&rules::SAVED, place, "expected addresses and entries of a table that are integers, found reals"));
+        let (x, y) = (
+            self.array(table.get("x"), &place)?,
+            self.array(table.get("y"), &place)?,
+        );
+        let (Numbers::Integers(addresses), Numbers::Integers(entries)) = (&x.numbers, &y.numbers)
+        else {
+            return Err(wrong(
+                &rules::SAVED,
+                place,
+                "expected addresses and entries of a table that are integers, found reals",
+            ));
         };
         let first = addresses.iter().min().copied();
         let (Some(first), true) = (first, addresses.len() == entries.len()) else {
-            let message = format!("expected as many entries of a table as addresses, found {} and {}", entries.len(), addresses.len());
+            let message = format!(
+                "expected as many entries of a table as addresses, found {} and {}",
+                entries.len(),
+                addresses.len()
+            );
             return Err(wrong(&rules::SAVED, place, message));
         };
-        let parameter = format!("{}.table_values", node.outputs.first().map_or(&*node.name, |name| name));
-        node.constants.insert("function".to_owned(), self.text(table, "name", &place)?.into());
+        let parameter = format!(
+            "{}.table_values",
+            node.outputs.first().map_or(&*node.name, |name| name)
+        );
+        node.constants.insert(
+            "function".to_owned(),
+            self.text(table, "name", &place)?.into(),
+        );
         node.constants.insert("table_min".to_owned(), first.into());
-        node.inputs.insert("table_values".to_owned(), parameter.clone());
+        node.inputs
+            .insert("table_values".to_owned(), parameter.clone());
         let shape = vec![entries.len() as u64];
         graph.parameters.push(Tensor {
             name: parameter,
@@ -354,11 +456,18 @@ impl<'p> Reader<'_, 'p> {
         Ok(())
     }
 
-    fn json(&mut self, value: Value<'p>, pointer: &str, name: &str, depth: usize) -> Result<Json, Error> {
+    fn json(
+        &mut self,
+        value: Value<'p>,
+        pointer: &str,
+        name: &str,
+        depth: usize,
+    ) -> Result<Json, Error> {
         self.spend(pointer)?;
         let place = || format!("{pointer}/constants/{name}");
         if depth > DEEPEST_CONSTANT {
-            let message = format!("expected lists at most {DEEPEST_CONSTANT} deep, found deeper ones");
+            let message =
+                format!("expected lists at most {DEEPEST_CONSTANT} deep, found deeper ones");
             return Err(wrong(&rules::LIMIT, place(), message));
         }
         Ok(match value {
@@ -370,7 +479,11 @@ impl<'p> Reader<'_, 'p> {
             Value::Object(_) => match self.objects.object(value) {
                 Some(Object::List(items) | Object::Tuple(items)) => {
                     let items = items.clone();
-                    items.into_iter().map(|item| self.json(item, pointer, name, depth + 1)).collect::<Result<Vec<_>, _>>()?.into()
+                    items
+                        .into_iter()
+                        .map(|item| self.json(item, pointer, name, depth + 1))
+                        .collect::<Result<Vec<_>, _>>()?
+                        .into()
                 }
                 Some(Object::Dict(entries)) => {
                     let mut object = serde_json::Map::new();
@@ -392,7 +505,11 @@ impl<'p> Reader<'_, 'p> {
                 // A `print` names a function, and so on: nothing that an execution needs.
                 Some(Object::Skipped) => Json::Null,
                 _ => {
-                    let message = format!("expected numbers, text and lists as the constant `{}`, found {}", shortened(name), self.objects.kind(value));
+                    let message = format!(
+                        "expected numbers, text and lists as the constant `{}`, found {}",
+                        shortened(name),
+                        self.objects.kind(value)
+                    );
                     return Err(wrong(&rules::SAVED, place(), message));
                 }
             },

@@ -4,14 +4,14 @@ use chipless_model::{Access, BufferId, Direction, ElementType, Loop, Pattern, St
 use smallvec::SmallVec;
 
 /// Elements that a kernel works on at a time: small enough for the stack, large enough for vector units.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// Dimensions of a tensor.
-pub(super) type Shape = SmallVec<[u64; 4]>;
+pub(crate) type Shape = SmallVec<[u64; 4]>;
 
 /// How elements are stored: the smallest type that holds the precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(crate) enum Element {
     I8,
     I16,
     I32,
@@ -21,7 +21,7 @@ pub(super) enum Element {
 
 impl Element {
     /// For integers of so many bits.
-    pub(super) const fn of_bits(bits: u8) -> Element {
+    pub(crate) const fn of_bits(bits: u8) -> Element {
         match bits {
             ..=8 => Element::I8,
             9..=16 => Element::I16,
@@ -30,7 +30,7 @@ impl Element {
         }
     }
 
-    pub(super) const fn bytes(self) -> u64 {
+    pub(crate) const fn bytes(self) -> u64 {
         match self {
             Element::I8 => 1,
             Element::I16 => 2,
@@ -39,7 +39,7 @@ impl Element {
         }
     }
 
-    pub(super) const fn model(self) -> ElementType {
+    pub(crate) const fn model(self) -> ElementType {
         match self {
             Element::I8 => ElementType::Int8,
             Element::I16 => ElementType::Int16,
@@ -52,30 +52,30 @@ impl Element {
 
 /// A tensor in its buffer.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tensor {
-    pub(super) buffer: BufferId,
-    pub(super) shape: Shape,
+pub(crate) struct Tensor {
+    pub(crate) buffer: BufferId,
+    pub(crate) shape: Shape,
     /// Precision in bits; what decides how `gmac_v2` shifts.
-    pub(super) bits: u8,
-    pub(super) element: Element,
+    pub(crate) bits: u8,
+    pub(crate) element: Element,
 }
 
 impl Tensor {
     /// Elements; lowering made sure that they can be counted.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.shape.iter().product()
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.count() * self.element.bytes()
     }
 
     /// 64-bit words of memory.
-    pub(super) fn words(&self) -> u64 {
+    pub(crate) fn words(&self) -> u64 {
         self.bytes().div_ceil(8)
     }
 
-    pub(super) fn access(&self, direction: Direction) -> Access {
+    pub(crate) fn access(&self, direction: Direction) -> Access {
         let pattern = Pattern::contiguous(0, self.bytes());
         match direction {
             Direction::Read => Access::read(self.buffer, pattern),
@@ -84,7 +84,7 @@ impl Tensor {
     }
 
     /// The elements in order.
-    pub(super) fn region(&self) -> Region {
+    pub(crate) fn region(&self) -> Region {
         Region {
             buffer: self.buffer,
             element: self.element,
@@ -94,7 +94,7 @@ impl Tensor {
     }
 
     /// The elements `from..from + length` of a dimension.
-    pub(super) fn slice(&self, dimension: usize, from: u64, length: u64) -> Region {
+    pub(crate) fn slice(&self, dimension: usize, from: u64, length: u64) -> Region {
         let mut region = self.strided();
         region.offset = from * self.stride(dimension);
         region.loops[dimension].0 = length;
@@ -102,7 +102,7 @@ impl Tensor {
     }
 
     /// The elements in order, a loop for each dimension.
-    pub(super) fn strided(&self) -> Region {
+    pub(crate) fn strided(&self) -> Region {
         let loops = (0..self.shape.len())
             .map(|d| (self.shape[d], self.stride(d)))
             .collect();
@@ -115,34 +115,34 @@ impl Tensor {
     }
 
     /// Elements from one index of a dimension to the next.
-    pub(super) fn stride(&self, dimension: usize) -> u64 {
+    pub(crate) fn stride(&self, dimension: usize) -> u64 {
         self.shape[dimension + 1..].iter().product()
     }
 }
 
 /// Elements of a buffer in an order: counts and strides in elements, outermost loop first.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Region {
-    pub(super) buffer: BufferId,
-    pub(super) element: Element,
-    pub(super) offset: u64,
-    pub(super) loops: SmallVec<[(u64, u64); 4]>,
+pub(crate) struct Region {
+    pub(crate) buffer: BufferId,
+    pub(crate) element: Element,
+    pub(crate) offset: u64,
+    pub(crate) loops: SmallVec<[(u64, u64); 4]>,
 }
 
 impl Region {
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.loops.iter().map(|(count, _)| count).product()
     }
 
     /// The same elements, `by` further on.
-    pub(super) fn shifted(&self, by: u64) -> Region {
+    pub(crate) fn shifted(&self, by: u64) -> Region {
         Region {
             offset: self.offset + by,
             ..self.clone()
         }
     }
 
-    pub(super) fn access(&self, direction: Direction) -> Access {
+    pub(crate) fn access(&self, direction: Direction) -> Access {
         let size = self.element.bytes();
         let loops = self.loops.iter().rev().map(|(count, stride)| Loop {
             count: *count,
@@ -195,13 +195,13 @@ impl Region {
 
 /// Copies elements in order from one region to another of as many elements, converting between types of integers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Move {
-    pub(super) from: Region,
-    pub(super) to: Region,
+pub(crate) struct Move {
+    pub(crate) from: Region,
+    pub(crate) to: Region,
 }
 
 impl Move {
-    pub(super) fn execute(&self, storage: &mut Storage<'_>) {
+    pub(crate) fn execute(&self, storage: &mut Storage<'_>) {
         let (run_from, run_to) = (self.from.runs().0, self.to.runs().0);
         if let (true, true) = (run_from == self.from.count(), run_to == self.to.count()) {
             return move_run(
@@ -273,7 +273,7 @@ fn move_run(
 
 /// Takes consecutive elements, from element `start` on.
 #[inline]
-pub(super) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]) {
+pub(crate) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]) {
     let size = element.bytes() as usize;
     let bytes = &bytes[start * size..(start + out.len()) * size];
     match element {
@@ -302,7 +302,7 @@ pub(super) fn load(bytes: &[u8], element: Element, start: usize, out: &mut [i64]
 
 /// One element.
 #[inline]
-pub(super) fn at(bytes: &[u8], element: Element, index: usize) -> i64 {
+pub(crate) fn at(bytes: &[u8], element: Element, index: usize) -> i64 {
     match element {
         Element::I8 => i64::from(bytes[index] as i8),
         Element::I16 => i64::from(i16::from_le_bytes(bytes.as_chunks::<2>().0[index])),
@@ -314,7 +314,7 @@ pub(super) fn at(bytes: &[u8], element: Element, index: usize) -> i64 {
 
 /// Puts consecutive elements.
 #[inline]
-pub(super) fn store(bytes: &mut [u8], element: Element, start: usize, values: &[i64]) {
+pub(crate) fn store(bytes: &mut [u8], element: Element, start: usize, values: &[i64]) {
     let size = element.bytes() as usize;
     let bytes = &mut bytes[start * size..(start + values.len()) * size];
     match element {
@@ -350,7 +350,7 @@ pub(super) fn store(bytes: &mut [u8], element: Element, start: usize, values: &[
 }
 
 /// Takes every element.
-pub(super) fn load_all(storage: &Storage<'_>, tensor: &Tensor) -> Vec<i64> {
+pub(crate) fn load_all(storage: &Storage<'_>, tensor: &Tensor) -> Vec<i64> {
     let mut values = vec![0; tensor.count() as usize];
     load(storage.bytes(tensor.buffer), tensor.element, 0, &mut values);
     values
@@ -358,7 +358,7 @@ pub(super) fn load_all(storage: &Storage<'_>, tensor: &Tensor) -> Vec<i64> {
 
 /// `x` shifted left, or right with the sign where `by` is negative, as numpy does it for any distance.
 #[inline]
-pub(super) fn shift(x: i64, by: i32) -> i64 {
+pub(crate) fn shift(x: i64, by: i32) -> i64 {
     match by {
         0..64 => x.wrapping_shl(by as u32),
         64.. => 0,
@@ -369,7 +369,7 @@ pub(super) fn shift(x: i64, by: i32) -> i64 {
 
 /// [`shift`], rounding half up where bits are dropped and `rounded` asks for it.
 #[inline]
-pub(super) fn rounded_shift(x: i64, by: i32, rounded: bool) -> i64 {
+pub(crate) fn rounded_shift(x: i64, by: i32, rounded: bool) -> i64 {
     let half = if rounded && (-63..0).contains(&by) {
         1i64.wrapping_shl(by.unsigned_abs() - 1)
     } else {
@@ -380,7 +380,7 @@ pub(super) fn rounded_shift(x: i64, by: i32, rounded: bool) -> i64 {
 
 /// Clips to a signed number of bits.
 #[inline]
-pub(super) fn saturate(x: i64, bits: u8) -> i64 {
+pub(crate) fn saturate(x: i64, bits: u8) -> i64 {
     if bits >= 64 {
         return x;
     }

@@ -1,7 +1,7 @@
 //! A plan as text, and the IOSpec of its step.
 
-use super::lower::declared_bits;
 use super::plan::{Array, Declared, Graph, Node, Numbers, Plan, Tensor};
+use crate::lower::declared_bits;
 use crate::yaml::{Node as Yaml, Value};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -23,12 +23,18 @@ impl Plan<'_> {
         let step = self.step().0;
         let section = |tensors: &[Tensor], side: &str| {
             let mut seen = HashSet::new();
-            let each = tensors.iter().filter(|tensor| seen.insert(tensor.name.clone()));
-            Yaml::from(Value::Map(each.map(|tensor| vector(tensor, side)).collect()))
+            let each = tensors
+                .iter()
+                .filter(|tensor| seen.insert(tensor.name.clone()));
+            Yaml::from(Value::Map(
+                each.map(|tensor| vector(tensor, side)).collect(),
+            ))
         };
         let names = |tensors: &[Tensor]| {
             let mut seen = HashSet::new();
-            let each = tensors.iter().filter(|tensor| seen.insert(tensor.name.clone()));
+            let each = tensors
+                .iter()
+                .filter(|tensor| seen.insert(tensor.name.clone()));
             Yaml::list(each.map(|tensor| Yaml::from(&*tensor.name)))
         };
         let sequence = Yaml::map([
@@ -59,7 +65,10 @@ fn vector(tensor: &Tensor, side: &str) -> (Yaml, Yaml) {
     ];
     if let Some(quanta) = tensor.quanta.filter(|quanta| quanta.abs() <= 1000.0) {
         let scale = Yaml::from(Value::Float(quanta.exp2()));
-        fields.push(("quantization", Yaml::map([("scale", scale), ("zero_pt", 0.into())])));
+        fields.push((
+            "quantization",
+            Yaml::map([("scale", scale), ("zero_pt", 0.into())]),
+        ));
     }
     fields.push(("comments", Yaml::map([])));
     (Yaml::from(&*tensor.name), Yaml::map(fields))
@@ -147,8 +156,20 @@ impl Serialize for Array {
         map.serialize_entry("dtype", dtype)?;
         map.serialize_entry("shape", &array.shape)?;
         match &array.numbers {
-            Numbers::Integers(all) => map.serialize_entry("data", &Nested { shape: &array.shape, elements: all })?,
-            Numbers::Reals(all) => map.serialize_entry("data", &Nested { shape: &array.shape, elements: all })?,
+            Numbers::Integers(all) => map.serialize_entry(
+                "data",
+                &Nested {
+                    shape: &array.shape,
+                    elements: all,
+                },
+            )?,
+            Numbers::Reals(all) => map.serialize_entry(
+                "data",
+                &Nested {
+                    shape: &array.shape,
+                    elements: all,
+                },
+            )?,
         }
         map.end()
     }
@@ -168,11 +189,17 @@ impl<T: Serialize> Serialize for Nested<'_, T> {
         let size = inner.iter().product::<u64>() as usize;
         let mut list = serializer.serialize_seq(Some(*length as usize))?;
         for index in 0..*length as usize {
-            let elements = self.elements.get(index * size..(index + 1) * size).unwrap_or_default();
+            let elements = self
+                .elements
+                .get(index * size..(index + 1) * size)
+                .unwrap_or_default();
             if inner.is_empty() {
                 list.serialize_element(&elements.first())?;
             } else {
-                list.serialize_element(&Nested { shape: inner, elements })?;
+                list.serialize_element(&Nested {
+                    shape: inner,
+                    elements,
+                })?;
             }
         }
         list.end()

@@ -34,8 +34,14 @@ pub fn of_program(interface: &Interface) -> Vec<Expected> {
         precision: port.element.bits() as u32,
         scale: None,
     };
-    let inputs = interface.inputs.iter().map(|port| expected(port, Side::Input));
-    let outputs = interface.outputs.iter().map(|port| expected(port, Side::Output));
+    let inputs = interface
+        .inputs
+        .iter()
+        .map(|port| expected(port, Side::Input));
+    let outputs = interface
+        .outputs
+        .iter()
+        .map(|port| expected(port, Side::Output));
     inputs.chain(outputs).collect()
 }
 
@@ -45,32 +51,61 @@ pub fn of_lowered(lowered: &Lowered<'_>) -> Vec<Expected> {
     let (inputs, outputs) = (&lowered.bits.0, &lowered.bits.1);
     let bits = inputs.iter().chain(outputs);
     let quanta = lowered.quanta.0.iter().chain(&lowered.quanta.1);
-    let known = bits.zip(quanta).map(|(bits, quanta)| (u32::from(*bits), quanta.map(f64::exp2)));
+    let known = bits
+        .zip(quanta)
+        .map(|(bits, quanta)| (u32::from(*bits), quanta.map(f64::exp2)));
     of_program(interface)
         .into_iter()
         .zip(known)
-        .map(|(expected, (precision, scale))| Expected { precision, scale, ..expected })
+        .map(|(expected, (precision, scale))| Expected {
+            precision,
+            scale,
+            ..expected
+        })
         .collect()
 }
 
 /// Where a contract and its program differ.
 pub fn against(document: &Document, rules: RuleSet, program: &[Expected]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut left: HashMap<(Side, &str), &Expected> = program.iter().map(|e| ((e.side, &*e.name), e)).collect();
+    let mut left: HashMap<(Side, &str), &Expected> =
+        program.iter().map(|e| ((e.side, &*e.name), e)).collect();
     for vector in document.vectors() {
         let side = vector.side;
-        let found = left.remove(&(side, &*vector.varname)).or_else(|| left.remove(&(side, &*vector.key)));
+        let found = left
+            .remove(&(side, &*vector.varname))
+            .or_else(|| left.remove(&(side, &*vector.key)));
         match found {
             Some(expected) => differences(vector, expected, rules, &mut findings),
             None => {
-                let names: Vec<&str> = program.iter().filter(|e| e.side == side).map(|e| &*e.name).collect();
-                let message = format!("expected an {} of the program ({}), found `{}`", side.name(), names.join(", "), vector.varname);
-                findings.push(rules::PROGRAM_NAME.under(rules).at(vector.span_of("varname").place(), message));
+                let names: Vec<&str> = program
+                    .iter()
+                    .filter(|e| e.side == side)
+                    .map(|e| &*e.name)
+                    .collect();
+                let message = format!(
+                    "expected an {} of the program ({}), found `{}`",
+                    side.name(),
+                    names.join(", "),
+                    vector.varname
+                );
+                findings.push(
+                    rules::PROGRAM_NAME
+                        .under(rules)
+                        .at(vector.span_of("varname").place(), message),
+                );
             }
         }
     }
-    for expected in program.iter().filter(|e| left.contains_key(&(e.side, &*e.name))) {
-        let message = format!("expected the {} `{}` of the program in the contract, found none of that name", expected.side.name(), expected.name);
+    for expected in program
+        .iter()
+        .filter(|e| left.contains_key(&(e.side, &*e.name)))
+    {
+        let message = format!(
+            "expected the {} `{}` of the program in the contract, found none of that name",
+            expected.side.name(),
+            expected.name
+        );
         findings.push(rules::PROGRAM_NAME.under(rules).at(Place::file(), message));
     }
     findings
@@ -79,12 +114,26 @@ pub fn against(document: &Document, rules: RuleSet, program: &[Expected]) -> Vec
 fn differences(vector: &Vector, expected: &Expected, rules: RuleSet, findings: &mut Vec<Finding>) {
     let name = &vector.varname;
     if u64::try_from(vector.length) != Ok(expected.length) {
-        let message = format!("expected {} elements of `{name}` as the program has them, found {}", expected.length, vector.length);
-        findings.push(rules::PROGRAM_LENGTH.under(rules).at(vector.span_of("length").place(), message));
+        let message = format!(
+            "expected {} elements of `{name}` as the program has them, found {}",
+            expected.length, vector.length
+        );
+        findings.push(
+            rules::PROGRAM_LENGTH
+                .under(rules)
+                .at(vector.span_of("length").place(), message),
+        );
     }
     if vector.precision != i64::from(expected.precision) {
-        let message = format!("expected elements of {} bits of `{name}` as the program has them, found {}", expected.precision, vector.precision);
-        findings.push(rules::PROGRAM_PRECISION.under(rules).at(vector.span_of("precision").place(), message));
+        let message = format!(
+            "expected elements of {} bits of `{name}` as the program has them, found {}",
+            expected.precision, vector.precision
+        );
+        findings.push(
+            rules::PROGRAM_PRECISION
+                .under(rules)
+                .at(vector.span_of("precision").place(), message),
+        );
     }
     let (Some(scale), Some(stated)) = (expected.scale, vector.quantization) else {
         return;
@@ -92,7 +141,14 @@ fn differences(vector: &Vector, expected: &Expected, rules: RuleSet, findings: &
     // Scales are powers of two; a decimal text of one may be off by its last digits.
     let same = (stated.scale - scale).abs() <= 1e-9 * scale.abs();
     if !same || stated.zero_point != 0.0 {
-        let message = format!("expected the scale {scale} and the zero point 0 of `{name}` as the program has them, found {} and {}", stated.scale, stated.zero_point);
-        findings.push(rules::PROGRAM_SCALE.under(rules).at(vector.span_of("quantization").place(), message));
+        let message = format!(
+            "expected the scale {scale} and the zero point 0 of `{name}` as the program has them, found {} and {}",
+            stated.scale, stated.zero_point
+        );
+        findings.push(
+            rules::PROGRAM_SCALE
+                .under(rules)
+                .at(vector.span_of("quantization").place(), message),
+        );
     }
 }

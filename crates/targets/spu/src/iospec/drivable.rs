@@ -73,13 +73,19 @@ pub fn drivable(document: &Document, rules: RuleSet) -> Verdict {
         && let Some(output) = document.outputs.first()
     {
         let cannot = Event::Output(output.varname.clone());
-        return Verdict::Stuck { calls: Vec::new(), cannot };
+        return Verdict::Stuck {
+            calls: Vec::new(),
+            cannot,
+        };
     }
     for part in parts(document) {
         match search(&part, rules, &mut work) {
             Ok(None) => {}
             Ok(Some(found)) => {
-                if shortest.as_ref().is_none_or(|(calls, _)| found.0.len() < calls.len()) {
+                if shortest
+                    .as_ref()
+                    .is_none_or(|(calls, _)| found.0.len() < calls.len())
+                {
                     shortest = Some(found);
                 }
             }
@@ -123,11 +129,20 @@ impl Verdict {
             format!("never again after {}", said.join(", "))
         };
         let span = match cannot {
-            Event::Sequence(_) => document.sequences.iter().find(|s| s.name == name).map(|s| s.span),
-            _ => document.vectors().find(|v| v.varname == name).map(|v| v.span),
+            Event::Sequence(_) => document
+                .sequences
+                .iter()
+                .find(|s| s.name == name)
+                .map(|s| s.span),
+            _ => document
+                .vectors()
+                .find(|v| v.varname == name)
+                .map(|v| v.span),
         };
         let place = span.map_or_else(chipless_model::Place::file, super::super::yaml::Span::place);
-        let message = format!("expected the {kind} `{name}` to {verb} from every state that legal calls reach, found that it can {after}");
+        let message = format!(
+            "expected the {kind} `{name}` to {verb} from every state that legal calls reach, found that it can {after}"
+        );
         Some(rules::UNDRIVABLE.under(rules).at(place, message))
     }
 }
@@ -171,7 +186,9 @@ fn parts(document: &Document) -> Vec<Document> {
     let mut numbers: HashMap<usize, usize> = HashMap::new();
     let mut all: Vec<Document> = Vec::new();
     let mut part_of = |name: &str, all: &mut Vec<Document>| {
-        let root = names.get(name).map_or(usize::MAX, |number| top(&mut parent, *number));
+        let root = names
+            .get(name)
+            .map_or(usize::MAX, |number| top(&mut parent, *number));
         *numbers.entry(root).or_insert_with(|| {
             all.push(empty());
             all.len() - 1
@@ -200,12 +217,20 @@ struct Reached<'d> {
 }
 
 /// Looks at every state of a part; what gets stuck first.
-fn search(document: &Document, rules: RuleSet, work: &mut usize) -> Result<Option<(Vec<Call>, Event)>, String> {
+fn search(
+    document: &Document,
+    rules: RuleSet,
+    work: &mut usize,
+) -> Result<Option<(Vec<Call>, Event)>, String> {
     let (inputs, outputs) = (document.inputs.len(), document.outputs.len());
     let events = inputs + outputs + document.sequences.len();
     let start = Contract::new(document, rules);
     let mut known: HashMap<Vec<u64>, usize> = HashMap::from([(start.state(), 0)]);
-    let mut states = vec![Reached { contract: Some(start), from: None, next: Vec::new() }];
+    let mut states = vec![Reached {
+        contract: Some(start),
+        from: None,
+        next: Vec::new(),
+    }];
     let mut at = 0;
     while at < states.len() {
         let Some(contract) = states[at].contract.take() else {
@@ -215,15 +240,24 @@ fn search(document: &Document, rules: RuleSet, work: &mut usize) -> Result<Optio
         for (input, vector) in document.inputs.iter().enumerate() {
             let (mut after, mut fired) = (contract.clone(), Vec::new());
             if after.write(&[input], &mut fired).is_ok() {
-                let happened = std::iter::once(input).chain(fired.into_iter().map(|s| inputs + outputs + s));
-                calls.push((Call::Write(vector.varname.clone()), after, happened.collect()));
+                let happened =
+                    std::iter::once(input).chain(fired.into_iter().map(|s| inputs + outputs + s));
+                calls.push((
+                    Call::Write(vector.varname.clone()),
+                    after,
+                    happened.collect(),
+                ));
             }
         }
         let mut after = contract.clone();
         if let Ok(read) = after.read()
             && !read.is_empty()
         {
-            calls.push((Call::Read, after, read.into_iter().map(|o| inputs + o).collect()));
+            calls.push((
+                Call::Read,
+                after,
+                read.into_iter().map(|o| inputs + o).collect(),
+            ));
         }
         for (call, after, happened) in calls {
             let count = states.len();
@@ -233,19 +267,28 @@ fn search(document: &Document, rules: RuleSet, work: &mut usize) -> Result<Optio
                 if count >= MOST_STATES || *work > MOST_WORK {
                     return Err(format!("more than {} states", count.min(MOST_STATES)));
                 }
-                states.push(Reached { contract: Some(after), from: Some((at, call)), next: Vec::new() });
+                states.push(Reached {
+                    contract: Some(after),
+                    from: Some((at, call)),
+                    next: Vec::new(),
+                });
             }
             states[at].next.push((to, happened));
         }
         at += 1;
     }
     let can = reachable(&states, events);
-    let stuck = (0..states.len()).find_map(|state| Some((state, (0..events).find(|event| !can[*event][state])?)));
+    let stuck = (0..states.len())
+        .find_map(|state| Some((state, (0..events).find(|event| !can[*event][state])?)));
     Ok(stuck.map(|(state, event)| {
         let cannot = match event {
             input if input < inputs => Event::Input(document.inputs[input].varname.clone()),
-            output if output < inputs + outputs => Event::Output(document.outputs[output - inputs].varname.clone()),
-            sequence => Event::Sequence(document.sequences[sequence - inputs - outputs].name.clone()),
+            output if output < inputs + outputs => {
+                Event::Output(document.outputs[output - inputs].varname.clone())
+            }
+            sequence => {
+                Event::Sequence(document.sequences[sequence - inputs - outputs].name.clone())
+            }
         };
         (way(&states, state), cannot)
     }))

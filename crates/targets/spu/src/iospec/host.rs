@@ -20,12 +20,19 @@ pub type HostFile = (&'static str, String);
 ///
 /// # Errors
 /// A vector whose elements are too many, or too wide for a type of C.
-pub fn host(document: &Document, spec: &Path, program: Option<&Path>) -> Result<Vec<HostFile>, Violation> {
+pub fn host(
+    document: &Document,
+    spec: &Path,
+    program: Option<&Path>,
+) -> Result<Vec<HostFile>, Violation> {
     let model = Model::new(document)?;
     Ok(vec![
         ("Makefile", include_str!("../../host/Makefile").to_owned()),
         ("spu.h", include_str!("../../host/spu.h").to_owned()),
-        ("spu_mock.c", include_str!("../../host/spu_mock.c").to_owned()),
+        (
+            "spu_mock.c",
+            include_str!("../../host/spu_mock.c").to_owned(),
+        ),
         ("model.h", model.header()),
         ("model.c", model.tables(spec, program)),
         ("app.c", model.application()),
@@ -49,26 +56,57 @@ impl<'d> Model<'d> {
     fn new(document: &'d Document) -> Result<Model<'d>, Violation> {
         for vector in document.vectors() {
             if !(0..=MOST_ELEMENTS).contains(&vector.length) {
-                return Err(Violation::value(format!("expected at most {MOST_ELEMENTS} elements of `{}` for a program in C, found {}", vector.key, vector.length)));
+                return Err(Violation::value(format!(
+                    "expected at most {MOST_ELEMENTS} elements of `{}` for a program in C, found {}",
+                    vector.key, vector.length
+                )));
             }
             if !(1..=64).contains(&vector.precision) {
-                return Err(Violation::value(format!("expected elements of 1 to 64 bits of `{}` for a program in C, found {}", vector.key, vector.precision)));
+                return Err(Violation::value(format!(
+                    "expected elements of 1 to 64 bits of `{}` for a program in C, found {}",
+                    vector.key, vector.precision
+                )));
             }
         }
         let (inputs, outputs) = (document.input_index(), document.output_index());
-        let of = |members: &[Member], index: &HashMap<&str, usize>| members.iter().filter_map(|m| index.get(&*m.key).copied()).collect();
+        let of = |members: &[Member], index: &HashMap<&str, usize>| {
+            members
+                .iter()
+                .filter_map(|m| index.get(&*m.key).copied())
+                .collect()
+        };
         let sequences = document
             .simple_sequences()
-            .map(|sequence| Numbered { sequence, inputs: of(&sequence.inputs, &inputs), outputs: of(&sequence.outputs, &outputs) })
+            .map(|sequence| Numbered {
+                sequence,
+                inputs: of(&sequence.inputs, &inputs),
+                outputs: of(&sequence.outputs, &outputs),
+            })
             .collect();
-        Ok(Model { document, sequences })
+        Ok(Model {
+            document,
+            sequences,
+        })
     }
 
     /// Vectors of the sections with their names in C.
     fn vectors(&self) -> impl Iterator<Item = (String, &'d Vector)> {
-        let numbered = |side: &'static str| move |(number, vector): (usize, &'d Vector)| (format!("{side}_{number}"), vector);
-        let inputs = self.document.inputs.iter().enumerate().map(numbered("input"));
-        inputs.chain(self.document.outputs.iter().enumerate().map(numbered("output")))
+        let numbered = |side: &'static str| {
+            move |(number, vector): (usize, &'d Vector)| (format!("{side}_{number}"), vector)
+        };
+        let inputs = self
+            .document
+            .inputs
+            .iter()
+            .enumerate()
+            .map(numbered("input"));
+        inputs.chain(
+            self.document
+                .outputs
+                .iter()
+                .enumerate()
+                .map(numbered("output")),
+        )
     }
 
     fn header(&self) -> String {
@@ -84,11 +122,23 @@ impl<'d> Model<'d> {
         );
         for (name, vector) in self.vectors() {
             let upper = name.to_uppercase();
-            let _ = writeln!(out, "/* {} {} */", vector.side.name(), text_as_comment(&vector.varname));
-            let _ = writeln!(out, "#define MODEL_{upper}_NAME \"{}\"", literal(&vector.varname));
+            let _ = writeln!(
+                out,
+                "/* {} {} */",
+                vector.side.name(),
+                text_as_comment(&vector.varname)
+            );
+            let _ = writeln!(
+                out,
+                "#define MODEL_{upper}_NAME \"{}\"",
+                literal(&vector.varname)
+            );
             let _ = writeln!(out, "#define MODEL_{upper}_LENGTH {}", vector.length);
             let _ = writeln!(out, "#define MODEL_{upper}_BITS {}", vector.precision);
-            if let Some(q) = vector.quantization.filter(|q| q.scale.is_finite() && q.zero_point.is_finite()) {
+            if let Some(q) = vector
+                .quantization
+                .filter(|q| q.scale.is_finite() && q.zero_point.is_finite())
+            {
                 let _ = writeln!(out, "/* value = (element - zero point) * scale */");
                 let _ = writeln!(out, "#define MODEL_{upper}_SCALE {:e}", q.scale);
                 let _ = writeln!(out, "#define MODEL_{upper}_ZERO_POINT {:e}", q.zero_point);
@@ -96,7 +146,11 @@ impl<'d> Model<'d> {
             let _ = writeln!(out, "typedef {} model_{name};\n", element(vector).0);
         }
         for (id, numbered) in self.sequences.iter().enumerate() {
-            let _ = writeln!(out, "/* sequence {} */\n#define MODEL_SEQUENCE_{id} {id}u\n", text_as_comment(&numbered.sequence.name));
+            let _ = writeln!(
+                out,
+                "/* sequence {} */\n#define MODEL_SEQUENCE_{id} {id}u\n",
+                text_as_comment(&numbered.sequence.name)
+            );
         }
         out.push_str(
             "struct model_vector {
@@ -128,7 +182,9 @@ extern const char *const model_program;
     }
 
     fn tables(&self, spec: &Path, program: Option<&Path>) -> String {
-        let mut out = String::from("/* The tables of model.h. Made by chipless host. */\n#include \"model.h\"\n\n");
+        let mut out = String::from(
+            "/* The tables of model.h. Made by chipless host. */\n#include \"model.h\"\n\n",
+        );
         let list = |out: &mut String, name: &str, side: &str, all: &[Vector], members: &[usize]| {
             let _ = writeln!(out, "static const struct model_vector {name}[] = {{");
             for member in members {
@@ -140,19 +196,46 @@ extern const char *const model_program;
             out.push_str("    {NULL, 0, 0}\n};\n\n");
         };
         for (id, numbered) in self.sequences.iter().enumerate() {
-            list(&mut out, &format!("inputs_{id}"), "input", &self.document.inputs, &numbered.inputs);
-            list(&mut out, &format!("outputs_{id}"), "output", &self.document.outputs, &numbered.outputs);
+            list(
+                &mut out,
+                &format!("inputs_{id}"),
+                "input",
+                &self.document.inputs,
+                &numbered.inputs,
+            );
+            list(
+                &mut out,
+                &format!("outputs_{id}"),
+                "output",
+                &self.document.outputs,
+                &numbered.outputs,
+            );
         }
         out.push_str("const struct model_sequence model_sequences[] = {\n");
         for (id, numbered) in self.sequences.iter().enumerate() {
-            let (name, inputs, outputs) = (literal(&numbered.sequence.name), numbered.inputs.len(), numbered.outputs.len());
-            let _ = writeln!(out, "    {{\"{name}\", {inputs}, inputs_{id}, {outputs}, outputs_{id}}},");
+            let (name, inputs, outputs) = (
+                literal(&numbered.sequence.name),
+                numbered.inputs.len(),
+                numbered.outputs.len(),
+            );
+            let _ = writeln!(
+                out,
+                "    {{\"{name}\", {inputs}, inputs_{id}, {outputs}, outputs_{id}}},"
+            );
         }
         out.push_str("    {NULL, 0, NULL, 0, NULL}\n};\n");
-        let _ = writeln!(out, "const size_t model_sequence_count = {};\n", self.sequences.len());
+        let _ = writeln!(
+            out,
+            "const size_t model_sequence_count = {};\n",
+            self.sequences.len()
+        );
         let path = |path: &Path| format!("\"{}\"", literal(&path.to_string_lossy()));
         let _ = writeln!(out, "const char *const model_spec = {};", path(spec));
-        let _ = writeln!(out, "const char *const model_program = {};", program.map_or("NULL".to_owned(), path));
+        let _ = writeln!(
+            out,
+            "const char *const model_program = {};",
+            program.map_or("NULL".to_owned(), path)
+        );
         out
     }
 
@@ -173,11 +256,20 @@ extern const char *const model_program;
         );
         for (name, vector) in self.vectors() {
             let referenced = self.sequences.iter().any(|s| {
-                let (members, prefix) = if vector.side == super::Side::Input { (&s.inputs, "input") } else { (&s.outputs, "output") };
+                let (members, prefix) = if vector.side == super::Side::Input {
+                    (&s.inputs, "input")
+                } else {
+                    (&s.outputs, "output")
+                };
                 members.iter().any(|m| name == format!("{prefix}_{m}"))
             });
             if referenced {
-                let _ = writeln!(out, "static model_{name} {name}[{}]; /* {} */", vector.length.max(1), text_as_comment(&vector.varname));
+                let _ = writeln!(
+                    out,
+                    "static model_{name} {name}[{}]; /* {} */",
+                    vector.length.max(1),
+                    text_as_comment(&vector.varname)
+                );
             }
         }
         out.push('\n');
@@ -208,7 +300,10 @@ extern const char *const model_program;
 ",
         );
         for id in 0..self.sequences.len() {
-            let _ = writeln!(out, "        if (sequence_{id}() != kSpuOk)\n            return 1;");
+            let _ = writeln!(
+                out,
+                "        if (sequence_{id}() != kSpuOk)\n            return 1;"
+            );
         }
         out.push_str(
             "    }
@@ -227,21 +322,42 @@ extern const char *const model_program;
 impl Numbered<'_> {
     /// A function for one firing.
     fn function(&self, out: &mut String, id: usize, document: &Document) {
-        let _ = writeln!(out, "/* {} */\nstatic int sequence_{id}(void)\n{{", text_as_comment(&self.sequence.name));
-        let pointers = |side: &str, members: &[usize]| members.iter().map(|m| format!("{side}_{m}")).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            out,
+            "/* {} */\nstatic int sequence_{id}(void)\n{{",
+            text_as_comment(&self.sequence.name)
+        );
+        let pointers = |side: &str, members: &[usize]| {
+            members
+                .iter()
+                .map(|m| format!("{side}_{m}"))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         let fires = !self.inputs.is_empty();
         if fires {
-            let _ = writeln!(out, "    const void *const inputs[] = {{{}}};", pointers("input", &self.inputs));
+            let _ = writeln!(
+                out,
+                "    const void *const inputs[] = {{{}}};",
+                pointers("input", &self.inputs)
+            );
         }
         if !self.outputs.is_empty() {
-            let _ = writeln!(out, "    void *const outputs[] = {{{}}};", pointers("output", &self.outputs));
+            let _ = writeln!(
+                out,
+                "    void *const outputs[] = {{{}}};",
+                pointers("output", &self.outputs)
+            );
         }
         out.push_str("    int status = kSpuOk;\n\n");
         for input in &self.inputs {
             let _ = writeln!(
                 out,
                 "    if (take(input_{input}, MODEL_INPUT_{input}_LENGTH, sizeof input_{input}[0]) != 0) /* {} */\n        return kSpuMockFailure;",
-                document.inputs.get(*input).map_or_else(String::new, |v| text_as_comment(&v.varname))
+                document
+                    .inputs
+                    .get(*input)
+                    .map_or_else(String::new, |v| text_as_comment(&v.varname))
             );
         }
         let call = |out: &mut String, call: &str, list: &str| {
@@ -260,7 +376,10 @@ impl Numbered<'_> {
             let _ = writeln!(
                 out,
                 "    if (give(output_{output}, MODEL_OUTPUT_{output}_LENGTH, sizeof output_{output}[0]) != 0) /* {} */\n        return kSpuMockFailure;",
-                document.outputs.get(*output).map_or_else(String::new, |v| text_as_comment(&v.varname))
+                document
+                    .outputs
+                    .get(*output)
+                    .map_or_else(String::new, |v| text_as_comment(&v.varname))
             );
         }
         out.push_str("    return status;\n}\n\n");
@@ -268,7 +387,8 @@ impl Numbered<'_> {
 }
 
 /// Reads the elements of a vector from standard input.
-const TAKE: &str = "/* Takes the elements of a vector from standard input; 0 where all of them came. */
+const TAKE: &str =
+    "/* Takes the elements of a vector from standard input; 0 where all of them came. */
 static int take(void *vector, size_t length, size_t bytes)
 {
     unsigned char *to = vector;
@@ -304,7 +424,8 @@ static int take(void *vector, size_t length, size_t bytes)
 ";
 
 /// Writes the elements of a vector to standard output.
-const GIVE: &str = "/* Gives the elements of a vector to standard output; 0 where all of them went. */
+const GIVE: &str =
+    "/* Gives the elements of a vector to standard output; 0 where all of them went. */
 static int give(const void *vector, size_t length, size_t bytes)
 {
     size_t i, b;
@@ -359,7 +480,7 @@ fn literal(text: &str) -> String {
 }
 
 /// Text that cannot end a comment, begin one, or mean anything in it: characters beyond ASCII by their numbers.
-pub fn text_as_comment(text: &str) -> String {
+fn text_as_comment(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|c| match c {
@@ -368,5 +489,8 @@ pub fn text_as_comment(text: &str) -> String {
             _ => format!("<U+{:04X}>", c as u32),
         })
         .collect();
-    plain.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    plain
+        .replace("*/", "* /")
+        .replace("/*", "/ *")
+        .replace("??", "? ?")
 }

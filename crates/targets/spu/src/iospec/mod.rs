@@ -19,9 +19,9 @@ pub mod sequence;
 mod session;
 pub mod wire;
 
+pub use crate::femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
 pub use against::{Expected, against, of_lowered, of_program};
 pub use document::{Document, Member, Quantization, Sequence, SequenceKind, Side, Stage, Vector};
-pub use crate::femto::{Bank, Core, Femto, FemtoSequence, FemtoVector, VectorKind};
 pub use drivable::{Call, Event, Verdict, drivable};
 pub use flat::convert;
 pub use host::{HostFile, host};

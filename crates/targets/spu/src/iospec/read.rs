@@ -97,9 +97,7 @@ impl Reader {
     fn sections(&mut self, document: &mut Document) {
         let entries = match document.root.value.clone() {
             // Nothing is asked and nothing promised; the package fails on it.
-            Value::Null
-                if document.root.span.line == 0 && self.rules == RuleSet::Spec =>
-            {
+            Value::Null if document.root.span.line == 0 && self.rules == RuleSet::Spec => {
                 return;
             }
             Value::Map(entries) => entries,

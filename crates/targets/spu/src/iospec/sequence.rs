@@ -403,7 +403,12 @@ impl Turns {
 
     fn read(&mut self, only: Option<usize>) -> Vec<usize> {
         let numbers: Vec<usize> = match only {
-            Some(only) => self.ready.contains(&only).then_some(only).into_iter().collect(),
+            Some(only) => self
+                .ready
+                .contains(&only)
+                .then_some(only)
+                .into_iter()
+                .collect(),
             None => self.ready.iter().copied().collect(),
         };
         let mut read = Vec::new();

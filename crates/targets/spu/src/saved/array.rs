@@ -24,7 +24,12 @@ impl Type {
     /// # Errors
     /// What it is instead.
     pub(crate) fn parse(text: &str) -> Result<Type, String> {
-        let refused = || format!("expected a type of integers or reals (i1 to i8, u1 to u8, b1, f4, f8), found `{}`", crate::yaml::shortened(text));
+        let refused = || {
+            format!(
+                "expected a type of integers or reals (i1 to i8, u1 to u8, b1, f4, f8), found `{}`",
+                crate::yaml::shortened(text)
+            )
+        };
         let big_endian = text.starts_with('>');
         let mut letters = text.trim_start_matches(['<', '>', '|', '=']).chars();
         let kind = match letters.next() {
@@ -41,7 +46,11 @@ impl Type {
             ("8", Kind::Signed | Kind::Unsigned | Kind::Real) => 8,
             _ => return Err(refused()),
         };
-        Ok(Type { kind, size, big_endian })
+        Ok(Type {
+            kind,
+            size,
+            big_endian,
+        })
     }
 }
 
@@ -110,31 +119,52 @@ impl State<'_> {
 
 /// Elements of bytes; as many as they hold whole.
 pub(crate) fn elements(bytes: &[u8], of: Type) -> Result<Elements, String> {
-    fn words<const N: usize, T>(bytes: &[u8], big_endian: bool, of: impl Fn([u8; N]) -> T) -> Vec<T> {
+    fn words<const N: usize, T>(
+        bytes: &[u8],
+        big_endian: bool,
+        of: impl Fn([u8; N]) -> T,
+    ) -> Vec<T> {
         let turned = |mut word: [u8; N]| {
             if big_endian {
                 word.reverse();
             }
             of(word)
         };
-        bytes.as_chunks::<N>().0.iter().map(|word| turned(*word)).collect()
+        bytes
+            .as_chunks::<N>()
+            .0
+            .iter()
+            .map(|word| turned(*word))
+            .collect()
     }
     let big = of.big_endian;
     Ok(match (of.kind, of.size) {
         (Kind::Real, 4) => Elements::Reals(words(bytes, big, |w| f64::from(f32::from_le_bytes(w)))),
         (Kind::Real, _) => Elements::Reals(words(bytes, big, f64::from_le_bytes)),
         (Kind::Bool, _) => Elements::Integers(bytes.iter().map(|b| i64::from(*b != 0)).collect()),
-        (Kind::Signed, 1) => Elements::Integers(bytes.iter().map(|b| i64::from(*b as i8)).collect()),
-        (Kind::Signed, 2) => Elements::Integers(words(bytes, big, |w| i64::from(i16::from_le_bytes(w)))),
-        (Kind::Signed, 4) => Elements::Integers(words(bytes, big, |w| i64::from(i32::from_le_bytes(w)))),
+        (Kind::Signed, 1) => {
+            Elements::Integers(bytes.iter().map(|b| i64::from(*b as i8)).collect())
+        }
+        (Kind::Signed, 2) => {
+            Elements::Integers(words(bytes, big, |w| i64::from(i16::from_le_bytes(w))))
+        }
+        (Kind::Signed, 4) => {
+            Elements::Integers(words(bytes, big, |w| i64::from(i32::from_le_bytes(w))))
+        }
         (Kind::Signed, _) => Elements::Integers(words(bytes, big, i64::from_le_bytes)),
         (Kind::Unsigned, 1) => Elements::Integers(bytes.iter().map(|b| i64::from(*b)).collect()),
-        (Kind::Unsigned, 2) => Elements::Integers(words(bytes, big, |w| i64::from(u16::from_le_bytes(w)))),
-        (Kind::Unsigned, 4) => Elements::Integers(words(bytes, big, |w| i64::from(u32::from_le_bytes(w)))),
+        (Kind::Unsigned, 2) => {
+            Elements::Integers(words(bytes, big, |w| i64::from(u16::from_le_bytes(w))))
+        }
+        (Kind::Unsigned, 4) => {
+            Elements::Integers(words(bytes, big, |w| i64::from(u32::from_le_bytes(w))))
+        }
         (Kind::Unsigned, _) => {
             let all = words(bytes, big, u64::from_le_bytes);
             let signed: Option<Vec<i64>> = all.iter().map(|n| i64::try_from(*n).ok()).collect();
-            Elements::Integers(signed.ok_or("expected integers of 64 bits with a sign, found larger ones")?)
+            Elements::Integers(
+                signed.ok_or("expected integers of 64 bits with a sign, found larger ones")?,
+            )
         }
     })
 }

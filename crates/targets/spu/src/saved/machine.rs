@@ -13,10 +13,22 @@ use chipless_model::Limits;
 /// An opcode, class, function or call that is not on the list; a stack, memo or size that does not hold what the pickle
 /// says; more objects than the limit `declarations`.
 pub(crate) fn read<'p>(pickle: &'p [u8], limits: &Limits) -> Result<Objects<'p>, Error> {
-    let mut machine = Machine { pickle, at: 0, opcode: 0, stack: Vec::new(), marks: Vec::new(), memo: Vec::new(), objects: Vec::new(), most: limits.declarations };
+    let mut machine = Machine {
+        pickle,
+        at: 0,
+        opcode: 0,
+        stack: Vec::new(),
+        marks: Vec::new(),
+        memo: Vec::new(),
+        objects: Vec::new(),
+        most: limits.declarations,
+    };
     loop {
         if let Some(root) = machine.step()? {
-            return Ok(Objects { all: machine.objects, root });
+            return Ok(Objects {
+                all: machine.objects,
+                root,
+            });
         }
     }
 }
@@ -44,7 +56,10 @@ impl<'p> Machine<'p> {
     }
 
     fn take(&mut self, size: usize) -> Result<&'p [u8], Error> {
-        let found = self.at.checked_add(size).and_then(|end| self.pickle.get(self.at..end));
+        let found = self
+            .at
+            .checked_add(size)
+            .and_then(|end| self.pickle.get(self.at..end));
         let Some(bytes) = found else {
             let left = self.pickle.len() - self.at;
             return self.wrong(format!("expected {size} bytes more, found {left}: the pickle is cut, or claims what it does not have"));
@@ -54,7 +69,11 @@ impl<'p> Machine<'p> {
     }
 
     fn number(&mut self, size: usize) -> Result<u32, Error> {
-        Ok(self.take(size)?.iter().rev().fold(0, |n, b| n << 8 | u32::from(*b)))
+        Ok(self
+            .take(size)?
+            .iter()
+            .rev()
+            .fold(0, |n, b| n << 8 | u32::from(*b)))
     }
 
     /// Text up to the end of the line.
@@ -90,7 +109,11 @@ impl<'p> Machine<'p> {
     }
 
     fn top(&mut self) -> Result<&mut Object<'p>, Error> {
-        let value = self.stack.last().copied().filter(|_| self.stack.len() > self.marks.last().copied().unwrap_or(0));
+        let value = self
+            .stack
+            .last()
+            .copied()
+            .filter(|_| self.stack.len() > self.marks.last().copied().unwrap_or(0));
         match value {
             Some(Value::Object(number)) => Ok(&mut self.objects[number]),
             _ => self.wrong("expected an object on the stack, found none"),
@@ -133,7 +156,13 @@ impl<'p> Machine<'p> {
             0x80 => {
                 let version = self.take(1)?[0];
                 if version > 2 {
-                    return Err(at(&rules::PICKLE_PROTOCOL, self.opcode, format!("expected a pickle of protocol 2 as torch.save writes it, found protocol {version}")));
+                    return Err(at(
+                        &rules::PICKLE_PROTOCOL,
+                        self.opcode,
+                        format!(
+                            "expected a pickle of protocol 2 as torch.save writes it, found protocol {version}"
+                        ),
+                    ));
                 }
             }
             b'(' => self.marks.push(self.stack.len()),
@@ -162,7 +191,12 @@ impl<'p> Machine<'p> {
             }
             b'G' => {
                 let bytes = self.take(8)?;
-                let value = bytes.as_chunks::<8>().0.iter().map(|word| f64::from_be_bytes(*word)).next();
+                let value = bytes
+                    .as_chunks::<8>()
+                    .0
+                    .iter()
+                    .map(|word| f64::from_be_bytes(*word))
+                    .next();
                 self.stack.push(Value::Real(value.unwrap_or_default()));
             }
             b'X' => {
@@ -181,7 +215,9 @@ impl<'p> Machine<'p> {
                 self.make(Object::Tuple(items))?;
             }
             0x85..=0x87 => {
-                let mut items = (0x85..=opcode).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
+                let mut items = (0x85..=opcode)
+                    .map(|_| self.pop())
+                    .collect::<Result<Vec<_>, _>>()?;
                 items.reverse();
                 self.make(Object::Tuple(items))?;
             }
@@ -210,7 +246,11 @@ impl<'p> Machine<'p> {
                 let slot = self.number(if opcode == b'h' { 1 } else { 4 })? as usize;
                 match self.memo.get(slot).copied().flatten() {
                     Some(value) => self.stack.push(value),
-                    None => return self.wrong(format!("expected something in slot {slot} of the memo, found nothing")),
+                    None => {
+                        return self.wrong(format!(
+                            "expected something in slot {slot} of the memo, found nothing"
+                        ));
+                    }
                 }
             }
             b'c' => {
@@ -231,7 +271,10 @@ impl<'p> Machine<'p> {
         let called = match opcode {
             b'i' => {
                 let (module, name) = (self.line()?, self.line()?);
-                return self.refused(format!("expected plain data, found a call of `{}` (INST)", full_name(module, name)));
+                return self.refused(format!(
+                    "expected plain data, found a call of `{}` (INST)",
+                    full_name(module, name)
+                ));
             }
             b'o' => "a call (OBJ)",
             0x92 => "a call (NEWOBJ_EX)",
@@ -241,12 +284,18 @@ impl<'p> Machine<'p> {
                 let (Value::Text(module), Value::Text(name)) = (module, name) else {
                     return self.refused("expected plain data, found a name made of something else than text (STACK_GLOBAL)");
                 };
-                return self.refused(format!("expected plain data, found the name `{}` (STACK_GLOBAL)", full_name(module, name)));
+                return self.refused(format!(
+                    "expected plain data, found the name `{}` (STACK_GLOBAL)",
+                    full_name(module, name)
+                ));
             }
             0x82..=0x84 => "an extension code (EXT)",
             b'P' | b'Q' => "a persistent id (PERSID): data outside the pickle",
             _ => {
-                return self.wrong(format!("expected an opcode that graphs are made of, found {opcode:#04x} (`{}`)", char::from(opcode).escape_default()));
+                return self.wrong(format!(
+                    "expected an opcode that graphs are made of, found {opcode:#04x} (`{}`)",
+                    char::from(opcode).escape_default()
+                ));
             }
         };
         self.refused(format!("expected plain data, found {called}"))
@@ -266,11 +315,16 @@ impl<'p> Machine<'p> {
             ("__builtin__" | "builtins", "set") => Class::Set,
             ("numpy", "ndarray") => Class::Array,
             ("numpy", "dtype") => Class::Type,
-            ("numpy._core.multiarray" | "numpy.core.multiarray", "_reconstruct") => Class::Reconstruct,
+            ("numpy._core.multiarray" | "numpy.core.multiarray", "_reconstruct") => {
+                Class::Reconstruct
+            }
             ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => Class::Scalar,
             ("_codecs", "encode") => Class::Encode,
             _ => {
-                return self.refused(format!("expected classes that graphs are made of, found `{}`: it is not loaded", full_name(module, name)));
+                return self.refused(format!(
+                    "expected classes that graphs are made of, found `{}`: it is not loaded",
+                    full_name(module, name)
+                ));
             }
         };
         Ok(class)
@@ -280,7 +334,9 @@ impl<'p> Machine<'p> {
     fn long(&mut self, size: usize) -> Result<(), Error> {
         let bytes = self.take(size)?;
         if size > 8 {
-            return self.wrong(format!("expected integers of at most 64 bits, found one of {size} bytes"));
+            return self.wrong(format!(
+                "expected integers of at most 64 bits, found one of {size} bytes"
+            ));
         }
         let negative = bytes.last().is_some_and(|b| *b >= 0x80);
         let mut word = [if negative { 0xff } else { 0 }; 8];
@@ -292,7 +348,10 @@ impl<'p> Machine<'p> {
     fn put(&mut self, slot: usize) -> Result<(), Error> {
         // A pickle fills its slots in order, so that no slot is further than the pickle is long.
         if slot >= self.pickle.len() {
-            return self.wrong(format!("expected a slot of the memo below {}, found {slot}", self.pickle.len()));
+            return self.wrong(format!(
+                "expected a slot of the memo below {}, found {slot}",
+                self.pickle.len()
+            ));
         }
         let Some(value) = self.stack.last().copied() else {
             return self.wrong("expected a value on the stack, found none");
@@ -318,8 +377,13 @@ impl<'p> Machine<'p> {
             return self.wrong("expected keys and values in pairs, found a key without its value");
         }
         match self.top()? {
-            Object::Dict(entries) => entries.extend(pairs.iter().map(|[key, value]| (*key, *value))),
-            _ => return self.wrong("expected a dictionary to put entries into, found something else"),
+            Object::Dict(entries) => {
+                entries.extend(pairs.iter().map(|[key, value]| (*key, *value)))
+            }
+            _ => {
+                return self
+                    .wrong("expected a dictionary to put entries into, found something else");
+            }
         }
         Ok(())
     }
@@ -349,10 +413,17 @@ impl<'p> Machine<'p> {
             return self.refused("expected a tuple of arguments, found something else (REDUCE)");
         };
         let made = match (function, arguments) {
-            (Class::Set, [list]) if matches!(self.object(*list), Some(Object::List(_))) => Object::Skipped,
+            (Class::Set, [list]) if matches!(self.object(*list), Some(Object::List(_))) => {
+                Object::Skipped
+            }
             (Class::Skipped, _) => Object::Skipped,
-            (Class::Encode, [Value::Text(text), Value::Text("latin1" | "latin-1")]) => Object::Bytes(text),
-            (Class::Reconstruct, [class, shape, _]) if matches!(self.object(*class), Some(Object::Class(Class::Array))) && self.tuple(*shape) == Some(&[Value::Integer(0)]) => {
+            (Class::Encode, [Value::Text(text), Value::Text("latin1" | "latin-1")]) => {
+                Object::Bytes(text)
+            }
+            (Class::Reconstruct, [class, shape, _])
+                if matches!(self.object(*class), Some(Object::Class(Class::Array)))
+                    && self.tuple(*shape) == Some(&[Value::Integer(0)]) =>
+            {
                 Object::Array(Array::default())
             }
             (Class::Type, [Value::Text(text), ..]) => match Type::parse(text) {
@@ -364,17 +435,30 @@ impl<'p> Machine<'p> {
                 self.stack.push(value);
                 return Ok(());
             }
-            _ => return self.refused("expected a call as numpy and the graphs make it, found other arguments (REDUCE)"),
+            _ => return self.refused(
+                "expected a call as numpy and the graphs make it, found other arguments (REDUCE)",
+            ),
         };
         self.make(made)
     }
 
     fn scalar(&self, of: Value<'p>, bytes: Value<'p>) -> Result<Value<'p>, Error> {
-        let (Some(Object::Type(of)), Some(Object::Bytes(text))) = (self.object(of), self.object(bytes)) else {
-            return self.refused("expected a type and bytes for a scalar, found other arguments (REDUCE)");
+        let (Some(Object::Type(of)), Some(Object::Bytes(text))) =
+            (self.object(of), self.object(bytes))
+        else {
+            return self
+                .refused("expected a type and bytes for a scalar, found other arguments (REDUCE)");
         };
         let found = decoded(text).and_then(|bytes| {
-            if bytes.len() == of.size { elements(&bytes, *of) } else { Err(format!("expected {} bytes for a scalar, found {}", of.size, bytes.len())) }
+            if bytes.len() == of.size {
+                elements(&bytes, *of)
+            } else {
+                Err(format!(
+                    "expected {} bytes for a scalar, found {}",
+                    of.size,
+                    bytes.len()
+                ))
+            }
         });
         match found {
             Ok(Elements::Integers(all)) if all.len() == 1 => Ok(Value::Integer(all[0])),
@@ -399,19 +483,40 @@ impl<'p> Machine<'p> {
         match (self.top()?, array, order) {
             (Object::Skipped | Object::Instance(Class::Skipped, ..), ..) => {}
             (Object::Instance(_, known @ None, _), ..) if fields => *known = Some(number),
-            (Object::Array(Array { state: known @ None }), Some(state), _) => *known = Some(state),
+            (
+                Object::Array(Array {
+                    state: known @ None,
+                }),
+                Some(state),
+                _,
+            ) => *known = Some(state),
             (Object::Type(of), _, Some(order)) => of.big_endian = order == ">",
-            _ => return self.refused("expected a state of an object as the graphs have it, found another (BUILD)"),
+            _ => {
+                return self.refused(
+                    "expected a state of an object as the graphs have it, found another (BUILD)",
+                );
+            }
         }
         Ok(())
     }
 
     /// The state of an array: version, shape, type, order, bytes.
     fn array_state(&self, state: Value<'p>) -> Result<Option<State<'p>>, Error> {
-        let Some([Value::Integer(_), shape, of, Value::Bool(column_order), bytes]) = self.tuple(state) else {
+        let Some(
+            [
+                Value::Integer(_),
+                shape,
+                of,
+                Value::Bool(column_order),
+                bytes,
+            ],
+        ) = self.tuple(state)
+        else {
             return Ok(None);
         };
-        let (Some(shape), Some(Object::Type(of)), Some(Object::Bytes(bytes))) = (self.tuple(*shape), self.object(*of), self.object(*bytes)) else {
+        let (Some(shape), Some(Object::Type(of)), Some(Object::Bytes(bytes))) =
+            (self.tuple(*shape), self.object(*of), self.object(*bytes))
+        else {
             return self.wrong("expected shape, type and bytes of an array, found something else");
         };
         let lengths: Option<Vec<u64>> = shape
@@ -424,7 +529,14 @@ impl<'p> Machine<'p> {
         let Some(shape) = lengths else {
             return self.wrong("expected lengths from 0 on in the shape of an array, found others");
         };
-        match (State { shape, element: *of, column_order: *column_order, bytes }).checked() {
+        match (State {
+            shape,
+            element: *of,
+            column_order: *column_order,
+            bytes,
+        })
+        .checked()
+        {
             Ok(state) => Ok(Some(state)),
             Err(message) => self.wrong(message),
         }

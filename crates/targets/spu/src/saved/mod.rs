@@ -10,9 +10,9 @@ mod array;
 mod machine;
 mod object;
 
-pub(crate) use archive::{data, looks_like_archive};
-pub(crate) use machine::read;
+pub(crate) use archive::{data, recognize};
 pub(crate) use array::Elements;
+pub(crate) use machine::read;
 pub(crate) use object::{Class, Fields, Object, Objects, Value};
 
 use chipless_model::{Finding, Place, Rule};

@@ -97,7 +97,10 @@ impl<'p> Objects<'p> {
         match self.object(value)? {
             Object::Instance(of, fields, offset) if *of == class => {
                 let entries = fields.and_then(|fields| self.entries(Value::Object(fields)));
-                Some(Fields { entries: entries.unwrap_or_default(), offset: *offset })
+                Some(Fields {
+                    entries: entries.unwrap_or_default(),
+                    offset: *offset,
+                })
             }
             _ => None,
         }
@@ -150,7 +153,11 @@ pub(crate) struct Fields<'o, 'p> {
 impl<'p> Fields<'_, 'p> {
     /// A field; the last one of that name counts. One that is not there is None, as older releases have fewer.
     pub(crate) fn get(&self, name: &str) -> Value<'p> {
-        let found = self.entries.iter().rev().find(|(key, _)| *key == Value::Text(name));
+        let found = self
+            .entries
+            .iter()
+            .rev()
+            .find(|(key, _)| *key == Value::Text(name));
         found.map_or(Value::None, |(_, value)| *value)
     }
 }

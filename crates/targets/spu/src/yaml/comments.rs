@@ -41,7 +41,12 @@ impl Comments {
 }
 
 /// Offsets of the keys that are printed on lines of their own, and of all scalars with their ends.
-fn collect(node: &Node, printed: bool, keys: &mut BTreeMap<u64, ()>, scalars: &mut BTreeMap<u64, u64>) {
+fn collect(
+    node: &Node,
+    printed: bool,
+    keys: &mut BTreeMap<u64, ()>,
+    scalars: &mut BTreeMap<u64, u64>,
+) {
     match &node.value {
         Value::Map(entries) => {
             for (key, value) in entries {
@@ -52,7 +57,9 @@ fn collect(node: &Node, printed: bool, keys: &mut BTreeMap<u64, ()>, scalars: &m
                 collect(value, printed, keys, scalars);
             }
         }
-        Value::List(items) => items.iter().for_each(|item| collect(item, false, keys, scalars)),
+        Value::List(items) => items
+            .iter()
+            .for_each(|item| collect(item, false, keys, scalars)),
         _ => {
             let end = scalars.entry(node.span.offset).or_default();
             *end = (*end).max(node.span.offset + node.span.size);

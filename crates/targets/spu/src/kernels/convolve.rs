@@ -7,24 +7,24 @@ use chipless_model::{Access, Direction, Storage};
 /// A frame has `bands` bands of `channels` elements. The buffer holds the frames before this one, oldest first; the new
 /// frame takes the place of the oldest afterwards.
 #[derive(Debug)]
-pub(in crate::fqir) struct Convolve {
-    pub(in crate::fqir) input: Tensor,
-    pub(in crate::fqir) buffer: Option<Tensor>,
+pub(crate) struct Convolve {
+    pub(crate) input: Tensor,
+    pub(crate) buffer: Option<Tensor>,
     /// `outputs × channels (1 when depthwise) × kernel over bands × kernel over time`.
-    pub(in crate::fqir) weight: Tensor,
-    pub(in crate::fqir) bias: Option<(Tensor, i32)>,
-    pub(in crate::fqir) out: Tensor,
-    pub(in crate::fqir) bands: usize,
-    pub(in crate::fqir) channels: usize,
-    pub(in crate::fqir) outputs: usize,
-    pub(in crate::fqir) kernel: (usize, usize),
-    pub(in crate::fqir) dilation: (usize, usize),
-    pub(in crate::fqir) stride: usize,
-    pub(in crate::fqir) padding: usize,
-    pub(in crate::fqir) positions: usize,
-    pub(in crate::fqir) depthwise: bool,
-    pub(in crate::fqir) shift: i32,
-    pub(in crate::fqir) bits: u8,
+    pub(crate) weight: Tensor,
+    pub(crate) bias: Option<(Tensor, i32)>,
+    pub(crate) out: Tensor,
+    pub(crate) bands: usize,
+    pub(crate) channels: usize,
+    pub(crate) outputs: usize,
+    pub(crate) kernel: (usize, usize),
+    pub(crate) dilation: (usize, usize),
+    pub(crate) stride: usize,
+    pub(crate) padding: usize,
+    pub(crate) positions: usize,
+    pub(crate) depthwise: bool,
+    pub(crate) shift: i32,
+    pub(crate) bits: u8,
 }
 
 impl Convolve {

@@ -5,7 +5,7 @@ use crate::fqir::tensor::{BLOCK, Tensor, load_all, saturate};
 use chipless_model::{Fault, Storage};
 
 /// Who is told of what happens to integers. Without anyone the compiler leaves the telling out.
-pub(in crate::fqir) trait Watch {
+pub(crate) trait Watch {
     /// Whether anyone listens.
     const WATCHES: bool;
 
@@ -40,7 +40,7 @@ pub(in crate::fqir) trait Watch {
 }
 
 /// Nobody.
-pub(in crate::fqir) struct Unwatched;
+pub(crate) struct Unwatched;
 
 impl Watch for Unwatched {
     const WATCHES: bool = false;
@@ -48,22 +48,22 @@ impl Watch for Unwatched {
 
 /// The actions of a node under observation.
 #[derive(Debug)]
-pub(in crate::fqir) struct Watched {
+pub(crate) struct Watched {
     /// Its number among those observed.
-    pub(in crate::fqir) node: usize,
-    pub(in crate::fqir) actions: Vec<Action>,
+    pub(crate) node: usize,
+    pub(crate) actions: Vec<Action>,
     /// Where the exact result of its first action can be told.
-    pub(in crate::fqir) scales: Option<Scales>,
+    pub(crate) scales: Option<Scales>,
 }
 
 /// Logarithms of the scales of a node's operands, less that of its output.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fqir) struct Scales {
-    pub(in crate::fqir) x: i32,
-    pub(in crate::fqir) y: i32,
-    pub(in crate::fqir) bias: i32,
+pub(crate) struct Scales {
+    pub(crate) x: i32,
+    pub(crate) y: i32,
+    pub(crate) bias: i32,
     /// Of the output itself: products carry the scales of both factors.
-    pub(in crate::fqir) out: i32,
+    pub(crate) out: i32,
 }
 
 impl Watched {
@@ -77,7 +77,9 @@ impl Watched {
         super::run(first, storage, watch)?;
         // Results that replace an operand lie aside until the rest has run.
         if let (Some(scales), Some(action)) = (self.scales, first.first()) {
-            scales.distances(action, storage, &mut |steps| watch.distance(self.node, steps));
+            scales.distances(action, storage, &mut |steps| {
+                watch.distance(self.node, steps)
+            });
         }
         super::run(rest, storage, watch)
     }
@@ -89,7 +91,9 @@ impl Scales {
         match action {
             Action::Elementwise(elementwise) => self.elementwise(elementwise, storage, told),
             Action::Matrix(matrix) => self.matrix(matrix, storage, told),
-            Action::Sum { outer, inner, out, .. } => {
+            Action::Sum {
+                outer, inner, out, ..
+            } => {
                 let results = load_all(storage, out);
                 let all = storage.bytes(inner.buffer);
                 let mut number = 0;
@@ -119,7 +123,9 @@ impl Scales {
                     *y as f64 * power(self.y - self.out),
                 );
                 let exact = match of.function {
-                    Function::Add { subtract: false, .. } => scaled_x + scaled_y,
+                    Function::Add {
+                        subtract: false, ..
+                    } => scaled_x + scaled_y,
                     Function::Add { subtract: true, .. } => scaled_x - scaled_y,
                     Function::Multiply { .. } => {
                         (i128::from(*x) * i128::from(*y)) as f64 * power(self.x + self.y - self.out)
@@ -134,12 +140,18 @@ impl Scales {
     }
 
     fn matrix(self, of: &Matrix, storage: &Storage<'_>, told: &mut dyn FnMut(f64)) {
-        let [x, y, results] = [&of.x, &of.y, &of.out].map(|tensor: &Tensor| load_all(storage, tensor));
-        let bias = of.bias.as_ref().map(|bias| (bias.strides, load_all(storage, &bias.tensor)));
+        let [x, y, results] =
+            [&of.x, &of.y, &of.out].map(|tensor: &Tensor| load_all(storage, tensor));
+        let bias = of
+            .bias
+            .as_ref()
+            .map(|bias| (bias.strides, load_all(storage, &bias.tensor)));
         for row in 0..of.rows {
             for column in 0..of.columns {
                 let sum: i128 = (0..of.inner)
-                    .map(|k| i128::from(x[row * of.inner + k]) * i128::from(y[k * of.columns + column]))
+                    .map(|k| {
+                        i128::from(x[row * of.inner + k]) * i128::from(y[k * of.columns + column])
+                    })
                     .sum();
                 let added = bias.as_ref().map_or(0.0, |((down, along), values)| {
                     values[row * down + column * along] as f64 * power(self.bias - self.out)

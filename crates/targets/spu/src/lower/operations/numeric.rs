@@ -1,12 +1,12 @@
 //! Operations that compute.
 
 use super::{At, times};
-use crate::fqir::actions::{
-    Action, Bias, Convolve, Elementwise, Function, Gmac, Matrix, Operand, Relation,
-};
-use crate::fqir::lower::precision_of;
 use crate::fqir::plan::Error;
 use crate::fqir::tensor::{Element, Region, Shape, Tensor};
+use crate::kernels::{
+    Action, Bias, Convolve, Elementwise, Function, Gmac, Matrix, Operand, Relation,
+};
+use crate::lower::precision_of;
 use smallvec::smallvec;
 
 /// Bits of the flags that comparisons give.

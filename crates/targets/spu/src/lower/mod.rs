@@ -3,20 +3,23 @@
 //! The plan has the shapes of inputs, outputs and parameters only; those between follow from the operations. Precisions
 //! too: of state, a tensor gets the largest that any node assigns to it, found by lowering until nothing grows.
 
-use super::actions::{Action, NodeKernel, Scales, Unwatched, Watched, total};
-use super::health::{Health, NodeHealth};
-use crate::machine::Machine;
-use super::operations;
-use super::plan::{Array, Declared, Error, Graph, Node, Numbers, Plan, at_node};
-use super::rules;
-use super::tensor::{Element, Shape, Tensor, store};
+mod operations;
+
+pub use operations::OPERATIONS;
+
+use crate::fqir::health::{Health, NodeHealth};
 use crate::fqir::plan;
+use crate::fqir::plan::{Array, Declared, Error, Graph, Node, Numbers, Plan, at_node};
+use crate::fqir::rules;
+use crate::fqir::tensor::{Element, Shape, Tensor, store};
+use crate::kernels::{Action, NodeKernel, Scales, Unwatched, Watched, total};
+use crate::machine::Machine;
 use chipless_model::{
     Buffer, BufferId, Finding, Limits, Location, Memory, MemoryId, MemoryKind, Piece, Place, Port,
     Program, Queue, Role, Rule, Span, Storage, Task, TaskId,
 };
-use std::borrow::Cow;
 use indexmap::IndexMap;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -95,10 +98,10 @@ struct Room {
     left: u64,
 }
 
-pub(super) struct Lowering<'p, 'l> {
+pub(crate) struct Lowering<'p, 'l> {
     machine: &'l Machine,
     limits: &'l Limits,
-    pub(super) program: Program<'p>,
+    pub(crate) program: Program<'p>,
     /// What each name holds now.
     names: HashMap<&'p str, Tensor>,
     /// Precisions from the last pass, and those of this one; those of stored elements with them.
@@ -113,11 +116,11 @@ pub(super) struct Lowering<'p, 'l> {
     created: u64,
     does_not_fit: u64,
     /// Loops and strided subgraphs around the node at hand.
-    pub(super) nested: usize,
+    pub(crate) nested: usize,
     /// Actions that one step executes, iterations counted.
-    pub(super) work: u64,
+    pub(crate) work: u64,
     /// Iterations of the loops around the node at hand.
-    pub(super) iterations: u64,
+    pub(crate) iterations: u64,
     /// What the graph at hand says of its tensors.
     declared: Option<&'p IndexMap<String, Declared>>,
     /// The graph at hand and the node in it, as reports name them.
@@ -351,7 +354,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// The actions of a graph inside a node, which knows it by a key.
-    pub(super) fn body(&mut self, graph: &'p Graph, key: &str) -> Result<Vec<Action>, Error> {
+    pub(crate) fn body(&mut self, graph: &'p Graph, key: &str) -> Result<Vec<Action>, Error> {
         let mut actions = Vec::new();
         self.inside(key, |lowering| {
             lowering.graph_nodes(graph, Some(&mut actions))
@@ -369,7 +372,10 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if node.subgraph.is_some() || !node.subgraphs.is_empty() {
             return actions;
         }
-        let counts = node.outputs.iter().filter_map(|name| self.names.get(&**name));
+        let counts = node
+            .outputs
+            .iter()
+            .filter_map(|name| self.names.get(&**name));
         let each = if operation == "gmac_v2" {
             counts.map(Tensor::count).next().unwrap_or(0)
         } else {
@@ -383,7 +389,9 @@ impl<'p, 'l> Lowering<'p, 'l> {
             each,
             ..NodeHealth::default()
         };
-        let mut all = watching.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut all = watching
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         vec![Action::Watched(Box::new(Watched {
             node: all.add(health),
             actions,
@@ -436,13 +444,16 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// The graph that a node calls.
-    pub(super) fn callee(&self, graph: &'p Graph, node: &'p Node) -> Result<&'p Graph, Error> {
-        let only = node.subgraph.as_ref().or_else(|| node.subgraphs.get("body"));
+    pub(crate) fn callee(&self, graph: &'p Graph, node: &'p Node) -> Result<&'p Graph, Error> {
+        let only = node
+            .subgraph
+            .as_ref()
+            .or_else(|| node.subgraphs.get("body"));
         self.callee_named(graph, node, only)
     }
 
     /// The graph of a name that a node states.
-    pub(super) fn callee_named(
+    pub(crate) fn callee_named(
         &self,
         graph: &'p Graph,
         node: &'p Node,
@@ -520,7 +531,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// A shape that can be worked with.
-    pub(super) fn shape(&self, dimensions: &[u64]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, dimensions: &[u64]) -> Result<Shape, String> {
         if dimensions.len() > MOST_DIMENSIONS {
             return Err(format!(
                 "expected at most {MOST_DIMENSIONS} dimensions, found {}",
@@ -593,7 +604,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
 
     /// The tensor that a node defines under a name. A name keeps its place as long as its shape stays; inputs and
     /// parameters get another one, since they start anew with each step.
-    pub(super) fn define(
+    pub(crate) fn define(
         &mut self,
         node: &'p Node,
         name: &'p str,
@@ -640,7 +651,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// A tensor without a name.
-    pub(super) fn temporary(&mut self, node: &'p Node, like: &Tensor) -> Result<Tensor, Error> {
+    pub(crate) fn temporary(&mut self, node: &'p Node, like: &Tensor) -> Result<Tensor, Error> {
         let role = std::mem::replace(&mut self.role, Role::Scratch);
         let (bits, real) = (like.bits, like.element == Element::F64);
         let stored = (like.element.bytes() * 8) as u8;
@@ -652,16 +663,16 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// What a name holds.
-    pub(super) fn lookup(&self, name: &str) -> Option<&Tensor> {
+    pub(crate) fn lookup(&self, name: &str) -> Option<&Tensor> {
         self.names.get(name)
     }
 
     /// Names as they are now: those that a body defines are forgotten when it may not have run.
-    pub(super) fn names(&self) -> HashMap<&'p str, Tensor> {
+    pub(crate) fn names(&self) -> HashMap<&'p str, Tensor> {
         self.names.clone()
     }
 
-    pub(super) fn set_names(&mut self, names: HashMap<&'p str, Tensor>) {
+    pub(crate) fn set_names(&mut self, names: HashMap<&'p str, Tensor>) {
         self.names = names;
     }
 
@@ -772,12 +783,12 @@ impl<'p, 'l> Lowering<'p, 'l> {
 }
 
 /// An error at a JSON pointer.
-pub(super) fn error_at(rule: &'static Rule, pointer: String, message: impl Into<String>) -> Error {
+pub(crate) fn error_at(rule: &'static Rule, pointer: String, message: impl Into<String>) -> Error {
     Box::new(rule.at(Place::file().in_part(pointer), message))
 }
 
 /// Bits of `fqint16`, `int24`; `None` for other types.
-pub(super) fn declared_bits(dtype: &str) -> Option<u8> {
+pub(crate) fn declared_bits(dtype: &str) -> Option<u8> {
     let digits = dtype
         .strip_prefix("fqint")
         .or_else(|| dtype.strip_prefix("int"))?;
@@ -789,7 +800,7 @@ fn is_real(dtype: &str) -> bool {
 }
 
 /// The smallest of the usual precisions that holds a number.
-pub(super) fn precision_of(value: i64) -> u8 {
+pub(crate) fn precision_of(value: i64) -> u8 {
     match value {
         -0x80..0x80 => 8,
         -0x8000..0x8000 => 16,
@@ -806,7 +817,11 @@ fn check_values(declared: &plan::Tensor, value: &Array) -> Result<(), String> {
         return Ok(());
     };
     let limit = 1i64 << (bits - 1);
-    match numbers.iter().enumerate().find(|(_, n)| !(-limit..limit).contains(*n)) {
+    match numbers
+        .iter()
+        .enumerate()
+        .find(|(_, n)| !(-limit..limit).contains(*n))
+    {
         None => Ok(()),
         Some((at, number)) => Err(format!(
             "expected values of {} ({} to {}) in `{}`, found {number} at element {at}",

@@ -4,8 +4,14 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The fixtures with a plan, a contract and the numbers of their steps.
-#[allow(dead_code, reason = "not every test file has a use for it")]
-pub(crate) const FIXTURES: [&str; 5] = ["addition", "latched", "dense", "recurrent", "operations"];
+pub(crate) const FIXTURES: [&str; 6] = [
+    "addition",
+    "latched",
+    "dense",
+    "recurrent",
+    "operations",
+    "choice",
+];
 
 /// A file of a fixture.
 pub(crate) fn fixture(name: &str, file: &str) -> Vec<u8> {
@@ -17,7 +23,6 @@ pub(crate) fn fixture(name: &str, file: &str) -> Vec<u8> {
 }
 
 /// A text file of a fixture.
-#[allow(dead_code, reason = "not every test file has a use for it")]
 pub(crate) fn text(name: &str, file: &str) -> String {
     String::from_utf8(fixture(name, file)).expect("text")
 }

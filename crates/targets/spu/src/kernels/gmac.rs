@@ -7,13 +7,13 @@ use chipless_model::{Access, Direction, Storage};
 /// Products in ascending order of their shifts. The sum is shifted down (floor) between groups of equal shift, and by the
 /// last shift at the end; then bits below `cleared` become zero; then it is clipped and split.
 #[derive(Debug)]
-pub(in crate::fqir) struct Gmac {
+pub(crate) struct Gmac {
     /// Factors and shift, ascending by shift.
-    pub(in crate::fqir) products: Vec<(Operand, Operand, i32)>,
+    pub(crate) products: Vec<(Operand, Operand, i32)>,
     /// Bits that the hardware drops whatever they are.
-    pub(in crate::fqir) cleared: i32,
+    pub(crate) cleared: i32,
     /// Parts from the least significant on: each of `bits − 1` bits without sign, the last with its sign.
-    pub(in crate::fqir) out: Vec<(Tensor, u8)>,
+    pub(crate) out: Vec<(Tensor, u8)>,
 }
 
 impl Gmac {

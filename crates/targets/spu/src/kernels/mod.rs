@@ -9,14 +9,14 @@ mod gmac;
 mod matrix;
 mod watch;
 
-pub(super) use convolve::Convolve;
-pub(super) use elementwise::{Elementwise, Function, Operand, Relation};
-pub(super) use gmac::Gmac;
-pub(super) use matrix::{Bias, Matrix};
-pub(super) use watch::{Scales, Unwatched, Watch, Watched};
+pub(crate) use convolve::Convolve;
+pub(crate) use elementwise::{Elementwise, Function, Operand, Relation};
+pub(crate) use gmac::Gmac;
+pub(crate) use matrix::{Bias, Matrix};
+pub(crate) use watch::{Scales, Unwatched, Watch, Watched};
 
-use super::health::Health;
-use super::tensor::{Move, Region, Tensor, at, load, load_all, saturate, shift, store};
+use crate::fqir::health::Health;
+use crate::fqir::tensor::{Move, Region, Tensor, at, load, load_all, saturate, shift, store};
 use chipless_model::{Access, BufferId, Direction, Fault, Kernel, Storage};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// One effect.
 #[derive(Debug)]
-pub(super) enum Action {
+pub(crate) enum Action {
     /// Element by element, with broadcasting.
     Elementwise(Elementwise),
     /// A table, addressed by shifted and clipped elements.
@@ -75,42 +75,42 @@ pub(super) enum Action {
 
 /// A counted loop.
 #[derive(Debug)]
-pub(super) struct Loop {
-    pub(super) iterations: u64,
+pub(crate) struct Loop {
+    pub(crate) iterations: u64,
     /// Before the first iteration.
-    pub(super) before: Vec<Action>,
+    pub(crate) before: Vec<Action>,
     /// In each iteration before the body: moves whose source advances by so many elements, from the end where reversed.
-    pub(super) slices: Vec<(Move, u64, bool)>,
-    pub(super) body: Vec<Action>,
+    pub(crate) slices: Vec<(Move, u64, bool)>,
+    pub(crate) body: Vec<Action>,
     /// After the body: moves whose target advances.
-    pub(super) concatenated: Vec<(Move, u64, bool)>,
+    pub(crate) concatenated: Vec<(Move, u64, bool)>,
     /// After that, for the next iteration.
-    pub(super) carried: Vec<Action>,
+    pub(crate) carried: Vec<Action>,
     /// After the last iteration.
-    pub(super) after: Vec<Action>,
+    pub(crate) after: Vec<Action>,
 }
 
 /// A body that runs when a counter has a value; the counter goes round with each step.
 #[derive(Debug)]
-pub(super) struct Strided {
-    pub(super) counter: Tensor,
-    pub(super) period: i64,
-    pub(super) phase: i64,
-    pub(super) body: Vec<Action>,
-    pub(super) otherwise: Vec<Action>,
+pub(crate) struct Strided {
+    pub(crate) counter: Tensor,
+    pub(crate) period: i64,
+    pub(crate) phase: i64,
+    pub(crate) body: Vec<Action>,
+    pub(crate) otherwise: Vec<Action>,
 }
 
 /// Two bodies, of which the first element of a condition chooses one.
 #[derive(Debug)]
-pub(super) struct Conditional {
-    pub(super) condition: Tensor,
+pub(crate) struct Conditional {
+    pub(crate) condition: Tensor,
     /// Where it is not zero.
-    pub(super) holds: Vec<Action>,
-    pub(super) otherwise: Vec<Action>,
+    pub(crate) holds: Vec<Action>,
+    pub(crate) otherwise: Vec<Action>,
 }
 
 impl Action {
-    pub(super) fn execute<W: Watch>(
+    pub(crate) fn execute<W: Watch>(
         &self,
         storage: &mut Storage<'_>,
         watch: &mut W,
@@ -163,7 +163,7 @@ impl Action {
     }
 
     /// Visits every byte that it may touch.
-    pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+    pub(crate) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         use Direction::{Read, Write};
         match self {
             Action::Elementwise(elementwise) => elementwise.accesses(visit),
@@ -205,7 +205,7 @@ impl Action {
     }
 
     /// Clock cycles by the model that `machine.toml` names: the words of its longest operand.
-    pub(super) fn words(&self) -> u64 {
+    pub(crate) fn words(&self) -> u64 {
         match self {
             Action::Elementwise(elementwise) => elementwise.words(),
             Action::Lookup { x, out, .. }
@@ -252,7 +252,7 @@ impl Action {
 }
 
 /// Words of several actions.
-pub(super) fn total(actions: &[Action]) -> u64 {
+pub(crate) fn total(actions: &[Action]) -> u64 {
     actions
         .iter()
         .map(Action::words)
@@ -432,10 +432,10 @@ fn lookup<W: Watch>(
     watch: &mut W,
 ) -> Result<(), Fault> {
     let entries = table.count();
-    let mut block = [0; super::tensor::BLOCK];
+    let mut block = [0; crate::fqir::tensor::BLOCK];
     let count = out.count() as usize;
     for start in (0..count).step_by(block.len()) {
-        let block = &mut block[..super::tensor::BLOCK.min(count - start)];
+        let block = &mut block[..crate::fqir::tensor::BLOCK.min(count - start)];
         load(storage.bytes(x.buffer), x.element, start, block);
         for value in block.iter_mut() {
             let shifted = shift(*value, by);
@@ -486,7 +486,7 @@ fn sum<W: Watch>(
 }
 
 /// Visits the offset of every element of a region in order.
-pub(super) fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
+pub(crate) fn each_element(region: &Region, mut visit: impl FnMut(u64)) {
     let count = region.count();
     for number in 0..count {
         let mut rest = number;
@@ -507,7 +507,7 @@ fn quantize<W: Watch>(
     watch: &mut W,
 ) -> Result<(), Fault> {
     let count = x.count() as usize;
-    let values = if x.element == super::tensor::Element::F64 {
+    let values = if x.element == crate::fqir::tensor::Element::F64 {
         let limit = 2f64.powi(i32::from(bits) - 1);
         let scale = 2f64.powi(quanta);
         let bytes = &storage.bytes(x.buffer)[..count * 8];
@@ -534,12 +534,12 @@ fn quantize<W: Watch>(
 
 /// A node of a plan as a task of the model.
 #[derive(Debug)]
-pub(super) struct NodeKernel {
-    pub(super) operation: Cow<'static, str>,
-    pub(super) details: String,
-    pub(super) actions: Vec<Action>,
+pub(crate) struct NodeKernel {
+    pub(crate) operation: Cow<'static, str>,
+    pub(crate) details: String,
+    pub(crate) actions: Vec<Action>,
     /// Who counts what happens to the integers.
-    pub(super) health: Option<Arc<Mutex<Health>>>,
+    pub(crate) health: Option<Arc<Mutex<Health>>>,
 }
 
 impl Kernel for NodeKernel {

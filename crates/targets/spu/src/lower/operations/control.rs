@@ -2,11 +2,11 @@
 
 use super::numeric::stored;
 use super::{At, times};
-use crate::fqir::actions::{Action, Conditional, Loop, Strided};
-use crate::fqir::lower::{Lowering, declared_bits};
 use crate::fqir::plan::{Error, Graph, Node, at_node};
 use crate::fqir::rules;
 use crate::fqir::tensor::{Element, Move, Tensor};
+use crate::kernels::{Action, Conditional, Loop, Strided};
+use crate::lower::{Lowering, declared_bits};
 use chipless_model::BufferId;
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ fn whole(from: &Tensor, to: &Tensor) -> Action {
 }
 
 /// Gives a called graph its inputs, in the order of the node's.
-pub(in crate::fqir) fn call_inputs<'p>(
+pub(in crate::lower) fn call_inputs<'p>(
     lowering: &mut Lowering<'p, '_>,
     node: &'p Node,
     callee: &'p Graph,
@@ -51,7 +51,7 @@ pub(in crate::fqir) fn call_inputs<'p>(
 }
 
 /// Takes the outputs of a called graph.
-pub(in crate::fqir) fn call_outputs<'p>(
+pub(in crate::lower) fn call_outputs<'p>(
     lowering: &mut Lowering<'p, '_>,
     node: &'p Node,
     callee: &'p Graph,
@@ -363,7 +363,7 @@ impl<'p> At<'p, '_, '_> {
             otherwise.push(whole(&default, &out));
         }
         let name = &self.node.inputs["counter"];
-        let bits = crate::fqir::lower::precision_of(period as i64);
+        let bits = crate::lower::precision_of(period as i64);
         let kept = self
             .lowering
             .define(self.node, name, &counter.shape, (bits, bits), false)?;
@@ -383,7 +383,9 @@ impl<'p> At<'p, '_, '_> {
     pub(super) fn choose(&mut self) -> Result<Action, Error> {
         let condition = self.input("condition")?;
         if condition.count() == 0 {
-            return Err(self.wrong_shape("expected a condition of at least one element, found none"));
+            return Err(
+                self.wrong_shape("expected a condition of at least one element, found none")
+            );
         }
         let names = &self.node.subgraphs;
         let (Some(holds), Some(otherwise)) = (names.get("true"), names.get("false")) else {

@@ -2,9 +2,9 @@
 
 use super::numeric::{larger, stored};
 use super::{At, times};
-use crate::fqir::actions::Action;
 use crate::fqir::plan::Error;
 use crate::fqir::tensor::{Element, Move, Shape, Tensor};
+use crate::kernels::Action;
 
 fn moved(from: crate::fqir::tensor::Region, to: crate::fqir::tensor::Region) -> Action {
     Action::Move(Move { from, to })

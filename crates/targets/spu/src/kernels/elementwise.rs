@@ -6,16 +6,16 @@ use chipless_model::{Access, Direction, Storage};
 
 /// Element by element: `out[i] = function(x[i], y[i])`.
 #[derive(Debug)]
-pub(in crate::fqir) struct Elementwise {
-    pub(in crate::fqir) function: Function,
-    pub(in crate::fqir) x: Operand,
-    pub(in crate::fqir) y: Operand,
-    pub(in crate::fqir) out: Tensor,
+pub(crate) struct Elementwise {
+    pub(crate) function: Function,
+    pub(crate) x: Operand,
+    pub(crate) y: Operand,
+    pub(crate) out: Tensor,
 }
 
 /// Where elements come from.
 #[derive(Debug)]
-pub(in crate::fqir) enum Operand {
+pub(crate) enum Operand {
     /// In order.
     Linear(Tensor),
     /// Repeated along some dimensions: strides of zero.
@@ -26,7 +26,7 @@ pub(in crate::fqir) enum Operand {
 
 /// What becomes of a pair.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fqir) enum Function {
+pub(crate) enum Function {
     /// Both aligned by a shift, added or subtracted, shifted, clipped.
     Add {
         align_x: i32,
@@ -71,7 +71,7 @@ pub(in crate::fqir) enum Function {
 
 /// How two numbers compare.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fqir) enum Relation {
+pub(crate) enum Relation {
     Greater,
     GreaterEqual,
     Less,

@@ -4,11 +4,11 @@ mod control;
 mod movement;
 mod numeric;
 
-use super::actions::Action;
-use super::lower::Lowering;
-use super::plan::{Error, Graph, Node, at_node};
-use super::rules;
-use super::tensor::{Move, Tensor};
+use super::Lowering;
+use crate::fqir::plan::{Error, Graph, Node, at_node};
+use crate::fqir::rules;
+use crate::fqir::tensor::{Move, Tensor};
+use crate::kernels::Action;
 
 pub(super) use control::{call_inputs, call_outputs};
 
@@ -126,15 +126,21 @@ impl<'p> At<'p, '_, '_> {
         };
         let one = |action: Action| vec![action];
         for width in ["bw", "bw_out", "bw_address"] {
-            if self.node.constants.get(width).is_some_and(|value| !value.is_null()) {
+            if self
+                .node
+                .constants
+                .get(width)
+                .is_some_and(|value| !value.is_null())
+            {
                 self.bits_of(width)?;
             }
         }
         match name {
             "print" => Ok(Vec::new()),
-            "vvadd" | "vvsub" | "viadd" | "vvmul" | "vimul" | "temp_i24_bool_mul" | "vneg" | "relu" | "shift" | "gt0" | "vvmax"
-            | "vvmin" | "vvgt" | "vvge" | "vvlt" | "vvle" | "vveq" | "vigt" | "vige" | "vilt" | "vile" | "vieq" | "vvand" | "vvor"
-            | "vvxor" | "viand" | "vior" | "vixor" => self.elementwise(name).map(one),
+            "vvadd" | "vvsub" | "viadd" | "vvmul" | "vimul" | "temp_i24_bool_mul" | "vneg"
+            | "relu" | "shift" | "gt0" | "vvmax" | "vvmin" | "vvgt" | "vvge" | "vvlt" | "vvle"
+            | "vveq" | "vigt" | "vige" | "vilt" | "vile" | "vieq" | "vvand" | "vvor" | "vvxor"
+            | "viand" | "vior" | "vixor" => self.elementwise(name).map(one),
             "matmul" | "addmm" => self.matrix(name == "addmm").map(one),
             "gmac_v2" => self.gmac().map(one),
             "temporal_conv2d" => self.convolve().map(one),
@@ -151,12 +157,21 @@ impl<'p> At<'p, '_, '_> {
             "loop" => self.repeat().map(one),
             "strided_subgraph" => self.strided().map(one),
             "conditional" => self.choose().map(one),
-            "lstm" | "pwlin" | "fqir_writer_kernel" | "temporal_unfold_unkernelized" | "temporal_transpose_fold_unkernelized" => {
-                let message = format!("{name} has no meaning of its own: the compiler takes it apart first (kernelisation)");
+            "lstm"
+            | "pwlin"
+            | "fqir_writer_kernel"
+            | "temporal_unfold_unkernelized"
+            | "temporal_transpose_fold_unkernelized" => {
+                let message = format!(
+                    "{name} has no meaning of its own: the compiler takes it apart first (kernelisation)"
+                );
                 self.unsupported(&message)
             }
             other => {
-                let message = format!("expected an operation of the registry, found `{}`", crate::yaml::shortened(other));
+                let message = format!(
+                    "expected an operation of the registry, found `{}`",
+                    crate::yaml::shortened(other)
+                );
                 self.unsupported(&message)
             }
         }
@@ -177,7 +192,7 @@ impl<'p> At<'p, '_, '_> {
     /// The integers at a port.
     fn input(&self, port: &str) -> Result<Tensor, Error> {
         let tensor = self.any_input(port)?;
-        if tensor.element == super::tensor::Element::F64 {
+        if tensor.element == crate::fqir::tensor::Element::F64 {
             return self.unsupported(&format!(
                 "{} of reals is not supported: `{}` is float",
                 self.name(),

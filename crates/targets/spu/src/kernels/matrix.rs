@@ -10,29 +10,29 @@ use chipless_model::{Access, Direction, Storage};
 
 /// `out[r, c] = clip(shift(Σ_k x[r, k] · y[k, c] + bias))`.
 #[derive(Debug)]
-pub(in crate::fqir) struct Matrix {
+pub(crate) struct Matrix {
     /// `rows × inner`, row-major.
-    pub(in crate::fqir) x: Tensor,
+    pub(crate) x: Tensor,
     /// `inner × columns`, row-major.
-    pub(in crate::fqir) y: Tensor,
-    pub(in crate::fqir) rows: usize,
-    pub(in crate::fqir) inner: usize,
-    pub(in crate::fqir) columns: usize,
+    pub(crate) y: Tensor,
+    pub(crate) rows: usize,
+    pub(crate) inner: usize,
+    pub(crate) columns: usize,
     /// Added to the sums, and its strides along rows and columns.
-    pub(in crate::fqir) bias: Option<Bias>,
-    pub(in crate::fqir) out: Tensor,
-    pub(in crate::fqir) shift: i32,
-    pub(in crate::fqir) bits: u8,
-    pub(in crate::fqir) rounded: bool,
+    pub(crate) bias: Option<Bias>,
+    pub(crate) out: Tensor,
+    pub(crate) shift: i32,
+    pub(crate) bits: u8,
+    pub(crate) rounded: bool,
 }
 
 /// A bias, shifted and clipped to the 32 bits of an accumulator before it is added.
 #[derive(Debug)]
-pub(in crate::fqir) struct Bias {
-    pub(in crate::fqir) tensor: Tensor,
-    pub(in crate::fqir) shift: i32,
+pub(crate) struct Bias {
+    pub(crate) tensor: Tensor,
+    pub(crate) shift: i32,
     /// Elements from a row to the next, from a column to the next.
-    pub(in crate::fqir) strides: (usize, usize),
+    pub(crate) strides: (usize, usize),
 }
 
 /// Bits of an entry of an accumulator.

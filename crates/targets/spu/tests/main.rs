@@ -1,0 +1,11 @@
+//! Tests of the SPU target through its public door.
+
+mod common;
+mod containers;
+mod contracts;
+mod drivable;
+mod firmware;
+mod fixtures;
+mod hostile;
+mod plans;
+mod saved;
