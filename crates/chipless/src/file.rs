@@ -139,6 +139,8 @@ pub struct Checked {
     pub parts: Parts,
     /// Whether the file could be read to its end.
     pub is_readable: bool,
+    /// Whether a contract can be driven.
+    pub drivable: Option<chipless_spu::iospec::Verdict>,
 }
 
 impl Checked {
@@ -186,6 +188,7 @@ pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Fai
         Ok(document) => {
             checked.is_readable = document.is_complete();
             checked.findings = document.findings().to_vec();
+            checked.drivable = document.drivable().cloned();
             if document.is_program() && !document.is_proven() {
                 checked.findings.extend(program(&*document, name)?);
             }

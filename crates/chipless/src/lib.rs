@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod behind;
 mod failure;
 mod file;
 mod machine;
@@ -31,6 +32,7 @@ pub mod suggest;
 mod target;
 mod targets;
 
+pub use behind::{Behind, with_behind};
 pub use chipless_dsa as dsa;
 pub use chipless_gemini as gemini;
 pub use chipless_neuron as neuron;
@@ -40,5 +42,5 @@ pub use failure::{Failure, FailureKind};
 pub use file::{Checked, File, check, open, recognize};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
-pub use targets::spu::{rule_set, with_runner};
+pub use targets::spu::{rule_set, with_runner, with_watched_runner};
 pub use targets::{TARGETS, options, rules, target};

@@ -6,6 +6,7 @@ use crate::suggest;
 use crate::target::Target;
 use crate::targets;
 use chipless_model::Limits;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -99,6 +100,32 @@ pub trait Files: Send + Sync {
 
     /// Whether there is a file of this name.
     fn exists(&self, name: &str) -> bool;
+}
+
+/// What names of arrays in memory start with.
+const MEMORY: &str = "memory:";
+
+/// Arrays in memory over other files.
+struct Overlay {
+    arrays: HashMap<String, Vec<u8>>,
+    below: Option<Arc<dyn Files>>,
+}
+
+impl Files for Overlay {
+    fn open(&self, name: &str) -> Result<Bytes, String> {
+        let array = name
+            .strip_prefix(MEMORY)
+            .and_then(|name| self.arrays.get(name));
+        match (array, &self.below) {
+            (Some(array), _) => Ok(Box::new(array.clone())),
+            (None, Some(below)) => below.open(name),
+            (None, None) => Err("cannot be read: no files are at hand".to_owned()),
+        }
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        self.below.as_ref().is_some_and(|below| below.exists(name))
+    }
 }
 
 /// A file that an option names.
@@ -214,6 +241,14 @@ impl Options {
         )))
     }
 
+    /// The same options but one.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Options {
+        let mut options = self.clone();
+        options.given.retain(|(spec, _)| spec.name != name);
+        options
+    }
+
     /// The values of an option, in the order in which they were given.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &str> {
         self.given
@@ -245,6 +280,22 @@ impl Options {
             }),
             Err(error) => Err(Failure::unreadable(name, error)),
         }
+    }
+
+    /// The same options for a run with these arrays (`.npy`) as its inputs.
+    pub(crate) fn with_arrays(&self, arrays: HashMap<String, Vec<u8>>) -> Options {
+        let mut options = self.clone();
+        options.data.arrays = arrays
+            .keys()
+            .map(|name| format!("{name}={MEMORY}{name}"))
+            .collect();
+        // No result may depend on the order of a hash table.
+        options.data.arrays.sort();
+        options.files = Some(Arc::new(Overlay {
+            arrays,
+            below: self.files.clone(),
+        }));
+        options
     }
 
     /// Whether there is a file of this name.

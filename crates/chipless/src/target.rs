@@ -123,6 +123,23 @@ pub trait Document: Sync {
         ))
     }
 
+    /// The contract of the file (an `IOSpec`): its own, or that of its program.
+    fn contract(&self) -> Result<String, Failure> {
+        let lowered = self.lower()?;
+        let contract = chipless_spu::iospec::of_interface(&lowered.program.interface);
+        Ok(chipless_spu::yaml::write(&contract))
+    }
+
+    /// Whether a contract can be driven; `None` for files that are none.
+    fn drivable(&self) -> Option<&chipless_spu::iospec::Verdict> {
+        None
+    }
+
+    /// Whether the program depends on the data of a run: then each run needs a program of its own.
+    fn depends_on_data(&self) -> bool {
+        false
+    }
+
     /// Pictures of the file, or of a replay of its program.
     fn pictures(&self) -> Result<Vec<Picture>, Failure> {
         Err(Failure::unsupported(

@@ -210,6 +210,35 @@ pub struct FileReport<'a> {
     pub target: Option<&'a str>,
     /// What was found, in the order in which it was found.
     pub findings: Vec<FindingReport<'a>>,
+    /// Whether a contract can be driven; absent for files that are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drivable: Option<Drivable<'a>>,
+}
+
+/// Whether a contract can be driven for good.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Drivable<'a> {
+    /// Whether it can; null where that could not be decided.
+    pub drivable: Option<bool>,
+    /// What can never happen: `input`, `output` or `sequence`, and its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cannot: Option<std::collections::BTreeMap<&'static str, &'a str>>,
+    /// A shortest list of legal calls after which that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls: Option<Vec<DrivenCall>>,
+    /// Why it could not be decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'a str>,
+}
+
+/// A call of a host.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DrivenCall {
+    /// A vector is written.
+    Write([String; 1]),
+    /// What is ready is read.
+    Read(bool),
 }
 
 /// One finding.
@@ -305,6 +334,7 @@ impl<'a> From<&Checked<'a>> for FileReport<'a> {
             path: checked.path,
             target: checked.target,
             findings,
+            drivable: None,
         }
     }
 }

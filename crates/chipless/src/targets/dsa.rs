@@ -147,6 +147,11 @@ impl Document for Graph<'_> {
         self.document.is_complete()
     }
 
+    /// It is as long as its streams.
+    fn depends_on_data(&self) -> bool {
+        true
+    }
+
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
         let streams = match self.streams.get() {
             Some(streams) => streams,

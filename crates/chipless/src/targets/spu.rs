@@ -1,11 +1,14 @@
-//! `IOSpecs`, FQIR plans and `.femto` containers.
+//! `IOSpecs`, FQIR graphs (`.pt`) and plans, `.femto` containers.
 
+use crate::FailureKind;
 use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
-use chipless_model::{Finding, Info, Node, Place, Rule, Text};
-use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner};
-use chipless_spu::iospec::{self, Femto, RuleSet};
+use chipless_model::{Finding, Info, Node, Rule, Text};
+use chipless_spu::File;
+use chipless_spu::fqir::{self, MACHINE, Machine, Plan, Runner, Watching};
+use chipless_spu::iospec::{self, RuleSet, Verdict};
+use chipless_spu::machine::MACHINES;
 
 /// The target.
 pub(super) struct Spu;
@@ -27,7 +30,7 @@ static OPTIONS: &[OptionSpec] = &[OptionSpec {
     kind: OptionKind::Choice(RULE_SETS),
     value: "RULES",
     help: "Whose rules an IOSpec is judged by; those of its text without",
-    commands: &["check", "drive"],
+    commands: &["check", "drive", "host", "convert"],
     is_repeated: false,
 }];
 
@@ -47,13 +50,17 @@ impl Target for Spu {
     fn files(&self) -> &'static [&'static str] {
         &[
             "an IOSpec (YAML)",
-            "an FQIR plan (JSON)",
+            "an FQIR graph (.pt) or plan (JSON)",
             "a .femto container",
         ]
     }
 
     fn recognize(&self, bytes: &[u8]) -> bool {
         chipless_spu::recognize(bytes)
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["femto", "pt", "pth", "yaml", "yml"]
     }
 
     fn options(&self) -> &'static [OptionSpec] {
@@ -65,189 +72,102 @@ impl Target for Spu {
     }
 
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
-        &[("spu001", MACHINE)]
+        MACHINES
     }
 
     fn open<'f>(&self, source: Source<'f>) -> Result<Box<dyn Package + 'f>, Failure> {
-        Ok(Box::new(File(source)))
+        Ok(Box::new(Unread(source)))
     }
 }
 
 /// A file of any kind.
-struct File<'f>(Source<'f>);
+struct Unread<'f>(Source<'f>);
 
-impl Package for File<'_> {
+impl Package for Unread<'_> {
     fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
         let Source { bytes, options, .. } = self.0;
-        let one = |finding: Box<Finding>| Failure::reading(vec![*finding]);
-        if Femto::recognize(bytes) {
-            return Ok(Box::new(Container(Femto::read(bytes).map_err(one)?)));
-        }
-        if fqir::recognize(bytes) {
-            let plan = Plan::read(bytes, &options.limits).map_err(one)?;
-            return Ok(Box::new(Program { plan, options }));
-        }
         let rules = rule_set(options);
-        let text = text(bytes, rules)?;
-        match iospec::Document::read(text, rules) {
-            Ok(document) => {
-                let findings = iospec::lint(&document, rules);
-                Ok(Box::new(Contract { document, findings }))
+        let file = File::read(bytes, rules, &options.limits).map_err(Failure::reading)?;
+        let (findings, drivable) = match &file {
+            File::Contract(document) => {
+                let verdict = iospec::drivable(document, rules);
+                let mut findings = iospec::lint(document, rules);
+                findings.extend(verdict.finding(document, rules));
+                (findings, Some(verdict))
             }
-            Err(findings) if iospec::convert(text, rules).is_ok() => Ok(Box::new(Flat {
-                text,
-                rules,
-                findings,
-            })),
-            Err(findings) => Err(Failure::reading(findings)),
-        }
+            _ => (file.findings(rules), None),
+        };
+        Ok(Box::new(Read {
+            file,
+            options,
+            rules,
+            findings,
+            drivable,
+        }))
     }
 }
 
-/// The text of an `IOSpec`.
-fn text(bytes: &[u8], rules: RuleSet) -> Result<&str, Failure> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    std::str::from_utf8(bytes).map_err(|error| {
-        let place = Place::bytes(error.valid_up_to() as u64, 1);
-        let rule = iospec::rules::SYNTAX.under(rules);
-        let finding = rule.at(place, "expected text in UTF-8, found other bytes");
-        Failure::reading(vec![finding])
-    })
-}
-
-/// What to say where somebody wants to run what is no program.
-fn no_program() -> Failure {
-    Failure::unsupported(
-        "expected a program, found a file that holds none (chipless drive takes a contract)",
-    )
-}
-
-/// An `IOSpec`.
-struct Contract {
-    document: iospec::Document,
-    findings: Vec<Finding>,
-}
-
-impl Document for Contract {
-    fn info(&self) -> Info {
-        iospec::info(&self.document)
-    }
-
-    fn raw(&self) -> Node {
-        iospec::raw(&self.document)
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.findings
-    }
-
-    fn convert(&self) -> Result<String, Failure> {
-        Ok(self.document.write())
-    }
-
-    fn is_program(&self) -> bool {
-        false
-    }
-
-    fn lower(&self) -> Result<Lowered<'_>, Failure> {
-        Err(no_program())
-    }
-}
-
-/// An `IOSpec` of the older dialect: it can be converted, and nothing else.
-struct Flat<'t> {
-    text: &'t str,
+/// A file that was read.
+struct Read<'f> {
+    file: File<'f>,
+    options: &'f Options,
     rules: RuleSet,
     findings: Vec<Finding>,
+    drivable: Option<Verdict>,
 }
 
-impl Document for Flat<'_> {
+impl Document for Read<'_> {
     fn info(&self) -> Info {
-        Info {
-            target: "spu",
-            format_version: "IOSpec, flat dialect (chipless convert rewrites it)".to_owned(),
-            ..Info::default()
-        }
+        self.file.info()
     }
 
     fn raw(&self) -> Node {
-        iospec::convert(self.text, self.rules)
-            .map_or_else(|_| Node::default(), |document| iospec::raw(&document))
+        self.file.raw(self.rules)
     }
 
     fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
+    fn drivable(&self) -> Option<&Verdict> {
+        self.drivable.as_ref()
+    }
+
+    /// A contract in the present dialect, the contract of a container, the plan of a graph.
     fn convert(&self) -> Result<String, Failure> {
-        iospec::convert(self.text, self.rules)
-            .map(|document| document.write())
-            .map_err(Failure::reading)
+        match &self.file {
+            File::Contract(document) => Ok(document.write()),
+            File::Flat(text, _) => iospec::convert(text, self.rules)
+                .map(|document| document.write())
+                .map_err(Failure::reading),
+            File::Container(femto) => Ok(chipless_spu::yaml::write(&femto.iospec())),
+            File::Program(plan) => plan
+                .write()
+                .map_err(|error| Failure::unsupported(format_args!("cannot be written: {error}"))),
+        }
+    }
+
+    fn contract(&self) -> Result<String, Failure> {
+        match &self.file {
+            File::Program(plan) => Ok(chipless_spu::yaml::write(&plan.iospec())),
+            _ => self.convert(),
+        }
     }
 
     fn is_program(&self) -> bool {
-        false
+        matches!(self.file, File::Program(_))
     }
 
+    /// Contracts are no programs, and the memories of a container are encrypted.
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
-        Err(no_program())
-    }
-}
-
-/// A `.femto` container. Its memories are encrypted: there is nothing to run.
-struct Container(Femto);
-
-impl Document for Container {
-    fn info(&self) -> Info {
-        self.0.info()
-    }
-
-    fn raw(&self) -> Node {
-        self.0.raw()
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &[]
-    }
-
-    /// Its `IOSpec`.
-    fn convert(&self) -> Result<String, Failure> {
-        Ok(chipless_spu::yaml::write(&self.0.iospec()))
-    }
-
-    fn is_program(&self) -> bool {
-        false
-    }
-
-    fn lower(&self) -> Result<Lowered<'_>, Failure> {
-        Err(no_program())
-    }
-}
-
-/// A plan.
-struct Program<'p> {
-    plan: Plan<'p>,
-    options: &'p Options,
-}
-
-impl Document for Program<'_> {
-    fn info(&self) -> Info {
-        fqir::info(&self.plan)
-    }
-
-    fn raw(&self) -> Node {
-        fqir::raw(&self.plan)
-    }
-
-    fn findings(&self) -> &[Finding] {
-        &self.plan.findings
-    }
-
-    fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let File::Program(plan) = &self.file else {
+            let text = "expected a program, found a file that holds none (chipless drive takes a contract)";
+            return Err(Failure::unsupported(text));
+        };
         let machine = machine(self.options)?;
-        let mut lowered = fqir::lower(&self.plan, &machine, &self.options.limits)
+        let mut lowered = fqir::lower(plan, &machine, &self.options.limits)
             .map_err(|finding| Failure::program(vec![*finding]))?;
-        lowered.program.text = Text::new(self.plan.text);
+        lowered.program.text = Text::new(plan.text);
         let findings = lowered.findings.iter().map(ToString::to_string);
         lowered.notes.extend(findings);
         Ok(Lowered {
@@ -262,6 +182,35 @@ fn machine(options: &Options) -> Result<Machine, Failure> {
     options.machine(MACHINE, &[], Machine::parse)
 }
 
+/// The plan of a file that holds one.
+fn plan<'f>(name: &str, bytes: &'f [u8], options: &Options) -> Result<Plan<'f>, Failure> {
+    let refused = |findings: Vec<Finding>| Failure::reading(findings).about(name);
+    match File::read(bytes, rule_set(options), &options.limits).map_err(refused)? {
+        File::Program(plan) => Ok(plan),
+        _ => Err(Failure::unreadable(
+            name,
+            "expected a program (a graph, .pt, or its plan), found a contract",
+        )),
+    }
+}
+
+fn runner<'p>(
+    name: &str,
+    lowered: &'p fqir::Lowered<'p>,
+    options: &Options,
+) -> Result<Runner<'p>, Failure> {
+    Runner::new(lowered, &options.limits).map_err(|error| {
+        Failure::new(
+            FailureKind::Limit,
+            name,
+            format_args!(
+                "expected buffers of at most {} bytes, found {}",
+                error.limit, error.bytes
+            ),
+        )
+    })
+}
+
 /// Makes the program of a plan ready to run, step by step.
 pub fn with_runner<T, E: From<Failure>>(
     name: &str,
@@ -269,18 +218,21 @@ pub fn with_runner<T, E: From<Failure>>(
     options: &Options,
     then: impl FnOnce(Runner<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let refused = |finding: Box<Finding>| Failure::unreadable(name, finding);
-    let plan = Plan::read(bytes, &options.limits).map_err(refused)?;
-    let lowered = fqir::lower(&plan, &machine(options)?, &options.limits).map_err(refused)?;
-    let runner = Runner::new(&lowered, &options.limits).map_err(|error| {
-        Failure::new(
-            crate::FailureKind::Limit,
-            name,
-            format_args!(
-                "expected buffers of at most {} bytes, found {}",
-                error.limit, error.bytes
-            ),
-        )
-    })?;
-    then(runner)
+    let plan = plan(name, bytes, options)?;
+    let lowered = fqir::lower(&plan, &machine(options)?, &options.limits)
+        .map_err(|finding| Failure::program(vec![*finding]).about(name))?;
+    then(runner(name, &lowered, options)?)
+}
+
+/// The same, with a count of what happens to the integers.
+pub fn with_watched_runner<T, E: From<Failure>>(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    then: impl FnOnce(Runner<'_>, &Watching) -> Result<T, E>,
+) -> Result<T, E> {
+    let plan = plan(name, bytes, options)?;
+    let (lowered, watching) = fqir::lower_watched(&plan, &machine(options)?, &options.limits)
+        .map_err(|finding| Failure::program(vec![*finding]).about(name))?;
+    then(runner(name, &lowered, options)?, &watching)
 }

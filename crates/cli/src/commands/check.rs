@@ -5,8 +5,9 @@ use crate::files::{self, Bytes};
 use crate::options::TargetOptions;
 use crate::policy::{Policy, PolicyOptions};
 use crate::terminal;
+use chipless::spu::iospec::{self, Call, Expected, Verdict};
 use chipless::{Checked, Options};
-use chipless_report::findings::{Checked as Shown, FileReport, Report};
+use chipless_report::findings::{Checked as Shown, Drivable, DrivenCall, FileReport, Report};
 use chipless_report::sarif;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ pub(crate) struct Arguments {
     /// How to print what was found.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// The program that the contracts (IOSpecs) are for, of any target: names, lengths, precisions and scales must agree.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
     /// Every finding in full, instead of five of each kind.
     #[arg(long)]
     all: bool,
@@ -48,6 +52,7 @@ Examples:
   chipless check --format sarif model.blob > model.sarif
   chipless check --allow npu-several-waits --deny race-duplicate-write model.blob
   chipless explain deadlock           what a finding means and how to mend it
+  chipless check iospec.yaml --program model.pt    does the contract fit its program
 
 JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a location has \
 `part`, `item`, `offset`, `size`, and `line` and `column` in a text.
@@ -75,13 +80,41 @@ impl Finished {
     }
 }
 
+/// Whether a contract can be driven, as reports have it.
+fn shown(verdict: &Verdict) -> Drivable<'_> {
+    let call = |call: &Call| match call {
+        Call::Write(name) => DrivenCall::Write([name.clone()]),
+        Call::Read => DrivenCall::Read(true),
+    };
+    match verdict {
+        Verdict::Drivable => Drivable {
+            drivable: Some(true),
+            ..Drivable::default()
+        },
+        Verdict::Stuck { calls, cannot } => Drivable {
+            drivable: Some(false),
+            cannot: Some([cannot.parts()].into()),
+            calls: Some(calls.iter().map(call).collect()),
+            reason: None,
+        },
+        Verdict::Unknown(reason) => Drivable {
+            reason: Some(reason),
+            ..Drivable::default()
+        },
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
     let policy = arguments.policy.load()?;
+    let program = match &arguments.program {
+        Some(path) => Some(expected(path, &options)?),
+        None => None,
+    };
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
-        let file = check(path, &options, &policy)?;
+        let file = check(path, &options, &policy, program.as_deref())?;
         exit = exit.max(file.exit);
         match arguments.format {
             Format::Human => {
@@ -94,17 +127,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     let checked = finished.iter().map(Finished::shown);
+    let report = |file: &Finished| FileReport {
+        drivable: file.checked.drivable.as_ref().map(shown),
+        ..FileReport::from(&file.shown())
+    };
     match arguments.format {
         Format::Human => {}
         Format::Json => terminal::print_json(&Report {
-            files: checked.map(|file| FileReport::from(&file)).collect(),
+            files: finished.iter().map(report).collect(),
         })?,
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
     }
     Ok(exit)
 }
 
-fn check(path: &Path, options: &Options, policy: &Policy) -> Result<Finished, Failure> {
+/// What a program says of its inputs and outputs.
+fn expected(path: &Path, options: &Options) -> Result<Vec<Expected>, Failure> {
+    let name = path.display().to_string();
+    let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
+    let options = super::drive::for_program(options, &name, &bytes)?;
+    chipless::with_behind(&name, &bytes, &options, |behind| Ok(behind.expected))
+}
+
+fn check(
+    path: &Path,
+    options: &Options,
+    policy: &Policy,
+    program: Option<&[Expected]>,
+) -> Result<Finished, Failure> {
     let path_shown = path.display().to_string();
     let bytes = match files::open(path) {
         Ok(bytes) => bytes,
@@ -118,6 +168,11 @@ fn check(path: &Path, options: &Options, policy: &Policy) -> Result<Finished, Fa
         }
     };
     let mut checked = chipless::check(&path_shown, &bytes, options)?;
+    if let Some(program) = program {
+        checked
+            .findings
+            .extend(against(&path_shown, &bytes, options, program)?);
+    }
     policy.apply(&mut checked.findings);
     let exit = if checked.is_readable {
         Exit::of(&checked.findings)
@@ -131,4 +186,24 @@ fn check(path: &Path, options: &Options, policy: &Policy) -> Result<Finished, Fa
         checked,
         exit,
     })
+}
+
+/// Where a contract and its program differ. What cannot be read as one has its findings already.
+fn against(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    program: &[Expected],
+) -> Result<Vec<chipless_model::Finding>, Failure> {
+    let rules = chipless::rule_set(options);
+    match chipless::spu::File::read(bytes, rules, &options.limits) {
+        Ok(chipless::spu::File::Contract(document)) => {
+            Ok(iospec::against(&document, rules, program))
+        }
+        Ok(_) => Err(Failure::misuse(
+            "--program",
+            format_args!("expected a contract (IOSpec) beside it, found {name}, which is none"),
+        )),
+        Err(_) => Ok(Vec::new()),
+    }
 }

@@ -1,5 +1,6 @@
 //! `chipless drive`
 
+mod elements;
 mod script;
 mod talk;
 
@@ -8,14 +9,13 @@ use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
 use crate::terminal;
+use chipless::Options;
 use chipless::spu::fqir;
-use chipless::spu::iospec::{
-    self, Document, Femto, RuleSet, Session, Vector, Violation, dequantize, wire,
-};
+use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Violation, wire};
 use clap::{Args, ValueEnum};
+use elements::{Encoding, Values};
 use script::{Reader, Step};
-use serde::Serialize;
-use std::collections::BTreeMap;
+use serde::{Serialize, Serializer};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,16 @@ pub(crate) struct Arguments {
     /// An IOSpec (YAML), or a .femto container, whose own is taken.
     #[arg(value_name = "SPEC")]
     spec: PathBuf,
-    /// The steps: YAML, JSON, or one JSON object a line. Without it they are read from standard input, line by line.
+    /// The steps: YAML, JSON, one JSON object a line, or words. `-` is standard input to its end; without a script each line of
+    /// standard input is a step that is taken as it comes.
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// The program behind the contract: an FQIR plan. Reads then give its numbers.
-    #[arg(long, short, value_name = "PLAN.json")]
+    /// The program behind the contract, of any target. Reads then give its numbers.
+    #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// Answer each line of standard input at once, with one JSON object on a line: for programs that talk to this one.
+    #[arg(long, conflicts_with_all = ["script", "format"])]
+    lines: bool,
     /// The words on the wire, header first, as 32-bit halves.
     #[arg(long)]
     wire: bool,
@@ -41,7 +45,7 @@ pub(crate) struct Arguments {
     /// How to print what happened.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Print the calls that a host program must make, in C, and do nothing else.
+    /// Print the application that `chipless host` writes, in C, and do nothing else.
     #[arg(long, conflicts_with_all = ["script", "program", "wire", "quantize"])]
     host_code: bool,
     #[command(flatten)]
@@ -60,9 +64,10 @@ enum Format {
 const EXAMPLES: &str = "\
 Examples:
   chipless drive iospec.yaml                by hand, a step a line
-  chipless drive iospec.yaml --script steps.yaml --program plan.json
+  chipless drive iospec.yaml --script steps.yaml --program model.pt
+  chipless drive contract.yaml --program model.blob --script steps.json
   chipless drive iospec.yaml --script steps.json --wire --format json
-  chipless drive iospec.yaml --host-code    the calls of a host program, in C
+  chipless drive iospec.yaml --host-code    an application in C; chipless host writes all of it
   printf 'write B=1,2,3\\nread\\n' | chipless drive iospec.yaml
 
 A script is a list of steps, {steps: [...]}, or a step a line:
@@ -76,7 +81,8 @@ A script is a list of steps, {steps: [...]}, or a step a line:
   reset: true
 
 In words, a step a line: `write B=1,2,3 C=c.npy`, `read`, `reset`; by hand and from standard input also `next` and `quit`. \
-A script is read to its end before its first step is taken.
+A script is read to its end before its first step is taken; from standard input without --script, a line that cannot be \
+understood is a step that failed, and the next one is taken.
 
 JSON is `{steps: [{ok, error, code, expected, fired, outputs, values, wire}]}`.
 
@@ -96,17 +102,19 @@ struct Report {
     fired: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    values: Option<BTreeMap<String, Values>>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_order")]
+    values: Option<Vec<(String, Values)>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wire: Option<Vec<Vec<String>>>,
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Values {
-    Integers(Vec<i64>),
-    Reals(Vec<f64>),
+/// An object with its entries as they came.
+fn in_order<S: Serializer>(
+    values: &Option<Vec<(String, Values)>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let entries = values.iter().flatten().map(|(name, values)| (name, values));
+    serializer.collect_map(entries)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -114,28 +122,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let rules = chipless::rule_set(&options);
     let document = open(&arguments.spec, rules)?;
     if arguments.host_code {
-        terminal::print(&iospec::host_code(&document))?;
-        return Ok(Exit::Done);
+        return super::host::application(&arguments.spec, &document);
     }
-    let session = || {
-        let session = Session::new(&document, rules);
-        if arguments.wire {
-            session.with_wire()
-        } else {
-            session
-        }
-    };
-    let Some(path) = &arguments.program else {
-        return Driver::new(arguments, &document, session()).run();
-    };
+    let mut session = Session::new(&document, rules);
+    if arguments.wire {
+        session = session.with_wire();
+    }
+    match &arguments.program {
+        None => Driver::new(arguments, &document, session, Encoding::default()).run(),
+        Some(path) => with_program(arguments, path, &options, &document, session),
+    }
+}
+
+/// Drives with a program behind the contract.
+fn with_program(
+    arguments: &Arguments,
+    path: &Path,
+    options: &Options,
+    document: &Document,
+    session: Session<'_>,
+) -> Result<Exit, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    chipless::with_runner(&name, &bytes, &options, |runner| {
-        let session = session()
-            .with_program(runner)
-            .map_err(|violation| Failure::unreadable(arguments.spec.display(), violation))?;
-        Driver::new(arguments, &document, session).run()
+    let options = for_program(options, &name, &bytes)?;
+    chipless::with_behind(&name, &bytes, &options, |behind| {
+        let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
+        if arguments.quantize {
+            // With another scale every number would be wrong, and nothing would tell.
+            let rules = chipless::rule_set(&options);
+            let findings = iospec::against(document, rules, &behind.expected);
+            if let Some(finding) = findings.iter().find(|f| f.rule.code == "program-scale") {
+                return Err(differ(finding.to_string()));
+            }
+        }
+        let encoding = Encoding {
+            elements: behind.elements,
+            is_plain: !behind.is_spu,
+        };
+        let session = session
+            .with_behind(behind.program)
+            .map_err(|violation| differ(violation.to_string()))?;
+        Driver::new(arguments, document, session, encoding).run()
     })
+}
+
+/// The options for a program: those of contracts are none of other targets.
+pub(crate) fn for_program(options: &Options, name: &str, bytes: &[u8]) -> Result<Options, Failure> {
+    let is_spu = chipless::recognize(name, bytes).is_some_and(|target| target.name() == "spu");
+    if is_spu {
+        return Ok(options.clone());
+    }
+    Ok(options.without("rules"))
 }
 
 /// The IOSpec of a file, if nothing in it is an error under the rules.
@@ -181,6 +218,7 @@ struct Driver<'a, 'd> {
     arguments: &'a Arguments,
     document: &'d Document,
     session: Session<'d>,
+    encoding: Encoding,
     steps: usize,
     wrong: usize,
 }
@@ -190,11 +228,13 @@ impl<'a, 'd> Driver<'a, 'd> {
         arguments: &'a Arguments,
         document: &'d Document,
         session: Session<'d>,
+        encoding: Encoding,
     ) -> Driver<'a, 'd> {
         Driver {
             arguments,
             document,
             session,
+            encoding,
             steps: 0,
             wrong: 0,
         }
@@ -202,6 +242,9 @@ impl<'a, 'd> Driver<'a, 'd> {
 
     fn run(mut self) -> Result<Exit, Failure> {
         let stdin = std::io::stdin();
+        if self.arguments.lines {
+            return talk::answer(&mut self, stdin.lock());
+        }
         if self.arguments.script.is_none() && stdin.is_terminal() {
             return talk::talk(&mut self, stdin.lock());
         }
@@ -214,24 +257,25 @@ impl<'a, 'd> Driver<'a, 'd> {
         if json {
             put(&mut out, "{\"steps\": [")?;
         }
-        let (arguments, document) = (self.arguments, self.document);
-        let (name, directory) = match &self.arguments.script {
-            Some(path) => (
+        let arguments = self.arguments;
+        let (name, directory) = match &arguments.script {
+            Some(path) if path.as_os_str() != "-" => (
                 path.display().to_string(),
                 path.parent().map(Path::to_path_buf).unwrap_or_default(),
             ),
-            None => ("standard input".to_owned(), PathBuf::new()),
+            _ => ("standard input".to_owned(), PathBuf::new()),
         };
-        let reader = Reader {
-            name,
-            directory,
-            document,
-            quantize: self.arguments.quantize,
-        };
+        let reader = self.reader(name, directory);
         match &arguments.script {
-            Some(path) => reader.steps(&files::read_text(path)?, &mut |step| {
-                put(&mut out, &self.line(&step, json)?)
-            })?,
+            Some(path) => {
+                let text = if path.as_os_str() == "-" {
+                    std::io::read_to_string(stdin.lock())
+                        .map_err(|error| Failure::misuse("standard input", error))?
+                } else {
+                    files::read_text(path)?
+                };
+                reader.steps(&text, &mut |step| put(&mut out, &self.line(&step, json)?))?;
+            }
             None => {
                 for (number, line) in stdin.lock().lines().enumerate() {
                     let line = line.map_err(|error| Failure::misuse("standard input", error))?;
@@ -240,8 +284,12 @@ impl<'a, 'd> Driver<'a, 'd> {
                         "quit" | "exit" => break,
                         "next" if !json => put(&mut out, &talk::may_come(&self))?,
                         _ => {
-                            let step = reader.line(&line, Some(number + 1))?;
-                            put(&mut out, &self.line(&step, json)?)?;
+                            let said = match reader.line(&line, Some(number + 1)) {
+                                Ok(step) => self.line(&step, json)?,
+                                Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+                                Err(failure) => self.misunderstood(&line, &failure, json)?,
+                            };
+                            put(&mut out, &said)?;
                         }
                     }
                 }
@@ -258,14 +306,55 @@ impl<'a, 'd> Driver<'a, 'd> {
         })
     }
 
+    fn reader(&self, name: String, directory: PathBuf) -> Reader<'d> {
+        Reader {
+            name,
+            directory,
+            document: self.document,
+            encoding: self.encoding.clone(),
+            quantize: self.arguments.quantize,
+        }
+    }
+
     /// Takes a step; what is printed about it.
     fn line(&mut self, step: &Step, json: bool) -> Result<String, Failure> {
-        let separator = if self.steps > 0 { ",\n" } else { "\n" };
         let report = self.step(step);
-        if !json {
-            return Ok(format!("{:>4} {}\n", self.steps, told(step, &report)));
+        self.said(&report, json, || told(step, &report))
+    }
+
+    /// What is printed about a line that is no step. It counts as one that failed.
+    fn misunderstood(
+        &mut self,
+        line: &str,
+        failure: &Failure,
+        json: bool,
+    ) -> Result<String, Failure> {
+        let report = self.refused(failure);
+        let words = line.trim();
+        let error = report.error.clone().unwrap_or_default();
+        self.said(&report, json, || format!("{words}: {error}"))
+    }
+
+    fn refused(&mut self, failure: &Failure) -> Report {
+        self.steps += 1;
+        self.wrong += 1;
+        Report {
+            error: Some(failure.text().trim_end().to_owned()),
+            ..Report::default()
         }
-        let report = serde_json::to_string(&report)
+    }
+
+    fn said(
+        &self,
+        report: &Report,
+        json: bool,
+        told: impl FnOnce() -> String,
+    ) -> Result<String, Failure> {
+        if !json {
+            return Ok(format!("{:>4} {}\n", self.steps, told()));
+        }
+        let separator = if self.steps > 1 { ",\n" } else { "\n" };
+        let report = serde_json::to_string(report)
             .map_err(|error| Failure::misuse("standard output", error))?;
         Ok(format!("{separator}{report}"))
     }
@@ -275,9 +364,15 @@ impl<'a, 'd> Driver<'a, 'd> {
         let done = self.act(step);
         done.unwrap_or_else(|violation| {
             self.wrong += 1;
-            let (code, expected) = (violation.code(), violation.expected.clone());
+            let expected = violation.expected.clone();
+            // The codes of the SPU library are those of programs of an SPU.
+            let (error, code) = if self.encoding.is_plain {
+                (violation.message.clone(), None)
+            } else {
+                (violation.to_string(), violation.code())
+            };
             Report {
-                error: Some(violation.to_string()),
+                error: Some(error),
                 code,
                 expected,
                 ..Report::default()
@@ -312,14 +407,12 @@ impl<'a, 'd> Driver<'a, 'd> {
             Step::ReadMailbox(mailbox) => session.read_mailbox(*mailbox)?,
             Step::Receive(words) => session.receive(words)?,
         };
-        let mut values = BTreeMap::new();
+        let mut values = Vec::with_capacity(reading.values.len());
         for (name, integers) in reading.values {
             let vector = self.document.outputs.iter().find(|v| v.varname == name);
-            let shown = match vector.filter(|_| self.arguments.quantize) {
-                Some(vector) => Values::Reals(dequantize(vector, &integers)?),
-                None => Values::Integers(integers),
-            };
-            values.insert(name, shown);
+            let quantised = vector.filter(|_| self.arguments.quantize);
+            let shown = self.encoding.decode(&name, integers, quantised)?;
+            values.push((name, shown));
         }
         let values = (!values.is_empty() || self.arguments.program.is_some()).then_some(values);
         let wire = self.arguments.wire.then(|| hexadecimal(&reading.messages));
@@ -419,8 +512,9 @@ fn told(step: &Step, report: &Report) -> String {
     ) {
         (Some(error), ..) => error.clone(),
         (_, Some(values), ..) if !values.is_empty() => {
-            let one = |(name, values): (&String, &Values)| match values {
+            let one = |(name, values): &(String, Values)| match values {
                 Values::Integers(values) => format!("{name} = {}", listed(values.iter())),
+                Values::Large(values) => format!("{name} = {}", listed(values.iter())),
                 Values::Reals(values) => format!("{name} = {}", listed(values.iter())),
             };
             values.iter().map(one).collect::<Vec<_>>().join(", ")

@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod drive;
 pub(crate) mod explain;
 pub(crate) mod format;
+pub(crate) mod host;
 pub(crate) mod info;
 pub(crate) mod iospec;
 pub(crate) mod kernels;

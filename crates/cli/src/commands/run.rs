@@ -1,5 +1,6 @@
 //! `chipless run`
 
+mod calibrate;
 mod contract;
 mod diagnosis;
 mod driven;
@@ -66,6 +67,10 @@ pub(crate) struct Arguments {
     /// Only keep time: no data are moved, no outputs come out.
     #[arg(long, conflicts_with_all = ["inputs", "output_dir", "dumps"])]
     timing_only: bool,
+    /// Tell of each node how its integers fare with these inputs: values that are clipped, addresses outside their table, sums that overflow 32
+    /// bits, and the error at the scales. A JSON file with steps (spu).
+    #[arg(long, value_name = "INPUTS.json", conflicts_with_all = ["inputs", "iospec", "output_dir", "dumps", "timing_only", "trace", "order"])]
+    calibrate: Option<PathBuf>,
     /// Write the run as a trace for Perfetto (ui.perfetto.dev).
     #[arg(long, value_name = "FILE.pftrace")]
     trace: Option<PathBuf>,
@@ -115,6 +120,7 @@ Examples:
   chipless run model.neff --input x=x.npy --compare expected   which output differs, where, and since which task
   chipless run model.blob --order random:7   another order, the same outputs
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
+  chipless run model.pt --calibrate steps.json   what is clipped, and where
 
 Inputs are .npy files of the type and shape that `info` gives. numpy has no bfloat16 and no 8-bit floats: give them as \
 ml_dtypes writes them (V2, V1) or as raw bits (uint16, uint8); outputs come back as raw bits. Types of less than a \
@@ -284,6 +290,9 @@ impl<'p> Session<'_, 'p> {
     }
 
     fn execute(&self) -> Result<Exit, Failure> {
+        if let Some(path) = &self.arguments.calibrate {
+            return self.calibrate(path);
+        }
         let seed = self.arguments.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;

@@ -98,7 +98,7 @@ static int status_of(const char *line)
     if (strncmp(line, "{\"ok\":true", strlen("{\"ok\":true")) == 0)
         return kSpuOk;
     fprintf(stderr, "spu_mock: %s", line);
-    return strstr(line, "\"kind\":\"sequence\"") != NULL ? kSpuSequenceError : kSpuMockFailure;
+    return strstr(line, "\"code\":\"kSpuSequenceError\"") != NULL ? kSpuSequenceError : kSpuMockFailure;
 }
 
 static int64_t element(const void *vector, size_t index, size_t bytes)

@@ -1,9 +1,10 @@
 //! Scripts: the steps of a host, as YAML, JSON, or a step a line.
 
+use super::elements::{Encoding, Number};
 use crate::failure::Failure;
 use crate::files;
 use chipless::npy;
-use chipless::spu::iospec::{Document, Vector, quantize};
+use chipless::spu::iospec::{Document, Vector};
 use chipless::spu::yaml::{self, Budget, Node, Value};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,8 @@ pub(super) struct Reader<'d> {
     /// Where its .npy files are.
     pub(super) directory: PathBuf,
     pub(super) document: &'d Document,
+    /// How the elements of vectors are carried.
+    pub(super) encoding: Encoding,
     /// Whether values are reals that scale and zero point turn into integers.
     pub(super) quantize: bool,
 }
@@ -57,7 +60,8 @@ impl Reader<'_> {
         )
     }
 
-    /// The steps of a script, each given to `then`. A script whose first line is a step by itself is read line by line.
+    /// The steps of a script, each given to `then`. A script whose first line is a step by itself, as an object or in words, is read
+    /// line by line.
     pub(super) fn steps(
         &self,
         text: &str,
@@ -71,7 +75,7 @@ impl Reader<'_> {
         let first = lines().next().map(|(_, line)| line).unwrap_or_default();
         let alone = first.trim_start().starts_with('{')
             && yaml::read(first, SCRIPT_BUDGET).is_ok_and(|t| t.root.is_some_and(|r| is_step(&r)));
-        if alone {
+        if alone || is_words(first) {
             // A mistake in the last step is said before the first is taken.
             lines().try_for_each(|(number, line)| self.line(line, Some(number + 1)).map(drop))?;
             return lines().try_for_each(|(number, line)| then(self.line(line, Some(number + 1))?));
@@ -232,6 +236,7 @@ impl Reader<'_> {
         }
         match what.value {
             Value::Bool(true) | Value::Null => Ok(Step::Read),
+            _ if self.encoding.is_plain => Err(self.wrong(what, "true or sequence_id")),
             _ => Err(self.wrong(what, "true, words64, sequence_id or mailbox")),
         }
     }
@@ -262,52 +267,90 @@ impl Reader<'_> {
         items.iter().map(word).collect()
     }
 
-    /// Integers of a list, of a single number, or of an .npy file.
+    /// Elements of a list, of a single number, or of an .npy file.
     fn values(&self, node: &Node, vector: Option<&Vector>) -> Result<Vec<i64>, Failure> {
         let numbers = std::slice::from_ref(node);
         let items = match &node.value {
             Value::List(items) => items,
-            Value::Text(path) => return self.file(Path::new(path), vector),
+            Value::Text(path) if real_word(path).is_none() => {
+                return self.file(Path::new(path), vector);
+            }
             _ => numbers,
         };
-        if let (true, Some(vector)) = (self.quantize, vector) {
-            let real = |item: &Node| match item.value {
-                Value::Integer(value) => Ok(value as f64),
-                Value::Float(value) => Ok(value),
-                _ => json_exponent(item).ok_or_else(|| self.wrong(item, "a number")),
-            };
-            let reals = items.iter().map(real).collect::<Result<Vec<f64>, _>>()?;
-            return quantize(vector, &reals).map_err(|v| Failure::unreadable(&self.name, v));
-        }
-        let integer = |item: &Node| {
-            let whole = match item.value {
-                Value::Integer(value) => i64::try_from(value).ok(),
-                Value::Float(value) => Some(value)
-                    .filter(|v| v.fract() == 0.0 && v.abs() < 9e15)
-                    .map(|v| v as i64),
-                _ => json_exponent(item)
-                    .filter(|v| v.fract() == 0.0 && v.abs() < 9e15)
-                    .map(|v| v as i64),
-            };
-            whole.ok_or_else(|| self.wrong(item, "an integer (--quantize takes reals)"))
+        let number = |item: &Node| match &item.value {
+            Value::Integer(value) => Ok(Number::Integer(*value)),
+            Value::Float(value) => Ok(Number::Real(*value)),
+            Value::Text(word) => real_word(word)
+                .or_else(|| json_exponent(item))
+                .map(Number::Real)
+                .ok_or_else(|| self.wrong(item, "a number")),
+            _ => Err(self.wrong(item, "a number")),
         };
-        items.iter().map(integer).collect()
+        let numbers = items.iter().map(number).collect::<Result<Vec<_>, _>>()?;
+        self.encoded(&numbers, vector)
+            .map_err(|violation| Failure::unreadable(&self.name, violation))
+    }
+
+    fn encoded(
+        &self,
+        numbers: &[Number],
+        vector: Option<&Vector>,
+    ) -> Result<Vec<i64>, chipless::spu::iospec::Violation> {
+        let name = vector.map_or("", |vector| &*vector.varname);
+        self.encoding
+            .encode(name, numbers, vector.filter(|_| self.quantize))
     }
 
     fn file(&self, path: &Path, vector: Option<&Vector>) -> Result<Vec<i64>, Failure> {
         let path = self.directory.join(path);
         let said = |error: String| Failure::unreadable(path.display(), error);
         let bytes = files::open(&path).map_err(said)?;
+        // What numpy has no type for travels as raw bits.
+        let element = vector.and_then(|v| self.encoding.elements.get(&v.varname));
+        if let Some(element) = element {
+            let (_, shape) = npy::describe(&bytes).map_err(said)?;
+            let data = npy::read(&bytes, *element, &shape).map_err(said)?;
+            let count = shape.iter().product::<u64>() as usize;
+            return Ok(unpacked(&data, element.bits(), count));
+        }
         let numbers = npy::numbers(&bytes).map_err(said)?;
         let count = numbers.shape.iter().product::<u64>() as usize;
-        match vector.filter(|_| self.quantize) {
-            Some(vector) => quantize(vector, &numbers.reals(0, count).collect::<Vec<f64>>())
-                .map_err(|v| said(v.to_string())),
-            None if numbers.is_integer() => Ok(numbers.integers(0, count).collect()),
-            None => Err(said(
-                "expected integers, found reals (--quantize takes them)".to_owned(),
-            )),
-        }
+        let numbers: Vec<Number> = if numbers.is_integer() {
+            let integers = numbers.integers(0, count);
+            integers.map(|v| Number::Integer(v.into())).collect()
+        } else {
+            numbers.reals(0, count).map(Number::Real).collect()
+        };
+        self.encoded(&numbers, vector)
+            .map_err(|violation| said(violation.to_string()))
+    }
+}
+
+/// Elements of bytes, as a session carries them.
+fn unpacked(bytes: &[u8], bits: u64, count: usize) -> Vec<i64> {
+    let size = (bits / 8) as usize;
+    let one = |index: usize| {
+        let word = if size > 0 {
+            let element = bytes.get(index * size..(index + 1) * size);
+            let element = element.unwrap_or_default().iter().rev();
+            element.fold(0u64, |word, byte| word << 8 | u64::from(*byte))
+        } else {
+            let at = index as u64 * bits;
+            let byte = bytes.get((at / 8) as usize).copied().unwrap_or_default();
+            u64::from(byte >> (at % 8))
+        };
+        (word << (64 - bits)) as i64 >> (64 - bits)
+    };
+    (0..count).map(one).collect()
+}
+
+/// Reals that JSON has no number for.
+fn real_word(word: &str) -> Option<f64> {
+    match word {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
     }
 }
 
@@ -342,6 +385,12 @@ fn written(words: &str) -> String {
         "{{\"write\": {{{}}}}}",
         vectors.iter().map(one).collect::<Vec<_>>().join(", ")
     )
+}
+
+/// Whether a line is a step in words.
+fn is_words(line: &str) -> bool {
+    let line = line.trim();
+    matches!(line, "read" | "reset") || line.starts_with("write ")
 }
 
 fn is_step(node: &Node) -> bool {

@@ -1,6 +1,5 @@
 //! By hand: a line, its verdict, and what may come next.
 
-use super::script::Reader;
 use super::{Driver, names, told};
 use crate::failure::{Exit, Failure};
 use crate::terminal;
@@ -18,12 +17,7 @@ const HELP: &str = "\
 
 /// Reads lines until the end.
 pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<Exit, Failure> {
-    let reader = Reader {
-        name: "line".to_owned(),
-        directory: PathBuf::new(),
-        document: driver.document,
-        quantize: driver.arguments.quantize,
-    };
+    let reader = driver.reader("line".to_owned(), PathBuf::new());
     next(driver)?;
     terminal::print("> ")?;
     for line in lines.lines() {
@@ -44,6 +38,29 @@ pub(super) fn talk(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<E
             },
         }
         terminal::print("> ")?;
+    }
+    Ok(if driver.wrong > 0 {
+        Exit::Wrong
+    } else {
+        Exit::Done
+    })
+}
+
+/// Answers each line at once, with an object on a line.
+pub(super) fn answer(driver: &mut Driver<'_, '_>, lines: impl BufRead) -> Result<Exit, Failure> {
+    let reader = driver.reader("line".to_owned(), PathBuf::new());
+    for line in lines.lines() {
+        let line = line.map_err(|error| Failure::misuse("standard input", error))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let report = match reader.line(&line, None) {
+            Ok(step) => driver.step(&step),
+            Err(failure) => driver.refused(&failure),
+        };
+        let text = serde_json::to_string(&report)
+            .map_err(|error| Failure::misuse("standard output", error))?;
+        terminal::print(&format!("{text}\n"))?;
     }
     Ok(if driver.wrong > 0 {
         Exit::Wrong

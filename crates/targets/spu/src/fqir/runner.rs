@@ -1,7 +1,7 @@
 //! Step after step of a lowered plan: the engine's [session](chipless_sim::Session) with the numbers of a contract.
 
 use super::tensor::{Element, load, store};
-use crate::iospec::{Document, Vector};
+use crate::iospec::{Behind, Document, Vector};
 use crate::lower::Lowered;
 use chipless_model::{BufferId, Direction, Fault, Limits, Port, Role, Storage, TooLarge};
 use chipless_sim::{Order, Part, Stop, Verified};
@@ -292,6 +292,28 @@ fn fault(stop: Stop) -> Fault {
     match stop {
         Stop::Fault { fault, .. } => fault,
         Stop::Deadlock(_) => Fault::program("the nodes wait for each other"),
+    }
+}
+
+impl Behind for Runner<'_> {
+    fn match_document(&mut self, document: &Document) -> Result<(), String> {
+        Runner::match_document(self, document)
+    }
+
+    fn set_input(&mut self, input: usize, values: &[i64]) {
+        Runner::set_input(self, input, values);
+    }
+
+    fn fire(&mut self, sequence: usize) -> Result<(), String> {
+        self.step_of(sequence).map_err(|fault| fault.message)
+    }
+
+    fn output(&self, output: usize, values: &mut Vec<i64>) {
+        Runner::output(self, output, values);
+    }
+
+    fn reset(&mut self) {
+        Runner::reset(self);
     }
 }
 

@@ -28,8 +28,8 @@ pub use host::{HostFile, host};
 pub use info::{info, raw};
 pub use interface::of_interface;
 pub use lint::lint;
-pub use quantize::{dequantize, quantize};
-pub use session::{Act, Reading, Sent, Session, Violation};
+pub use quantize::{dequantize, quantize, quantize_to};
+pub use session::{Act, Behind, Reading, Sent, Session, Violation};
 
 use std::fmt;
 

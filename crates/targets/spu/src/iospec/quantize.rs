@@ -21,13 +21,25 @@ fn quantization(vector: &Vector) -> Result<super::Quantization, Violation> {
 /// # Errors
 /// No scale, a precision that makes no sense, or a value that is no number.
 pub fn quantize(vector: &Vector, values: &[f64]) -> Result<Vec<i64>, Violation> {
-    let q = quantization(vector)?;
     let range = vector.range().ok_or_else(|| {
         Violation::value(format!(
             "expected a precision of 1 to 63 bits, found {}",
             vector.precision
         ))
     })?;
+    quantize_to(vector, range, values)
+}
+
+/// The same for integers of a range: those of a program may have no sign.
+///
+/// # Errors
+/// No scale, or a value that is no number.
+pub fn quantize_to(
+    vector: &Vector,
+    range: std::ops::RangeInclusive<i64>,
+    values: &[f64],
+) -> Result<Vec<i64>, Violation> {
+    let q = quantization(vector)?;
     let (low, high) = (*range.start() as f64, *range.end() as f64);
     let one = |(at, value): (usize, &f64)| {
         if value.is_nan() {

@@ -3,7 +3,6 @@
 use super::document::{Document, Side, Vector};
 use super::sequence::Contract;
 use super::{RuleSet, wire};
-use crate::fqir::Runner;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -121,13 +120,37 @@ pub struct Reading {
     pub messages: Vec<wire::Message>,
 }
 
+/// A program behind a contract. Values are integers; of elements that are none, their bits with the highest one as a sign.
+pub trait Behind: fmt::Debug {
+    /// Numbers inputs and outputs as a document does.
+    ///
+    /// # Errors
+    /// A vector that the program has not, or has with another length or precision.
+    fn match_document(&mut self, document: &Document) -> Result<(), String>;
+
+    /// Gives an input its values; elements beyond them become zero.
+    fn set_input(&mut self, input: usize, values: &[i64]);
+
+    /// Runs what a sequence runs.
+    ///
+    /// # Errors
+    /// What went wrong in the program.
+    fn fire(&mut self, sequence: usize) -> Result<(), String>;
+
+    /// The values of an output, in place of what `values` held.
+    fn output(&self, output: usize, values: &mut Vec<i64>);
+
+    /// Back to the start.
+    fn reset(&mut self);
+}
+
 /// A session over a document.
 #[derive(Debug)]
 pub struct Session<'d> {
     document: &'d Document,
     rules: RuleSet,
     contract: Contract<'d>,
-    program: Option<Runner<'d>>,
+    program: Option<Box<dyn Behind + 'd>>,
     with_wire: bool,
     /// What each input has been given and no firing has taken yet; latched inputs keep their last.
     given: Vec<Vec<Vec<i64>>>,
@@ -173,7 +196,18 @@ impl<'d> Session<'d> {
     ///
     /// # Errors
     /// A vector that the program does not have, or has with another length.
-    pub fn with_program(mut self, mut program: Runner<'d>) -> Result<Session<'d>, Violation> {
+    pub fn with_program(self, program: impl Behind + 'd) -> Result<Session<'d>, Violation> {
+        self.with_behind(Box::new(program))
+    }
+
+    /// Puts a program of any kind behind the document.
+    ///
+    /// # Errors
+    /// As [`with_program`](Session::with_program).
+    pub fn with_behind(
+        mut self,
+        mut program: Box<dyn Behind + 'd>,
+    ) -> Result<Session<'d>, Violation> {
         program
             .match_document(self.document)
             .map_err(Violation::name)?;
@@ -442,8 +476,8 @@ impl<'d> Session<'d> {
                 }
             }
             program
-                .step_of(sequence)
-                .map_err(|fault| Violation::new(Kind::Program, fault.message))?;
+                .fire(sequence)
+                .map_err(|message| Violation::new(Kind::Program, message))?;
         }
         for input in inputs.into_iter().filter(|i| !self.latched[*i]) {
             self.given[input].clear();

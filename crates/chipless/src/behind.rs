@@ -1,0 +1,308 @@
+//! A program behind a contract: of any target, driven call by call.
+
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::{file, npy, targets};
+use chipless_model::{ElementType, Interface, Limits, Port, Program, Storage};
+use chipless_sim::{Functional, Verified};
+use chipless_spu::fqir::Runner;
+use chipless_spu::iospec::{self, Expected};
+use std::collections::HashMap;
+
+/// A program behind a contract.
+pub struct Behind<'p> {
+    /// What makes its numbers.
+    pub program: Box<dyn iospec::Behind + 'p>,
+    /// What it says of its inputs and outputs.
+    pub expected: Vec<Expected>,
+    /// The types of inputs and outputs by name, where they are not integers with a sign as an SPU has them.
+    pub elements: HashMap<String, ElementType>,
+    /// Whether it is a program of an SPU.
+    pub is_spu: bool,
+}
+
+/// Makes the program of a file ready to be driven: each firing of a sequence is one run of it, or one step of a program with state.
+///
+/// # Errors
+/// A file that cannot be read, that holds no program, or one that is wrong.
+pub fn with_behind<T, E: From<Failure>>(
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+    then: impl FnOnce(Behind<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    if file::recognize(name, bytes).is_some_and(|target| target.name() == "spu") {
+        return targets::spu::with_runner(name, bytes, options, |runner: Runner<'_>| {
+            let expected = iospec::of_lowered(runner.lowered());
+            then(Behind {
+                program: Box::new(runner),
+                expected,
+                elements: HashMap::new(),
+                is_spu: true,
+            })
+        });
+    }
+    // As `run` takes it: weights that are not given are made up.
+    let mut options = options.clone();
+    options.data.computes = true;
+    let file = file::open(name, bytes, &options)?;
+    let document = file.read()?;
+    let lowered = document.lower().map_err(|failure| failure.about(name))?;
+    if let Err(findings) = lowered.verify() {
+        return Err(Failure::program(findings).about(name).into());
+    }
+    let interface = &lowered.program.interface;
+    let ports = || interface.inputs.iter().chain(&interface.outputs);
+    let behind = Runs {
+        name,
+        bytes,
+        options: &options,
+        program: &lowered.program,
+        own: document.depends_on_data(),
+        inputs: interface.inputs.iter().map(zeros).collect(),
+        outputs: interface.outputs.iter().map(zeros).collect(),
+        ports: (Vec::new(), Vec::new()),
+    };
+    then(Behind {
+        expected: iospec::of_program(interface),
+        elements: ports()
+            .map(|port| (port.name.clone(), port.element))
+            .collect(),
+        program: Box::new(behind),
+        is_spu: false,
+    })
+}
+
+/// Runs of a program, each from its start.
+struct Runs<'p> {
+    name: &'p str,
+    bytes: &'p [u8],
+    options: &'p Options,
+    program: &'p Program<'p>,
+    /// Whether each run needs a program of its own.
+    own: bool,
+    /// Bytes of inputs and outputs, by port.
+    inputs: Vec<Vec<u8>>,
+    outputs: Vec<Vec<u8>>,
+    /// Ports of the contract's inputs and outputs.
+    ports: (Vec<usize>, Vec<Option<usize>>),
+}
+
+impl std::fmt::Debug for Runs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runs")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn zeros(port: &Port) -> Vec<u8> {
+    vec![0; port.bytes().unwrap_or_default() as usize]
+}
+
+impl iospec::Behind for Runs<'_> {
+    fn match_document(&mut self, document: &iospec::Document) -> Result<(), String> {
+        let interface = &self.program.interface;
+        let find = |ports: &[Port], vector: &iospec::Vector| {
+            let by = |name: &str| ports.iter().position(|p| p.name == name);
+            let Some(index) = by(&vector.varname).or_else(|| by(&vector.key)) else {
+                let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+                return Err(format!(
+                    "expected an {} of the program ({}), found `{}`",
+                    vector.side.name(),
+                    names.join(", "),
+                    vector.varname
+                ));
+            };
+            let elements: u64 = ports[index].shape.iter().product();
+            let bits = ports[index].element.bits();
+            let name = &vector.varname;
+            if u64::try_from(vector.length) != Ok(elements) {
+                return Err(format!(
+                    "expected {elements} elements of `{name}` as the program has them, found {}",
+                    vector.length
+                ));
+            }
+            if u64::try_from(vector.precision) != Ok(bits) {
+                return Err(format!(
+                    "expected {bits} bits of `{name}` as the program has them, found {}",
+                    vector.precision
+                ));
+            }
+            Ok(index)
+        };
+        let inputs = document.inputs.iter().map(|v| find(&interface.inputs, v));
+        let inputs = inputs.collect::<Result<Vec<usize>, _>>()?;
+        let outputs = document
+            .outputs
+            .iter()
+            .map(|v| find(&interface.outputs, v).map(Some));
+        let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
+        if let Some(lacking) = (0..interface.inputs.len()).find(|port| !inputs.contains(port)) {
+            return Err(format!(
+                "expected the program's input `{}` in the document, found none",
+                interface.inputs[lacking].name
+            ));
+        }
+        self.ports = (inputs, outputs);
+        Ok(())
+    }
+
+    fn set_input(&mut self, input: usize, values: &[i64]) {
+        let Some(port) = self.ports.0.get(input).copied() else {
+            return;
+        };
+        let bits = self.program.interface.inputs[port].element.bits();
+        pack(values, bits, &mut self.inputs[port]);
+    }
+
+    fn fire(&mut self, _sequence: usize) -> Result<(), String> {
+        let Runs {
+            name,
+            bytes,
+            options,
+            program,
+            own,
+            inputs,
+            outputs,
+            ..
+        } = self;
+        if !*own {
+            return run(program, &options.limits, inputs, outputs);
+        }
+        let interface = &program.interface;
+        let mut arrays = HashMap::new();
+        for (port, bytes) in interface.inputs.iter().zip(&*inputs) {
+            let (mut array, data) = npy::write(port.element, &port.shape, bytes)?;
+            array.extend_from_slice(&data);
+            arrays.insert(port.name.clone(), array);
+        }
+        let options = options.with_arrays(arrays);
+        let said = |failure: Failure| failure.to_string();
+        let file = file::open(name, bytes, &options).map_err(said)?;
+        let document = file.read().map_err(said)?;
+        let lowered = document.lower().map_err(said)?;
+        same(interface, &lowered.program.interface)?;
+        run(&lowered.program, &options.limits, inputs, outputs)
+    }
+
+    fn output(&self, output: usize, values: &mut Vec<i64>) {
+        values.clear();
+        if let Some(port) = self.ports.1.get(output).copied().flatten() {
+            let declared = &self.program.interface.outputs[port];
+            let count: u64 = declared.shape.iter().product();
+            unpack(&self.outputs[port], declared.element.bits(), count, values);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.inputs
+            .iter_mut()
+            .chain(&mut self.outputs)
+            .for_each(|bytes| bytes.fill(0));
+    }
+}
+
+/// Runs a program once.
+fn run(
+    program: &Program<'_>,
+    limits: &Limits,
+    inputs: &[Vec<u8>],
+    outputs: &mut [Vec<u8>],
+) -> Result<(), String> {
+    let mut storage = Storage::new(program, limits).map_err(|error| {
+        format!(
+            "expected buffers of at most {} bytes together, found {}",
+            error.limit, error.bytes
+        )
+    })?;
+    for (port, bytes) in program.interface.inputs.iter().zip(inputs) {
+        let room = storage.bytes_mut(port.buffer);
+        let Some(room) = room.get_mut(..bytes.len()) else {
+            return Err(format!(
+                "expected input `{}` to fit its buffer, found {} bytes",
+                port.name,
+                bytes.len()
+            ));
+        };
+        room.copy_from_slice(bytes);
+    }
+    let outcome = chipless_sim::run(
+        &Verified::assume(program),
+        &mut Functional::new(&mut storage),
+    );
+    outcome
+        .end
+        .map_err(|stop| format!("the program stopped: {stop:?}"))?;
+    for (port, bytes) in program.interface.outputs.iter().zip(outputs) {
+        let Some(found) = storage.bytes(port.buffer).get(..bytes.len()) else {
+            return Err(format!(
+                "expected output `{}` of {} bytes, found fewer",
+                port.name,
+                bytes.len()
+            ));
+        };
+        bytes.copy_from_slice(found);
+    }
+    Ok(())
+}
+
+/// Refuses other inputs and outputs than those that the contract was matched with.
+fn same(interface: &Interface, now: &Interface) -> Result<(), String> {
+    let ports = |of: &Interface| -> Vec<(String, ElementType, Vec<u64>)> {
+        let all = of.inputs.iter().chain(&of.outputs);
+        all.map(|p| (p.name.clone(), p.element, p.shape.clone()))
+            .collect()
+    };
+    for (before, now) in ports(interface).iter().zip(ports(now)) {
+        if *before != now {
+            return Err(format!(
+                "expected {:?} elements of `{}` as the contract has them, found {:?} with these inputs",
+                before.2, before.0, now.2
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Elements as bits, low ones first; those of less than a byte stand side by side.
+fn pack(values: &[i64], bits: u64, bytes: &mut [u8]) {
+    bytes.fill(0);
+    let size = (bits / 8) as usize;
+    for (index, value) in values.iter().enumerate() {
+        if size > 0 {
+            if let Some(room) = bytes.get_mut(index * size..(index + 1) * size) {
+                room.copy_from_slice(&value.to_le_bytes()[..size]);
+            }
+            continue;
+        }
+        let at = index as u64 * bits;
+        if let Some(byte) = bytes.get_mut((at / 8) as usize) {
+            let mask = (1u8 << bits) - 1;
+            *byte |= (*value as u8 & mask) << (at % 8);
+        }
+    }
+}
+
+/// Elements of bits, each with its highest bit as a sign.
+fn unpack(bytes: &[u8], bits: u64, count: u64, values: &mut Vec<i64>) {
+    let extended = |word: u64| (word << (64 - bits)) as i64 >> (64 - bits);
+    let size = (bits / 8) as usize;
+    values.extend((0..count as usize).map(|index| {
+        if size > 0 {
+            let element = bytes
+                .get(index * size..(index + 1) * size)
+                .unwrap_or_default();
+            return extended(
+                element
+                    .iter()
+                    .rev()
+                    .fold(0, |word, byte| word << 8 | u64::from(*byte)),
+            );
+        }
+        let at = index as u64 * bits;
+        extended(u64::from(
+            bytes.get((at / 8) as usize).copied().unwrap_or_default() >> (at % 8),
+        ))
+    }));
+}

@@ -1,0 +1,91 @@
+//! `chipless host`
+
+use crate::failure::{Exit, Failure};
+use crate::options::TargetOptions;
+use crate::{files, terminal};
+use chipless::spu::iospec::{Document, HostFile, RuleSet, host};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Write the firmware of a contract in C, with a stand-in for the chip's library that runs the model here.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// An IOSpec (YAML), or a .femto container, whose own is taken.
+    #[arg(value_name = "SPEC")]
+    spec: PathBuf,
+    /// The directory that the files are written to.
+    #[arg(long, short, value_name = "DIR")]
+    output: PathBuf,
+    /// The program behind the contract: a graph (.pt) or its plan. Without it outputs are zeros.
+    #[arg(long, short, value_name = "FILE")]
+    program: Option<PathBuf>,
+    #[command(flatten)]
+    options: TargetOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless host iospec.yaml -o firmware --program model.pt
+  make -C firmware && firmware/app 3 < inputs > outputs
+
+Written are Makefile, model.h and model.c (names and sizes), app.c (a skeleton of an application), spu.h and spu_mock.c (the \
+two calls of the SPU library, ours and not the vendor's, which start the program that the environment variable CHIPLESS \
+names), and iospec.yaml. app ROUNDS goes so many times through the simple sequences: it reads the inputs of each from \
+standard input and writes its outputs to standard output, elements little-endian in 1, 2, 4 or 8 bytes.
+
+Exit status: 0 done, 2 the contract cannot be used, or a file cannot be written.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let options = arguments.options.load()?;
+    let document = super::drive::open(&arguments.spec, chipless::rule_set(&options))?;
+    let directory = &arguments.output;
+    files::make_directory(directory)?;
+    let program = match &arguments.program {
+        Some(path) => {
+            // Refused here, rather than by an application that does not start.
+            let name = path.display().to_string();
+            let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
+            chipless::with_behind(&name, &bytes, &options, |behind| {
+                let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
+                let matched = session.with_behind(behind.program).map(drop);
+                matched.map_err(|v| Failure::unreadable(arguments.spec.display(), v))
+            })?;
+            Some(absolute(path)?)
+        }
+        None => None,
+    };
+    let contract = directory.join("iospec.yaml");
+    files::write(&contract, &[document.write().as_bytes()])?;
+    for (name, text) in made(
+        &arguments.spec,
+        &document,
+        &absolute(&contract)?,
+        program.as_deref(),
+    )? {
+        files::write(&directory.join(name), &[text.as_bytes()])?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the application alone.
+pub(crate) fn application(path: &Path, document: &Document) -> Result<Exit, Failure> {
+    let files = made(path, document, path, None)?;
+    for (_, text) in files.iter().filter(|(name, _)| *name == "app.c") {
+        terminal::print(text)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn made(
+    path: &Path,
+    document: &Document,
+    spec: &Path,
+    program: Option<&Path>,
+) -> Result<Vec<HostFile>, Failure> {
+    host(document, spec, program).map_err(|v| Failure::unreadable(path.display(), v))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| Failure::unreadable(path.display(), error))
+}

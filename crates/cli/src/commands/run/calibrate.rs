@@ -1,0 +1,204 @@
+//! How the integers of a program fare: `run --calibrate`.
+
+use super::Session;
+use crate::failure::{Exit, Failure};
+use crate::{files, terminal};
+use chipless::spu::fqir::{Health, NodeHealth};
+use chipless_model::{ElementType, Kind, Program};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::PoisonError;
+
+/// The steps of a file: for each, the integers of each input.
+type Steps = Vec<Vec<Vec<i64>>>;
+
+impl Session<'_, '_> {
+    /// Runs the steps of a file under observation, and prints what was counted. The timeline is that of one step.
+    pub(super) fn calibrate(&self, path: &Path) -> Result<Exit, Failure> {
+        if self.program.target != "spu" {
+            let text = format_args!(
+                "expected a program of quantised integers (.pt or its plan), found one of target {}",
+                self.program.target
+            );
+            return Err(Failure::misuse("--calibrate", text));
+        }
+        let steps = read(path, self.program)?;
+        let opened = self.opened;
+        let counted = |mut runner: chipless::spu::fqir::Runner<'_>,
+                       watching: &chipless::spu::fqir::Watching| {
+            for (number, step) in steps.iter().enumerate() {
+                for (input, values) in step.iter().enumerate() {
+                    runner.set_input(input, values);
+                }
+                runner.step().map_err(|fault| {
+                    Failure::wrong(&opened.path, format_args!("step {number}: {fault}"))
+                })?;
+            }
+            Ok::<Health, Failure>(
+                watching
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .clone(),
+            )
+        };
+        let health =
+            chipless::with_watched_runner(&opened.path, &opened.bytes, self.options, counted)?;
+        if !self.arguments.json {
+            terminal::print(&table(&opened.path, steps.len(), &health))?;
+            return Ok(Exit::Done);
+        }
+        let nodes: Vec<Value> = health.executed().map(object).collect();
+        terminal::print_json(&json!({
+            "schema_version": 1,
+            "program": self.opened.path,
+            "name": self.program.name,
+            "target": self.program.target,
+            "steps": steps.len(),
+            "calibration": nodes,
+        }))?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Reads `{"steps": [{"inputs": {NAME: [integers]}}]}`.
+fn read(path: &Path, program: &Program<'_>) -> Result<Steps, Failure> {
+    let text = files::read_text(path)?;
+    let wrong = |text: String| Failure::unreadable(path.display(), text);
+    let file: Value = serde_json::from_str(&text)
+        .map_err(|error| wrong(format!("expected JSON with steps: {error}")))?;
+    let Some(steps) = file.get("steps").and_then(Value::as_array) else {
+        return Err(wrong(
+            "expected an object with a list `steps`, found none".to_owned(),
+        ));
+    };
+    let one = |(number, step): (usize, &Value)| {
+        let inputs = step.get("inputs").and_then(Value::as_object);
+        let inputs = inputs.ok_or_else(|| {
+            wrong(format!(
+                "expected an object `inputs` in step {number}, found none"
+            ))
+        })?;
+        program
+            .interface
+            .inputs
+            .iter()
+            .map(|port| {
+                let name = &port.name;
+                let found = inputs.get(name).ok_or_else(|| {
+                    wrong(format!(
+                        "expected the input `{name}` in step {number}, found none"
+                    ))
+                })?;
+                let mut values = Vec::new();
+                if !flat(found, &mut values) {
+                    return Err(wrong(format!(
+                        "expected integers for `{name}` in step {number}, found something else"
+                    )));
+                }
+                let count: u64 = port.shape.iter().product();
+                if values.len() as u64 != count {
+                    return Err(wrong(format!(
+                        "expected {count} elements of `{name}` in step {number}, found {}",
+                        values.len()
+                    )));
+                }
+                let range = range(port.element);
+                if let Some(value) = values.iter().find(|v| !range.contains(v)) {
+                    return Err(wrong(format!(
+                        "expected integers of {} for `{name}` in step {number}, found {value}",
+                        port.element
+                    )));
+                }
+                Ok(values)
+            })
+            .collect()
+    };
+    steps.iter().enumerate().map(one).collect()
+}
+
+/// Integers in nested lists, in order.
+fn flat(value: &Value, into: &mut Vec<i64>) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(|item| flat(item, into)),
+        other => match other.as_i64() {
+            Some(integer) => {
+                into.push(integer);
+                true
+            }
+            None => false,
+        },
+    }
+}
+
+fn range(element: ElementType) -> std::ops::RangeInclusive<i64> {
+    if element.kind() != Kind::Signed || element.bits() >= 64 {
+        return i64::MIN..=i64::MAX;
+    }
+    let limit = 1i64 << (element.bits() - 1);
+    -limit..=limit - 1
+}
+
+fn object(node: &NodeHealth) -> Value {
+    json!({
+        "graph": node.graph,
+        "index": node.index,
+        "name": node.name,
+        "operation": node.operation,
+        "values": node.values,
+        "saturated": node.saturated,
+        "out_of_table": node.out_of_table,
+        "overflowed": node.overflowed,
+        "error": node.error.map(|e| json!({"max": e.max, "mean": e.mean()})),
+    })
+}
+
+/// A line for each node.
+fn table(path: &str, steps: usize, health: &Health) -> String {
+    let mut out = format!("{path}: {steps} steps\n\n");
+    let nodes: Vec<&NodeHealth> = health.executed().collect();
+    let place = |node: &NodeHealth| format!("{}/{}", node.graph, node.index);
+    let width = |of: &dyn Fn(&NodeHealth) -> usize, title: &str| {
+        nodes
+            .iter()
+            .map(|n| of(n))
+            .max()
+            .unwrap_or(0)
+            .max(title.len())
+    };
+    let places = width(&|n| place(n).len(), "node");
+    let operations = width(&|n| n.operation.len(), "operation");
+    let _ = writeln!(
+        out,
+        "  {:places$}  {:operations$}  {:>10}  {:>10}  {:>12}  {:>10}  {:>12}  {:>12}",
+        "node",
+        "operation",
+        "values",
+        "saturated",
+        "out of table",
+        "overflowed",
+        "largest error",
+        "mean error"
+    );
+    for node in &nodes {
+        let error = |of: &dyn Fn(&chipless::spu::fqir::Distances) -> f64| {
+            node.error
+                .as_ref()
+                .map_or_else(String::new, |e| format!("{:.3}", of(e)))
+        };
+        let _ = writeln!(
+            out,
+            "  {:places$}  {:operations$}  {:>10}  {:>10}  {:>12}  {:>10}  {:>13}  {:>12}",
+            place(node),
+            node.operation,
+            node.values,
+            node.saturated,
+            node.out_of_table,
+            node.overflowed,
+            error(&|e| e.max),
+            error(&|e| e.mean()),
+        );
+    }
+    out.push_str("\nErrors are distances from the exact results of the same operands, in steps of the output's scale.\n");
+    out
+}
