@@ -8,7 +8,7 @@ mod spu;
 mod targets;
 
 pub use model::model;
-pub use spu::{spu_femto, spu_iospec, spu_plan};
+pub use spu::{spu_femto, spu_iospec, spu_plan, spu_saved};
 pub use targets::{
     adg_read, dfg_read, gemini_lower, gemini_read, neuron_lower, neuron_read, npu_lower, npu_read,
 };

@@ -74,8 +74,22 @@ fn drive(document: &Document, rules: RuleSet) {
 
 /// Reads a file as a plan, makes its program, and takes three steps of it.
 pub fn spu_plan(bytes: &[u8]) {
+    step(Plan::read(bytes, &limits()));
+}
+
+/// Reads a file as a `.pt`, or what stands in it from its pickle on, makes its program, and takes three steps of it.
+pub fn spu_saved(bytes: &[u8]) {
     let limits = limits();
-    let plan = match Plan::read(bytes, &limits) {
+    step(Plan::read_saved(bytes, &limits));
+    let pickle = bytes.windows(2).position(|window| window == [0x80, 2]);
+    if let Some(pickle) = pickle.and_then(|at| bytes.get(at..)) {
+        step(Plan::read_pickle(pickle, &limits));
+    }
+}
+
+fn step(plan: Result<Plan<'_>, Box<chipless_model::Finding>>) {
+    let limits = limits();
+    let plan = match plan {
         Ok(plan) => plan,
         Err(finding) => return tell(&[*finding]),
     };
@@ -96,7 +110,7 @@ pub fn spu_plan(bytes: &[u8]) {
 pub fn spu_femto(bytes: &[u8]) {
     match Femto::read(bytes) {
         Ok(femto) => {
-            _ = (femto.info(), femto.raw());
+            _ = (femto.info(), femto.raw(), femto.verify());
             spu_iospec(chipless::spu::yaml::write(&femto.iospec()).as_bytes());
         }
         Err(finding) => tell(&[*finding]),

@@ -240,6 +240,11 @@ fn spu_plan() {
 }
 
 #[test]
+fn spu_saved() {
+    smoke(&corpus("spu", "model.pt"), 400, chipless_fuzzing::spu_saved);
+}
+
+#[test]
 fn spu_femto() {
     smoke(
         &corpus("spu", "program.femto"),

@@ -24,7 +24,7 @@ pub struct Info {
 }
 
 /// A tensor of the interface.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     /// Name, as `--input NAME=FILE` takes it.
     pub name: String,
@@ -34,8 +34,6 @@ pub struct TensorInfo {
     pub dtype: String,
     /// Dimensions, outermost first.
     pub shape: Vec<u64>,
-    /// What else the file states of it: where it goes, how it is padded and scaled.
-    pub facts: Vec<(String, Value)>,
 }
 
 /// A value of a fact or of a raw structure.

@@ -49,20 +49,16 @@ pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
             name,
             dtype,
             shape: dimensions,
-            facts,
             ..
         } in tensors
         {
-            let mut line = format!(
+            let _ = writeln!(
+                out,
                 "  {:names$}  {:types$}  {}",
                 clean(name),
                 clean(dtype),
                 shape(dimensions)
             );
-            for (fact, value) in facts {
-                let _ = write!(line, ", {} {}", clean(fact), value_text(value));
-            }
-            let _ = writeln!(out, "{line}");
         }
     }
     if !info.counts.is_empty() {
@@ -204,9 +200,6 @@ pub struct TensorReport<'a> {
     pub dtype: &'a str,
     /// Dimensions, outermost first.
     pub shape: &'a [u64],
-    /// What else the file states of it, entry by entry beside the others.
-    #[serde(flatten)]
-    pub facts: Pairs<'a, Value>,
 }
 
 impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
@@ -215,7 +208,6 @@ impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
             name: &tensor.name,
             dtype: &tensor.dtype,
             shape: &tensor.shape,
-            facts: Pairs(&tensor.facts),
         }
     }
 }
@@ -290,7 +282,6 @@ mod tests {
             element,
             dtype: element.name().into(),
             shape: shape.to_vec(),
-            facts: Vec::new(),
         };
         Info {
             target: "npu",

@@ -80,6 +80,15 @@ impl Finished {
     }
 }
 
+impl Finished {
+    fn report(&self) -> FileReport<'_> {
+        FileReport {
+            drivable: self.checked.drivable.as_ref().map(shown),
+            ..FileReport::from(&self.shown())
+        }
+    }
+}
+
 /// Whether a contract can be driven, as reports have it.
 fn shown(verdict: &Verdict) -> Drivable<'_> {
     let call = |call: &Call| match call {
@@ -127,14 +136,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     let checked = finished.iter().map(Finished::shown);
-    let report = |file: &Finished| FileReport {
-        drivable: file.checked.drivable.as_ref().map(shown),
-        ..FileReport::from(&file.shown())
-    };
     match arguments.format {
         Format::Human => {}
         Format::Json => terminal::print_json(&Report {
-            files: finished.iter().map(report).collect(),
+            files: finished.iter().map(Finished::report).collect(),
         })?,
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
     }

@@ -8,7 +8,6 @@ use super::told as refused;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
-use crate::terminal;
 use chipless::Options;
 use chipless::spu::fqir;
 use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Violation, wire};

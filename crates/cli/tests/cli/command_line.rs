@@ -57,8 +57,8 @@ fn every_command_explains_itself() {
 #[test]
 fn help_is_wrapped_once() {
     let commands = [
-        "info", "check", "explain", "run", "list", "format", "map", "report", "drive", "iospec",
-        "convert", "unpack", "pack",
+        "info", "check", "explain", "run", "list", "format", "map", "report", "drive", "host",
+        "iospec", "convert", "unpack", "pack",
     ];
     for width in [80, 100] {
         for command in commands {

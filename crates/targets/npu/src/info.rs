@@ -252,7 +252,6 @@ impl Tensor {
             element,
             dtype: element.name().to_owned(),
             shape: self.shape.clone(),
-            facts: Vec::new(),
         })
     }
 }

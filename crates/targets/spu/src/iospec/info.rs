@@ -11,7 +11,6 @@ pub fn info(document: &Document) -> Info {
         element: v.element(),
         dtype: format!("int{}", v.precision),
         shape: vec![u64::try_from(v.length).unwrap_or_default()],
-        facts: stated(v),
     };
     let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
     let complex = document
@@ -70,37 +69,6 @@ pub fn info(document: &Document) -> Info {
             ("latched_inputs".to_owned(), latched.len() as u64),
         ],
         facts,
-    }
-}
-
-/// What the file states of a vector beside its length and precision.
-fn stated(vector: &Vector) -> Vec<(String, Value)> {
-    let integers = [
-        ("padded_length", vector.padded_length),
-        ("length_64b_words", vector.words),
-        ("core_id", vector.core_id),
-        ("pc", vector.pc),
-        ("mailbox_id", vector.mailbox_id),
-    ];
-    let integers = integers
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, Value::Integer(value?.into()))));
-    let quantization = vector.quantization.map(|q| {
-        [
-            ("scale", number(q.scale)),
-            ("zero_pt", number(q.zero_point)),
-        ]
-    });
-    let all = integers.chain(quantization.into_iter().flatten());
-    all.map(|(name, value)| (name.to_owned(), value)).collect()
-}
-
-/// A whole number as such.
-fn number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 9e15 {
-        Value::Integer(value as i128)
-    } else {
-        Value::Number(value)
     }
 }
 
