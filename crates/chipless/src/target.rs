@@ -109,6 +109,18 @@ pub trait Document: Sync {
     /// wrong.
     fn lower(&self) -> Result<Lowered<'_>, Failure>;
 
+    /// The program for a list: every task once, each with a text of its own. It is not for running.
+    fn listed(&self) -> Result<Lowered<'_>, Failure> {
+        self.lower()
+    }
+
+    /// The whole program as assembler text, which packing turns back.
+    fn assembler(&self) -> Result<String, Failure> {
+        Err(Failure::unsupported(
+            "assembler text (--asm) is made of NEFFs only",
+        ))
+    }
+
     /// The memory that a load takes.
     fn memory(&self) -> Result<Node, Failure> {
         Err(Failure::unsupported(

@@ -157,7 +157,12 @@ impl<'a> Builder<'a> {
     /// Adds a queue that works on so many pieces at a time.
     pub fn queue(&mut self, name: impl Into<String>, servers: u32) -> QueueId {
         let name = name.into();
-        self.program.queues.push(Queue { name, servers })
+        let in_order = true;
+        self.program.queues.push(Queue {
+            name,
+            servers,
+            in_order,
+        })
     }
 
     /// Adds a kernel.

@@ -203,6 +203,10 @@ pub struct Queue {
     pub name: String,
     /// How many pieces it works on at a time.
     pub servers: u32,
+    /// Whether its pieces are done in the order of their release. Where not, as with a set of rings that several engines serve, one
+    /// piece after the other is how the work is timed, but nothing may rely on it: only pieces whose last tasks raise the same
+    /// counter are in order.
+    pub in_order: bool,
 }
 
 /// Tasks of one queue that are released together and run in order on one server.

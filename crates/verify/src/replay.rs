@@ -36,8 +36,15 @@ struct Server {
     is_idle: bool,
 }
 
-/// Threads of a queue with several servers: the last task of each.
-type Chains = Vec<(u32, TaskId)>;
+/// A thread of a queue that keeps no order of its own: its last task, and the counter that it raises.
+struct Chain {
+    thread: u32,
+    last: TaskId,
+    raises: Option<SyncId>,
+}
+
+/// Threads of a queue.
+type Chains = Vec<Chain>;
 
 pub(crate) struct Replay<'p, 'a> {
     program: &'p Program<'a>,
@@ -194,19 +201,31 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     /// The thread of a piece: its queue's, or one whose last task comes before the release of the piece.
     fn thread_for(&mut self, queue: QueueId, piece: PieceId, end: u32) -> u32 {
-        if self.program.queues[queue].servers == 1 {
+        let q = &self.program.queues[queue];
+        let (in_order, last) = (q.in_order, TaskId::from_raw(end.saturating_sub(1)));
+        if q.servers == 1 && in_order {
             return queue.raw();
         }
-        let last = TaskId::from_raw(end.saturating_sub(1));
+        let raises = self
+            .program
+            .signals(last)
+            .iter()
+            .find_map(|signal| match signal.action {
+                Action::Add(sync, _) => Some(sync),
+                _ => None,
+            });
         let release = self.released[piece].as_ref();
-        let ends_before = |(_, task): &&mut (u32, TaskId)| {
+        let ends_before = |chain: &&mut Chain| {
+            if !in_order {
+                return chain.raises == raises;
+            }
             !self.usage.needs_rounds
-                && self.order.ran(*task)
-                && release.is_some_and(|r| reaches(r, self.order.completion(*task)))
+                && self.order.ran(chain.last)
+                && release.is_some_and(|r| reaches(r, self.order.completion(chain.last)))
         };
         if let Some(chain) = self.chains[queue].iter_mut().find(ends_before) {
-            chain.1 = last;
-            return chain.0;
+            chain.last = last;
+            return chain.thread;
         }
         let thread = if self.chains[queue].is_empty() {
             queue.raw()
@@ -215,7 +234,11 @@ impl<'p, 'a> Replay<'p, 'a> {
             self.lengths.push(0);
             self.threads.len() as u32 - 1
         };
-        self.chains[queue].push((thread, last));
+        self.chains[queue].push(Chain {
+            thread,
+            last,
+            raises,
+        });
         thread
     }
 

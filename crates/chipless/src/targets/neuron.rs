@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::suggest;
 use crate::target::{Document, Lowered, Package, Parts, Source, Target};
-use chipless_model::{Finding, Info, Node, Rule};
+use chipless_model::{Finding, Info, Limits, Node, Rule};
 use chipless_neuron::machine::{MACHINES, Machine};
 use chipless_neuron::memory::SCRATCHPAD_PAGE;
 use chipless_neuron::{Container, MemoryPlan, Neff, Runtime};
@@ -77,7 +77,7 @@ impl Package for Archive<'_> {
             .map_err(|finding| Failure::reading(vec![*finding]))?;
         let mut findings = chipless_neuron::lint(&neff, limits);
         if let Some(name) = self.options.value("runtime") {
-            findings.extend(refused_by(&self.container, name)?);
+            findings.extend(refused_by(&neff, name)?);
         }
         Ok(Box::new(Opened {
             neff,
@@ -101,7 +101,7 @@ impl Package for Archive<'_> {
 }
 
 /// Why a runtime would refuse the file.
-fn refused_by(container: &Container<'_>, name: &str) -> Result<Vec<Finding>, Failure> {
+fn refused_by(neff: &Neff<'_>, name: &str) -> Result<Vec<Finding>, Failure> {
     let Some(runtime) = Runtime::named(name) else {
         let known: Vec<&str> = Runtime::names().collect();
         let hint = suggest::hint(name, Runtime::names());
@@ -111,7 +111,7 @@ fn refused_by(container: &Container<'_>, name: &str) -> Result<Vec<Finding>, Fai
         );
         return Err(Failure::misuse("--runtime", text));
     };
-    Ok(runtime.check(&container.header))
+    Ok(runtime.check_program(neff))
 }
 
 /// A NEFF that was read.
@@ -139,6 +139,27 @@ impl Document for Opened<'_> {
     }
 
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        self.lowered(chipless_neuron::lower)
+    }
+
+    fn listed(&self) -> Result<Lowered<'_>, Failure> {
+        self.lowered(chipless_neuron::lower_for_listing)
+    }
+
+    fn assembler(&self) -> Result<String, Failure> {
+        let mut text = String::new();
+        chipless_neuron::disassemble(&self.neff, &mut text)
+            .map_err(|error| Failure::unsupported(error.to_string()))?;
+        Ok(text)
+    }
+}
+
+/// How a NEFF becomes a program.
+type Lower<'p> =
+    fn(&'p Neff<'p>, &Machine, &Limits) -> Result<chipless_neuron::Lowered<'p>, Box<Finding>>;
+
+impl Opened<'_> {
+    fn lowered<'p>(&'p self, lower: Lower<'p>) -> Result<Lowered<'p>, Failure> {
         let mut notes = Vec::new();
         let own = self.neff.architecture.machine();
         if own.is_none() && self.options.value("machine").is_none() {
@@ -152,7 +173,7 @@ impl Document for Opened<'_> {
             .find(|(known, _)| *known == name)
             .map_or("", |(_, text)| *text);
         let machine = self.options.machine(text, &[], Machine::parse)?;
-        let mut lowered = chipless_neuron::lower(&self.neff, &machine, &self.options.limits)
+        let mut lowered = lower(&self.neff, &machine, &self.options.limits)
             .map_err(|finding| Failure::program(vec![*finding]))?;
         chipless_neuron::attach_labels(&self.neff, &mut lowered.program);
         notes.append(&mut lowered.notes);

@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// Show the descriptors of each task field by field: bits, value, meaning (npu).
     #[arg(long)]
     registers: bool,
+    /// Assembler text of the whole program, which `pack` turns back into the same instructions (neuron).
+    #[arg(long, conflicts_with_all = ["names", "format"])]
+    asm: bool,
     #[command(flatten)]
     options: TargetOptions,
 }
@@ -51,6 +54,7 @@ Examples:
   chipless list model.blob dpu0 'dma0.ddr[12]'   one queue, one task of another
   chipless list --format json model.blob | jq '.[].name'
   chipless list model.blob 'dpu0[3]' --registers
+  chipless list --asm model.neff > model.asm && chipless pack model.asm again.neff
 
 A task is its name, its operation, the compiler's label and its place in the file; then
   wait barrier 3 (use 7)              what must hold before it starts
@@ -67,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = arguments.options.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&options, |document| {
-        let lowered = document.lower()?;
+        if arguments.asm {
+            return terminal::print(&document.assembler()?).map(|()| Exit::Done);
+        }
+        let lowered = document.listed()?;
         let beside = Beside {
             assembly: document.beside()?,
             registers: arguments.registers,

@@ -244,7 +244,11 @@ impl<'a> Lowering<'a, '_> {
     }
 
     fn queue(&mut self, name: String) -> QueueId {
-        self.program.queues.push(Queue { name, servers: 1 })
+        self.program.queues.push(Queue {
+            name,
+            servers: 1,
+            in_order: true,
+        })
     }
 
     fn sync(&mut self, name: String) -> SyncId {

@@ -1,8 +1,9 @@
 //! `def.json`: queue sets, variables and the names of a subgraph's files.
 
 use crate::graph::Engine;
-use crate::json::{Error, Members, Name, Source, names};
+use crate::json::{Error, Members, Mistyped, Name, Soft, Source, names};
 use crate::rules::container as rules;
+use chipless_model::Finding;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -171,7 +172,7 @@ pub struct EngineNames<'a> {
 }
 
 /// `def.json`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Definition<'a> {
     /// The name that the file gives itself.
     pub name: Option<Name<'a>>,
@@ -193,6 +194,8 @@ pub struct Definition<'a> {
     pub runtime_events: u64,
     /// State buffer bytes that the runtime keeps for itself.
     pub reservations: Vec<StateBufferReservation<'a>>,
+    /// Values of another type than the format has: what they say is missing above.
+    pub faults: Vec<Finding>,
     ids: HashMap<u64, usize>,
     instances: HashMap<Name<'a>, usize>,
 }
@@ -215,12 +218,14 @@ impl<'a> Definition<'a> {
                 "name" => definition.name = source.parse_at(text, at)?,
                 "version" => definition.version = source.parse_at(text, at)?,
                 "dma_queue" => {
-                    definition.queues =
-                        objects(source, text, &at(), declarations, RawQueueSet::keep)?
+                    let keep = RawQueueSet::keep;
+                    let faults = &mut definition.faults;
+                    definition.queues = objects(source, text, &at(), declarations, keep, faults)?
                 }
                 "var" => {
-                    definition.variables =
-                        objects(source, text, &at(), declarations, RawVariable::keep)?
+                    let keep = RawVariable::keep;
+                    let faults = &mut definition.faults;
+                    definition.variables = objects(source, text, &at(), declarations, keep, faults)?
                 }
                 "dma_dbg" => definition.dma_debug = source.parse_at(text, at)?,
                 "neff_features" => definition.features = source.parse_at(text, at)?,
@@ -286,13 +291,14 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Reads each value of an object with its own text.
+/// Reads each value of an object with its own text. Values of another type than the format has are noted in `faults`.
 fn objects<'a, Raw: Deserialize<'a>, T>(
     source: &Source<'a>,
     text: &'a str,
     pointer: &str,
     most: u64,
-    keep: fn(Raw, &'a str) -> T,
+    keep: fn(Raw, &'a str, &mut Mistyped) -> T,
+    faults: &mut Vec<Finding>,
 ) -> Result<IndexMap<Name<'a>, T>, Error> {
     let members: Members<'a> = source.parse_at(text, || pointer.to_owned())?;
     let count = members.0.len() as u64;
@@ -305,13 +311,27 @@ fn objects<'a, Raw: Deserialize<'a>, T>(
         ));
     }
     let mut objects = IndexMap::with_capacity(members.0.len());
+    let mut wrong = Mistyped::new();
     for (name, text) in members.0 {
-        let raw = source.parse_at(text, || {
+        let pointer = || {
             let mut pointer = pointer.to_owned();
             crate::json::push_key(&mut pointer, &name);
             pointer
-        })?;
-        objects.insert(name, keep(raw, text));
+        };
+        let raw = match source.parse_at(text, pointer) {
+            Ok(raw) => raw,
+            Err(fault) if fault.rule.code == rules::JSON_TYPE.code => {
+                faults.push(*fault);
+                continue;
+            }
+            Err(fault) => return Err(fault),
+        };
+        let kept = keep(raw, text, &mut wrong);
+        for (key, message) in wrong.drain(..) {
+            let place = source.place(text, &pointer(), &format!("/{key}"));
+            faults.push(rules::JSON_TYPE.at(place, message));
+        }
+        objects.insert(name, kept);
     }
     Ok(objects)
 }
@@ -319,32 +339,34 @@ fn objects<'a, Raw: Deserialize<'a>, T>(
 #[derive(Deserialize)]
 struct RawQueueSet<'a> {
     #[serde(rename = "type")]
-    kind: Option<QueueType>,
-    num_queues: Option<u64>,
+    kind: Option<Soft<QueueType>>,
+    num_queues: Option<Soft<u64>>,
     #[serde(borrow)]
-    owner: Option<Name<'a>>,
-    pinned: Option<bool>,
+    owner: Option<Soft<Name<'a>>>,
+    pinned: Option<Soft<bool>>,
     #[serde(borrow)]
-    queue_instances: Option<Vec<Name<'a>>>,
-    semaphore_set: Option<Vec<u64>>,
-    semaphore: Option<u64>,
-    fabric_path: Option<FabricPath>,
-    dynamic_dma: Option<DynamicDma>,
+    queue_instances: Option<Soft<Vec<Name<'a>>>>,
+    semaphore_set: Option<Soft<Vec<u64>>>,
+    semaphore: Option<Soft<u64>>,
+    fabric_path: Option<Soft<FabricPath>>,
+    dynamic_dma: Option<Soft<DynamicDma>>,
 }
 
 impl<'a> RawQueueSet<'a> {
-    fn keep(self, text: &'a str) -> QueueSet<'a> {
+    fn keep(self, text: &'a str, wrong: &mut Mistyped) -> QueueSet<'a> {
         QueueSet {
             text,
-            kind: self.kind,
-            num_queues: self.num_queues,
-            owner: self.owner,
-            pinned: self.pinned,
-            queue_instances: self.queue_instances.unwrap_or_default(),
-            semaphore_set: self.semaphore_set.unwrap_or_default(),
-            semaphore: self.semaphore,
-            fabric_path: self.fabric_path,
-            dynamic_dma: self.dynamic_dma,
+            kind: Soft::keep(self.kind, "type", wrong),
+            num_queues: Soft::keep(self.num_queues, "num_queues", wrong),
+            owner: Soft::keep(self.owner, "owner", wrong),
+            pinned: Soft::keep(self.pinned, "pinned", wrong),
+            queue_instances: Soft::keep(self.queue_instances, "queue_instances", wrong)
+                .unwrap_or_default(),
+            semaphore_set: Soft::keep(self.semaphore_set, "semaphore_set", wrong)
+                .unwrap_or_default(),
+            semaphore: Soft::keep(self.semaphore, "semaphore", wrong),
+            fabric_path: Soft::keep(self.fabric_path, "fabric_path", wrong),
+            dynamic_dma: Soft::keep(self.dynamic_dma, "dynamic_dma", wrong),
         }
     }
 }
@@ -352,31 +374,35 @@ impl<'a> RawQueueSet<'a> {
 #[derive(Deserialize)]
 struct RawVariable<'a> {
     #[serde(rename = "type")]
-    kind: Option<VariableType>,
-    var_id: Option<u64>,
-    size: Option<u64>,
-    alignment: Option<u64>,
-    fabric_path: Option<FabricPath>,
+    kind: Option<Soft<VariableType>>,
+    var_id: Option<Soft<u64>>,
+    size: Option<Soft<u64>>,
+    alignment: Option<Soft<u64>>,
+    fabric_path: Option<Soft<FabricPath>>,
     #[serde(borrow)]
-    file_name: Option<Name<'a>>,
-    backing_variable_off: Option<u64>,
-    referenced_var_id: Option<u64>,
-    list: Option<Vec<u64>>,
+    file_name: Option<Soft<Name<'a>>>,
+    backing_variable_off: Option<Soft<u64>>,
+    referenced_var_id: Option<Soft<u64>>,
+    list: Option<Soft<Vec<u64>>>,
 }
 
 impl<'a> RawVariable<'a> {
-    fn keep(self, text: &'a str) -> Variable<'a> {
+    fn keep(self, text: &'a str, wrong: &mut Mistyped) -> Variable<'a> {
         Variable {
             text,
-            kind: self.kind,
-            var_id: self.var_id,
-            size: self.size,
-            alignment: self.alignment,
-            fabric_path: self.fabric_path,
-            file_name: self.file_name,
-            backing_variable_off: self.backing_variable_off,
-            referenced_var_id: self.referenced_var_id,
-            list: self.list.unwrap_or_default(),
+            kind: Soft::keep(self.kind, "type", wrong),
+            var_id: Soft::keep(self.var_id, "var_id", wrong),
+            size: Soft::keep(self.size, "size", wrong),
+            alignment: Soft::keep(self.alignment, "alignment", wrong),
+            fabric_path: Soft::keep(self.fabric_path, "fabric_path", wrong),
+            file_name: Soft::keep(self.file_name, "file_name", wrong),
+            backing_variable_off: Soft::keep(
+                self.backing_variable_off,
+                "backing_variable_off",
+                wrong,
+            ),
+            referenced_var_id: Soft::keep(self.referenced_var_id, "referenced_var_id", wrong),
+            list: Soft::keep(self.list, "list", wrong).unwrap_or_default(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::json::{Error, Members, Name, Source, capped, names};
 use crate::rules::container as rules;
-use chipless_model::{ElementType, Loop, Pattern};
+use chipless_model::{ElementType, Finding, Loop, Pattern};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use smallvec::SmallVec;
@@ -13,6 +13,8 @@ pub const MAX_DIMENSIONS: usize = 4;
 
 /// Transfers of one entry, at most.
 const MAX_ENTRY_TRANSFERS: usize = 1 << 20;
+/// Entries that cannot be read before a file is given up.
+const MOST_FAULTS: usize = 64;
 /// Sources that are read of one transfer; far more than are valid.
 const MAX_LISTED_SOURCES: usize = 1 << 12;
 
@@ -264,6 +266,8 @@ pub struct DmaEntry<'a> {
     pub bare: bool,
     /// Transfers in order.
     pub descriptors: Vec<Descriptor<'a>>,
+    /// Whether it could not be read, so that nothing of it stands here.
+    pub is_unread: bool,
 }
 
 impl DmaEntry<'_> {
@@ -278,7 +282,7 @@ impl DmaEntry<'_> {
 }
 
 /// An engine JSON file.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct EngineFile<'a> {
     /// DMA entries in list order.
     pub dma: Vec<DmaEntry<'a>>,
@@ -294,6 +298,8 @@ pub struct EngineFile<'a> {
     pub act_semaphore: Option<u64>,
     /// DVE: tables in order, each a list of (role, file).
     pub dve_tables: Vec<Vec<(Name<'a>, Name<'a>)>>,
+    /// Entries that hold values of another type than the format has.
+    pub faults: Vec<Finding>,
 }
 
 impl<'a> EngineFile<'a> {
@@ -307,7 +313,7 @@ impl<'a> EngineFile<'a> {
         for (key, text) in members.0 {
             let at = || format!("/{key}");
             match &*key {
-                "dma" => file.dma = entries(source, text, transfers)?,
+                "dma" => file.dma = entries(source, text, transfers, &mut file.faults)?,
                 "name" => file.name = source.parse_at(text, at)?,
                 "instr" => file.instr = source.parse_at(text, at)?,
                 "activation_function_sets" => {
@@ -336,14 +342,26 @@ fn entries<'a>(
     source: &Source<'a>,
     text: &'a str,
     transfers: u64,
+    faults: &mut Vec<Finding>,
 ) -> Result<Vec<DmaEntry<'a>>, Error> {
     let mut dma = Vec::new();
     let mut left = transfers;
     let mut entry = |index: usize, text: &'a str| -> Result<(), Error> {
         let pointer = || format!("/dma/{index}");
-        let entry = source
-            .parse_at(text, pointer)
-            .map(|raw: RawEntry<'a>| raw.keep(text))?;
+        let entry = match source.parse_at(text, pointer) {
+            Ok(raw) => RawEntry::keep(raw, text),
+            Err(fault)
+                if fault.rule.code == rules::JSON_TYPE.code && faults.len() < MOST_FAULTS =>
+            {
+                faults.push(*fault);
+                DmaEntry {
+                    text,
+                    is_unread: true,
+                    ..DmaEntry::default()
+                }
+            }
+            Err(fault) => return Err(fault),
+        };
         left = left.checked_sub(entry.descriptors.len().max(1) as u64).ok_or_else(|| {
             let message = format!("more transfers than the limit transfers allows; {transfers} were left for this file");
             Box::new(rules::LIMIT.at(source.place(text, &pointer(), ""), message))
@@ -415,6 +433,7 @@ impl<'a> RawEntry<'a> {
             remote_semaphores: self.remote_semaphores.unwrap_or_default(),
             bare,
             descriptors,
+            is_unread: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::json::{Error, Name, Source, capped, names};
 use crate::machine::Machine;
 use chipless_model::ElementType;
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use std::collections::HashSet;
 
 /// Nodes of `neff.json`, at most.
@@ -169,6 +169,18 @@ pub struct NodeAttributes<'a> {
     /// Member that lists the program's subgraphs.
     #[serde(borrow, default)]
     pub kelf: Option<Name<'a>>,
+    /// How many inputs the node has, said once more.
+    #[serde(borrow, default, deserialize_with = "if_text")]
+    pub num_inputs: Option<Name<'a>>,
+    /// How many outputs the node has, said once more.
+    #[serde(borrow, default, deserialize_with = "if_text")]
+    pub num_outputs: Option<Name<'a>>,
+}
+
+/// A value that is text in known files; of any other type it is not read.
+fn if_text<'de: 'a, 'a, D: Deserializer<'de>>(d: D) -> Result<Option<Name<'a>>, D::Error> {
+    let raw = <&'de serde_json::value::RawValue>::deserialize(d)?;
+    Ok(serde_json::from_str(raw.get()).ok())
 }
 
 /// A tensor of the interface.

@@ -59,6 +59,42 @@ impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
     }
 }
 
+/// A field that may hold a value of another type than the format has: the rest of its object is read all the same.
+pub(crate) struct Soft<T>(Result<T, String>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Soft<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Soft<T>, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        Ok(Soft(serde_json::from_str(raw.get()).map_err(|error| {
+            let text = error.to_string();
+            let message = text
+                .rsplit_once(" at line ")
+                .map_or(&*text, |(message, _)| message);
+            in_words(&clip(message, 300))
+        })))
+    }
+}
+
+/// Values of another type than the format has, by the key that they stand at.
+pub(crate) type Mistyped = Vec<(&'static str, String)>;
+
+impl<T> Soft<T> {
+    /// The value; of one of another type nothing but a note.
+    pub(crate) fn keep(
+        soft: Option<Soft<T>>,
+        key: &'static str,
+        wrong: &mut Mistyped,
+    ) -> Option<T> {
+        match soft?.0 {
+            Ok(value) => Some(value),
+            Err(message) => {
+                wrong.push((key, message));
+                None
+            }
+        }
+    }
+}
+
 /// A JSON member: its path in the tarball and its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {

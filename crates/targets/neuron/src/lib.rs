@@ -16,6 +16,7 @@ mod assemble;
 mod constant;
 mod container;
 mod def;
+mod disassemble;
 mod engine;
 pub mod features;
 mod graph;
@@ -32,7 +33,9 @@ mod read;
 pub mod rules;
 mod runtime;
 pub mod stream;
+mod sets;
 mod tables;
+mod triggers;
 mod write;
 
 pub use assemble::{AssembleError, assemble};
@@ -42,6 +45,7 @@ pub use def::{
     Definition, DynamicDma, EngineNames, FabricPath, Owner, QueueSet, QueueType,
     StateBufferReservation, Variable, VariableType,
 };
+pub use disassemble::disassemble;
 pub use engine::{
     AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, EngineFile, MAX_DIMENSIONS,
     Operation,
@@ -60,7 +64,7 @@ pub fn recognize(bytes: &[u8]) -> bool {
 pub use info::{info, raw};
 pub use json::{Error, Name, Source};
 pub use lint::lint;
-pub use lower::{Lowered, attach_labels, lower};
+pub use lower::{Lowered, attach_labels, lower, lower_for_listing};
 pub use memory::MemoryPlan;
 pub use read::{EngineRoom, Neff, Subgraph, Table};
 pub use runtime::Runtime;

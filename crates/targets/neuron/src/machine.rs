@@ -97,10 +97,8 @@ pub struct Transfers {
     pub engines_per_core: u32,
     /// Peak rate of an engine.
     pub engine_bytes_per_second: f64,
-    /// Rate of an engine with rows of [`sustained_row_bytes`](Transfers::sustained_row_bytes).
-    pub sustained_bytes_per_second: f64,
-    /// Bytes of the rows with which the sustained rate was measured.
-    pub sustained_row_bytes: f64,
+    /// What a descriptor costs its engine besides its bytes.
+    pub descriptor_ns: f64,
     /// From the trigger to the first byte.
     pub start_ns: f64,
     /// What a DMA instruction keeps its engine busy where hardware makes the descriptors (scalar and sync engine).
@@ -170,11 +168,7 @@ impl Machine {
             ("memory.hbm_bytes_per_second", m.hbm_bytes_per_second),
             ("dma.engines_per_core", f64::from(d.engines_per_core)),
             ("dma.engine_bytes_per_second", d.engine_bytes_per_second),
-            (
-                "dma.sustained_bytes_per_second",
-                d.sustained_bytes_per_second,
-            ),
-            ("dma.sustained_row_bytes", d.sustained_row_bytes),
+            ("dma.descriptor_ns", d.descriptor_ns),
             (
                 "dma.partitions_per_engine",
                 f64::from(d.partitions_per_engine),
@@ -200,9 +194,7 @@ impl Machine {
 impl Transfers {
     /// What a descriptor costs its engine besides its bytes.
     pub fn descriptor(&self) -> Time {
-        let seconds = self.sustained_row_bytes / self.sustained_bytes_per_second
-            - self.sustained_row_bytes / self.engine_bytes_per_second;
-        Time::from_ns(seconds * 1e9)
+        Time::from_ns(self.descriptor_ns)
     }
 }
 

@@ -55,6 +55,9 @@ pub struct CoreMemory {
     pub shared_scratch: u64,
     /// Rings of each queue set.
     pub rings: Vec<Rings>,
+    /// Hardware rings of each queue set, in the order of `def.json`: ring `k` is on DMA engine `k`, instances of a set take turns on
+    /// the set's own.
+    pub hardware: Vec<(String, u64)>,
 }
 
 /// Rings of a queue set.
@@ -70,7 +73,73 @@ pub struct Rings {
     pub bytes: u64,
 }
 
+/// Rings of the DMA engines of a core: 16 engines of 16 rings each (vendor documentation, DMA overview).
+pub const HARDWARE_RINGS: u64 = ENGINES * ENGINE_RINGS;
+/// DMA engines of a core.
+const ENGINES: u64 = 16;
+/// Rings of a DMA engine.
+const ENGINE_RINGS: u64 = 16;
+
 impl CoreMemory {
+    /// Hardware rings that all queue sets take together.
+    pub fn hardware_rings(&self) -> u64 {
+        self.hardware
+            .iter()
+            .fold(0, |sum, (_, rings)| sum.saturating_add(*rings))
+    }
+
+    /// Why the queue sets do not fit the hardware rings, if they do not.
+    pub fn rings_missing(&self) -> Option<String> {
+        let needed = self.hardware_rings();
+        (needed > HARDWARE_RINGS).then(|| {
+            format!(
+                "{} queue sets need {needed} hardware rings, a core has {HARDWARE_RINGS}: {ENGINES} DMA engines of {ENGINE_RINGS}",
+                self.hardware.len()
+            )
+        })
+    }
+
+    fn hardware_node(&self) -> Node {
+        let sets = self
+            .hardware
+            .iter()
+            .enumerate()
+            .map(|(ring, (name, rings))| {
+                let engines = match rings {
+                    0 | 1 => "0".to_owned(),
+                    rings => format!("0..{}", rings - 1),
+                };
+                let parts = vec![
+                    Node {
+                        name: "engines".to_owned(),
+                        value: Some(Value::Text(engines)),
+                        ..Node::default()
+                    },
+                    leaf("ring", ring as u64),
+                    leaf("rings", *rings),
+                ];
+                Node {
+                    name: name.clone(),
+                    children: parts,
+                    ..Node::default()
+                }
+            });
+        let map = Node {
+            name: "map".to_owned(),
+            children: sets.collect(),
+            ..Node::default()
+        };
+        Node {
+            name: "hardware_rings".to_owned(),
+            children: vec![
+                leaf("available", HARDWARE_RINGS),
+                leaf("needed", self.hardware_rings()),
+                map,
+            ],
+            ..Node::default()
+        }
+    }
+
     /// Bytes that this core needs for itself.
     pub fn total(&self) -> u64 {
         let parts = [
@@ -159,6 +228,7 @@ impl MemoryPlan {
                     children: rings.collect(),
                     ..Node::default()
                 },
+                core.hardware_node(),
             ];
             children.push(Node {
                 name: core.name.clone(),
@@ -229,6 +299,9 @@ fn core(subgraph: &Subgraph<'_>, page: u64) -> CoreMemory {
         .iter()
         .zip(ring_descriptors(subgraph))
     {
+        memory
+            .hardware
+            .push((name.to_string(), queue.queues().max(1)));
         if descriptors == 0 {
             continue;
         }

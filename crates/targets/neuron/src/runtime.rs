@@ -2,6 +2,8 @@
 
 use crate::features::Features;
 use crate::header::Header;
+use crate::memory::{MemoryPlan, SCRATCHPAD_PAGE};
+use crate::read::Neff;
 use crate::rules::container as rules;
 use chipless_model::{Finding, Place};
 
@@ -72,7 +74,24 @@ impl Runtime {
         })
     }
 
-    /// What this runtime would refuse.
+    /// What this runtime would refuse of a program.
+    pub fn check_program(&self, neff: &Neff<'_>) -> Vec<Finding> {
+        let mut findings = self.check(&neff.container.header);
+        for (subgraph, core) in neff
+            .subgraphs
+            .iter()
+            .zip(MemoryPlan::new(neff, SCRATCHPAD_PAGE).cores)
+        {
+            if let Some(message) = core.rings_missing() {
+                let source = &subgraph.source;
+                let place = source.place(source.text, "", "/dma_queue");
+                findings.push(rules::RUNTIME_RINGS.at(place, message));
+            }
+        }
+        findings
+    }
+
+    /// What this runtime would refuse of a header.
     pub fn check(&self, header: &Header) -> Vec<Finding> {
         let mut findings = Vec::new();
         let refused = header.feature_bits.0 & !self.features;

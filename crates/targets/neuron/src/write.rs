@@ -29,6 +29,9 @@ pub struct Draft<'a> {
     pub outputs: Vec<Tensor<'a>>,
     /// Subgraphs, one for each physical core of the logical core.
     pub subgraphs: Vec<DraftSubgraph<'a>>,
+    /// Members as they are: they take the place of those that follow from the rest, and with a `neff.json` among them nothing else is
+    /// written. One that is called [`HEADER_FILE`](pack::HEADER_FILE) holds the header's fields.
+    pub members: IndexMap<String, Vec<u8>>,
 }
 
 /// A subgraph to be written.
@@ -63,6 +66,18 @@ impl Draft<'_> {
     /// # Errors
     /// Names that cannot be paths, and a program or tool name longer than the header's fields.
     pub fn write(&self, limits: &Limits) -> Result<Vec<u8>, Error> {
+        if self.members.contains_key("neff.json") {
+            let header = self.members.get(pack::HEADER_FILE);
+            let header = header.map(|bytes| String::from_utf8_lossy(bytes));
+            let members = self.members.iter();
+            return pack::pack(
+                members
+                    .filter(|(path, _)| *path != pack::HEADER_FILE)
+                    .map(|(path, bytes)| (path.as_str(), bytes.as_slice())),
+                header.as_deref(),
+                limits,
+            );
+        }
         let mut members: Vec<(String, Vec<u8>)> = vec![
             ("info.json".to_owned(), text(&self.info())),
             ("kelf-0.json".to_owned(), text(&self.kelf())),
@@ -97,6 +112,10 @@ impl Draft<'_> {
                     .iter()
                     .map(|(name, bytes)| (path(name), bytes.clone())),
             );
+        }
+        for (path, bytes) in &self.members {
+            members.retain(|(known, _)| known != path);
+            members.push((path.clone(), bytes.clone()));
         }
         let mut header = Header {
             lnc_size: self.subgraphs.len().max(1) as u32,

@@ -350,6 +350,7 @@ impl<'i> Lowering<'_, 'i> {
             let queue = self.program.queues.push(Queue {
                 name: unit.name(),
                 servers: unit.servers(),
+                in_order: true,
             });
             let mut pieces: Vec<usize> = (0..schedule.pieces.len())
                 .filter(|p| schedule.pieces[*p].queue == index)

@@ -105,6 +105,7 @@ impl Assembly {
             let queue = program.queues.push(Queue {
                 name: unit.name().to_owned(),
                 servers: 1,
+                in_order: true,
             });
             let first = TaskId::from_usize(program.tasks.len());
             for (index, &i) in own.iter().enumerate() {

@@ -109,6 +109,18 @@ impl<'a> Line<'a> {
         Ok(&rest[..size])
     }
 
+    /// The path of a member: everything up to a space.
+    pub(super) fn path(&mut self, what: &str) -> Result<&'a str, AssembleError> {
+        let rest = self.rest();
+        let size = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        if size == 0 {
+            return Err(self.expected(what));
+        }
+        self.at += size;
+        self.skip();
+        Ok(&rest[..size])
+    }
+
     /// A whole number, decimal or hexadecimal, perhaps negative.
     pub(super) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> Result<T, AssembleError> {
         let start = self.at;

@@ -48,8 +48,13 @@ pub fn assemble(text: &str) -> Result<Draft<'_>, AssembleError> {
     let mut assembler = Assembler {
         draft: Draft::default(),
         engine: None,
+        member: None,
     };
     for (index, text) in text.lines().enumerate() {
+        if let Some(content) = text.strip_prefix('|') {
+            assembler.content(content, index + 1)?;
+            continue;
+        }
         let mut line = Line::new(text, index + 1);
         if !line.at_end() {
             assembler.line(&mut line)?;
@@ -61,12 +66,72 @@ pub fn assemble(text: &str) -> Result<Draft<'_>, AssembleError> {
 struct Assembler<'a> {
     draft: Draft<'a>,
     engine: Option<Engine>,
+    /// The member whose content is read.
+    member: Option<Content>,
+}
+
+/// How the content of a member stands in the text.
+enum Content {
+    /// Lines, and whether any was read.
+    Text(String, bool),
+    /// Bytes.
+    Hex(String),
+    /// Slots, and bytes behind the last whole one.
+    Stream(String),
 }
 
 impl<'a> Assembler<'a> {
+    /// `|…`: a line of a member.
+    fn content(&mut self, content: &str, number: usize) -> Result<(), AssembleError> {
+        let error = |message: &str| AssembleError {
+            line: number,
+            column: 1,
+            message: message.to_owned(),
+        };
+        match &mut self.member {
+            Some(Content::Text(path, has_lines)) => {
+                let bytes = self.draft.members.entry(path.clone()).or_default();
+                if std::mem::replace(has_lines, true) {
+                    bytes.push(b'\n');
+                }
+                bytes.extend_from_slice(content.as_bytes());
+            }
+            Some(Content::Hex(path) | Content::Stream(path)) => {
+                let bytes = slot::from_hex(content.trim())
+                    .ok_or_else(|| error("expected bytes in hexadecimal, two digits each"))?;
+                let member = self.draft.members.entry(path.clone()).or_default();
+                member.extend_from_slice(&bytes);
+            }
+            None => return Err(error("a `member` or `stream` line must come before")),
+        }
+        Ok(())
+    }
+
     fn line(&mut self, line: &mut Line<'a>) -> Result<(), AssembleError> {
         let word = line.word("a statement")?;
+        if let Some(Content::Stream(path)) = &self.member
+            && !matches!(word, "member" | "stream" | "subgraph")
+        {
+            let slot = slot::slot(word, line, &DraftSubgraph::default())?;
+            let member = self.draft.members.entry(path.clone()).or_default();
+            member.extend_from_slice(slot.bytes());
+            return line.end();
+        }
+        self.member = None;
         match word {
+            "member" => {
+                let path = line.path("the member's path")?.to_owned();
+                let content = match line.word("text or hex")? {
+                    "text" => Content::Text(path.clone(), false),
+                    "hex" => Content::Hex(path.clone()),
+                    other => return Err(line.error(format!("`{other}` is neither text nor hex"))),
+                };
+                self.begin(path, content, line)?;
+            }
+            "stream" => {
+                let path = line.path("the member's path")?.to_owned();
+                self.begin(path.clone(), Content::Stream(path), line)?;
+            }
             "neff" => {
                 line.word("the program's name")?
                     .clone_into(&mut self.draft.name);
@@ -139,6 +204,20 @@ impl<'a> Assembler<'a> {
             }
         }
         line.end()
+    }
+
+    /// Begins a member.
+    fn begin(
+        &mut self,
+        path: String,
+        content: Content,
+        line: &Line<'_>,
+    ) -> Result<(), AssembleError> {
+        if self.draft.members.insert(path, Vec::new()).is_some() {
+            return Err(line.error("a member of this path stands there already"));
+        }
+        self.member = Some(content);
+        Ok(())
     }
 
     fn subgraph(&mut self, line: &Line<'_>) -> Result<&mut DraftSubgraph<'a>, AssembleError> {

@@ -112,12 +112,16 @@ fn raw(slot: &mut Slot, line: &mut Line<'_>) -> Result<(), AssembleError> {
 
 fn hex(line: &mut Line<'_>) -> Result<Vec<u8>, AssembleError> {
     let digits = line.word("bytes in hexadecimal")?;
+    from_hex(digits).ok_or_else(|| line.error("expected bytes in hexadecimal, two digits each"))
+}
+
+/// Bytes of their digits.
+pub(super) fn from_hex(digits: &str) -> Option<Vec<u8>> {
     let bytes = digits.as_bytes().chunks(2).map(|pair| {
         let pair = std::str::from_utf8(pair).ok().filter(|p| p.len() == 2)?;
         u8::from_str_radix(pair, 16).ok()
     });
-    let bytes: Option<Vec<u8>> = bytes.collect();
-    bytes.ok_or_else(|| line.error("expected bytes in hexadecimal, two digits each"))
+    bytes.collect()
 }
 
 /// Gives a field what stands in the text.

@@ -77,7 +77,14 @@ impl Executed<'_> {
                 value: i.value(),
                 to: self.chip.elements(to)?,
             },
-            (Instruction::EventSemaphore(_) | Instruction::Dma(_), []) => Effect::None,
+            (
+                Instruction::EventSemaphore(_)
+                | Instruction::Dma(_)
+                | Instruction::Trigger(_)
+                | Instruction::Named(_)
+                | Instruction::NoOperands(_),
+                [],
+            ) => Effect::None,
             _ => match make(&self.context(), self.slot)? {
                 Some(compute) => Effect::Compute(compute),
                 None => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
@@ -126,14 +133,10 @@ pub(crate) fn refusal(
 /// Why an opcode is not executed.
 fn unsupported(opcode: u8) -> String {
     match Opcode::of(opcode) {
-        Some(_) if Opcode::triggers(opcode) => TRIGGERS.to_owned(),
         Some(_) => "this instruction is not supported: it is listed, not executed".to_owned(),
         None => format!("opcode {opcode:#04x} is not supported: it has no known name"),
     }
 }
-
-/// Why instructions that trigger descriptors are not executed, and their descriptors neither.
-pub(crate) const TRIGGERS: &str = "decides which DMA descriptors move, and when; this is not supported, and the order of the list would not be that of the program";
 
 /// As many elements of each partition are written as read.
 fn equal(from: &Operand, to: &Operand) -> Result<(), Fault> {

@@ -1,12 +1,12 @@
 //! Queue sets and variables.
 
-use super::{Findings, Hardware, Object, SEMAPHORES};
+use super::{Findings, Hardware, Object, SEMAPHORES, keys};
 use crate::def::{FabricPath, Owner, QueueSet, QueueType, Variable, VariableType};
 use crate::graph::Architecture;
 use crate::json::push_key;
 use crate::read::Subgraph;
 use crate::rules::definition as rules;
-use crate::stream::PARTITIONS;
+use crate::stream::{PARTITIONS, Space};
 use std::collections::HashMap;
 
 /// Queues of a queue set, at most (NEFF specification, `num_queues`).
@@ -24,6 +24,7 @@ pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut 
             pointer: &pointer,
         };
         queue_set(name, queue, object, hardware, findings);
+        keys::check(object, "", queue.text, (keys::QUEUE, &["type"]), findings);
         semaphores(subgraph, name, queue, object, &mut owners, findings);
         for (index, instance) in queue.queue_instances.iter().enumerate() {
             let other = instances.insert(instance, name).or_else(|| {
@@ -55,6 +56,8 @@ pub(super) fn check(hardware: Hardware, subgraph: &Subgraph<'_>, findings: &mut 
             pointer: &pointer,
         };
         variable(hardware, subgraph, index, name, item, object, findings);
+        let known = (keys::VARIABLE, keys::VARIABLE_REQUIRED);
+        keys::check(object, "", item.text, known, findings);
         match item.var_id {
             None => findings.report(
                 &rules::VARIABLE_ID,
@@ -249,6 +252,19 @@ fn queue_set(
             format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
         findings.report(&rules::QUEUE_SEMAPHORE, || object.at("/semaphore"), message);
     }
+    if let Some(semaphore) = queue
+        .semaphore
+        .filter(|s| !queue.semaphore_set.is_empty() && !queue.semaphore_set.contains(s))
+    {
+        let message = format!(
+            "queue set `{name}` has semaphore {semaphore}, which is not in its semaphore_set"
+        );
+        findings.report(&rules::OWN_SEMAPHORE, || object.at("/semaphore"), message);
+    }
+    if queue.kind == Some(QueueType::Dynamic) && queue.owner.is_none() {
+        let message = format!("queue set `{name}` is of type dynamic and has no owner");
+        findings.report(&rules::DYNAMIC_OWNER, || object.at(""), message);
+    }
     if queue.pinned == Some(true) && !matches!(architecture, Architecture::Inf1 | Architecture::Any)
     {
         let message = format!(
@@ -327,6 +343,15 @@ fn variable(
             || object.at(""),
             format!("variable `{name}` has no size"),
         ),
+        Some(size)
+            if kind == Some(VariableType::StateBuffer) && size > Space::StateBuffer.bytes() =>
+        {
+            let message = format!(
+                "variable `{name}` has {size} bytes, the state buffer at most {}",
+                Space::StateBuffer.bytes()
+            );
+            findings.report(&rules::STATE_BUFFER_SIZE, || object.at("/size"), message);
+        }
         Some(0) if !sizeless => findings.report(
             &rules::VARIABLE_EMPTY,
             || object.at("/size"),

@@ -1,6 +1,6 @@
 //! DMA descriptors.
 
-use super::{Findings, Hardware, Object, SEMAPHORES};
+use super::{Findings, Hardware, Object, SEMAPHORES, keys};
 use crate::def::{Owner, QueueType, VariableType};
 use crate::engine::{
     AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, MAX_DIMENSIONS, Operation,
@@ -9,7 +9,7 @@ use crate::graph::Architecture;
 use crate::memory;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::rules::dma as rules;
-use crate::stream::operand::{kept_bytes, leaves_partitions};
+use crate::stream::operand::{kept_bytes, leaves_partitions, overlaps};
 use crate::stream::rules::{KEPT_BYTES, NOT_EXECUTED};
 use crate::stream::{Space, Stream};
 use chipless_model::Rule;
@@ -33,18 +33,26 @@ pub(super) fn check(
         let mut amounts: HashMap<(u64, &str), (u64, u64, usize)> = HashMap::new();
         let mut functions: HashMap<&str, &str> = HashMap::new();
         for (index, entry) in room.file.dma.iter().enumerate() {
+            if entry.is_unread {
+                continue;
+            }
             let pointer = format!("/dma/{index}");
             let object = Object {
                 source,
                 text: entry.text,
                 pointer: &pointer,
             };
+            let set = entry
+                .queue_name()
+                .and_then(|name| subgraph.definition.queue_set(name))
+                .and_then(|set| subgraph.definition.queues.get_index(set));
             let context = Context {
                 neff,
                 subgraph,
                 room,
                 object,
                 hardware,
+                rings: set.map_or(1, |(_, set)| set.queues()),
             };
             context.entry(entry, findings);
             // Functions belong to queue sets: `function_start` holds for the entries of the same set behind it.
@@ -135,6 +143,8 @@ struct Context<'c, 'a> {
     room: &'c EngineRoom<'a>,
     object: Object<'a, 'c>,
     hardware: Hardware,
+    /// Rings of the queue set.
+    rings: u64,
 }
 
 impl<'a> Context<'_, 'a> {
@@ -316,6 +326,7 @@ impl<'a> Context<'_, 'a> {
                 "the descriptor has no transfer in desc".into(),
             );
         }
+        self.keys(entry, findings);
         for (index, descriptor) in entry.descriptors.iter().enumerate() {
             let at = if entry.bare {
                 "/desc".to_owned()
@@ -326,6 +337,38 @@ impl<'a> Context<'_, 'a> {
             if self.hardware.architecture == Architecture::Inf1 {
                 self.descriptor_on_inf1(descriptor, &at, findings);
             }
+        }
+    }
+
+    /// Optional keys that are misspelt, in the entry, its transfers and their sources.
+    fn keys(&self, entry: &DmaEntry<'a>, findings: &mut Findings) {
+        if findings.full() {
+            return;
+        }
+        let known = (keys::ENTRY, keys::ENTRY_REQUIRED);
+        keys::check(self.object, "", entry.text, known, findings);
+        let Some(list) = crate::json::child(entry.text, "desc") else {
+            return;
+        };
+        let mut transfer = |at: &str, text: &str| {
+            let known = (keys::TRANSFER, keys::TRANSFER_REQUIRED);
+            keys::check(self.object, at, text, known, findings);
+            if let Some(sources) = crate::json::child(text, "from_arr") {
+                crate::json::items(sources, |index, source| {
+                    let known = (keys::SOURCE, keys::SOURCE_REQUIRED);
+                    let at = format!("{at}/from_arr/{index}");
+                    keys::check(self.object, &at, source, known, findings);
+                    true
+                });
+            }
+        };
+        if entry.bare {
+            transfer("/desc", list);
+        } else {
+            crate::json::items(list, |index, text| {
+                transfer(&format!("/desc/{index}"), text);
+                true
+            });
         }
     }
 
@@ -389,6 +432,20 @@ impl<'a> Context<'_, 'a> {
         } else {
             "/queue"
         };
+        let to = |descriptor: &Descriptor<'_>| {
+            let name = descriptor.to.variable.as_deref()?;
+            definition.variables.get(name)?.kind
+        };
+        let (direction, strange) = match set.kind {
+            Some(QueueType::In) => ("in", VariableType::Output),
+            Some(QueueType::Out) => ("out", VariableType::Input),
+            _ => ("", VariableType::Unknown),
+        };
+        if !direction.is_empty() && entry.descriptors.iter().any(|d| to(d) == Some(strange)) {
+            let message =
+                format!("queue set `{name}` is of type {direction} and writes an {strange}");
+            self.report(findings, &rules::DMA_DIRECTION, field, message);
+        }
         if set.kind == Some(QueueType::Dynamic) {
             let message = format!(
                 "queue set `{name}` is of type dynamic: its descriptors are made at run time"
@@ -429,6 +486,10 @@ impl<'a> Context<'_, 'a> {
                 self.object.says(&field("op"), findings)
             );
             self.report(findings, &rules::DMA_OPERATION, &field("op"), message);
+        }
+        if descriptor.from.is_some() && !descriptor.from_arr.is_empty() {
+            let message = "from stands beside from_arr, which replaces it".to_owned();
+            self.report(findings, &rules::DMA_FROM_BESIDE, &field("from"), message);
         }
         if operation.is_compute() {
             if descriptor.from_arr.is_empty() {
@@ -601,6 +662,10 @@ impl<'a> Context<'_, 'a> {
                     self.report(findings, &rules::DMA_BOUNDS, &field("_sizes"), message);
                 }
             }
+        }
+        if which == "to" && overlaps(&pattern) && self.rings > 1 {
+            let message = "rows of the destination overlap".to_owned();
+            self.report(findings, &rules::STATIC_OVERLAP, &field("_steps"), message);
         }
         true
     }

@@ -3,11 +3,12 @@
 use super::{Findings, Hardware};
 use crate::def::VariableType;
 use crate::graph::{Architecture, Engine, GraphNode, Tensor};
+use crate::json::{Name, Source, child, entries};
 use crate::memory::{CONTIGUOUS_PAGE, MemoryPlan};
 use crate::read::Neff;
 use crate::rules::container as rules;
-use chipless_model::Rule;
-use std::collections::HashSet;
+use chipless_model::{Place, Rule};
+use std::collections::{HashMap, HashSet};
 
 pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings) {
     let root = &neff.graph_source;
@@ -27,6 +28,7 @@ pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings
     }
     nodes(neff, findings);
     kelfs(neff, findings);
+    repeated(neff, findings);
     engines(neff, findings);
     function_sets(neff, findings);
     device_memory(neff, hardware, findings);
@@ -196,6 +198,117 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
             "/arg_nodes",
             "a node stands there twice".to_owned(),
         );
+    }
+}
+
+/// What neff.json and info.json say a second time.
+fn repeated(neff: &Neff<'_>, findings: &mut Findings) {
+    let header = &neff.container.header;
+    let root = &neff.graph_source;
+    let place = || Place::bytes(552, 4).in_part("header").at("lnc_size");
+    if header.lnc_size > 2 {
+        let message = format!("lnc_size is {}, possible are 1 and 2", header.lnc_size);
+        findings.report(&rules::LOGICAL_CORE, place, message);
+    }
+    if header.feature_bits.0 & SEVERAL_CORES != 0 && header.lnc_size < 2 && neff.subgraphs.len() < 2
+    {
+        let message = format!(
+            "feature bit {SEVERAL_CORES:#x} is set, lnc_size is {} and there is one subgraph",
+            header.lnc_size
+        );
+        findings.report(&rules::SEVERAL_CORES, place, message);
+    }
+    for (index, node) in neff.graph.nodes.iter().enumerate() {
+        let counts = [
+            ("num_inputs", &node.attrs.num_inputs, node.inputs.len()),
+            (
+                "num_outputs",
+                &node.attrs.num_outputs,
+                node.output_names.len(),
+            ),
+        ];
+        for (name, said, found) in counts {
+            let said = said.as_deref().and_then(|said| said.parse::<u64>().ok());
+            if let Some(said) = said.filter(|said| *said != found as u64) {
+                let message = format!("{name} is {said}, the node has {found}");
+                let pointer = format!("/nodes/{index}/attrs/{name}");
+                findings.report(
+                    &rules::GRAPH_COUNT,
+                    || root.place(root.text, "", &pointer),
+                    message,
+                );
+            }
+        }
+    }
+    signatures(neff, findings);
+    let Some(member) = neff.container.member("info.json") else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(member.bytes) else {
+        return;
+    };
+    let fields = [
+        ("num_tpb", header.num_tpb),
+        ("num_tpb_requested", header.requested_tpb_count),
+    ];
+    for (name, in_header) in fields {
+        let said = child(text, name).and_then(|said| said.trim().parse::<u64>().ok());
+        if let Some(said) = said.filter(|said| *said != u64::from(in_header)) {
+            let message = format!("{name} is {said}, the header says {in_header}");
+            let source = Source {
+                member: member.path,
+                text,
+            };
+            let pointer = format!("/{name}");
+            findings.report(
+                &rules::INFO_CORES,
+                || source.place(text, "", &pointer),
+                message,
+            );
+        }
+    }
+}
+
+/// Feature bit of programs whose logical core has several physical ones.
+const SEVERAL_CORES: u64 = 0x400;
+
+/// Signatures that say something else of a tensor than the graph.
+fn signatures(neff: &Neff<'_>, findings: &mut Findings) {
+    let root = &neff.graph_source;
+    let found = child(root.text, "metadata").and_then(|metadata| child(metadata, "signatures"));
+    for (signature, content) in found.and_then(entries).unwrap_or_default() {
+        for (side, tensors) in [
+            ("inputs", &neff.interface.inputs),
+            ("outputs", &neff.interface.outputs),
+        ] {
+            let described = child(content, side).and_then(entries).unwrap_or_default();
+            let known: HashMap<&str, &Tensor<'_>> = match described.len() {
+                0 => continue,
+                _ => tensors.iter().map(|t| (&*t.name, t)).collect(),
+            };
+            for (name, text) in described {
+                let Some(tensor) = known.get(&*name) else {
+                    continue;
+                };
+                let dtype =
+                    child(text, "dtype").and_then(|t| serde_json::from_str::<Name<'_>>(t).ok());
+                let shape =
+                    child(text, "shape").and_then(|t| serde_json::from_str::<Vec<u64>>(t).ok());
+                let differs = dtype.as_ref().is_some_and(|dtype| *dtype != tensor.dtype)
+                    || shape.as_ref().is_some_and(|shape| *shape != tensor.shape);
+                if differs {
+                    let message = format!(
+                        "signature `{signature}` has `{name}` as {:?} of {}, the graph as {:?} of {}",
+                        shape.unwrap_or_default(),
+                        dtype.unwrap_or_default(),
+                        tensor.shape,
+                        tensor.dtype
+                    );
+                    let place = || root.place(root.text, "", "/metadata/signatures");
+                    findings.report(&rules::GRAPH_COUNT, place, message);
+                }
+            }
+        }
     }
 }
 

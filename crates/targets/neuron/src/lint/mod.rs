@@ -5,6 +5,8 @@ mod container;
 mod definition;
 mod dma;
 mod graph;
+mod keys;
+mod triggers;
 
 use crate::graph::Architecture;
 use crate::json::Source;
@@ -54,10 +56,22 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
             findings.push(finding.clone());
         }
         for subgraph in &neff.subgraphs {
+            for fault in &subgraph.definition.faults {
+                findings.push(fault.clone());
+            }
+            for fault in subgraph.engines.iter().flat_map(|room| &room.file.faults) {
+                findings.push(fault.clone());
+            }
             definition::check(hardware, subgraph, &mut findings);
             dma::check(neff, hardware, subgraph, &mut findings);
         }
         completion::check(&neff.subgraphs, &mut findings);
+        triggers::check(neff, limits, &mut findings);
+        for room in neff.subgraphs.iter().flat_map(|s| &s.engines) {
+            for finding in crate::sets::check(room, limits) {
+                findings.push(finding);
+            }
+        }
         findings
     };
     let streams = || stream::rules::check(neff, hardware.partition_bytes, limits);

@@ -8,8 +8,8 @@ use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
 use crate::stream::{Bodies, Slot};
 use chipless_model::{
-    BuildError, KernelId, Limits, Piece, PieceId, Place, Program, QueueId, Signal, Span, TaskId,
-    Wait,
+    BuildError, KernelId, Limits, PartId, Piece, PieceId, Place, Program, QueueId, Signal, Span,
+    TaskId, Wait,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -23,6 +23,9 @@ pub(super) struct Builder<'p> {
     bodies: Bodies,
     /// Kernels of slots, by number of the body.
     executed: Vec<KernelId>,
+    /// Whether slots run as their functions are called, and those that do the same share a kernel. Listings show each slot once, with
+    /// a text of its own.
+    pub(super) follows: bool,
 }
 
 impl<'p> Deref for Builder<'p> {
@@ -44,16 +47,30 @@ fn refused(error: BuildError) -> Error {
 }
 
 impl<'p> Builder<'p> {
-    pub(super) fn new(limits: &Limits) -> Builder<'p> {
+    pub(super) fn new(limits: &Limits, follows: bool) -> Builder<'p> {
         Builder {
             build: chipless_model::Builder::new("neuron", limits),
             bodies: Bodies::default(),
             executed: Vec::new(),
+            follows,
         }
     }
 
     pub(super) fn task(&mut self, task: NewTask<'_>) -> Result<TaskId, Error> {
         self.build.task(task).map_err(refused)
+    }
+
+    /// A queue whose pieces nothing orders, see [`Queue::in_order`](chipless_model::Queue::in_order).
+    pub(super) fn rings(&mut self, name: String) -> QueueId {
+        let queue = self.queue(name, 1);
+        self.program.queues[queue].in_order = false;
+        queue
+    }
+
+    /// The part of a name, made where there is none yet.
+    pub(super) fn part_of(&mut self, name: &str) -> PartId {
+        let known = self.program.parts.iter().position(|part| part == name);
+        known.map_or_else(|| self.part(name), PartId::from_usize)
     }
 
     pub(super) fn finish(self) -> Result<Program<'p>, Error> {
@@ -78,6 +95,15 @@ impl<'p> Builder<'p> {
                 functions,
             });
             self.executed.push(kernel);
+        } else if !self.follows {
+            let functions = Arc::clone(functions);
+            let kernel = self.kernel(Executed {
+                slot,
+                chip,
+                engine,
+                functions,
+            });
+            return (kernel, body);
         }
         (self.executed[body as usize], body)
     }
@@ -96,10 +122,10 @@ impl<'p> Builder<'p> {
         })
     }
 
-    /// Gives a reserved piece its one task.
-    pub(super) fn fill_piece(&mut self, piece: PieceId, task: TaskId) {
+    /// Gives a reserved piece its tasks.
+    pub(super) fn fill_piece(&mut self, piece: PieceId, first: TaskId, count: u32) {
         let piece = &mut self.program.pieces[piece];
-        (piece.first, piece.count) = (task, 1);
+        (piece.first, piece.count) = (first, count);
     }
 
     /// One more condition for a task.

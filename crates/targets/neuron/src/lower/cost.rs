@@ -5,13 +5,17 @@ use super::core::Core;
 use crate::graph::Engine;
 use crate::kernels::Elements;
 use crate::machine::Machine;
-use crate::stream::{ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Slot, Space};
+use crate::stream::{
+    ElementCode, Instruction, OnChip, Operand, PARTITION_STRIDE, Slot, Space, Support,
+};
 use chipless_model::{Demand, ElementType, Time};
-use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Bytes that one hardware descriptor moves at most.
 const DESCRIPTOR_BYTES: u64 = 1 << 16;
+
+/// Cycles of an instruction that is not executed: an assumption, about the overhead of any instruction.
+pub(super) const ASSUMED_CYCLES: f64 = 64.0;
 
 /// The time of an engine's instructions, one after the other.
 pub(super) struct EngineCost<'m> {
@@ -20,7 +24,7 @@ pub(super) struct EngineCost<'m> {
     /// Cycles of products since weights were last loaded: the next load hides behind them.
     products: f64,
     /// Times of slots that do the same on each row of their operands, by number of the [body](crate::stream::Bodies).
-    known: FxHashMap<u32, Time>,
+    known: Vec<Option<Time>>,
 }
 
 impl<'m> EngineCost<'m> {
@@ -29,7 +33,7 @@ impl<'m> EngineCost<'m> {
             machine,
             engine,
             products: 0.0,
-            known: FxHashMap::default(),
+            known: Vec::new(),
         }
     }
 
@@ -55,18 +59,22 @@ impl<'m> EngineCost<'m> {
                 self.cycles(cycles)
             }
             Instruction::TensorTensor(_) | Instruction::Copy(_) | Instruction::Memset(_) => {
-                if let Some(time) = self.known.get(&body) {
+                if let Some(Some(time)) = self.known.get(body as usize) {
                     return *time;
                 }
                 let time = self.cycles(self.element_wise(slot));
-                self.known.insert(body, time);
+                if self.known.len() <= body as usize {
+                    self.known.resize(body as usize + 1, None);
+                }
+                self.known[body as usize] = Some(time);
                 time
             }
             Instruction::Dma(_) => Time::from_ns(match self.engine {
                 Engine::Act | Engine::Sp => self.machine.dma.hardware_dge_ns,
                 _ => self.machine.dma.software_dge_ns,
             }),
-            // What other instructions cost is not public.
+            // What they cost is not public.
+            _ if slot.support() == Support::Listed => self.cycles(ASSUMED_CYCLES),
             _ => Time::ZERO,
         }
     }

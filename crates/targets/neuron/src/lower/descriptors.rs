@@ -1,56 +1,42 @@
 //! Descriptors of the engine JSON files: a task for each item of `desc`.
 
 use super::builder::{Builder, NewTask};
-use super::core::{Core, written_once};
+use super::core::{Core, Touched, written_once};
+use super::engines::{Move, touched};
 use super::phases::Phases;
 use crate::engine::{AccessPattern, ConstantType, Descriptor, DmaEntry, Operation as Named};
 use crate::json::Error;
 use crate::kernels::Elements;
 use crate::kernels::control::{Refused, Unknown};
-use crate::kernels::instruction::TRIGGERS;
 use crate::kernels::transfer::{Compute, Operation, Text, Transfer};
 use crate::read::EngineRoom;
-use crate::stream::{Opcode, Stream};
+use crate::triggers::{Plan, Started};
 use chipless_model::{
-    Action, ElementType, Fault, Location, PartId, Program, QueueId, Signal, SyncId, Time,
+    Action, Demand, ElementType, Fault, KernelId, Location, PartId, Program, QueueId, Signal,
+    SyncId, Time,
 };
 use smallvec::SmallVec;
+use std::rc::Rc;
 
-/// How the descriptors of a core are executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
-    /// Some run in list order.
-    pub(super) listed: bool,
-    /// Some belong to streams that trigger them.
-    pub(super) triggered: bool,
-}
-
-impl Found {
-    pub(super) fn and(self, other: Found) -> Found {
-        Found {
-            listed: self.listed || other.listed,
-            triggered: self.triggered || other.triggered,
-        }
-    }
-}
-
-/// Lowers the descriptors of the core at `index`; the other cores lend their semaphores.
+/// Lowers the descriptors of the core at `index` that no instruction starts: each runs once, in list order. Says whether there are any.
+/// The other cores lend their semaphores.
 pub(super) fn lower<'p>(
     cores: &mut [Core<'p, '_>],
     index: usize,
+    plans: &[Plan],
     phase: usize,
     builder: &mut Builder<'p>,
     phases: &mut Phases,
-) -> Result<Found, Error> {
+) -> Result<bool, Error> {
     let subgraph = cores[index].subgraph;
-    let mut found = Found::default();
+    let mut listed = false;
     // Entries of one queue set run in list order; a set that several engine files use takes them file by file.
     let mut by_set: Vec<Vec<(&'p EngineRoom<'p>, PartId, &'p DmaEntry<'p>)>> =
         vec![Vec::new(); cores[index].sets.len()];
     let mut lost = Vec::new();
-    for room in &subgraph.engines {
+    for (room, plan) in subgraph.engines.iter().zip(plans) {
         let Some(source) = &room.source else { continue };
-        if room.file.dma.is_empty() {
+        if room.file.dma.is_empty() || plan.has_triggers {
             continue;
         }
         let part = builder.part(source.member);
@@ -88,9 +74,7 @@ pub(super) fn lower<'p>(
         );
         let mut first_task = None;
         for (room, part, entry) in entries {
-            let triggered = triggers(room);
-            found.triggered |= triggered.is_some();
-            found.listed |= triggered.is_none();
+            listed = true;
             if entry.section_start_desc {
                 cores[index].sets[set].next_ring = 0;
             }
@@ -99,37 +83,7 @@ pub(super) fn lower<'p>(
             let last = entry.descriptors.len().saturating_sub(1);
             for (i, descriptor) in entry.descriptors.iter().enumerate() {
                 let core = &mut cores[index];
-                let task = match transfer(core, descriptor, &builder.program) {
-                    Ok((sources, to, operation)) => {
-                        let transposes = matches!(operation, Operation::Transpose { .. });
-                        let cost = core.transfer_cost(set, &sources, &to, transposes, builder);
-                        let (first, count) = cost.rings;
-                        let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
-                        let kernel = match &triggered {
-                            None => builder.kernel(Transfer {
-                                text: Text::Descriptor(descriptor, rings),
-                                sources,
-                                to,
-                                operation,
-                            }),
-                            Some(why) => builder.kernel(Refused {
-                                slot: None,
-                                why: why.clone(),
-                                writes: writes(core, descriptor),
-                            }),
-                        };
-                        (kernel, cost.fixed, cost.demands)
-                    }
-                    Err(why) => {
-                        let refused = Refused {
-                            slot: None,
-                            why,
-                            writes: writes(core, descriptor),
-                        };
-                        (builder.kernel(refused), Time::ZERO, SmallVec::new())
-                    }
-                };
-                let (kernel, mut fixed, demands) = task;
+                let (kernel, mut fixed, demands, _) = item(core, set, descriptor, builder);
                 if first_task.is_none() {
                     fixed += Time::from_ns(core.machine.dma.start_ns);
                 }
@@ -152,7 +106,75 @@ pub(super) fn lower<'p>(
             builder.release(queue, first);
         }
     }
-    Ok(found)
+    Ok(listed)
+}
+
+/// What a descriptor does, how long, and what it touches.
+fn item<'p>(
+    core: &mut Core<'p, '_>,
+    set: usize,
+    descriptor: &'p Descriptor<'p>,
+    builder: &mut Builder<'p>,
+) -> (KernelId, Time, SmallVec<[Demand; 5]>, Rc<[Touched]>) {
+    match transfer(core, descriptor, &builder.program) {
+        Ok((sources, to, operation)) => {
+            let transposes = matches!(operation, Operation::Transpose { .. });
+            let cost = core.transfer_cost(set, &sources, &to, transposes, builder);
+            let (first, count) = cost.rings;
+            let rings = format!(" rings={first}+{count} of {}", core.sets[set].rings);
+            let touched = touched(&sources, &to);
+            let kernel = builder.kernel(Transfer {
+                text: Text::Descriptor(descriptor, rings),
+                sources,
+                to,
+                operation,
+            });
+            (kernel, cost.fixed, cost.demands, touched)
+        }
+        Err(why) => {
+            let refused = Refused {
+                slot: None,
+                why,
+                writes: writes(core, descriptor),
+            };
+            let kernel = builder.kernel(refused);
+            (kernel, Time::ZERO, SmallVec::new(), Rc::from([]))
+        }
+    }
+}
+
+/// The transfers of an entry that an instruction starts, and their queue set; `None` for an entry without either.
+pub(super) fn start<'p>(
+    cores: &mut [Core<'p, '_>],
+    index: usize,
+    room: &'p EngineRoom<'p>,
+    started: Started,
+    builder: &mut Builder<'p>,
+) -> Option<(usize, SmallVec<[Move; 1]>)> {
+    let entry = room.file.dma.get(started.entry)?;
+    let definition = &cores[index].subgraph.definition;
+    let set = definition.queue_set(entry.queue_name()?)?;
+    let (first, end) = started.transfers;
+    if first == 0 && entry.section_start_desc {
+        cores[index].sets[set].next_ring = 0;
+    }
+    let location = location(room, builder.part_of(room.source.as_ref()?.member), entry);
+    let mut moves = SmallVec::new();
+    for (i, descriptor) in entry.descriptors.iter().enumerate().take(end).skip(first) {
+        let is_last = i + 1 == entry.descriptors.len();
+        let signals = is_last.then(|| signals(cores, index, set, entry, builder));
+        let (kernel, fixed, demands, touched) = item(&mut cores[index], set, descriptor, builder);
+        moves.push(Move {
+            kernel,
+            fixed,
+            demands,
+            touched,
+            signals: signals.into_iter().flatten().collect(),
+            location,
+            label: Some(label(entry)),
+        });
+    }
+    (!moves.is_empty()).then_some((set, moves))
 }
 
 /// Entries without a queue set or without transfers fault when they are reached.
@@ -199,20 +221,6 @@ fn lower_lost<'p>(
         builder.release(queue, first);
     }
     Ok(())
-}
-
-/// Why the descriptors of an engine are not executed in list order: its stream has instructions that trigger them.
-fn triggers(room: &EngineRoom<'_>) -> Option<Fault> {
-    let slots = Stream::new(room.instructions?.bytes).slots;
-    let (index, slot) = slots
-        .iter()
-        .enumerate()
-        .find(|(_, slot)| Opcode::triggers(slot.head.opcode))?;
-    let name = Opcode::name_of(slot.head.opcode);
-    Some(Fault::unsupported(format!(
-        "{name} in slot {index} of the {} engine {TRIGGERS}",
-        room.engine.title()
-    )))
 }
 
 /// What an entry gives when its last item is done.

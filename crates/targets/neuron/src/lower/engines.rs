@@ -1,8 +1,9 @@
 //! Instruction streams: a task for each slot, and for each transfer that a slot hands over.
 
 use super::builder::{Builder, NewTask};
-use super::core::{Core, written_once};
+use super::core::{Core, Touched, written_once};
 use super::cost::EngineCost;
+use super::descriptors;
 use super::phases::Phases;
 use crate::def::VariableType;
 use crate::graph::Engine;
@@ -11,39 +12,51 @@ use crate::kernels::Elements;
 use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::curve::Functions;
 use crate::kernels::transfer::{Operation, Text, Transfer};
-use crate::read::Subgraph;
+use crate::read::{EngineRoom, Subgraph};
 use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
 use crate::stream::{DmaSide, ElementCode, Instruction, SLOT_BYTES, Slot, Space, Stream};
+use crate::triggers::Plan;
 use chipless_model::{
-    Action, Condition, Counter, Demand, ElementType, Fault, KernelId, Location, PieceId, Program,
-    Signal, Time, Wait,
+    Action, Class, Condition, Counter, Demand, Direction, ElementType, Fault, KernelId, Location,
+    PartId, PieceId, Program, QueueId, Signal, TaskId, Time, Wait,
 };
 use smallvec::{SmallVec, smallvec};
+use std::rc::Rc;
 use std::sync::Arc;
 
-/// A transfer that an engine handed over.
+/// Transfers that an engine handed over with one instruction.
 struct Handed {
     set: usize,
     start: PieceId,
     transfer: PieceId,
-    kernel: KernelId,
-    fixed: Time,
-    demands: SmallVec<[Demand; 5]>,
-    signal: Option<Signal>,
-    location: Location,
+    moves: SmallVec<[Move; 1]>,
 }
 
-/// Lowers the streams of a core.
+/// One of them.
+pub(super) struct Move {
+    pub(super) kernel: KernelId,
+    pub(super) fixed: Time,
+    pub(super) demands: SmallVec<[Demand; 5]>,
+    /// What it reads and writes, where that orders it after others.
+    pub(super) touched: Rc<[Touched]>,
+    pub(super) signals: SmallVec<[Signal; 2]>,
+    pub(super) location: Location,
+    pub(super) label: Option<Box<str>>,
+}
+
+/// Lowers the streams of the core at `index`, by what its engines do with their files; the other cores lend their semaphores.
 pub(super) fn lower<'p>(
-    core: &mut Core<'p, '_>,
+    cores: &mut [Core<'p, '_>],
+    index: usize,
+    plans: &[Plan],
     phase: usize,
     builder: &mut Builder<'p>,
     phases: &mut Phases,
 ) -> Result<(), Error> {
-    let subgraph = core.subgraph;
+    let subgraph = cores[index].subgraph;
     let functions = functions(subgraph);
-    for room in &subgraph.engines {
+    for (room, plan) in subgraph.engines.iter().zip(plans) {
         let Some(member) = room.instructions else {
             continue;
         };
@@ -60,65 +73,27 @@ pub(super) fn lower<'p>(
         let queue = builder.queue(format!("{}.{}", subgraph.name, room.engine.name()), 1);
         phases.put(queue, phase);
         let part = builder.part(member.path);
-        let mut cost = EngineCost::new(core.machine, room.engine);
-        let mut handed = Vec::with_capacity(transfers);
+        let mut engine = EngineLowering {
+            room,
+            plan,
+            queue,
+            part,
+            functions: &functions,
+            cost: EngineCost::new(cores[index].machine, room.engine),
+            handed: Vec::with_capacity(transfers),
+        };
+        let order = plan.order.as_deref().filter(|_| builder.follows);
         let mut first = None;
-        for (index, slot) in slots.iter().enumerate() {
-            let instruction = slot.decode();
-            let (executed, body) = builder.slot(slot, core.memory.chip, room.engine, &functions);
-            let location = Location {
-                part,
-                offset: (index * SLOT_BYTES) as u64,
-                size: SLOT_BYTES as u32,
-            };
-            let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
-            let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
-            for events in slot.events() {
-                if let Some((number, condition)) = events.condition()
-                    && let Some(sync) = core.semaphore(u64::from(number), builder)
-                {
-                    waits.push(Wait { sync, condition });
-                }
-                if let Some((number, by, moment)) = events.change()
-                    && let Some(sync) = core.semaphore(u64::from(number), builder)
-                {
-                    signals.push(Signal {
-                        moment,
-                        action: Action::Add(sync, by),
-                    });
-                }
-            }
-            let kernel = match instruction {
-                Instruction::Dma(dma) => {
-                    let (transfer, kernel) =
-                        hand_over(core, room.engine, (slot, executed), dma, location, builder);
-                    signals.extend(
-                        [transfer.start, transfer.transfer]
-                            .map(|piece| Signal::on_completion(Action::Release(piece))),
-                    );
-                    handed.push(transfer);
-                    kernel
-                }
-                _ => executed,
-            };
-            let fixed = cost.of(slot, body);
-            let task = NewTask {
-                queue,
-                kernel,
-                waits: &waits,
-                signals: &signals,
-                demands: &[],
-                fixed,
-                location,
-                label: None,
-            };
-            first = first.or(Some(builder.task(task)?));
+        for at in 0..order.map_or(slots.len(), <[u32]>::len) {
+            let slot = order.map_or(at, |order| order[at] as usize);
+            let task = engine.slot(cores, index, (at, slot), &slots[slot], builder)?;
+            first = first.or(Some(task));
         }
         if let Some(first) = first {
             builder.release(queue, first);
         }
-        for transfer in &handed {
-            lower_transfer(core, transfer, phase, builder, phases)?;
+        for transfer in engine.handed {
+            lower_transfer(&mut cores[index], transfer, phase, builder, phases)?;
         }
     }
     Ok(())
@@ -133,6 +108,128 @@ fn functions(subgraph: &Subgraph<'_>) -> Arc<Functions> {
     Arc::new(room.map_or_else(Functions::default, Functions::of))
 }
 
+/// An engine while it is lowered.
+struct EngineLowering<'l, 'p> {
+    room: &'p EngineRoom<'p>,
+    plan: &'l Plan,
+    queue: QueueId,
+    part: PartId,
+    functions: &'l Arc<Functions>,
+    cost: EngineCost<'l>,
+    handed: Vec<Handed>,
+}
+
+impl<'p> EngineLowering<'_, 'p> {
+    /// The task of a slot, at a place in the order of execution.
+    fn slot(
+        &mut self,
+        cores: &mut [Core<'p, '_>],
+        index: usize,
+        (at, number): (usize, usize),
+        slot: &'p Slot,
+        builder: &mut Builder<'p>,
+    ) -> Result<TaskId, Error> {
+        let core = &mut cores[index];
+        let (executed, body) =
+            builder.slot(slot, core.memory.chip, self.room.engine, self.functions);
+        let location = Location {
+            part: self.part,
+            offset: (number * SLOT_BYTES) as u64,
+            size: SLOT_BYTES as u32,
+        };
+        let mut waits: SmallVec<[Wait; 2]> = SmallVec::new();
+        let mut signals: SmallVec<[Signal; 3]> = SmallVec::new();
+        for events in slot.events() {
+            if let Some((number, condition)) = events.condition()
+                && let Some(sync) = core.semaphore(u64::from(number), builder)
+            {
+                waits.push(Wait { sync, condition });
+            }
+            if let Some((number, by, moment)) = events.change()
+                && let Some(sync) = core.semaphore(u64::from(number), builder)
+            {
+                signals.push(Signal {
+                    moment,
+                    action: Action::Add(sync, by),
+                });
+            }
+        }
+        let kernel = match slot.decode() {
+            Instruction::Dma(dma) => {
+                let engine = self.room.engine;
+                let (transfer, kernel) =
+                    hand_over(core, engine, (slot, executed), dma, location, builder);
+                self.hand_over(transfer, &mut signals);
+                kernel
+            }
+            Instruction::Trigger(_) | Instruction::Named(_) if builder.follows => {
+                match self.plan.fault(number) {
+                    Some(wrong) => {
+                        let message = wrong.message.clone();
+                        let why = match wrong.rule.class {
+                            Class::Unsupported => Fault::unsupported(message),
+                            _ => Fault::program(message),
+                        };
+                        builder.kernel(Refused {
+                            slot: Some(slot),
+                            why,
+                            writes: core.memory.writable.clone(),
+                        })
+                    }
+                    None => {
+                        for started in self.plan.started.get(&at).into_iter().flatten() {
+                            let handed =
+                                descriptors::start(cores, index, self.room, *started, builder);
+                            if let Some((set, moves)) = handed {
+                                let core = &mut cores[index];
+                                let transfer = Handed::new(core, set, moves, builder);
+                                self.hand_over(transfer, &mut signals);
+                            }
+                        }
+                        executed
+                    }
+                }
+            }
+            _ => executed,
+        };
+        builder.task(NewTask {
+            queue: self.queue,
+            kernel,
+            waits: &waits,
+            signals: &signals,
+            demands: &[],
+            fixed: self.cost.of(slot, body),
+            location,
+            label: None,
+        })
+    }
+
+    fn hand_over(&mut self, transfer: Handed, signals: &mut SmallVec<[Signal; 3]>) {
+        signals.extend(
+            [transfer.start, transfer.transfer]
+                .map(|piece| Signal::on_completion(Action::Release(piece))),
+        );
+        self.handed.push(transfer);
+    }
+}
+
+impl Handed {
+    fn new<'p>(
+        core: &mut Core<'p, '_>,
+        set: usize,
+        moves: SmallVec<[Move; 1]>,
+        builder: &mut Builder<'p>,
+    ) -> Handed {
+        let (start, transfer) = (core.start(set, builder), core.queue(set, builder));
+        Handed {
+            set,
+            start: builder.reserve_piece(start),
+            transfer: builder.reserve_piece(transfer),
+            moves,
+        }
+    }
+}
+
 /// What a slot hands over, and what the slot itself does: it stops a functional run if its transfer cannot be executed.
 fn hand_over<'p>(
     core: &mut Core<'p, '_>,
@@ -144,14 +241,19 @@ fn hand_over<'p>(
 ) -> (Handed, KernelId) {
     let (semaphore, increment) = dma.completion();
     let set = core.set_of(engine, semaphore);
-    let (start, transfer) = (core.start(set, builder), core.queue(set, builder));
-    let (start, transfer) = (
-        builder.reserve_piece(start),
-        builder.reserve_piece(transfer),
-    );
     let semaphore = core.semaphore(u64::from(semaphore), builder);
     let signal =
         semaphore.map(|sync| Signal::on_completion(Action::Add(sync, i64::from(increment))));
+    let mut moved = Move {
+        kernel: executed,
+        fixed: Time::ZERO,
+        demands: SmallVec::new(),
+        touched: Rc::from([]),
+        signals: signal.into_iter().collect(),
+        location,
+        label: None,
+    };
+    let mut own = executed;
     match sides(core, dma, &builder.program) {
         Ok((from, to)) => {
             let cost = core.transfer_cost(set, std::slice::from_ref(&from), &to, false, builder);
@@ -160,109 +262,99 @@ fn hand_over<'p>(
             } else {
                 Operation::Cast
             };
-            let kernel = builder.kernel(Transfer {
+            moved.touched = touched(std::slice::from_ref(&from), &to);
+            (moved.fixed, moved.demands) = (cost.fixed, cost.demands);
+            moved.kernel = builder.kernel(Transfer {
                 text: Text::Slot(slot),
                 sources: smallvec![from],
                 to,
                 operation,
             });
-            let handed = Handed {
-                set,
-                start,
-                transfer,
-                kernel,
-                fixed: cost.fixed,
-                demands: cost.demands,
-                signal,
-                location,
-            };
-            (handed, executed)
         }
         Err(why) => {
             let destination = variable(&core.subgraph.definition, dma.dst().address)
                 .ok()
                 .map(|(position, _, _)| position);
             let writes = core.memory.writes(destination);
-            let kernel = builder.kernel(Skipped {
+            moved.kernel = builder.kernel(Skipped {
                 writes: writes.clone(),
             });
-            let demands = SmallVec::new();
-            let handed = Handed {
-                set,
-                start,
-                transfer,
-                kernel,
-                fixed: Time::ZERO,
-                demands,
-                signal,
-                location,
-            };
-            (
-                handed,
-                builder.kernel(Refused {
-                    slot: Some(slot),
-                    why,
-                    writes,
-                }),
-            )
+            own = builder.kernel(Refused {
+                slot: Some(slot),
+                why,
+                writes,
+            });
         }
     }
+    let handed = Handed::new(core, set, smallvec![moved], builder);
+    (handed, own)
 }
 
-/// The two tasks of a transfer: its start, and the transfer itself.
+/// What a transfer reads and writes.
+pub(super) fn touched(sources: &[Elements], to: &Elements) -> Rc<[Touched]> {
+    let read = sources
+        .iter()
+        .map(|from| (from.buffer, from.pattern.clone(), Direction::Read));
+    read.chain([(to.buffer, to.pattern.clone(), Direction::Write)])
+        .collect()
+}
+
+/// The tasks of what an instruction handed over: the start, and the transfers themselves.
 fn lower_transfer<'p>(
     core: &mut Core<'p, '_>,
-    handed: &Handed,
+    handed: Handed,
     phase: usize,
     builder: &mut Builder<'p>,
     phases: &mut Phases,
 ) -> Result<(), Error> {
-    let Handed {
-        set,
-        start,
-        transfer,
-        kernel,
-        fixed,
-        ref demands,
-        signal,
-        location,
-    } = *handed;
-    let Some((queue, start_queue)) = core.queues(set) else {
+    let Some((queue, start_queue)) = core.queues(handed.set) else {
+        return Ok(());
+    };
+    let Some(location) = handed.moves.first().map(|first| first.location) else {
         return Ok(());
     };
     phases.put(queue, phase);
     // Both are released at the hand-over, so that transfers run in the order of their instructions; the start makes the first byte available.
     let name = format!("{} started", builder.program.queues[queue].name);
     let started = builder.counter(name, Counter::FLAG);
-    let signals = [Signal::on_completion(Action::Add(started, 1))];
-    let waits = [Wait {
-        sync: started,
-        condition: Condition::AtLeast(1),
-    }];
     let task = NewTask {
         queue: start_queue,
         kernel: core.start_kernel(builder),
         waits: &[],
-        signals: &signals,
+        signals: &[Signal::on_completion(Action::Add(started, 1))],
         demands: &[],
         fixed: Time::from_ns(core.machine.dma.start_ns),
         location,
         label: None,
     };
     let task = builder.task(task)?;
-    builder.fill_piece(start, task);
-    let task = NewTask {
-        queue,
-        kernel,
-        waits: &waits,
-        signals: signal.as_slice(),
-        demands,
-        fixed,
-        location,
-        label: None,
-    };
-    let task = builder.task(task)?;
-    builder.fill_piece(transfer, task);
+    builder.fill_piece(handed.start, task, 1);
+    let (mut first, count) = (None, handed.moves.len() as u32);
+    for moved in handed.moves {
+        let wait = Wait {
+            sync: started,
+            condition: Condition::AtLeast(1),
+        };
+        let task = builder.task(NewTask {
+            queue,
+            kernel: moved.kernel,
+            waits: if first.is_none() {
+                std::slice::from_ref(&wait)
+            } else {
+                &[]
+            },
+            signals: &moved.signals,
+            demands: &moved.demands,
+            fixed: moved.fixed,
+            location: moved.location,
+            label: moved.label,
+        })?;
+        core.follow(handed.set, task, moved.touched, builder);
+        first = first.or(Some(task));
+    }
+    if let Some(first) = first {
+        builder.fill_piece(handed.transfer, first, count);
+    }
     Ok(())
 }
 

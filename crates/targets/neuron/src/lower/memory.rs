@@ -15,7 +15,7 @@ use chipless_model::{
     Buffer, BufferId, Interface, Memory, MemoryId, MemoryKind, Place, Port, Program, Role,
 };
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Address of the first variable in HBM: no pointer is null.
 const HBM_BASE: u64 = 1 << 16;
@@ -101,14 +101,14 @@ impl Layout {
             cores: Vec::new(),
             shared: HashMap::new(),
         };
-        for (name, size, role) in shared_variables(neff) {
+        for (name, size, alignment, role) in shared_variables(neff) {
             let at = || Place::file().at(name.to_owned());
             let buffer = in_hbm(
                 program,
                 &mut hbm,
                 name.to_owned(),
                 size,
-                0,
+                alignment,
                 role,
                 Cow::Borrowed(&[]),
                 at,
@@ -170,7 +170,7 @@ impl Layout {
                     hbm,
                     name,
                     size,
-                    0,
+                    virtual_alignment(subgraph),
                     Role::Scratch,
                     Cow::Borrowed(&[]),
                     at,
@@ -277,9 +277,10 @@ fn place(subgraph: &Subgraph<'_>, name: &str, variable: &Variable<'_>) -> Place 
     subgraph.source.place(variable.text, &pointer, "")
 }
 
-/// Inputs and outputs of all subgraphs: name, the largest size that any declares, and what the host does with it.
-fn shared_variables<'p>(neff: &'p Neff<'p>) -> Vec<(&'p str, u64, Role)> {
-    let mut shared: indexmap::IndexMap<&str, (u64, Role)> = indexmap::IndexMap::new();
+/// Inputs and outputs of all subgraphs: name, the largest size and alignment that any declares, and what the host does with it.
+fn shared_variables<'p>(neff: &'p Neff<'p>) -> Vec<(&'p str, u64, u64, Role)> {
+    let mut shared: indexmap::IndexMap<&str, (u64, u64, Role)> = indexmap::IndexMap::new();
+    let outputs: HashSet<&str> = neff.interface.outputs.iter().map(|t| &*t.name).collect();
     for (name, variable) in neff.subgraphs.iter().flat_map(|s| &s.definition.variables) {
         let role = match variable.kind {
             Some(VariableType::Input) => Role::Input,
@@ -287,11 +288,12 @@ fn shared_variables<'p>(neff: &'p Neff<'p>) -> Vec<(&'p str, u64, Role)> {
             _ => continue,
         };
         let Some(size) = variable.size else { continue };
-        let (known, known_role) = shared.entry(name).or_insert((size, role));
+        let (known, alignment, known_role) = shared.entry(name).or_insert((size, 0, role));
         *known = size.max(*known);
+        *alignment = variable.alignment.unwrap_or(0).max(*alignment);
         if *known_role != role {
             // One subgraph's output is another one's input: the host has no part in it, unless the graph says so.
-            *known_role = if neff.interface.outputs.iter().any(|t| t.name == *name) {
+            *known_role = if outputs.contains(&**name) {
                 Role::Output
             } else {
                 Role::Scratch
@@ -300,8 +302,18 @@ fn shared_variables<'p>(neff: &'p Neff<'p>) -> Vec<(&'p str, u64, Role)> {
     }
     shared
         .into_iter()
-        .map(|(name, (size, role))| (name, size, role))
+        .map(|(name, (size, alignment, role))| (name, size, alignment, role))
         .collect()
+}
+
+/// The largest alignment that a virtual variable asks for: at its offset it is aligned if the scratchpad is.
+fn virtual_alignment(subgraph: &Subgraph<'_>) -> u64 {
+    let variables = subgraph.definition.variables.values();
+    variables
+        .filter(|variable| variable.kind == Some(VariableType::Virtual))
+        .filter_map(|variable| variable.alignment.filter(|a| a.is_power_of_two()))
+        .max()
+        .unwrap_or(0)
 }
 
 /// Bytes that the virtual variables of a subgraph take: the largest end of any.

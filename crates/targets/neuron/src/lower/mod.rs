@@ -10,14 +10,14 @@
 //! that the engine owns. There it runs after those before it, and at its end the semaphore rises. The time from the
 //! hand-over to the first byte is a task of the set's *start* queue, where it overlaps with that of others.
 //!
-//! Descriptors of the engine JSON files are triggered by instructions that nobody outside the vendor knows the layout
-//! of. Without such instructions in a stream, all descriptors of an engine file run once, in list order within a queue
-//! set, and all engines at the same time. With them, a functional run stops at the first descriptor: the order of the
-//! list would not be that of the program.
+//! Descriptors of the engine JSON files are started by instructions (see [`triggers`](crate::triggers)). Without such instructions in a
+//! stream, all descriptors of an engine file run once, in list order within a queue set, and all engines at the same time.
 //!
 //! Rows of a transfer go to the rings of its queue set in turn, from where the last transfer ended, or from the first
 //! ring on (`section_start_desc`). A ring is a place on one DMA engine, so the number of rings that a transfer reaches
-//! bounds its rate. It is complete when all of them are.
+//! bounds its rate. It is complete when all of them are. Rings of a set are served by different DMA engines: transfers are timed one
+//! behind the other, but only rows of one ring are in order. How rows are dealt to rings is not public, so only transfers that touch
+//! the same bytes in the same order count as ordered, and those that raise the same semaphore.
 
 mod builder;
 mod core;
@@ -32,6 +32,8 @@ use crate::graph::Architecture;
 use crate::json::Error;
 use crate::machine::Machine;
 use crate::read::Neff;
+use crate::stream::{Opcode, Stream, Support};
+use crate::triggers::{Plan, plan};
 use builder::Builder;
 use chipless_model::{Limits, Program, Resource};
 pub use labels::attach_labels;
@@ -62,7 +64,28 @@ pub fn lower<'p>(
     machine: &Machine,
     limits: &Limits,
 ) -> Result<Lowered<'p>, Error> {
-    let mut builder = Builder::new(limits);
+    lower_as(neff, machine, limits, true)
+}
+
+/// As [`lower`], for lists: every slot once, in the order of the file, with a text of its own. It is not for running.
+///
+/// # Errors
+/// As [`lower`].
+pub fn lower_for_listing<'p>(
+    neff: &'p Neff<'p>,
+    machine: &Machine,
+    limits: &Limits,
+) -> Result<Lowered<'p>, Error> {
+    lower_as(neff, machine, limits, false)
+}
+
+fn lower_as<'p>(
+    neff: &'p Neff<'p>,
+    machine: &Machine,
+    limits: &Limits,
+    follows: bool,
+) -> Result<Lowered<'p>, Error> {
+    let mut builder = Builder::new(limits, follows);
     let layout = memory::Layout::new(neff, machine, &mut builder)?;
     let rate = machine.memory.hbm_bytes_per_second;
     let hbm = builder.program.resources.push(Resource {
@@ -83,17 +106,16 @@ pub fn lower<'p>(
     }
     let serial = neff.architecture == Architecture::Inf1 && cores.len() > 1;
     let mut phases = phases::Phases::default();
-    let mut found = descriptors::Found::default();
+    let mut listed = false;
     for index in 0..cores.len() {
         let phase = if serial { index + 1 } else { 1 };
-        found = found.and(descriptors::lower(
-            &mut cores,
-            index,
-            phase,
-            &mut builder,
-            &mut phases,
-        )?);
-        engines::lower(&mut cores[index], phase, &mut builder, &mut phases)?;
+        let subgraph = cores[index].subgraph;
+        let rooms = subgraph.engines.iter();
+        let plans: Vec<Plan> = rooms
+            .map(|room| plan(&subgraph.definition, room, limits.tasks))
+            .collect();
+        listed |= descriptors::lower(&mut cores, index, &plans, phase, &mut builder, &mut phases)?;
+        engines::lower(&mut cores, index, &plans, phase, &mut builder, &mut phases)?;
     }
     phases.order(&mut builder);
     memory::interface(neff, &layout, &mut builder.program);
@@ -101,22 +123,43 @@ pub fn lower<'p>(
     program.name = neff.container.header.name();
     Ok(Lowered {
         program,
-        notes: notes(found, serial),
+        notes: notes(neff, listed, serial),
     })
 }
 
-fn notes(found: descriptors::Found, serial: bool) -> Vec<String> {
+fn notes(neff: &Neff<'_>, listed: bool, serial: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if found.listed {
+    if listed {
         notes.push(
             "No instruction triggers the DMA descriptors of the engine files: each runs once, in list order within its queue set.".into(),
         );
     }
-    if found.triggered {
-        notes.push("Instructions trigger DMA descriptors, which is not supported: for the timing they run once, in list order.".into());
-    }
     if serial {
         notes.push("The subgraphs run one after the other, each on a core of its own.".into());
     }
+    notes.extend(unexecuted(neff));
     notes
+}
+
+/// Names the instructions that are listed, not executed.
+fn unexecuted(neff: &Neff<'_>) -> Option<String> {
+    let mut found = [false; 256];
+    let rooms = neff.subgraphs.iter().flat_map(|s| &s.engines);
+    for member in rooms.filter_map(|room| room.instructions) {
+        for slot in Stream::new(member.bytes).slots {
+            found[usize::from(slot.head.opcode)] |= slot.support() == Support::Listed;
+        }
+    }
+    let names: Vec<_> = (0..=u8::MAX)
+        .filter(|byte| found[usize::from(*byte)])
+        .map(Opcode::name_of)
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {} not executed; for the timing each is assumed to take {} cycles of its engine, and its operands no part in it.",
+            names.join(", "),
+            if names.len() == 1 { "is" } else { "are" },
+            cost::ASSUMED_CYCLES,
+        )
+    })
 }

@@ -209,4 +209,24 @@ chipless_model::rules! {
         "A runtime refuses a major version above its own."
         "Update the runtime, or compile with the compiler that belongs to it."
         "Vendor documentation, troubleshooting guide";
+    LOGICAL_CORE Fault Error Hardware "neff-logical-core" "a logical core has neither one nor two cores"
+        "lnc_size counts the physical cores of a logical one: 1, or from trn2 on 2. 0 stands for 1."
+        "Compile again for a logical core of 1 or 2."
+        "NKI documentation, logical NeuronCore configuration";
+    SEVERAL_CORES Fault Warning Format "neff-feature-logical-core" "the header asks for several cores, the program has one"
+        "Feature bit 0x400 (vnc) stands on programs whose logical core has several physical ones."
+        "Correct the feature bits or lnc_size."
+        "measured on compiler output; vendor error messages";
+    GRAPH_COUNT Fault Warning Format "neff-graph-count" "the graph contradicts itself about its inputs or outputs"
+        "num_inputs and num_outputs of a program node, and the signatures in metadata, repeat what the graph says."
+        "Correct the number, or what it counts."
+        "measured on compiler output";
+    INFO_CORES Fault Warning Format "neff-info-cores" "info.json and the header give different numbers of cores"
+        "num_tpb and num_tpb_requested of info.json repeat fields of the header."
+        "Make both agree."
+        "measured on compiler output";
+    RUNTIME_RINGS Fault Error Hardware "neff-runtime-rings" "queue sets need more hardware rings than a core has"
+        "A queue set takes one ring on each DMA engine that it uses; a core has 16 engines of 16 rings."
+        "Use fewer queue sets, or instances of one."
+        "NKI DMA overview; DMA bandwidth guide";
 }

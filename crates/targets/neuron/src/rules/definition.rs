@@ -141,4 +141,20 @@ chipless_model::rules! {
         "Only dge-tables have a list."
         "Remove the field or mend the type."
         "NEFF specification, Variables: list";
+    MISSPELT Fault Warning Format "neff-misspelt-key" "a key looks like an optional one, misspelt"
+        "Keys that the format does not know are ignored, so what this one says is lost."
+        "Correct the key."
+        "NEFF specification";
+    OWN_SEMAPHORE Fault Warning Format "neff-queue-semaphore-outside" "the semaphore of a queue set is not in its semaphore_set"
+        "Both reserve semaphores for the transfers of the set, and they contradict each other."
+        "Name the semaphore in the set, or leave one of the fields out."
+        "NEFF specification, Queue Sets: semaphore, semaphore_set";
+    DYNAMIC_OWNER Fault Error Format "neff-dynamic-owner" "a queue set of type dynamic has no owner"
+        "Instructions hand transfers to the dynamic queue set that their engine owns: nobody can use this one."
+        "Name its owner."
+        "NEFF specification, Queue Sets: owner; compiled programs";
+    STATE_BUFFER_SIZE Fault Error Hardware "neff-state-buffer-size" "a variable of type state-buffer is larger than the state buffer"
+        "The state buffer has 128 partitions of up to 0x40000 bytes of address each."
+        "Correct the size, or leave it out."
+        "NKI architecture guides";
 }

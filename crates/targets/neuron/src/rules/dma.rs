@@ -217,4 +217,16 @@ chipless_model::rules! {
         "A ring holds 32 to 2^24 - 16 descriptors. The compiler does not check, and the load fails at run time."
         "Spread the transfers over more queues, or move larger rows."
         "Neuron driver, ring limits";
+    DMA_FROM_BESIDE Fault Warning Format "neff-dma-from-beside-list" "`from` stands beside `from_arr`"
+        "from_arr replaces the fields that begin with from; which source is meant?"
+        "Leave one of them out."
+        "NEFF specification, DMA Descriptors: from_arr";
+    DMA_DIRECTION Fault Warning Format "neff-dma-direction" "a queue set moves data against its direction"
+        "Queue sets of type in move inputs in, those of type out move outputs out."
+        "Use a queue set of the other type, or of type data."
+        "NEFF specification, Queue Sets: type";
+    STATIC_OVERLAP Fault Warning Hardware "neff-dma-rows-overlap" "rows of a destination overlap"
+        "Rows go to several rings, which nothing orders: where they overlap, either may be written last."
+        "Give each row bytes of its own."
+        "NKI DMA overview";
 }

@@ -3,6 +3,8 @@
 pub mod container;
 pub mod definition;
 pub mod dma;
+pub mod tables;
+pub mod triggers;
 
 use chipless_model::Rule;
 
@@ -12,8 +14,11 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         container::ALL,
         definition::ALL,
         dma::ALL,
+        tables::ALL,
+        triggers::ALL,
         crate::lint::completion::ALL,
         crate::stream::rules::ALL,
+        crate::stream::legal::ALL,
         crate::lower::ALL,
     ]
     .into_iter()

@@ -6,9 +6,16 @@ use rustc_hash::FxHashMap;
 /// Numbers for slots: equal ones for slots that touch the same bytes in the same way.
 #[derive(Debug, Default)]
 pub(crate) struct Bodies {
-    known: FxHashMap<[u8; SLOT_BYTES], u32>,
-    next: u32,
+    /// The last body of each hash.
+    known: FxHashMap<u64, u32>,
+    /// Bodies since the core began, and before each the one of the same hash.
+    bodies: Vec<([u64; SLOT_BYTES / 8], u32)>,
+    /// Number of the first of them.
+    first: u32,
 }
+
+/// Before the first body of a hash stands none.
+const NONE: u32 = u32::MAX;
 
 impl Bodies {
     /// The number of a slot, counted from 0, and whether it is the first with it.
@@ -25,17 +32,28 @@ impl Bodies {
             update_mode,
             ..Events::default()
         };
-        let number = *self
-            .known
-            .entry(zerocopy::transmute!(body))
-            .or_insert(self.next);
-        let is_new = number == self.next;
-        self.next += u32::from(is_new);
-        (number, is_new)
+        let body: [u64; SLOT_BYTES / 8] = zerocopy::transmute!(body);
+        let mix = |hash: u64, word: &u64| {
+            (hash.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95)
+        };
+        let hash = body.iter().fold(0, mix);
+        let last = self.known.entry(hash ^ hash >> 32).or_insert(NONE);
+        let mut at = *last;
+        while let Some((known, before)) = self.bodies.get(at as usize) {
+            if *known == body {
+                return (self.first + at, false);
+            }
+            at = *before;
+        }
+        self.bodies.push((body, *last));
+        *last = self.bodies.len() as u32 - 1;
+        (self.first + *last, true)
     }
 
     /// Slots that follow are another engine's, whose registers or addresses are others: none of them gets a number of before.
     pub(crate) fn leave_engine(&mut self) {
+        self.first += self.bodies.len() as u32;
+        self.bodies.clear();
         self.known.clear();
     }
 }

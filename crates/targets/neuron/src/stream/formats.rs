@@ -254,6 +254,7 @@ impl Slot {
     }
 
     /// Whether [`undecoded`](Slot::undecoded) finds nothing, said quickly.
+    #[inline]
     pub fn is_decoded(&self) -> bool {
         let (bytes, executed) = (self.bytes(), &self.format().executed);
         bytes[1] == 0x10
@@ -272,6 +273,7 @@ impl Slot {
     }
 
     /// So many bytes from a place on.
+    #[inline]
     pub(crate) fn array<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes()[at..at + N]);
@@ -279,20 +281,34 @@ impl Slot {
     }
 
     /// The elements that stand in a slot.
+    #[inline]
     pub(crate) fn tensor(&self, at: u8, dimensions: u8) -> Tensor {
-        let (at, dimensions) = (usize::from(at), usize::from(dimensions));
-        let mut tensor = Tensor {
-            address: u32::from_le_bytes(self.array(at)),
-            dimensions,
-            steps: [0; 4],
-            counts: [1; 4],
-        };
-        for d in 0..dimensions {
-            tensor.steps[d] = i16::from_le_bytes(self.array(at + 4 + 2 * d));
-            tensor.counts[d] = u16::from_le_bytes(self.array(at + 4 + 2 * (dimensions + d)));
+        let bytes = &self.bytes()[usize::from(at)..];
+        match dimensions {
+            1 => tensor::<1>(bytes),
+            2 => tensor::<2>(bytes),
+            3 => tensor::<3>(bytes),
+            _ => tensor::<4>(bytes),
         }
-        tensor
     }
+}
+
+/// Elements in so many dimensions, at the start of these bytes.
+#[inline]
+fn tensor<const N: usize>(bytes: &[u8]) -> Tensor {
+    let bytes = &bytes[..4 + 4 * N];
+    let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+    let mut tensor = Tensor {
+        address: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+        dimensions: N,
+        steps: [0; 4],
+        counts: [1; 4],
+    };
+    for d in 0..N {
+        tensor.steps[d] = half(4 + 2 * d).cast_signed();
+        tensor.counts[d] = half(4 + 2 * (N + d));
+    }
+    tensor
 }
 
 /// Elements of one partition; all partitions of an instruction are walked alike.

@@ -19,6 +19,7 @@ mod debug;
 mod events;
 pub mod formats;
 mod layout;
+pub(crate) mod legal;
 mod opcode;
 pub(crate) mod operand;
 mod reference;

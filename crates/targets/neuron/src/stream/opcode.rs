@@ -272,7 +272,7 @@ opcodes! {
     0xbd "DMA_TRANSPOSE" Raw S Any V3 V5 Listed Quoted "";
     0xbe "GET_SEQUENCE_BOUNDS" Raw G Any V3 V5 Listed Quoted "";
     0xbf "SB2SB_COLLECTIVE" Raw G Any V3 V5 Listed Quoted "";
-    0xc1 "PSEUDO_DMA_TRIGGER" Trigger S Any V2 V5 Listed Quoted "";
+    0xc1 "PSEUDO_DMA_TRIGGER" Trigger S Any V2 V5 Executed Quoted "";
     0xc2 "PSEUDO_DMA_REARM" Raw S Any V2 V5 Listed Quoted "";
     0xc3 "PSEUDO_DMA_BARRIER" Raw S Any V2 V5 Listed Quoted "";
     0xc4 "PSEUDO_DMA_MEMCPY" Raw S Any V2 V5 Listed Quoted "";
@@ -286,11 +286,11 @@ opcodes! {
     0xcc "PSEUDO_BRANCH_LABEL" NoOperands S Any V2 V5 NoEffect Proven "marks a place for branches";
     0xcd "PSEUDO_TENSOR_STORE" Raw S Any V2 V5 Listed Quoted "";
     0xce "PSEUDO_TENSOR_LOAD" Raw S Any V2 V5 Listed Quoted "";
-    0xcf "PSEUDO_DMA_SWAP_QUEUE_SET" Named S Any V2 V5 Listed Quoted "";
+    0xcf "PSEUDO_DMA_SWAP_QUEUE_SET" Named S Any V2 V5 Executed Assumed "";
     0xd0 "PSEUDO_SET_RNG_SEED" Raw S Any V2 V5 Listed Quoted "";
-    0xd1 "PSEUDO_FUNCTION_BEGIN" Named S Any V2 V5 Listed Quoted "";
-    0xd2 "PSEUDO_FUNCTION_RETURN" NoOperands S Any V2 V5 Listed Quoted "";
-    0xd3 "PSEUDO_FUNCTION_CALL" Named S Any V2 V5 Listed Quoted "";
+    0xd1 "PSEUDO_FUNCTION_BEGIN" Named S Any V2 V5 Executed Assumed "";
+    0xd2 "PSEUDO_FUNCTION_RETURN" NoOperands S Any V2 V5 Executed Assumed "";
+    0xd3 "PSEUDO_FUNCTION_CALL" Named S Any V2 V5 Executed Assumed "";
     0xd4 "PSEUDO_DMA_DIRECT2D" Dma S Any V2 V5 Executed Proven "";
     0xd5 "PSEUDO_SYNC_BARRIER" Raw S Any V2 V5 Listed Quoted "";
     0xd6 "PSEUDO_RANGE_CHECK" Raw S Any V2 V5 Listed Documented "";
@@ -350,12 +350,6 @@ impl Opcode {
     /// What its operands are.
     pub const fn format(&self) -> &'static Format {
         self.format.format()
-    }
-
-    /// Whether it decides which descriptors of the engine JSON files move, or when: in a stream that has one, the order
-    /// of the list is not the order of execution.
-    pub const fn triggers(byte: u8) -> bool {
-        matches!(byte, 0xc1 | 0xc2 | 0xc4 | 0xca | 0xcf)
     }
 }
 

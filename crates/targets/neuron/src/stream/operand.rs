@@ -67,7 +67,8 @@ impl Operand {
 impl Slot {
     /// What it reads and writes on the chip, destination first, by the format of its opcode.
     pub fn operands(&self) -> SmallVec<[Operand; 3]> {
-        let tensors = self.format().fields.iter().filter_map(|field| {
+        let mut operands = SmallVec::new();
+        for field in self.format().fields {
             let Kind::Tensor {
                 dimensions,
                 direction,
@@ -75,7 +76,7 @@ impl Slot {
                 partitions,
             } = field.kind
             else {
-                return None;
+                continue;
             };
             let Tensor {
                 address,
@@ -83,7 +84,7 @@ impl Slot {
                 counts,
                 ..
             } = self.tensor(field.at, dimensions);
-            Some(Operand {
+            operands.push(Operand {
                 role: field.name,
                 direction,
                 code: element.of(self),
@@ -91,9 +92,9 @@ impl Slot {
                 steps,
                 counts,
                 partitions: self.bytes()[usize::from(partitions)],
-            })
-        });
-        tensors.collect()
+            });
+        }
+        operands
     }
 }
 
@@ -131,6 +132,27 @@ fn split(l: &Loop, partition: u32) -> (i128, i128) {
 
 /// Runs within a partition that are compared one by one with those that are kept; of more, nothing is said.
 const RUNS: u64 = 1 << 12;
+
+/// Bytes of partitions that somebody keeps, in some partition at least.
+pub(crate) fn kept_ranges(definition: &Definition<'_>) -> Vec<(i64, i64)> {
+    let wide = |at: u64, size: u64| {
+        let end = at.saturating_add(size);
+        (
+            i64::try_from(at).unwrap_or(i64::MAX),
+            i64::try_from(end).unwrap_or(i64::MAX),
+        )
+    };
+    let runtime = definition
+        .reservations
+        .iter()
+        .map(|kept| wide(kept.offset, kept.size));
+    let scratch = definition
+        .queues
+        .values()
+        .filter_map(|queue| queue.dynamic_dma);
+    let scratch = scratch.map(|kept| wide(kept.partition_offset, kept.partition_size));
+    runtime.chain(scratch).collect()
+}
 
 /// Who keeps bytes of the state buffer that a pattern touches, and which, if somebody does: the runtime, or the engine that builds
 /// descriptors there.
@@ -193,6 +215,41 @@ pub(crate) fn kept_bytes(definition: &Definition<'_>, pattern: &Pattern) -> Opti
                 offset.saturating_add(size)
             )
         })
+}
+
+/// Whether a pattern touches a byte twice. Patterns of more than a few loops that interleave are taken for sound.
+pub(crate) fn overlaps(pattern: &Pattern) -> bool {
+    let mut loops: SmallVec<[(u64, u64); 4]> = pattern
+        .loops
+        .iter()
+        .filter(|l| l.count > 1)
+        .map(|l| (l.stride.unsigned_abs(), l.count))
+        .collect();
+    loops.sort_unstable();
+    // Each loop steps over all that is inside it: then nothing is touched twice.
+    let mut span = u128::from(pattern.run);
+    let mut is_nested = true;
+    for (stride, count) in &loops {
+        is_nested &= u128::from(*stride) >= span;
+        span += u128::from(*stride) * u128::from(count - 1);
+    }
+    if is_nested {
+        return false;
+    }
+    // Something is touched twice wherever more bytes are written than lie between the first and the last.
+    if pattern.bytes().is_none_or(|bytes| u128::from(bytes) > span) {
+        return true;
+    }
+    match pattern.bytes() {
+        Some(bytes) if pattern.run > 0 && bytes / pattern.run <= RUNS => {
+            let mut starts: Vec<u64> = pattern.runs().collect();
+            starts.sort_unstable();
+            starts
+                .windows(2)
+                .any(|pair| pair[1] - pair[0] < pattern.run)
+        }
+        _ => false,
+    }
 }
 
 /// Whether every run of a pattern stays inside the usable bytes of a partition of a memory; if not, what leaves them.

@@ -1,17 +1,20 @@
 //! What can be wrong with an instruction, seen from the slot and the declarations alone.
 
 use super::formats::Dma;
-use super::operand::{Operand, Unresolved, kept_bytes, leaves_partitions, variable};
+use super::operand::{
+    Operand, Unresolved, kept_bytes, kept_ranges, leaves_partitions, overlaps, variable,
+};
 use super::{
-    Bodies, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PSUM_BANK_BYTES,
-    PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream, Support,
+    Bodies, DmaSide, ElementCode, Events, Instruction, OnChip, Opcode, PARTITIONS, PSUM_BANK_BYTES,
+    PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream, Support, legal,
 };
 use crate::def::{Definition, QueueType, VariableType};
-use crate::graph::Engine;
+use crate::graph::{Architecture, Engine};
 use crate::kernels::curve::Functions;
 use crate::kernels::instruction::refusal;
 use crate::read::{EngineRoom, Neff, Subgraph};
 use crate::stream::DebugInfo;
+use crate::sets;
 use chipless_model::{Direction, Finding, Limits, Place, Rule};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -27,8 +30,8 @@ chipless_model::rules! {
         "Byte 1 of a slot counts its 32-bit words, and is 16 in every known program. The slot is read as 64 bytes."
         "Compile again."
         "compiled programs";
-    OPCODE Unsupported Error Chipless "neff-opcode" "an opcode is not supported: it has no known name"
-        "Chipless knows the opcodes that compiled programs and public sources name; this byte is none of them."
+    OPCODE Unsupported Warning Chipless "neff-opcode" "an opcode is not supported: it has no known name"
+        "Chipless knows the opcodes that compiled programs and public sources name; this byte is none of them. A functional run stops there; a timing run goes on."
         "If the compiler is newer than Chipless, report the opcode; else the file is damaged."
         "table of opcodes in the documentation";
     NOT_EXECUTED Unsupported Note Chipless "neff-not-executed" "an instruction or a transfer is listed, not executed"
@@ -99,6 +102,10 @@ chipless_model::rules! {
         "The first MATMUL of a group of sums says start and overwrites what PSUM holds, the last one says stop; only then are the sums complete, and other engines may read them. Chipless adds by start alone."
         "Check the accumulation flags of the MATMULs into this bank."
         "Measured on compiler output";
+    DMA_OVERLAP Fault Warning Hardware "neff-dma-overlap" "a transfer writes bytes twice"
+        "Rows of a transfer go to several rings, which nothing orders: where rows of the destination overlap, either may be written last."
+        "Give each row bytes of its own."
+        "NKI DMA overview";
     DMA_QUEUE Departure Warning Writers "neff-dma-queue" "a transfer has no queue set of its own"
         "Instructions hand transfers to the dynamic queue set that their engine owns, and signal a semaphore of its set."
         "Declare a queue set of type dynamic for the engine, and use its semaphores."
@@ -112,7 +119,13 @@ pub fn check(neff: &Neff<'_>, sbuf_partition_bytes: u32, limits: &Limits) -> Vec
     let mut findings = Vec::new();
     for subgraph in &neff.subgraphs {
         for room in &subgraph.engines {
-            let mut check = Check::new(subgraph, room, sbuf_partition_bytes, most, &mut findings);
+            let mut check = Check::new(
+                subgraph,
+                room,
+                (neff.architecture, sbuf_partition_bytes),
+                most,
+                &mut findings,
+            );
             check.stream();
         }
     }
@@ -122,8 +135,11 @@ pub fn check(neff: &Neff<'_>, sbuf_partition_bytes: u32, limits: &Limits) -> Vec
 struct Check<'c, 'a> {
     definition: &'c Definition<'a>,
     room: &'c EngineRoom<'a>,
+    architecture: Architecture,
     sbuf_partition_bytes: u32,
     functions: Arc<Functions>,
+    /// Bytes of partitions that others keep.
+    kept: Vec<(i64, i64)>,
     debug: Option<DebugInfo<'a>>,
     most: usize,
     findings: &'c mut Vec<Finding>,
@@ -133,15 +149,17 @@ impl<'c, 'a> Check<'c, 'a> {
     fn new(
         subgraph: &'c Subgraph<'a>,
         room: &'c EngineRoom<'a>,
-        sbuf_partition_bytes: u32,
+        (architecture, sbuf_partition_bytes): (Architecture, u32),
         most: usize,
         findings: &'c mut Vec<Finding>,
     ) -> Check<'c, 'a> {
         Check {
             definition: &subgraph.definition,
             room,
+            architecture,
             sbuf_partition_bytes,
             functions: Arc::new(Functions::of(room)),
+            kept: kept_ranges(&subgraph.definition),
             debug: None,
             most,
             findings,
@@ -153,6 +171,7 @@ impl<'c, 'a> Check<'c, 'a> {
             return;
         };
         let Stream { slots, rest } = Stream::new(member.bytes);
+        let functions = sets::functions(self.room);
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
         // What is right once is right again: nothing that is checked here depends on the numbers of semaphores.
         let (mut bodies, mut is_clean) = (Bodies::default(), Vec::new());
@@ -165,27 +184,41 @@ impl<'c, 'a> Check<'c, 'a> {
             if before >= self.most {
                 return;
             }
-            let support = Opcode::of(slot.head.opcode).map(|o| o.support);
+            let support = slot.opcode().map(|o| o.support);
+            let operands = slot.operands();
+            for (rule, message) in legal::check(
+                slot,
+                self.room.engine,
+                self.architecture,
+                functions.as_ref(),
+                &operands,
+            ) {
+                self.report(rule, index, message);
+            }
             match support {
-                None => self.opcode(index, slot),
-                Some(Support::Listed) => {
+                None | Some(Support::Listed) => {
                     listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1
                 }
-                Some(Support::Executed | Support::NoEffect) => self.slot(index, slot),
+                Some(Support::Executed | Support::NoEffect) => self.slot(index, slot, &operands),
             }
             if is_new {
                 is_clean.push(
-                    self.findings.len() == before && !matches!(support, Some(Support::Listed)),
+                    self.findings.len() == before
+                        && !matches!(support, None | Some(Support::Listed)),
                 );
             }
         }
         self.groups(slots);
         for (opcode, (first, count)) in listed {
             let message = format!(
-                "{}: {count} instructions, the first of them here",
+                "{} is not supported ({count} instructions, the first of them here)",
                 Opcode::name_of(opcode)
             );
-            self.report(&NOT_EXECUTED, first, message);
+            let rule = match Opcode::of(opcode) {
+                Some(_) => &NOT_EXECUTED,
+                None => &OPCODE,
+            };
+            self.report(rule, first, message);
         }
         if !rest.is_empty() {
             let place = Place::bytes((slots.len() * SLOT_BYTES) as u64, rest.len() as u64)
@@ -273,21 +306,10 @@ impl<'c, 'a> Check<'c, 'a> {
         }
     }
 
-    fn opcode(&mut self, index: usize, slot: &Slot) {
-        self.report(
-            &OPCODE,
-            index,
-            format!(
-                "opcode {:#04x} is not supported: it has no known name",
-                slot.head.opcode
-            ),
-        );
-    }
-
     /// A slot that is executed. Whatever keeps it from that is said, if only at the end.
-    fn slot(&mut self, index: usize, slot: &Slot) {
+    fn slot(&mut self, index: usize, slot: &Slot, operands: &[Operand]) {
         let before = self.findings.len();
-        self.fields(index, slot);
+        self.fields(index, slot, operands);
         if before == self.findings.len()
             && let Some(fault) = refusal(
                 slot,
@@ -308,7 +330,7 @@ impl<'c, 'a> Check<'c, 'a> {
         }
     }
 
-    fn fields(&mut self, index: usize, slot: &Slot) {
+    fn fields(&mut self, index: usize, slot: &Slot, operands: &[Operand]) {
         if slot.head.words != 16 {
             self.report(
                 &SLOT_LENGTH,
@@ -325,8 +347,7 @@ impl<'c, 'a> Check<'c, 'a> {
         if let Instruction::Dma(dma) = slot.decode() {
             return self.dma(index, dma);
         }
-        let operands = slot.operands();
-        for operand in &operands {
+        for operand in operands {
             self.operand(index, operand);
         }
         match slot.decode() {
@@ -362,7 +383,7 @@ impl<'c, 'a> Check<'c, 'a> {
             | Instruction::ScalarTensorTensor(_)
             | Instruction::Activate(_)
             | Instruction::Select(_) => {
-                if let [destination, sources @ ..] = &operands[..] {
+                if let [destination, sources @ ..] = operands {
                     for source in sources {
                         self.equal(
                             index,
@@ -407,6 +428,9 @@ impl<'c, 'a> Check<'c, 'a> {
             );
             return self.report(&ELEMENT_CODE, index, message);
         };
+        if self.is_inside(operand, code) {
+            return self.start_partition(index, operand);
+        }
         let Some((space, pattern)) = operand.pattern(code.element.bits() / 8) else {
             let message = format!(
                 "{}: address {:#x} is behind the end of PSUM",
@@ -442,6 +466,43 @@ impl<'c, 'a> Check<'c, 'a> {
             );
             self.report(&OPERAND_ALIGNMENT, index, message);
         }
+        self.start_partition(index, operand);
+    }
+
+    /// Whether an operand lies in its memory, aligned, and away from what others keep, by its bounds alone.
+    fn is_inside(&self, operand: &Operand, code: &ElementCode) -> bool {
+        let Some(OnChip {
+            space,
+            partition,
+            offset,
+        }) = OnChip::at(operand.address)
+        else {
+            return false;
+        };
+        let size = code.element.bits() as i64 / 8;
+        let (mut low, mut high) = (i64::from(offset), i64::from(offset) + size);
+        for (step, count) in operand.steps.iter().zip(operand.counts) {
+            if count == 0 {
+                return false;
+            }
+            let reach = i64::from(*step) * (i64::from(count) - 1) * size;
+            low += reach.min(0);
+            high += reach.max(0);
+        }
+        let bytes = match space {
+            Space::StateBuffer => self.sbuf_partition_bytes,
+            Space::Psum => PSUM_PARTITION_BYTES,
+        };
+        let is_kept = |(start, end): &(i64, i64)| low < *end && high > *start;
+        let writes = operand.direction == Direction::Write && space == Space::StateBuffer;
+        low >= 0
+            && high <= i64::from(bytes)
+            && partition + u32::from(operand.partitions) <= PARTITIONS
+            && i64::from(offset) % size == 0
+            && !(writes && self.kept.iter().any(is_kept))
+    }
+
+    fn start_partition(&mut self, index: usize, operand: &Operand) {
         let start = OnChip::at(operand.address).map_or(0, |a| a.partition);
         let legal = match operand.partitions {
             0..=32 => start.is_multiple_of(32),
@@ -559,6 +620,12 @@ impl<'c, 'a> Check<'c, 'a> {
                 index,
                 format!("dst is {}, a variable of type {kind}", dma.dst().address),
             );
+        }
+        for (role, side, _) in sides {
+            if role == "dst" && dma.completion().1 > 1 && overlaps(&side.pattern()) {
+                let message = "rows of dst overlap: which of them is written last is not known";
+                self.report(&DMA_OVERLAP, index, message.to_owned());
+            }
         }
         self.queue(index, dma);
     }

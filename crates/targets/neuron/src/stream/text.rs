@@ -37,7 +37,7 @@ impl Slot {
             gap,
             out: f,
         };
-        if self.support() == Support::Listed && !self.has_control_format() {
+        if self.support() == Support::Listed {
             text.operands()?;
         } else {
             for field in self.format().fields {
@@ -46,14 +46,6 @@ impl Slot {
         }
         text.events()?;
         text.rest()
-    }
-
-    /// Whether its operands say what other instructions do: they are shown by name although no engine executes them.
-    fn has_control_format(&self) -> bool {
-        matches!(
-            self.decode(),
-            Instruction::Trigger(_) | Instruction::Named(_)
-        )
     }
 }
 

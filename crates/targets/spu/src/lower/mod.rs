@@ -748,6 +748,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         let queue = self.program.queues.push(Queue {
             name: "core0".into(),
             servers: 1,
+            in_order: true,
         });
         let piece = self.program.pieces.push(Piece {
             queue,
