@@ -209,7 +209,7 @@ chipless_model::rules! {
         "A runtime refuses a major version above its own."
         "Update the runtime, or compile with the compiler that belongs to it."
         "Vendor documentation, troubleshooting guide";
-    LOGICAL_CORE Fault Error Hardware "neff-logical-core" "a logical core has neither one nor two cores"
+    LOGICAL_CORE Fault Error Hardware "neff-logical-core-size" "a logical core has neither one nor two cores"
         "lnc_size counts the physical cores of a logical one: 1, or from trn2 on 2. 0 stands for 1."
         "Compile again for a logical core of 1 or 2."
         "NKI documentation, logical NeuronCore configuration";
