@@ -1,10 +1,10 @@
 //! Function tables of the Activation engine: segments of cubics, control words that lead to them, and the profile that describes the
 //! functions. The format is that of the sets in compiled programs; docs/neuron-files.md describes it.
 
-use crate::json::{Source, clip};
+use crate::json::Source;
 use crate::read::{EngineRoom, Table};
 use crate::rules::tables as rules;
-use chipless_model::{Finding, Limits, Place, Rule};
+use chipless_model::{Finding, Limits, Place, Rule, clip};
 use serde::Deserialize;
 
 /// Bytes of a segment: four coefficients and the point that they hold around, as binary32, and 12 zeros.
