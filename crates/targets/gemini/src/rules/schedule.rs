@@ -157,7 +157,7 @@ chipless_model::rules! {
         "Core, layer and box of its source say which workload makes it."
         "Add it to the destinations in the snapshots of that workload."
         "Files of IR-tiling";
-    GROUP Fault Error Format "gemini-dram-group" "an interleaved transfer is missing in one of its DRAM groups"
+    GROUP Departure Warning Writers "gemini-dram-group" "an interleaved transfer is missing in one of its DRAM groups"
         "Each group lists the transfers that it takes part in; the readers and makers of a transfer name its groups."
         "Add the transfer to the group, or mend the list of groups."
         "Files of IR-tiling";
