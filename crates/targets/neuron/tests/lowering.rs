@@ -189,39 +189,6 @@ fn an_event_that_is_set_twice_is_a_fault() {
 }
 
 #[test]
-fn streams_that_trigger_descriptors_are_timed_but_not_executed() {
-    let text = format!(
-        "neff t trn2\n{HOST}\nsubgraph sg00\nqueue q data owner=sp\n{VARIABLES}\nengine sp\n\
-         dma id=0 queue=q semaphore=7\ncopy o [1:16] <- x [1:16]\nNOP\nPSEUDO_DMA_TRIGGER\nNOP $S[7]>=1\n"
-    );
-    with_program(&assembled(&text), |program, notes| {
-        assert_eq!(run(&Verified::assume(program), &mut TimingOnly).end, Ok(()));
-        assert!(
-            notes
-                .iter()
-                .any(|n| n.contains("trigger DMA descriptors, which is not supported")),
-            "{notes:?}"
-        );
-        let descriptor = program.kernel(task(program, "sg00.q[0]")).details();
-        assert!(
-            descriptor.contains("PSEUDO_DMA_TRIGGER in slot 1 of the Sync engine decides"),
-            "{descriptor}"
-        );
-    });
-    let Err(Stop::Fault { fault, .. }) = functional(&text) else {
-        panic!("no fault")
-    };
-    assert!(
-        fault.unsupported
-            && fault
-                .message
-                .contains("PSEUDO_DMA_TRIGGER: decides which DMA descriptors move"),
-        "{}",
-        fault.message
-    );
-}
-
-#[test]
 fn transfers_that_cannot_be_made_out_stop_at_their_instruction_and_count_for_the_timing() {
     let transfer = |destination: &str| {
         format!(

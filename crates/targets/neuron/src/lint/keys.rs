@@ -125,10 +125,7 @@ mod tests {
         assert_eq!(edits("fabricpath", "fabric_path"), 1);
         assert_eq!(edits("num_queue", "num_queues"), 1);
         assert_eq!(edits("scal", "scale"), 1);
-        assert_eq!(
-            edits("vendor_note", "alignment"),
-            3.min(edits("vendor_note", "alignment"))
-        );
+        assert!(edits("vendor_note", "alignment") > 2);
         assert!(edits("origin_line", "constant") > 2);
     }
 }
