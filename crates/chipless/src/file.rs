@@ -3,10 +3,11 @@
 use crate::failure::{Failure, FailureKind};
 use crate::options::Options;
 use crate::rules;
-use crate::target::{Document, Package, Parts, Source, Target};
+use crate::target::{Document, Lowered, Package, Parts, Source, Target};
 use crate::targets::{self, TARGETS};
-use chipless_model::{Finding, Place};
+use chipless_model::{Finding, Limits, Place};
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::path::Path;
 
 /// An open file. Documents borrow from it.
@@ -22,7 +23,19 @@ pub struct File<'f> {
 /// Bytes that no target recognises, options that the file's target does not have, and what the target finds wrong with the
 /// container.
 pub fn open<'f>(name: &'f str, bytes: &'f [u8], options: &'f Options) -> Result<File<'f>, Failure> {
-    let target = target_of(name, bytes, options)?;
+    open_as(target_of(name, bytes, options)?, name, bytes, options)
+}
+
+/// Opens a file of this target.
+///
+/// # Errors
+/// What the target finds wrong with the container.
+pub fn open_as<'f>(
+    target: &'static dyn Target,
+    name: &'f str,
+    bytes: &'f [u8],
+    options: &'f Options,
+) -> Result<File<'f>, Failure> {
     let source = Source {
         name,
         bytes,
@@ -98,7 +111,7 @@ impl<'f> File<'f> {
     ///
     /// # Errors
     /// A file that cannot be read to its end; the findings say why.
-    pub fn read(&self) -> Result<Box<dyn Document + '_>, Failure> {
+    pub fn read(&self) -> Result<OpenDocument<'_>, Failure> {
         let document = self.part()?;
         if document.is_complete() {
             Ok(document)
@@ -112,10 +125,16 @@ impl<'f> File<'f> {
     }
 
     /// As much of the document as can be read.
-    fn part(&self) -> Result<Box<dyn Document + '_>, Failure> {
-        self.package
+    fn part(&self) -> Result<OpenDocument<'_>, Failure> {
+        let document = self
+            .package
             .read()
-            .map_err(|failure| failure.about(self.name()))
+            .map_err(|failure| failure.about(self.name()))?;
+        Ok(OpenDocument {
+            document,
+            name: self.name(),
+            limits: &self.source.options.limits,
+        })
     }
 
     /// The parts that findings are about and that are packed into the file, so that places in them count from their own start.
@@ -125,6 +144,73 @@ impl<'f> File<'f> {
         });
         let names: BTreeSet<&str> = places.map(|place| &*place.part).collect();
         self.package.parts(&names)
+    }
+}
+
+/// A document, held to the limits.
+pub struct OpenDocument<'d> {
+    document: Box<dyn Document + 'd>,
+    name: &'d str,
+    limits: &'d Limits,
+}
+
+impl<'d> Deref for OpenDocument<'d> {
+    type Target = dyn Document + 'd;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.document
+    }
+}
+
+impl OpenDocument<'_> {
+    /// The file, as the user named it.
+    pub fn name(&self) -> &str {
+        self.name
+    }
+
+    /// The limits that it is held to.
+    pub fn limits(&self) -> &Limits {
+        self.limits
+    }
+
+    /// Makes the program of the file.
+    ///
+    /// # Errors
+    /// What [`Document::lower`] says, and more tasks than the limit.
+    pub fn lower(&self) -> Result<Lowered<'_>, Failure> {
+        let lowered = self.document.lower()?;
+        let (tasks, most) = (lowered.program.tasks.len(), self.limits.tasks);
+        if tasks as u64 > most {
+            let text = format!("expected at most {most} tasks (--limit tasks), found {tasks}");
+            let finding = rules::TASKS.at(Place::file(), text);
+            return Err(Failure::program(vec![finding]));
+        }
+        Ok(lowered)
+    }
+
+    /// What is wrong with the program of the document.
+    fn check_program(&self) -> Result<Vec<Finding>, Failure> {
+        let lowered = match self.lower() {
+            Ok(lowered) => lowered,
+            Err(failure) if failure.findings.is_empty() => return Err(failure),
+            Err(failure) => return Ok(failure.findings),
+        };
+        let buffers = lowered.program.buffers.iter();
+        let bytes: u128 = buffers.map(|buffer| u128::from(buffer.size)).sum();
+        let most = self.limits.memory_bytes;
+        let mut findings = Vec::new();
+        if bytes > u128::from(most) {
+            let text = format!(
+                "expected buffers of at most {most} bytes together (--limit memory_bytes), found {bytes}"
+            );
+            findings.push(rules::MEMORY.at(Place::file(), text));
+        }
+        findings.extend(
+            lowered
+                .verify()
+                .map_or_else(|found| found, |verified| verified.warnings().to_vec()),
+        );
+        Ok(findings)
     }
 }
 
@@ -159,7 +245,34 @@ impl Checked {
 /// # Errors
 /// Options that do not fit.
 pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Failure> {
-    let mut checked = Checked::default();
+    let target = match target_of(name, bytes, options) {
+        Ok(target) => target,
+        Err(failure) if failure.kind == FailureKind::Misuse => return Err(failure),
+        Err(failure) => {
+            let finding = rules::UNKNOWN.at(Place::bytes(0, 8), failure.message);
+            return Ok(Checked {
+                findings: vec![finding],
+                ..Checked::default()
+            });
+        }
+    };
+    check_as(target, name, bytes, options)
+}
+
+/// Finds out what is wrong with a file of this target.
+///
+/// # Errors
+/// Options that do not fit.
+pub fn check_as(
+    target: &'static dyn Target,
+    name: &str,
+    bytes: &[u8],
+    options: &Options,
+) -> Result<Checked, Failure> {
+    let mut checked = Checked {
+        target: Some(target.name()),
+        ..Checked::default()
+    };
     let unread = |failure: Failure| {
         if failure.findings.is_empty() {
             Err(failure)
@@ -167,17 +280,7 @@ pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Fai
             Ok(failure.findings)
         }
     };
-    let target = match target_of(name, bytes, options) {
-        Ok(target) => target,
-        Err(failure) if failure.kind == FailureKind::Misuse => return Err(failure),
-        Err(failure) => {
-            let finding = rules::UNKNOWN.at(Place::bytes(0, 8), failure.message);
-            checked.findings.push(finding);
-            return Ok(checked);
-        }
-    };
-    checked.target = Some(target.name());
-    let file = match open(name, bytes, options) {
+    let file = match open_as(target, name, bytes, options) {
         Ok(file) => file,
         Err(failure) => {
             checked.findings = unread(failure)?;
@@ -190,22 +293,14 @@ pub fn check(name: &str, bytes: &[u8], options: &Options) -> Result<Checked, Fai
             checked.findings = document.findings().to_vec();
             checked.drivable = document.drivable().cloned();
             if document.is_program() && !document.is_proven() {
-                checked.findings.extend(program(&*document, name)?);
+                let found = document
+                    .check_program()
+                    .map_err(|failure| failure.about(name))?;
+                checked.findings.extend(found);
             }
         }
         Err(failure) => checked.findings = unread(failure)?,
     }
     checked.parts = file.parts(&checked.findings);
     Ok(checked)
-}
-
-/// What is wrong with the program of a document.
-fn program(document: &dyn Document, name: &str) -> Result<Vec<Finding>, Failure> {
-    match document.lower() {
-        Ok(lowered) => Ok(lowered
-            .verify()
-            .map_or_else(|found| found, |verified| verified.warnings().to_vec())),
-        Err(failure) if failure.findings.is_empty() => Err(failure.about(name)),
-        Err(failure) => Ok(failure.findings),
-    }
 }

@@ -8,17 +8,24 @@
 //! so. Nothing here touches the file system: files that [`Options`] name come through [`Files`].
 //!
 //! ```
-//! # fn main() -> Result<(), chipless::Failure> {
-//! # let bytes = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dsa/kernels/dot.dfg")).unwrap();
+//! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dsa/kernels/dot.dfg");
+//! let bytes = std::fs::read(path).expect("a file");
 //! let options = chipless::Options::default();
 //! let file = chipless::open("dot.dfg", &bytes, &options)?;
 //! let document = file.read()?;
+//! println!("a program of target {}", document.info().target);
 //! let lowered = document.lower()?;
-//! let verified = lowered.verify().expect("no errors");
-//! assert!(!verified.program().tasks.is_empty());
-//! # Ok(())
-//! # }
+//! let verified = lowered.verify().map_err(chipless::Failure::program)?;
+//! let finished = chipless::run(&document, &lowered, &verified, 0)?;
+//! finished.report("dot.dfg", |run| println!("{} tasks in {} ns", run.report().tasks, run.report().latency_ns));
+//! # assert!(finished.output("acc").is_none());
+//! # Ok::<(), chipless::Failure>(())
 //! ```
+//!
+//! # To add a target
+//!
+//! `tests/sixth_target.rs` adds one, from its bytes to its numbers, in a hundred lines: a [`Target`] that recognises its files, a [`Package`] that
+//! reads them, a [`Document`] that says what is in them and makes a program. With a line in `targets/mod.rs` the command line has it too.
 
 mod behind;
 mod failure;
@@ -28,6 +35,7 @@ pub mod npy;
 mod options;
 pub mod random;
 mod rules;
+mod run;
 pub mod suggest;
 mod target;
 mod targets;
@@ -37,10 +45,15 @@ pub use chipless_dsa as dsa;
 pub use chipless_gemini as gemini;
 pub use chipless_neuron as neuron;
 pub use chipless_npu as npu;
+pub use chipless_sim::Verified;
 pub use chipless_spu as spu;
 pub use failure::{Failure, FailureKind};
-pub use file::{Checked, File, check, open, recognize};
+pub use file::{Checked, File, OpenDocument, check, check_as, open, open_as, recognize};
+pub use machine::{Figure, figures};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
+pub use run::{
+    Finished, Give, fill, findings_note, output, random_note, run, stopped, too_large, unproven,
+};
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};
-pub use targets::{TARGETS, options, rules, target};
+pub use targets::{TARGETS, options, rules, rules_of_targets, target};

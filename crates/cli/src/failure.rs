@@ -2,6 +2,7 @@
 
 use chipless::FailureKind;
 use chipless_model::Finding;
+use serde_json::Value;
 use std::fmt::Display;
 use std::io;
 
@@ -39,10 +40,27 @@ impl From<FailureKind> for Exit {
 pub(crate) enum Failure {
     /// What it was.
     Plain(Box<chipless::Failure>),
-    /// What it was, and a text for stderr, which begins with the name of the file that it is about.
-    Told(Box<chipless::Failure>, String),
+    /// What it was, and the whole story.
+    Told(Box<Told>),
     /// Whoever read the output has seen enough.
     BrokenPipe,
+}
+
+/// A failure with everything that there is to say about it.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// What it was.
+    pub(crate) failure: chipless::Failure,
+    /// For stderr; it begins with the name of the file that it is about.
+    pub(crate) text: String,
+    /// For programs, besides kind and message: `findings`, `deadlock`.
+    pub(crate) details: Vec<(&'static str, Value)>,
+}
+
+impl From<Told> for Failure {
+    fn from(told: Told) -> Failure {
+        Failure::Told(Box::new(told))
+    }
 }
 
 impl From<chipless::Failure> for Failure {
@@ -83,7 +101,8 @@ impl Failure {
     /// What it was; nothing where nobody listens any more.
     pub(crate) fn what(&self) -> Option<&chipless::Failure> {
         match self {
-            Failure::Plain(failure) | Failure::Told(failure, _) => Some(failure),
+            Failure::Plain(failure) => Some(failure),
+            Failure::Told(told) => Some(&told.failure),
             Failure::BrokenPipe => None,
         }
     }
@@ -98,8 +117,16 @@ impl Failure {
     pub(crate) fn text(&self) -> String {
         match self {
             Failure::Plain(failure) => line(failure),
-            Failure::Told(_, text) => text.clone(),
+            Failure::Told(told) => told.text.clone(),
             Failure::BrokenPipe => String::new(),
+        }
+    }
+
+    /// What to say to programs besides kind and message.
+    pub(crate) fn details(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Failure::Told(told) => told.details.clone(),
+            Failure::Plain(_) | Failure::BrokenPipe => Vec::new(),
         }
     }
 }

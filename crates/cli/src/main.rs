@@ -7,6 +7,7 @@ mod commands;
 mod failure;
 mod files;
 mod options;
+mod output;
 mod policy;
 mod terminal;
 
@@ -43,6 +44,8 @@ enum Command {
     Info(commands::info::Arguments),
     Check(commands::check::Arguments),
     Explain(commands::explain::Arguments),
+    Targets(commands::targets::Arguments),
+    Machine(commands::machine::Arguments),
     Run(commands::run::Arguments),
     List(commands::list::Arguments),
     Format(commands::format::Arguments),
@@ -65,6 +68,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
             let _ = error.print();
+            if error.use_stderr() && output::asks_for_json(std::env::args_os()) {
+                let _ = output::print_misuse(&error);
+            }
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Unusable as u8));
         }
     };
@@ -73,6 +79,8 @@ fn main() -> ExitCode {
         Command::Info(arguments) => commands::info::run(&arguments),
         Command::Check(arguments) => commands::check::run(&arguments),
         Command::Explain(arguments) => commands::explain::run(&arguments),
+        Command::Targets(arguments) => commands::targets::run(&arguments),
+        Command::Machine(arguments) => commands::machine::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments, started),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Format(arguments) => commands::format::run(&arguments),
@@ -91,6 +99,9 @@ fn main() -> ExitCode {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(failure) => {
             terminal::complain(&failure.text());
+            if output::asks_for_json(std::env::args_os()) {
+                let _ = output::print_failure(&failure);
+            }
             ExitCode::from(failure.exit() as u8)
         }
     }

@@ -4,6 +4,7 @@ use crate::bars::widest;
 use crate::style::{Paint, clean, count, wait as wait_text};
 use chipless_model::{Fault, Program, Severity, TaskId};
 use chipless_sim::{Deadlock, Stop, Stuck, Timeline};
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Stuck tasks and missing signallers that are named; the rest is counted.
@@ -21,6 +22,74 @@ pub fn text(
     match stop {
         Stop::Deadlock(deadlock) => deadlock_text(file, program, timeline, deadlock, paint),
         Stop::Fault { task, fault } => fault_text(file, program, timeline, *task, fault, paint),
+    }
+}
+
+/// A deadlock for programs: `failure.deadlock` of `run --json`.
+#[derive(Debug, Serialize)]
+pub struct DeadlockReport {
+    /// Tasks that cannot start.
+    pub stuck: Vec<StuckReport>,
+    /// Queues with tasks that were never released, and how many.
+    pub unreleased: Vec<UnreleasedReport>,
+    /// Tasks that wait for each other in a ring.
+    pub cycle: Vec<String>,
+}
+
+/// A task that cannot start.
+#[derive(Debug, Serialize)]
+pub struct StuckReport {
+    /// Its name.
+    pub task: String,
+    /// The syncs that it waits for, each with its state in words.
+    pub waits: Vec<WaitReport>,
+    /// Tasks that have not run and whose signals it needs.
+    pub missing: Vec<String>,
+}
+
+/// A condition that does not hold.
+#[derive(Debug, Serialize)]
+pub struct WaitReport {
+    /// Name of the sync.
+    pub sync: String,
+    /// Its state in words.
+    pub state: String,
+}
+
+/// A queue with tasks that were never released.
+#[derive(Debug, Serialize)]
+pub struct UnreleasedReport {
+    /// Name of the queue.
+    pub queue: String,
+    /// How many tasks.
+    pub tasks: usize,
+}
+
+/// A deadlock for programs.
+pub fn report(program: &Program<'_>, deadlock: &Deadlock) -> DeadlockReport {
+    let names = |tasks: &[TaskId]| tasks.iter().map(|t| program.task_name(*t)).collect();
+    let stuck = deadlock.stuck.iter().map(|stuck| StuckReport {
+        task: program.task_name(stuck.task),
+        waits: stuck
+            .waits
+            .iter()
+            .map(|(wait, state)| WaitReport {
+                sync: program.syncs[wait.sync].name.clone(),
+                state: state.clone(),
+            })
+            .collect(),
+        missing: names(&stuck.missing),
+    });
+    let unreleased = deadlock.unreleased.iter();
+    DeadlockReport {
+        stuck: stuck.collect(),
+        unreleased: unreleased
+            .map(|(queue, tasks)| UnreleasedReport {
+                queue: program.queues[*queue].name.clone(),
+                tasks: *tasks,
+            })
+            .collect(),
+        cycle: names(&deadlock.cycle),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::bars::widest;
 use crate::style::Paint;
 use chipless_model::Rule;
+use serde::Serialize;
 use std::fmt::Write;
 
 /// Characters in a line of running text.
@@ -16,6 +17,12 @@ pub fn rule(rule: &Rule, paint: Paint) -> String {
         "{}{}",
         paint.code(rule.severity, rule.code),
         paint.strong(format_args!(": {}", rule.summary))
+    );
+    let _ = writeln!(
+        out,
+        "{}; it rests on {}",
+        rule.class.name(),
+        rule.evidence.name()
     );
     for (title, text) in [
         ("", rule.explanation),
@@ -44,9 +51,54 @@ pub fn index(rules: &[&Rule], paint: Paint) -> String {
     let mut out = String::new();
     for rule in rules {
         let severity = paint.severity(rule.severity, format!("{:<7}", rule.severity.name()));
-        let _ = writeln!(out, "{:width$}  {severity}  {}", rule.code, rule.summary);
+        let class = rule.class.name();
+        let _ = writeln!(
+            out,
+            "{:width$}  {severity}  {class:11}  {}",
+            rule.code, rule.summary
+        );
     }
     out
+}
+
+/// A rule in the answer to `explain --format json`.
+#[derive(Debug, Serialize)]
+pub struct RuleReport {
+    /// Its stable code.
+    pub code: &'static str,
+    /// `fault`, `unsupported`, `limit` or `departure`.
+    pub class: &'static str,
+    /// `error`, `warning` or `note`.
+    pub severity: &'static str,
+    /// Targets whose files it is about; all of them for rules of files and of programs.
+    pub targets: Vec<&'static str>,
+    /// One line.
+    pub summary: &'static str,
+    /// What it rests on.
+    pub evidence: &'static str,
+    /// What it means, and how it comes about.
+    pub explanation: &'static str,
+    /// How to mend it.
+    pub remedy: &'static str,
+    /// Where the rule comes from.
+    pub source: &'static str,
+}
+
+impl RuleReport {
+    /// The report about a rule of these targets.
+    pub fn new(rule: &'static Rule, targets: Vec<&'static str>) -> RuleReport {
+        RuleReport {
+            code: rule.code,
+            class: rule.class.name(),
+            severity: rule.severity.name(),
+            targets,
+            summary: rule.summary,
+            evidence: rule.evidence.name(),
+            explanation: rule.explanation,
+            remedy: rule.remedy,
+            source: rule.source,
+        }
+    }
 }
 
 /// All rules as one page of Markdown, by code.
@@ -58,23 +110,28 @@ pub fn page(rules: &[&Rule]) -> String {
          What `chipless check` can find, by code; `chipless explain CODE` prints the same. `--allow CODE` leaves findings of a code out, \
          `--deny CODE` takes them for errors.\n\n\
          This page is generated: `cargo xtask findings`.\n\n\
-         | code | severity | |\n|---|---|---|\n",
+         A *fault* is the program's. *Unsupported* is what Chipless lacks, a *limit* one that the user may raise. A *departure* is \
+         something that compilers are not known to write: it proves nothing against the program and keeps nothing from running.\n\n\
+         | code | severity | class | |\n|---|---|---|---|\n",
     );
     for rule in &rules {
         let _ = writeln!(
             out,
-            "| [`{0}`](#{0}) | {1} | {2} |",
+            "| [`{0}`](#{0}) | {1} | {2} | {3} |",
             rule.code,
             rule.severity.name(),
+            rule.class.name(),
             cell(rule.summary)
         );
     }
     for rule in &rules {
         let _ = write!(
             out,
-            "\n## {}\n\n*{}*: {}.\n",
+            "\n## {}\n\n*{}*, {}, rests on {}: {}.\n",
             rule.code,
             rule.severity.name(),
+            rule.class.name(),
+            rule.evidence.name(),
             rule.summary.trim_end_matches('.')
         );
         for (title, text) in [
@@ -175,8 +232,8 @@ mod tests {
     #[test]
     fn the_index_is_sorted_by_code() {
         insta::assert_snapshot!(index(&[&LOST, &ABSENT], Paint::PLAIN), @r"
-        file-absent  error    there is no file
-        signal-lost  warning  nobody waits for a signal
+        file-absent  error    fault        there is no file
+        signal-lost  warning  fault        nobody waits for a signal
         ");
     }
 }

@@ -1,5 +1,6 @@
 //! Findings: for people, with a picture of the place in the file, and as JSON.
 
+use crate::SCHEMA_VERSION;
 use crate::hexdump;
 use crate::style::{Paint, clean, count};
 use crate::text::Texts;
@@ -197,8 +198,20 @@ fn help(finding: &Finding) -> &str {
 /// The answer to `check --format json`.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
     /// One entry for each file, in the order of the command line.
     pub files: Vec<FileReport<'a>>,
+}
+
+impl<'a> Report<'a> {
+    /// The answer about these files.
+    pub fn new(files: Vec<FileReport<'a>>) -> Report<'a> {
+        Report {
+            schema_version: SCHEMA_VERSION,
+            files,
+        }
+    }
 }
 
 /// A file with its findings.
@@ -248,6 +261,8 @@ pub struct FindingReport<'a> {
     pub code: &'static str,
     /// `error`, `warning` or `note`.
     pub severity: &'static str,
+    /// `fault`, `unsupported`, `limit` or `departure`.
+    pub class: &'static str,
     /// The finding with its numbers.
     pub message: &'a str,
     /// Where.
@@ -309,6 +324,7 @@ impl<'a> FindingReport<'a> {
         FindingReport {
             code: finding.rule.code,
             severity: finding.severity.name(),
+            class: finding.rule.class.name(),
             message: &finding.message,
             location: LocationReport::new(&finding.place, texts),
             related: related
@@ -432,9 +448,7 @@ mod tests {
     #[test]
     fn json_has_every_part_of_a_finding() {
         let findings = findings();
-        let report = Report {
-            files: vec![FileReport::from(&checked(&[], &findings))],
-        };
+        let report = Report::new(vec![FileReport::from(&checked(&[], &findings))]);
         insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap());
     }
 }

@@ -1,5 +1,6 @@
 //! What a file is: `chipless info`, for people and as JSON, and the tree of its own structures.
 
+use crate::SCHEMA_VERSION;
 use crate::bars::widest;
 use crate::statistics::number;
 use crate::style::{Paint, bytes, clean, shape};
@@ -147,6 +148,8 @@ fn value_text(value: &Value) -> String {
 /// The answer to `info --format json` for one file; several files are an array of them.
 #[derive(Debug, Serialize)]
 pub struct InfoReport<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
     /// The file as the user named it.
     pub file: &'a str,
     /// Its size in bytes.
@@ -176,6 +179,7 @@ impl<'a> InfoReport<'a> {
     /// The report about one file.
     pub fn new(file: &'a str, size: u64, info: &'a Info, raw: Option<&'a Node>) -> InfoReport<'a> {
         InfoReport {
+            schema_version: SCHEMA_VERSION,
             file,
             size,
             target: info.target,

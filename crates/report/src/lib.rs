@@ -4,6 +4,9 @@
 //! trace, byte for byte. Nothing here reads a file or prints; the command line does. The JSON types are
 //! [`serde::Serialize`]; their field docs are the contract, and fields are added but never change their meaning.
 
+/// Version of all JSON outputs: it grows when a field changes its meaning or goes away, not when one is added.
+pub const SCHEMA_VERSION: u32 = 1;
+
 mod bars;
 mod compare;
 mod facts;

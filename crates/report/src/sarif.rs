@@ -99,6 +99,13 @@ struct Outcome {
     locations: [Location; 1],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     related_locations: Vec<Location>,
+    properties: Properties,
+}
+
+#[derive(Debug, Serialize)]
+struct Properties {
+    /// `fault`, `unsupported`, `limit` or `departure`.
+    class: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -282,6 +289,9 @@ fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome
         level: level(finding.severity),
         message: Message { text: message },
         locations: [places.location(&finding.place)],
+        properties: Properties {
+            class: finding.rule.class.name(),
+        },
         related_locations: related
             .chain(members)
             .enumerate()

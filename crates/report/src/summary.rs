@@ -1,5 +1,6 @@
 //! A run on one page: what came out, how long it took, what was busy, and where it waited.
 
+use crate::SCHEMA_VERSION;
 use crate::bars::{bar, cut, widest};
 use crate::compare::{self, Comparison, FirstNan};
 use crate::facts::{self, Facts};
@@ -168,19 +169,17 @@ impl Run<'_, '_> {
             .iter_enumerated()
             .filter(|(id, _)| tasks[id.index()] > 0)
         {
-            let whole = Time(
-                timeline
-                    .end
-                    .0
-                    .saturating_mul(u64::from(queue.servers.max(1))),
-            );
-            let fraction = busy[id].0 as f64 / whole.0 as f64;
+            let fraction = utilization(timeline, queue.servers, busy[id]);
+            let servers = match queue.servers {
+                0 | 1 => String::new(),
+                servers => format!("  of {servers}"),
+            };
             let _ = writeln!(
                 out,
-                "  {:names$}  {}  {:>7}  {:>9}  {}",
+                "  {:names$}  {}  {:>5.1} %{servers}  {:>9}  {}",
                 queue.name,
                 paint.operation(bar(fraction, BAR)),
-                share(busy[id], whole),
+                fraction * 100.0,
                 busy[id],
                 paint.dim(count(tasks[id.index()], "task"))
             );
@@ -406,6 +405,7 @@ impl Run<'_, '_> {
         } = *self;
         let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
         RunReport {
+            schema_version: SCHEMA_VERSION,
             program: self.file,
             name: &program.name,
             target: program.target,
@@ -436,7 +436,9 @@ impl Run<'_, '_> {
                 .map(|(id, queue)| QueueReport {
                     name: &queue.name,
                     tasks: tasks[id.index()],
+                    servers: queue.servers.max(1),
                     busy_ns: busy[id].ns(),
+                    utilization: utilization(timeline, queue.servers, busy[id]),
                 })
                 .collect(),
             resources: program
@@ -459,6 +461,12 @@ impl Run<'_, '_> {
     }
 }
 
+/// Share of its servers' time that a queue was busy.
+fn utilization(timeline: &Timeline, servers: u32, busy: Time) -> f64 {
+    let whole = timeline.end.ns() * f64::from(servers.max(1));
+    if whole > 0.0 { busy.ns() / whole } else { 0.0 }
+}
+
 fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
     let mut tasks = vec![0; program.queues.len()];
     program
@@ -471,6 +479,8 @@ fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
 /// What ran and how long it took.
 #[derive(Debug, Serialize)]
 pub struct RunReport<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
     /// The file as the user named it.
     pub program: &'a str,
     /// The program's own name for itself; empty where it has none.
@@ -530,8 +540,12 @@ pub struct QueueReport<'a> {
     pub name: &'a str,
     /// Tasks that it has.
     pub tasks: usize,
+    /// How many tasks it works on at a time.
+    pub servers: u32,
     /// Time that it spent on them; of several servers, the sum.
     pub busy_ns: f64,
+    /// Share of its servers' time that it was busy: `busy_ns` / (`latency_ns` · `servers`), from 0 to 1; 0 of no time.
+    pub utilization: f64,
 }
 
 /// A layer of the network.

@@ -34,6 +34,23 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         .chain(targets)
 }
 
+/// The same, each rule once, with the targets whose files it is about: all of them for rules of files and of the program model.
+pub fn rules_of_targets() -> Vec<(&'static Rule, Vec<&'static str>)> {
+    let everyone: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+    let shared = crate::rules::ALL.iter().chain(chipless_verify::RULES);
+    let mut all: Vec<(&'static Rule, Vec<&'static str>)> =
+        shared.map(|rule| (*rule, everyone.clone())).collect();
+    for target in TARGETS {
+        for rule in target.rules() {
+            match all.iter_mut().find(|(known, _)| known.code == rule.code) {
+                Some((_, targets)) => targets.push(target.name()),
+                None => all.push((rule, vec![target.name()])),
+            }
+        }
+    }
+    all
+}
+
 /// Every option with the targets that have it: first those of all targets.
 pub fn options() -> Vec<(&'static OptionSpec, Vec<&'static str>)> {
     let mut all: Vec<(&'static OptionSpec, Vec<&'static str>)> = Vec::new();

@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// The program that the contracts (IOSpecs) are for, of any target: names, lengths, precisions and scales must agree.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// The same as --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// Every finding in full, instead of five of each kind.
     #[arg(long)]
     all: bool,
@@ -54,10 +57,10 @@ Examples:
   chipless explain deadlock           what a finding means and how to mend it
   chipless check iospec.yaml --program model.pt    does the contract fit its program
 
-JSON is `{files: [{path, target, findings: [{code, severity, message, location, related, hint}]}]}`; a location has \
+JSON is `{schema_version, files: [{path, target, findings: [{code, severity, class, message, location, related, hint}]}]}`; a location has \
 `part`, `item`, `offset`, `size`, and `line` and `column` in a text.
 
-Exit status: 0 clean or warnings only, 1 errors were found, 2 a file cannot be read or is not supported.";
+Exit status: 0 nothing is wrong, 1 a fault was found, 2 a file cannot be read, is not supported, or is beyond a limit.";
 
 /// A file and what was found in it.
 struct Finished {
@@ -120,12 +123,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(path) => Some(expected(path, &options)?),
         None => None,
     };
+    let format = if arguments.json {
+        Format::Json
+    } else {
+        arguments.format
+    };
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
     for path in &arguments.files {
         let file = check(path, &options, &policy, program.as_deref())?;
         exit = exit.max(file.exit);
-        match arguments.format {
+        match format {
             Format::Human => {
                 let paint = terminal::out();
                 terminal::print(
@@ -136,11 +144,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     let checked = finished.iter().map(Finished::shown);
-    match arguments.format {
+    match format {
         Format::Human => {}
-        Format::Json => terminal::print_json(&Report {
-            files: finished.iter().map(Finished::report).collect(),
-        })?,
+        Format::Json => terminal::print_json(&Report::new(
+            finished.iter().map(Finished::report).collect(),
+        ))?,
         Format::Sarif => terminal::print_json(&sarif::log(checked, exit != Exit::Unusable))?,
     }
     Ok(exit)

@@ -8,10 +8,12 @@ use super::told as refused;
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
+use crate::output::OutputOptions;
 use chipless::Options;
 use chipless::spu::fqir;
 use chipless::spu::iospec::{self, Document, Femto, RuleSet, Session, Vector, Violation, wire};
-use clap::{Args, ValueEnum};
+use chipless_report::SCHEMA_VERSION;
+use clap::Args;
 use elements::{Encoding, Values};
 use script::{Reader, Step};
 use serde::{Serialize, Serializer};
@@ -41,23 +43,13 @@ pub(crate) struct Arguments {
     /// Values are reals: written ones are quantised by scale and zero point, read ones dequantised.
     #[arg(long)]
     quantize: bool,
-    /// How to print what happened.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    answer: OutputOptions,
     /// Print the application that `chipless host` writes, in C, and do nothing else.
     #[arg(long, conflicts_with_all = ["script", "program", "wire", "quantize"])]
     host_code: bool,
     #[command(flatten)]
     options: TargetOptions,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// A line for each step.
-    #[default]
-    Human,
-    /// One object with all steps.
-    Json,
 }
 
 const EXAMPLES: &str = "\
@@ -252,9 +244,12 @@ impl<'a, 'd> Driver<'a, 'd> {
             out.write_all(text.as_bytes())
                 .map_err(|error| Failure::output(&error))
         };
-        let json = matches!(self.arguments.format, Format::Json);
+        let json = self.arguments.answer.is_json();
         if json {
-            put(&mut out, "{\"steps\": [")?;
+            put(
+                &mut out,
+                &format!("{{\"schema_version\": {SCHEMA_VERSION}, \"steps\": ["),
+            )?;
         }
         let arguments = self.arguments;
         let (name, directory) = match &arguments.script {

@@ -1,10 +1,13 @@
 //! `chipless explain`
 
 use crate::failure::{Exit, Failure};
+use crate::output::OutputOptions;
 use crate::{policy, terminal};
 use chipless_model::Rule;
-use chipless_report::explain;
+use chipless_report::SCHEMA_VERSION;
+use chipless_report::explain::{self, RuleReport};
 use clap::Args;
+use serde_json::json;
 
 /// What a finding means and how to mend it.
 #[derive(Args, Debug)]
@@ -13,8 +16,10 @@ pub(crate) struct Arguments {
     /// The code of the finding, as it stands in brackets behind `error` or `warning`. Without it, all codes are listed.
     code: Option<String>,
     /// All codes with everything there is to say about them, as one page of Markdown.
-    #[arg(long, conflicts_with = "code")]
+    #[arg(long, conflicts_with_all = ["code", "format", "json"])]
     markdown: bool,
+    #[command(flatten)]
+    answer: OutputOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -22,10 +27,27 @@ Examples:
   chipless explain                                  all codes, one line each
   chipless explain deadlock
 
+A fault is the program's; unsupported is what Chipless lacks; a limit is one that --limit raises; a departure is what compilers are \
+not known to write, and proves nothing. JSON is `{schema_version, rules: [{code, class, severity, targets, summary, evidence, \
+explanation, remedy, source}]}`.
+
 Exit status: 0 done, 2 there is no such code.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let paint = terminal::out();
+    if arguments.answer.is_json() {
+        let asked = match &arguments.code {
+            Some(code) => Some(policy::find("explain", code)?),
+            None => None,
+        };
+        let rules: Vec<RuleReport> = chipless::rules_of_targets()
+            .into_iter()
+            .filter(|(rule, _)| asked.is_none_or(|asked| asked.code == rule.code))
+            .map(|(rule, targets)| RuleReport::new(rule, targets))
+            .collect();
+        terminal::print_json(&json!({ "schema_version": SCHEMA_VERSION, "rules": rules }))?;
+        return Ok(Exit::Done);
+    }
     if let Some(code) = &arguments.code {
         terminal::print(&explain::rule(policy::find("explain", code)?, paint))?;
         return Ok(Exit::Done);

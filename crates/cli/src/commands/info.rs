@@ -2,10 +2,13 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
+use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::Options;
+use chipless_report::SCHEMA_VERSION;
 use chipless_report::info::{self, InfoReport};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// What a file is: target, version, inputs and outputs, how many of what.
@@ -21,18 +24,8 @@ pub(crate) struct Arguments {
     /// The memory that a load takes on each core: code, constants, tensors, scratchpad, rings (neuron).
     #[arg(long, conflicts_with = "raw")]
     memory: bool,
-    /// How to print it.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people.
-    #[default]
-    Human,
-    /// One object, or an array of them if there are several files.
-    Json,
+    #[command(flatten)]
+    answer: OutputOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -42,9 +35,9 @@ Examples:
   chipless info --memory model.neff          what a load takes on each core
   chipless info --format json model.blob | jq '.inputs[].name'
 
-JSON has `target`, `platform`, `format_version`, `name`, `inputs` and `outputs` (`name`, `dtype`, `shape`), `counts` \
+JSON has `schema_version`, `target`, `platform`, `format_version`, `name`, `inputs` and `outputs` (`name`, `dtype`, `shape`), `counts` \
 (an object of integers), `facts` (an object of strings and numbers), `file`, `size`, and with --raw the tree `raw` \
-(`name`, `value`, `offset`, `children`).
+(`name`, `value`, `offset`, `children`); of several files it is `{schema_version, files: [...]}`.
 
 Exit status: 0 all files were read, 2 a file cannot be read.";
 
@@ -67,13 +60,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         match opened {
             Ok(file) => read.push(file),
             Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
+            // In place of the answer.
+            Err(failure) if arguments.files.len() == 1 => return Err(failure),
             Err(failure) => {
                 terminal::complain(&failure.text());
                 exit = exit.max(failure.exit());
             }
         }
     }
-    match arguments.format {
+    match arguments.answer.format() {
         Format::Human => {
             let paint = terminal::out();
             for (i, (path, size, info, raw)) in read.iter().enumerate() {
@@ -93,7 +88,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             match (reports.as_slice(), arguments.files.len()) {
                 ([report], 1) => terminal::print_json(report)?,
                 (_, 1) => {}
-                (reports, _) => terminal::print_json(&reports)?,
+                (reports, _) => terminal::print_json(&json!({
+                    "schema_version": SCHEMA_VERSION,
+                    "files": reports,
+                }))?,
             }
         }
     }

@@ -3,13 +3,15 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
+use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::npu::registers::{self, Structure};
 use chipless::{Document, suggest};
 use chipless_model::{Program, QueueId, TaskId};
+use chipless_report::SCHEMA_VERSION;
 use chipless_report::list::Lister;
 use chipless_sim::TimingOnly;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -26,9 +28,8 @@ pub(crate) struct Arguments {
     /// Queues or tasks to list, such as `dpu0` or `dpu0[3]`; all of them without.
     #[arg(value_name = "NAME")]
     tasks: Vec<String>,
-    /// How to print the tasks.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    answer: OutputOptions,
     /// Show the descriptors of each task field by field: bits, value, meaning (npu).
     #[arg(long)]
     registers: bool,
@@ -39,20 +40,11 @@ pub(crate) struct Arguments {
     options: TargetOptions,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people.
-    #[default]
-    Text,
-    /// An array of objects, a task a line.
-    Json,
-}
-
 const EXAMPLES: &str = "\
 Examples:
   chipless list model.blob | less
   chipless list model.blob dpu0 'dma0.ddr[12]'   one queue, one task of another
-  chipless list --format json model.blob | jq '.[].name'
+  chipless list --format json model.blob | jq '.tasks[].name'
   chipless list model.blob 'dpu0[3]' --registers
   chipless list --asm model.neff > model.asm && chipless pack model.asm again.neff
 
@@ -97,8 +89,8 @@ fn list(
         chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly).timeline;
     let lister = Lister::new(program, Some(&timeline), terminal::out());
     let mut out = BufWriter::new(io::stdout().lock());
-    match arguments.format {
-        Format::Text => text(&mut out, program, &lister, &selected, beside),
+    match arguments.answer.format() {
+        Format::Human => text(&mut out, program, &lister, &selected, beside),
         Format::Json => json(&mut out, program, &lister, &selected, beside),
     }?;
     out.flush().map_err(|error| Failure::output(&error))
@@ -190,8 +182,9 @@ fn json(
     beside: &Beside<'_>,
 ) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::output(&error);
+    write!(out, "{{\"schema_version\": {SCHEMA_VERSION}, \"tasks\": [").map_err(failed)?;
     for (i, task) in selected.iter().enumerate() {
-        let start = if i == 0 { b"[\n" } else { b",\n" };
+        let start = if i == 0 { b"\n" as &[u8] } else { b",\n" };
         out.write_all(start).map_err(failed)?;
         let layer = program.tasks[*task].layer();
         let node = layer.and_then(|layer| beside.document.node(layer));
@@ -203,12 +196,7 @@ fn json(
         };
         serde_json::to_writer(&mut *out, &listed).map_err(|error| failed(error.into()))?;
     }
-    let end: &[u8] = if selected.is_empty() {
-        b"[]\n"
-    } else {
-        b"\n]\n"
-    };
-    out.write_all(end).map_err(failed)
+    out.write_all(b"\n]}\n").map_err(failed)
 }
 
 /// The tasks of these names in the program's order, queue by queue.

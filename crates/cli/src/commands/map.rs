@@ -3,6 +3,7 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
+use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::dsa::adg::Adg;
 use chipless::dsa::graph::Graph;
@@ -11,6 +12,7 @@ use chipless::dsa::mapping::{self, Mapping, Objective, Options, Progress, bits};
 use chipless::dsa::performance::{Estimate, Model, estimate};
 use chipless::dsa::pictures;
 use chipless_model::{Finding, Limits};
+use chipless_report::SCHEMA_VERSION;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -58,9 +60,8 @@ pub(crate) struct Arguments {
     /// Draws the mapping over the fabric.
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// How to print the result.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    answer: OutputOptions,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -81,15 +82,6 @@ enum Formulas {
     Peer,
     #[default]
     Chipless,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Format {
-    /// For people.
-    #[default]
-    Human,
-    /// One object.
-    Json,
 }
 
 const EXAMPLES: &str = "\
@@ -158,10 +150,10 @@ fn check(
     let verdict = judge(graph, adg, &mapping);
     let estimate = estimate(graph, adg, &mapping, &verdict, arguments.model.into());
     write_files(arguments, graph, adg, &mapping, &estimate)?;
-    match arguments.format {
+    match arguments.answer.format() {
         Format::Json => {
             let mut value = json!({
-                "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
+                "schema_version": SCHEMA_VERSION, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
                 "overprovision": verdict.overprovision, "performance": performance(&estimate), "faults": verdict.faults,
             });
             if let Some(reason) = verdict.reason() {
@@ -232,9 +224,9 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
         let reason = outcome
             .reason
             .unwrap_or_else(|| "no mapping was found".to_owned());
-        match arguments.format {
+        match arguments.answer.format() {
             Format::Json => terminal::print_json(&json!({
-                "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
+                "schema_version": SCHEMA_VERSION, "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
             }))?,
             Format::Human => {
                 let certain = if outcome.proved {
@@ -262,10 +254,10 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")
         })
         .or(outcome.reason);
-    match arguments.format {
+    match arguments.answer.format() {
         Format::Json => {
             let mut value = json!({
-                "mapped": true, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
+                "schema_version": SCHEMA_VERSION, "mapped": true, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
                 "initiation_interval": outcome.initiation_interval, "links": outcome.links, "latency_bound": outcome.latency_bound,
                 "trials": outcome.trials, "seconds": seconds, "performance": performance(&estimate),
             });

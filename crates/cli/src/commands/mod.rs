@@ -11,17 +11,19 @@ pub(crate) mod info;
 pub(crate) mod iospec;
 pub(crate) mod kernels;
 pub(crate) mod list;
+pub(crate) mod machine;
 pub(crate) mod map;
 pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod targets;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Told};
 use crate::files::{self, Bytes};
 use crate::terminal;
-use chipless::{Document, File, Options};
+use chipless::{File, OpenDocument, Options};
 use chipless_model::Finding;
-use chipless_report::findings::Checked;
+use chipless_report::findings::{Checked, FileReport};
 use std::path::Path;
 
 /// A file.
@@ -77,9 +79,9 @@ impl Opened {
     fn with_document<T>(
         &self,
         options: &Options,
-        then: impl FnOnce(&dyn Document) -> Result<T, Failure>,
+        then: impl FnOnce(&OpenDocument<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        self.with_file(options, |file| then(&*file.read()?))
+        self.with_file(options, |file| then(&file.read()?))
     }
 
     /// A failure with its findings in full.
@@ -111,14 +113,22 @@ fn told(
     if errors.is_empty() {
         return failure.into();
     }
-    let text = Checked {
+    let checked = Checked {
         path,
         target,
         bytes,
         parts,
         findings: &errors,
+    };
+    let text = checked.text(terminal::err(), false);
+    let findings = serde_json::to_value(FileReport::from(&checked).findings);
+    Told {
+        text: format!("{path}: {}\n\n{}\n", failure.message, text.trim_end()),
+        details: findings
+            .into_iter()
+            .map(|found| ("findings", found))
+            .collect(),
+        failure,
     }
-    .text(terminal::err(), false);
-    let text = format!("{path}: {}\n\n{}\n", failure.message, text.trim_end());
-    Failure::Told(Box::new(failure), text)
+    .into()
 }

@@ -11,13 +11,14 @@ mod steps;
 
 use super::Opened;
 use super::list::task_named;
-use crate::failure::{Exit, Failure};
+use crate::failure::{Exit, Failure, Told};
 use crate::options::TargetOptions;
+use crate::output::OutputOptions;
 use crate::policy::{Policy, PolicyOptions};
 use crate::{files, terminal};
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
-use chipless::{Data, Document, FailureKind, Options};
+use chipless::{Data, FailureKind, OpenDocument, Options};
 use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
 use chipless_report::{Comparison, FirstNan, Statistics, deadlock, perfetto};
@@ -77,9 +78,8 @@ pub(crate) struct Arguments {
     /// Write the profiling buffer as the device leaves it, of a program compiled with PERF_COUNT (npu).
     #[arg(long, value_name = "FILE.bin")]
     profile: Option<PathBuf>,
-    /// Print the summary as one JSON object.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    answer: OutputOptions,
     /// Run the program even if errors are found before.
     #[arg(long)]
     no_verify: bool,
@@ -129,9 +129,7 @@ carried from step to step. Under an IOSpec of several sequences, or of complex o
 time, and outputs have a row for each time that they come.
 
 The summary shows the outputs, how long the program takes, how busy each engine is, the longest tasks, and the longest \
-waits. JSON has `program`, `name`, `target`, `latency_ns`, `tasks`, `moved_bytes`, `outputs` (`name`, `dtype`, \
-`shape`, `path`), `compare` (`output`, `max_abs`, `index`, `differing`, `task`) and `first_nan` (null or `task`, `buffer`, \
-`offset`) where they were asked for, `queues` (`name`, `tasks`, `busy_ns`), `resources` (`name`, `bytes`), `notes`, `seed`, `wall_ms`.
+waits. JSON is explained in docs/json.md.
 
 Exit status: 0 done, 1 the program faulted, hung or was refused, 2 a file cannot be used, something in it is not \
 supported, or the command was misused.";
@@ -208,7 +206,7 @@ impl From<Vec<Output>> for Outcomes {
 struct Session<'s, 'p> {
     arguments: &'s Arguments,
     opened: &'s Opened,
-    document: &'s dyn Document,
+    document: &'s OpenDocument<'s>,
     options: &'s Options,
     /// What was found while reading.
     findings: Vec<Finding>,
@@ -273,7 +271,9 @@ impl<'p> Session<'_, 'p> {
         );
         if let Err(stop) = end {
             self.trace(&timeline)?;
-            return Err(self.stopped(&timeline, &stop));
+            let mut told = self.stopped(&timeline, &stop);
+            told.failure.kind = FailureKind::Refused;
+            return Err(told.into());
         }
         let failure = chipless::Failure {
             message: "is refused: errors were found (--no-verify runs it all the same)".to_owned(),
@@ -296,18 +296,8 @@ impl<'p> Session<'_, 'p> {
         let seed = self.arguments.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
-        let mut storage =
-            Storage::new(self.program, &self.options.limits).map_err(|too_large| {
-                let hint = format!("--limit memory_bytes={} lets it", too_large.bytes);
-                chipless::Failure::new(
-                    FailureKind::Limit,
-                    &self.opened.path,
-                    format_args!(
-                        "expected buffers of at most {} bytes together, found {} ({hint})",
-                        too_large.limit, too_large.bytes
-                    ),
-                )
-            })?;
+        let mut storage = Storage::new(self.program, &self.options.limits)
+            .map_err(|error| chipless::too_large(&error))?;
         let contract = match &self.arguments.iospec {
             Some(path) => {
                 let document = super::drive::open(path, RuleSet::Spec)?;
@@ -381,17 +371,11 @@ impl<'p> Session<'_, 'p> {
             for line in dumped {
                 terminal::complain(&format!("{}: {line}\n", self.opened.path));
             }
-            return Err(self.stopped(&timeline, &stop));
+            return Err(self.stopped(&timeline, &stop).into());
         }
         let mut notes = dumped;
-        if !random.is_empty() {
-            notes.push(format!(
-                "random data (seed {seed}) for {}; --input {}=FILE.npy gives real ones",
-                random.join(", "),
-                random[0]
-            ));
-        }
-        notes.extend(diagnosis::unproven(self.program, Grade::Proven));
+        notes.extend(chipless::random_note(&random, seed));
+        notes.extend(chipless::unproven(self.program, Grade::Proven));
         notes.extend(self.notes());
         let values = self
             .arguments
@@ -575,37 +559,35 @@ impl<'p> Session<'_, 'p> {
         }))
     }
 
-    fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Failure {
-        let mut text = deadlock::text(
-            &self.opened.path,
-            self.program,
-            timeline,
-            stop,
-            terminal::err(),
-        );
-        let kind = match stop {
-            Stop::Fault { fault, .. } if fault.unsupported => {
-                text.push_str("   = help: --timing-only times the program without its numbers\n");
-                FailureKind::Unsupported
+    fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Told {
+        let failure = chipless::stopped(self.program, stop).about(&self.opened.path);
+        let (path, paint) = (&self.opened.path, terminal::err());
+        let mut text = deadlock::text(path, self.program, timeline, stop, paint);
+        if failure.kind == FailureKind::Unsupported {
+            text.push_str("   = help: --timing-only times the program without its numbers\n");
+        }
+        let details = match stop {
+            Stop::Deadlock(deadlock) => {
+                let report = serde_json::to_value(deadlock::report(self.program, deadlock));
+                report
+                    .into_iter()
+                    .map(|report| ("deadlock", report))
+                    .collect()
             }
-            Stop::Fault { .. } => FailureKind::Fault,
-            Stop::Deadlock(_) => FailureKind::Deadlock,
+            Stop::Fault { .. } => Vec::new(),
         };
-        let message = text.lines().next().unwrap_or_default();
-        let failure = chipless::Failure::new(kind, &self.opened.path, message);
-        Failure::Told(Box::new(failure), text)
+        Told {
+            failure,
+            text,
+            details,
+        }
     }
 
     /// What holds for every run.
     fn notes(&self) -> Vec<String> {
         let warnings = self.document.findings().len();
         let mut notes = self.notes.clone();
-        if warnings > 0 {
-            notes.push(format!(
-                "{warnings} findings; chipless check {} shows them",
-                self.opened.path
-            ));
-        }
+        notes.extend(chipless::findings_note(&self.opened.path, warnings));
         if let Order::Random(seed) = self.arguments.order {
             notes.push(format!(
                 "tasks ran in a random order (seed {seed}): the times mean nothing"
@@ -639,7 +621,7 @@ impl<'p> Session<'_, 'p> {
             notes,
             wall_ms,
         };
-        if self.arguments.json {
+        if self.arguments.answer.is_json() {
             terminal::print_json(&run.report())?;
         } else {
             terminal::print(&run.text(terminal::out()))?;

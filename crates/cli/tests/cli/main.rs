@@ -3,6 +3,7 @@
 mod command_line;
 mod containers;
 mod findings;
+mod house;
 mod npu;
 mod support;
 mod targets;

@@ -6,7 +6,6 @@ use chipless::{FailureKind, npy, suggest};
 use chipless_model::{Grade, Port, Program, Storage, TaskId};
 use chipless_report::{Comparison, FirstNan};
 use chipless_sim::{Nonfinite, Timeline, origin};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Outputs that have a reference: those with a file `NAME.npy` in a directory, or the one that a file is for.
@@ -96,29 +95,9 @@ pub(super) fn first_nan(program: &Program<'_>, found: Option<Nonfinite>) -> Opti
     })
 }
 
-/// What the tasks rest on that is not proven, by rule: how many tasks, and the first of them.
-pub(super) fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
-    let mut rules: BTreeMap<String, (usize, TaskId)> = BTreeMap::new();
-    for task in program.tasks.indices() {
-        let kernel = program.kernel(task);
-        if kernel.grade() < below
-            && let Some(rule) = kernel.unproven()
-        {
-            rules.entry(rule.into_owned()).or_insert((0, task)).0 += 1;
-        }
-    }
-    let line = |(rule, (n, first)): (String, (usize, TaskId))| {
-        format!(
-            "unproven: {rule} ({n} tasks, first {})",
-            program.task_name(first)
-        )
-    };
-    rules.into_iter().map(line).collect()
-}
-
 /// Refuses a program that rests on anything weaker than what was asked for.
 pub(super) fn demand(program: &Program<'_>, path: &str, evidence: Grade) -> Result<(), Failure> {
-    let weaker = unproven(program, evidence);
+    let weaker = chipless::unproven(program, evidence);
     if weaker.is_empty() {
         return Ok(());
     }

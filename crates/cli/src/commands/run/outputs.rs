@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::files::{self, Names};
 use chipless::npy;
 use chipless_kernels::strided;
-use chipless_model::{BufferId, Direction, ElementType, Port, Program, Storage, TaskId};
+use chipless_model::{BufferId, Direction, ElementType, Program, Storage, TaskId};
 use chipless_report::Statistics;
 use chipless_report::summary::Output;
 use std::path::Path;
@@ -23,26 +23,24 @@ pub(super) fn write(
     let ports = program.interface.outputs.iter().enumerate();
     ports
         .map(|(index, port)| {
-            let held = storage.bytes(port.buffer);
-            let bytes = port.bytes().and_then(|n| held.get(..usize::try_from(n).ok()?)).ok_or_else(|| {
-                let (Port { name, element, shape, .. }, size) = (port, held.len());
-                Failure::wrong(
-                    program_path,
-                    format_args!("expected output \"{name}\" ({element} {shape:?}) to fit its buffer, found {size} bytes"),
-                )
-            })?;
+            let bytes =
+                chipless::output(port, storage).map_err(|failure| failure.about(program_path))?;
             let path = match directory {
                 Some(directory) => {
                     let path = names.npy(directory, &port.name);
-                    let (header, data) =
-                        npy::write(port.element, &port.shape, bytes).map_err(|error| Failure::unreadable(path.display(), error))?;
+                    let (header, data) = npy::write(port.element, &port.shape, bytes)
+                        .map_err(|error| Failure::unreadable(path.display(), error))?;
                     files::write(&path, &[&header, &data])?;
                     Some(path.display().to_string())
                 }
                 None => None,
             };
             let elements = port.shape.iter().product();
-            Ok(Output { port: index, path, statistics: Statistics::of(port.element, elements, bytes) })
+            Ok(Output {
+                port: index,
+                path,
+                statistics: Statistics::of(port.element, elements, bytes),
+            })
         })
         .collect()
 }

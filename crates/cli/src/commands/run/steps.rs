@@ -5,7 +5,7 @@ use super::contract::Contract;
 use super::inputs::Given;
 use crate::failure::Failure;
 use crate::files::{Growing, Names};
-use chipless::{FailureKind, npy};
+use chipless::npy;
 use chipless_model::Program;
 use chipless_sim::{Session, Stop};
 use std::borrow::Cow;
@@ -92,7 +92,7 @@ impl<'g> Steps<'g> {
             }
             session
                 .run()
-                .map_err(|stop| stopped(program_path, program, step, stop))?;
+                .map_err(|stop| stopped(program_path, program, step, &stop))?;
             for (file, port) in outputs.iter_mut().zip(&program.interface.outputs) {
                 let size = port.bytes().unwrap_or_default() as usize;
                 file.put(&session.storage().bytes(port.buffer)[..size])?;
@@ -102,22 +102,8 @@ impl<'g> Steps<'g> {
     }
 }
 
-fn stopped(path: &str, program: &Program<'_>, step: usize, stop: Stop) -> Failure {
-    let (task, fault) = match stop {
-        Stop::Fault { task, fault } => (task, fault),
-        Stop::Deadlock(_) => {
-            return Failure::new(
-                FailureKind::Deadlock,
-                path,
-                format_args!("step {step} gets stuck; --timing-only shows where"),
-            );
-        }
-    };
-    let kind = if fault.unsupported {
-        FailureKind::Unsupported
-    } else {
-        FailureKind::Fault
-    };
-    let name = program.task_name(task);
-    Failure::new(kind, path, format_args!("step {step}, {name}: {fault}"))
+fn stopped(path: &str, program: &Program<'_>, step: usize, stop: &Stop) -> Failure {
+    let mut failure = chipless::stopped(program, stop).about(path);
+    failure.message = format!("step {step}: {}", failure.message);
+    failure.into()
 }

@@ -1,0 +1,346 @@
+//! A run with data: what the host gives, what comes out, and what should be known of it.
+
+use crate::failure::{Failure, FailureKind};
+use crate::file::OpenDocument;
+use crate::random;
+use crate::target::Lowered;
+use chipless_model::{Access, BufferId, Direction, Grade, Node, Port, Program, Storage, TaskId};
+use chipless_report::Statistics;
+use chipless_report::summary::{Output, Run};
+use chipless_sim::{Functional, Outcome, Stop, Timeline, Verified};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// The data of an input; `None` where it should be random. Its arguments are the number of the input, the input, and its bytes.
+pub trait Give<'b>: Fn(usize, &Port, u64) -> Result<Option<Cow<'b, [u8]>>, Failure> {}
+
+impl<'b, F: Fn(usize, &Port, u64) -> Result<Option<Cow<'b, [u8]>>, Failure>> Give<'b> for F {}
+
+/// Puts the data of every input into its buffer. Returns the names of the inputs whose data are random.
+///
+/// # Errors
+/// What `data` says, and inputs that do not fit their buffers.
+pub fn fill<'b>(
+    program: &Program<'_>,
+    data: impl Give<'b>,
+    seed: u64,
+    storage: &mut Storage<'b>,
+) -> Result<Vec<String>, Failure> {
+    let mut made = Vec::new();
+    for (index, port) in program.interface.inputs.iter().enumerate() {
+        let size = program.buffers[port.buffer].size;
+        let bytes = port
+            .bytes()
+            .filter(|n| *n <= size)
+            .ok_or_else(|| misfit("input", port, size))?;
+        let given = match data(index, port, bytes)? {
+            Some(given) => given,
+            None => {
+                let mut data = vec![0; bytes as usize];
+                for range in needed(program, port.buffer, data.len()) {
+                    let part = data.get_mut(range.clone()).unwrap_or_default();
+                    random::fill(port.element, seed, index, range.start as u64, part)
+                        .map_err(Failure::unsupported)?;
+                }
+                made.push(port.name.clone());
+                Cow::Owned(data)
+            }
+        };
+        storage.set(port.buffer, given);
+    }
+    Ok(made)
+}
+
+fn misfit(side: &str, port: &Port, size: u64) -> Failure {
+    let Port {
+        name,
+        element,
+        shape,
+        ..
+    } = port;
+    Failure::new(
+        FailureKind::Refused,
+        "",
+        format_args!(
+            "expected {side} \"{name}\" ({element} {shape:?}) to fit its buffer, found {size} bytes"
+        ),
+    )
+}
+
+/// The bytes of an output.
+///
+/// # Errors
+/// An output that does not fit its buffer.
+pub fn output<'s>(port: &Port, storage: &'s Storage<'_>) -> Result<&'s [u8], Failure> {
+    let held = storage.bytes(port.buffer);
+    port.bytes()
+        .and_then(|n| held.get(..usize::try_from(n).ok()?))
+        .ok_or_else(|| misfit("output", port, held.len() as u64))
+}
+
+/// What the tasks of a program rest on that is graded below this, a line for each rule: how many tasks, and the first of them.
+pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
+    let mut rules: BTreeMap<String, (usize, TaskId)> = BTreeMap::new();
+    for task in program.tasks.indices() {
+        let kernel = program.kernel(task);
+        if kernel.grade() < below
+            && let Some(rule) = kernel.unproven()
+        {
+            rules.entry(rule.into_owned()).or_insert((0, task)).0 += 1;
+        }
+    }
+    let line = |(rule, (n, first))| {
+        let first = program.task_name(first);
+        format!("unproven: {rule} ({n} tasks, first {first})")
+    };
+    rules.into_iter().map(line).collect()
+}
+
+/// A run that came to its end.
+#[derive(Debug)]
+pub struct Finished<'l, 'd> {
+    program: &'l Program<'d>,
+    timeline: Timeline,
+    outputs: Vec<Vec<u8>>,
+    facts: Vec<Node>,
+    seed: Option<u64>,
+    notes: Vec<String>,
+}
+
+/// Runs a program that was verified, or is [taken for good](Verified::assume), on random inputs of this seed.
+///
+/// # Errors
+/// Buffers beyond the limit, a fault or a deadlock, inputs and outputs that do not fit.
+pub fn run<'l, 'd>(
+    document: &OpenDocument<'_>,
+    lowered: &'l Lowered<'d>,
+    verified: &Verified<'l, 'd>,
+    seed: u64,
+) -> Result<Finished<'l, 'd>, Failure> {
+    let program = verified.program();
+    let mut storage =
+        Storage::new(program, document.limits()).map_err(|error| too_large(&error))?;
+    let random = fill(program, |_, _, _| Ok(None), seed, &mut storage)?;
+    let Outcome { timeline, end } = chipless_sim::run(verified, &mut Functional::new(&mut storage));
+    end.map_err(|stop| stopped(program, &stop))?;
+    let outputs = program
+        .interface
+        .outputs
+        .iter()
+        .map(|port| output(port, &storage).map(<[u8]>::to_vec))
+        .collect::<Result<_, _>>()?;
+    let mut notes = Vec::new();
+    notes.extend(random_note(&random, seed));
+    notes.extend(unproven(program, Grade::Proven));
+    notes.extend(lowered.notes.iter().cloned());
+    notes.extend(findings_note(document.name(), document.findings().len()));
+    Ok(Finished {
+        program,
+        facts: document.facts(program, &timeline)?,
+        timeline,
+        outputs,
+        seed: (!random.is_empty()).then_some(seed),
+        notes,
+    })
+}
+
+/// What to say about findings that keep nothing from running.
+pub fn findings_note(name: &str, findings: usize) -> Option<String> {
+    (findings > 0).then(|| format!("{findings} findings; chipless check {name} shows them"))
+}
+
+/// What to say about random inputs.
+pub fn random_note(random: &[String], seed: u64) -> Option<String> {
+    let first = random.first()?;
+    Some(format!(
+        "random data (seed {seed}) for {}; --input {first}=FILE.npy gives real ones",
+        random.join(", ")
+    ))
+}
+
+/// Buffers beyond the limit.
+pub fn too_large(error: &chipless_model::TooLarge) -> Failure {
+    let (found, limit) = (error.bytes, error.limit);
+    let text = format!(
+        "expected buffers of at most {limit} bytes together, found {found} (--limit memory_bytes={found} lets it)"
+    );
+    Failure::new(FailureKind::Limit, "", text)
+}
+
+/// Why a program did not come to its end.
+pub fn stopped(program: &Program<'_>, stop: &Stop) -> Failure {
+    match stop {
+        Stop::Fault { task, fault } => {
+            let kind = if fault.unsupported {
+                FailureKind::Unsupported
+            } else {
+                FailureKind::Fault
+            };
+            let text = format!("{}: {}", program.task_name(*task), fault.message);
+            Failure::new(kind, "", text)
+        }
+        Stop::Deadlock(_) => {
+            let text = "the program hangs: nothing can move and work is left";
+            Failure::new(FailureKind::Deadlock, "", text)
+        }
+    }
+}
+
+impl Finished<'_, '_> {
+    /// The bytes of an output.
+    pub fn output(&self, name: &str) -> Option<&[u8]> {
+        let outputs = &self.program.interface.outputs;
+        let index = outputs.iter().position(|port| port.name == name)?;
+        self.outputs.get(index).map(Vec::as_slice)
+    }
+
+    /// When everything was where it should be.
+    pub fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    /// What there is to say about it, as text or for programs.
+    pub fn report(&self, file: &'_ str, then: impl FnOnce(&Run<'_, '_>)) {
+        let ports = self.program.interface.outputs.iter().zip(&self.outputs);
+        let outputs = ports.enumerate().map(|(port, (declared, bytes))| {
+            let elements = declared.shape.iter().product();
+            Output {
+                port,
+                path: None,
+                statistics: Statistics::of(declared.element, elements, bytes),
+            }
+        });
+        then(&Run {
+            file,
+            program: self.program,
+            timeline: &self.timeline,
+            outputs: outputs.collect(),
+            compared: None,
+            first_nan: None,
+            facts: self.facts.clone(),
+            seed: self.seed,
+            notes: self.notes.clone(),
+            wall_ms: 0.0,
+        });
+    }
+}
+
+/// Inputs up to this size are filled whole.
+const WHOLE: usize = 64 << 20;
+/// Larger ones are filled by chunks of so many bytes, those that a task reads: the others are never committed.
+const CHUNK: usize = 1 << 20;
+/// Runs of an access that are looked at one by one. Of one with more, everything between its first and last byte counts.
+const RUNS: u64 = 1 << 16;
+
+/// The parts of the first `size` bytes of a buffer that tasks may read.
+fn needed(program: &Program<'_>, buffer: BufferId, size: usize) -> Vec<Range<usize>> {
+    if size <= WHOLE {
+        return std::iter::once(0..size).collect();
+    }
+    let mut chunks = vec![false; size.div_ceil(CHUNK)];
+    let mut mark = |low: u64, high: u64| {
+        let (low, high) = (
+            low.min(size as u64) as usize,
+            high.min(size as u64) as usize,
+        );
+        if let Some(read) = chunks.get_mut(low / CHUNK..high.div_ceil(CHUNK)) {
+            read.fill(true);
+        }
+    };
+    for kernel in &program.kernels {
+        kernel.accesses(&mut |Access {
+                                  buffer: touched,
+                                  pattern,
+                                  direction,
+                                  ..
+                              }| {
+            if touched != buffer || direction != Direction::Read {
+                return;
+            }
+            let runs = pattern
+                .bytes()
+                .and_then(|bytes| bytes.checked_div(pattern.run))
+                .unwrap_or(0);
+            if runs <= RUNS && pattern.fits(size as u64) {
+                pattern
+                    .runs()
+                    .for_each(|start| mark(start, start + pattern.run));
+            } else {
+                let bound = |at: i128| at.clamp(0, size as i128) as u64;
+                let extent = pattern.extent();
+                mark(bound(extent.start), bound(extent.end));
+            }
+        });
+    }
+    let read = chunks.iter().enumerate().filter(|(_, read)| **read);
+    read.map(|(chunk, _)| chunk * CHUNK..((chunk + 1) * CHUNK).min(size))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chipless_model::{Fault, Kernel, Location, Loop, PartId, Pattern, Span, Task, Time};
+
+    #[derive(Debug)]
+    struct Reads(Pattern);
+
+    impl Kernel for Reads {
+        fn operation(&self) -> Cow<'static, str> {
+            "read".into()
+        }
+        fn accesses(&self, visit: &mut dyn FnMut(Access)) {
+            visit(Access::read(0usize.into(), self.0.clone()));
+            visit(Access::write(
+                0usize.into(),
+                Pattern::contiguous(0, 1 << 40),
+            ));
+        }
+        fn execute(&self, _: &mut Storage<'_>) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn only_what_is_read_of_a_large_input_is_made() {
+        let mut program = Program::default();
+        let pattern = Pattern::new(
+            5 << 20,
+            100,
+            [Loop {
+                count: 2,
+                stride: 512 << 20,
+            }],
+        );
+        let kernel = program.kernels.push(Box::new(Reads(pattern)));
+        let (none, location) = (
+            Span::default(),
+            Location {
+                part: PartId::from_raw(0),
+                offset: 0,
+                size: 0,
+            },
+        );
+        let (waits, signals, demands) = (none, none, none);
+        let queue = 0usize.into();
+        program.tasks.push(Task {
+            queue,
+            index: 0,
+            kernel,
+            waits,
+            signals,
+            demands,
+            fixed: Time::ZERO,
+            location,
+            label: None,
+        });
+        let chunk = |n: usize| n << 20..(n + 1) << 20;
+        assert_eq!(
+            needed(&program, 0usize.into(), 4 << 30),
+            [chunk(5), chunk(517)]
+        );
+        assert_eq!(needed(&program, 0usize.into(), 1 << 20), [chunk(0)]);
+        assert!(needed(&program, 1usize.into(), 4 << 30).is_empty());
+    }
+}

@@ -1,0 +1,89 @@
+//! `chipless machine`
+
+use crate::failure::{Exit, Failure};
+use crate::output::OutputOptions;
+use crate::terminal;
+use chipless::{Figure, TARGETS, suggest};
+use chipless_report::SCHEMA_VERSION;
+use clap::Args;
+use serde_json::{Value, json};
+
+/// The figures of a target's machine: clocks, rates, latencies, each with its unit and where it comes from.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A target, or one of its machines.
+    #[arg(value_name = "TARGET")]
+    target: String,
+    /// Print the machine file, to be edited and given back with --machine.
+    #[arg(long, conflicts_with_all = ["format", "json"])]
+    toml: bool,
+    #[command(flatten)]
+    answer: OutputOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless machine npu
+  chipless machine trn1                            another machine of a target
+  chipless machine gemini --toml > mine.toml
+  chipless run model.blob --set dma.latency=800    the same program with another figure
+
+JSON is `{schema_version, target, machine, figures: [{key, value, unit, source}]}`. A target with several machines prints the one that is taken \
+for files that name none.
+
+Exit status: 0 done, 2 there is no such target.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let asked = &*arguments.target;
+    let known = || {
+        TARGETS.iter().flat_map(|target| {
+            let machines = target.machines().iter();
+            machines.map(|(name, text)| (target.name(), *name, *text))
+        })
+    };
+    let Some((target, name, text)) = known()
+        .find(|(target, ..)| *target == asked)
+        .or_else(|| known().find(|(_, name, _)| *name == asked))
+    else {
+        let names = || TARGETS.iter().map(|target| target.name());
+        let hint = suggest::hint(asked, names());
+        let text = format!(
+            "expected one of {}, found \"{asked}\"{hint}",
+            names().collect::<Vec<_>>().join(", ")
+        );
+        return Err(Failure::misuse("machine", text));
+    };
+    if arguments.toml {
+        terminal::print(text)?;
+        return Ok(Exit::Done);
+    }
+    let figures = chipless::figures(text);
+    if arguments.answer.is_json() {
+        let figures: Vec<Value> = figures.iter().map(report).collect();
+        terminal::print_json(&json!({
+            "schema_version": SCHEMA_VERSION, "target": target, "machine": name, "figures": figures,
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let width = figures.iter().map(|f| f.key.len()).max().unwrap_or(0);
+    let mut text = format!("{target}: {name}\n");
+    for Figure {
+        key,
+        value,
+        unit,
+        source,
+    } in &figures
+    {
+        text.push_str(&format!("  {key:width$}  {value} {unit}  {source}\n"));
+    }
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn report(figure: &Figure) -> Value {
+    // Numbers of TOML are numbers of JSON, but for what JSON has none of.
+    let value: Value =
+        serde_json::from_str(&figure.value).unwrap_or_else(|_| Value::String(figure.value.clone()));
+    json!({ "key": figure.key, "value": value, "unit": figure.unit, "source": figure.source })
+}
