@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::files;
 use chipless::{FailureKind, npy, suggest};
-use chipless_model::{Grade, Port, Program, Storage, TaskId};
+use chipless_model::{Grade, Port, Program, Storage};
 use chipless_report::{Comparison, FirstNan};
 use chipless_sim::{Nonfinite, Timeline, origin};
 use std::path::{Path, PathBuf};
