@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let beside = Beside {
             assembly: document.beside()?,
             registers: arguments.registers,
-            document,
+            document: &**document,
         };
         list(arguments, &opened, &lowered.program, &beside)?;
         Ok(Exit::Done)
