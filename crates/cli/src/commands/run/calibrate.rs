@@ -44,7 +44,7 @@ impl Session<'_, '_> {
         };
         let health =
             chipless::with_watched_runner(&opened.path, &opened.bytes, self.options, counted)?;
-        if !self.arguments.json {
+        if !self.arguments.answer.is_json() {
             terminal::print(&table(&opened.path, steps.len(), &health))?;
             return Ok(Exit::Done);
         }
