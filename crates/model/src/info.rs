@@ -24,7 +24,7 @@ pub struct Info {
 }
 
 /// A tensor of the interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TensorInfo {
     /// Name, as `--input NAME=FILE` takes it.
     pub name: String,
@@ -34,6 +34,8 @@ pub struct TensorInfo {
     pub dtype: String,
     /// Dimensions, outermost first.
     pub shape: Vec<u64>,
+    /// What else the file says of it: address, padding, scale.
+    pub facts: Vec<(String, Value)>,
 }
 
 /// A value of a fact or of a raw structure.

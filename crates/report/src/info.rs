@@ -50,16 +50,27 @@ pub fn text(file: &str, size: u64, info: &Info, paint: Paint) -> String {
             name,
             dtype,
             shape: dimensions,
+            facts,
             ..
         } in tensors
         {
-            let _ = writeln!(
+            let _ = write!(
                 out,
                 "  {:names$}  {:types$}  {}",
                 clean(name),
                 clean(dtype),
                 shape(dimensions)
             );
+            for (i, (name, value)) in facts.iter().enumerate() {
+                let gap = if i == 0 { "  " } else { ", " };
+                // Scales are exact: rounded, they would be other ones.
+                let value = match value {
+                    Value::Number(n) => n.to_string(),
+                    other => value_text(other),
+                };
+                let _ = write!(out, "{gap}{name} {value}");
+            }
+            out.push('\n');
         }
     }
     if !info.counts.is_empty() {
@@ -204,6 +215,9 @@ pub struct TensorReport<'a> {
     pub dtype: &'a str,
     /// Dimensions, outermost first.
     pub shape: &'a [u64],
+    /// What else the file says of it, entries beside the others.
+    #[serde(flatten)]
+    pub facts: Pairs<'a, Value>,
 }
 
 impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
@@ -212,6 +226,7 @@ impl<'a> From<&'a TensorInfo> for TensorReport<'a> {
             name: &tensor.name,
             dtype: &tensor.dtype,
             shape: &tensor.shape,
+            facts: Pairs(&tensor.facts),
         }
     }
 }
@@ -286,6 +301,7 @@ mod tests {
             element,
             dtype: element.name().into(),
             shape: shape.to_vec(),
+            facts: Vec::new(),
         };
         Info {
             target: "npu",

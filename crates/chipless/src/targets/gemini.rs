@@ -23,7 +23,9 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::File,
         value: "FILE.json",
         help: "The network from which a schedule was made: its front-end file",
-        commands: &["run", "check", "list", "report", "convert", "iospec"],
+        commands: &[
+            "run", "check", "list", "report", "convert", "iospec", "drive",
+        ],
         is_repeated: false,
     },
     OptionSpec {
@@ -31,7 +33,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Directory,
         value: "DIR",
         help: "The weights of the network: a directory with the arrays that the front-end file names, .npy; needs --network",
-        commands: &["run", "check", "list"],
+        commands: &["run", "check", "list", "iospec", "drive"],
         is_repeated: false,
     },
     OptionSpec {
@@ -56,7 +58,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Count,
         value: "N",
         help: "The batch that a schedule should be for",
-        commands: &["run", "check", "list", "report"],
+        commands: &["run", "check", "list", "report", "iospec", "drive"],
         is_repeated: false,
     },
 ];

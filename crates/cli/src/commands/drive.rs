@@ -17,6 +17,7 @@ use clap::Args;
 use elements::{Encoding, Values};
 use script::{Reader, Step};
 use serde::{Serialize, Serializer};
+use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -210,6 +211,8 @@ struct Driver<'a, 'd> {
     document: &'d Document,
     session: Session<'d>,
     encoding: Encoding,
+    /// Outputs by name, where they are shown as reals.
+    quantised: HashMap<&'d str, &'d Vector>,
     steps: usize,
     wrong: usize,
 }
@@ -226,6 +229,12 @@ impl<'a, 'd> Driver<'a, 'd> {
             document,
             session,
             encoding,
+            quantised: document
+                .outputs
+                .iter()
+                .filter(|_| arguments.quantize)
+                .map(|v| (&*v.varname, v))
+                .collect(),
             steps: 0,
             wrong: 0,
         }
@@ -305,6 +314,7 @@ impl<'a, 'd> Driver<'a, 'd> {
             name,
             directory,
             document: self.document,
+            inputs: script::by_name(self.document),
             encoding: self.encoding.clone(),
             quantize: self.arguments.quantize,
         }
@@ -403,8 +413,7 @@ impl<'a, 'd> Driver<'a, 'd> {
         };
         let mut values = Vec::with_capacity(reading.values.len());
         for (name, integers) in reading.values {
-            let vector = self.document.outputs.iter().find(|v| v.varname == name);
-            let quantised = vector.filter(|_| self.arguments.quantize);
+            let quantised = self.quantised.get(&*name).copied();
             let shown = self.encoding.decode(&name, integers, quantised)?;
             values.push((name, shown));
         }
@@ -435,21 +444,17 @@ fn session_write(
     session: &mut Session<'_>,
     act: &[iospec::Act],
 ) -> Result<iospec::Sent, Violation> {
-    let names: Vec<String> = session
-        .document()
-        .inputs
-        .iter()
-        .map(|v| v.varname.clone())
-        .collect();
+    let inputs = &session.document().inputs;
     session.write(act).map_err(|mut violation| {
+        let names: HashSet<&str> = inputs.iter().map(|v| &*v.varname).collect();
         let unknown = act
             .iter()
             .map(|(name, _)| name)
-            .find(|name| !names.contains(*name));
+            .find(|name| !names.contains(name.as_str()));
         if let Some(unknown) = unknown.filter(|_| violation.code().is_none()) {
             violation.message.push_str(&chipless::suggest::hint(
                 unknown,
-                names.iter().map(|n| &**n),
+                inputs.iter().map(|v| &*v.varname),
             ));
         }
         violation

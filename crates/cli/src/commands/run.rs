@@ -606,10 +606,26 @@ impl<'p> Session<'_, 'p> {
         seed: Option<u64>,
         notes: Vec<String>,
     ) -> Result<Exit, Failure> {
+        let run = self.summary(timeline, outcomes, seed, notes)?;
+        if self.arguments.answer.is_json() {
+            terminal::print_json(&run.report())?;
+        } else {
+            terminal::print(&run.text(terminal::out()))?;
+        }
+        Ok(Exit::Done)
+    }
+
+    fn summary<'r>(
+        &'r self,
+        timeline: &'r Timeline,
+        outcomes: Outcomes,
+        seed: Option<u64>,
+        notes: Vec<String>,
+    ) -> Result<Run<'r, 'p>, Failure> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
         let mut facts = self.document.facts(self.program, timeline)?;
         facts.extend(self.profile(timeline)?);
-        let run = Run {
+        Ok(Run {
             file: &self.opened.path,
             program: self.program,
             timeline,
@@ -620,12 +636,6 @@ impl<'p> Session<'_, 'p> {
             seed,
             notes,
             wall_ms,
-        };
-        if self.arguments.answer.is_json() {
-            terminal::print_json(&run.report())?;
-        } else {
-            terminal::print(&run.text(terminal::out()))?;
-        }
-        Ok(Exit::Done)
+        })
     }
 }

@@ -62,6 +62,7 @@ fn tensor(node: &GraphNode, port: &Port) -> TensorInfo {
         element,
         dtype: element.name().to_owned(),
         shape: vec![port.lanes.into()],
+        facts: Vec::new(),
     }
 }
 

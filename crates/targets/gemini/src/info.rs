@@ -185,6 +185,7 @@ fn interface(schedule: &Schedule) -> (Vec<TensorInfo>, Vec<TensorInfo>) {
                 element,
                 dtype: element.name().to_owned(),
                 shape,
+                facts: Vec::new(),
             }
         };
         map.into_iter().map(tensor).collect()

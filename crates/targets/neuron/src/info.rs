@@ -101,6 +101,7 @@ fn tensor(tensor: &Tensor<'_>) -> TensorInfo {
         element: tensor.element.unwrap_or(ElementType::UInt8),
         dtype: tensor.dtype.to_string(),
         shape: tensor.shape.clone(),
+        facts: Vec::new(),
     }
 }
 

@@ -252,6 +252,7 @@ impl Tensor {
             element,
             dtype: element.name().to_owned(),
             shape: self.shape.clone(),
+            facts: Vec::new(),
         })
     }
 }

@@ -124,15 +124,10 @@ impl Encoding {
                 if let Some(vector) = quantised {
                     let reals: Vec<f64> = numbers.iter().map(|n| n.real()).collect();
                     let integers = match element {
-                        Some(element) if unsigned(element) && bits < 64 => {
-                            quantize_to(vector, 0..=high as i64, &reals)?
-                        }
-                        _ => quantize(vector, &reals)?,
+                        Some(_) => quantize_to(vector, low..=high, &reals)?,
+                        None => return quantize(vector, &reals),
                     };
-                    return Ok(integers
-                        .into_iter()
-                        .map(|v| extended(v.into(), bits))
-                        .collect());
+                    return Ok(integers.into_iter().map(|v| extended(v, bits)).collect());
                 }
                 let one = |(at, number): (usize, &Number)| match number.integer() {
                     None => wanted(at, "integers (--quantize takes reals)"),
@@ -169,10 +164,14 @@ impl Encoding {
                     .map_err(|error| Violation::value(error.to_string()))?;
                 return Ok(Values::Reals(reals));
             }
-            Some(ElementType::UInt64) if quantised.is_none() => {
-                return Ok(Values::Large(
-                    carried.into_iter().map(|v| v as u64).collect(),
-                ));
+            Some(ElementType::UInt64) => {
+                let large: Vec<u64> = carried.into_iter().map(|v| v as u64).collect();
+                return match quantised {
+                    Some(vector) => {
+                        dequantize(vector, large.into_iter().map(i128::from)).map(Values::Reals)
+                    }
+                    None => Ok(Values::Large(large)),
+                };
             }
             Some(element) if unsigned(element) && element.bits() < 64 => {
                 let mask = (1i64 << element.bits()) - 1;
@@ -181,7 +180,9 @@ impl Encoding {
             _ => carried,
         };
         match quantised {
-            Some(vector) => dequantize(vector, &integers).map(Values::Reals),
+            Some(vector) => {
+                dequantize(vector, integers.into_iter().map(i128::from)).map(Values::Reals)
+            }
             None => Ok(Values::Integers(integers)),
         }
     }

@@ -6,6 +6,7 @@ use crate::files;
 use chipless::npy;
 use chipless::spu::iospec::{Document, Vector};
 use chipless::spu::yaml::{self, Budget, Node, Value};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// What the host does.
@@ -35,10 +36,22 @@ pub(super) struct Reader<'d> {
     /// Where its .npy files are.
     pub(super) directory: PathBuf,
     pub(super) document: &'d Document,
+    /// Inputs by the names that a host may give them.
+    pub(super) inputs: HashMap<&'d str, &'d Vector>,
     /// How the elements of vectors are carried.
     pub(super) encoding: Encoding,
     /// Whether values are reals that scale and zero point turn into integers.
     pub(super) quantize: bool,
+}
+
+/// Inputs by varname and key; of several the first.
+pub(super) fn by_name(document: &Document) -> HashMap<&str, &Vector> {
+    let mut inputs = HashMap::new();
+    for vector in &document.inputs {
+        inputs.entry(&*vector.varname).or_insert(vector);
+        inputs.entry(&*vector.key).or_insert(vector);
+    }
+    inputs
 }
 
 /// Nodes of a script that is read as a whole.
@@ -249,10 +262,7 @@ impl Reader<'_> {
     }
 
     fn vector(&self, name: &str) -> Option<&Vector> {
-        self.document
-            .inputs
-            .iter()
-            .find(|v| v.varname == name || v.key == name)
+        self.inputs.get(name).copied()
     }
 
     fn words(&self, node: &Node) -> Result<Vec<u64>, Failure> {

@@ -1,14 +1,25 @@
 //! How the integers of a program fare: `run --calibrate`.
 
-use super::Session;
+use super::{Outcomes, Session};
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
 use chipless::spu::fqir::{Health, NodeHealth};
 use chipless_model::{ElementType, Kind, Program};
+use chipless_report::summary::RunReport;
+use chipless_sim::{Outcome, TimingOnly};
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::PoisonError;
+
+/// The summary of a run with what was counted.
+#[derive(Serialize)]
+struct Calibrated<'a> {
+    #[serde(flatten)]
+    run: RunReport<'a>,
+    calibration: Vec<Value>,
+}
 
 /// The steps of a file: for each, the integers of each input.
 type Steps = Vec<Vec<Vec<i64>>>;
@@ -48,15 +59,18 @@ impl Session<'_, '_> {
             terminal::print(&table(&opened.path, steps.len(), &health))?;
             return Ok(Exit::Done);
         }
-        let nodes: Vec<Value> = health.executed().map(object).collect();
-        terminal::print_json(&json!({
-            "schema_version": 1,
-            "program": self.opened.path,
-            "name": self.program.name,
-            "target": self.program.target,
-            "steps": steps.len(),
-            "calibration": nodes,
-        }))?;
+        let Outcome { timeline, end } = chipless_sim::run(
+            &chipless_sim::Verified::assume(self.program),
+            &mut TimingOnly,
+        );
+        end.map_err(|stop| self.stopped(&timeline, &stop))?;
+        let mut notes = vec![format!("{} steps; times are those of one", steps.len())];
+        notes.extend(self.notes());
+        let summary = self.summary(&timeline, Outcomes::default(), None, notes)?;
+        terminal::print_json(&Calibrated {
+            run: summary.report(),
+            calibration: health.executed().map(object).collect(),
+        })?;
         Ok(Exit::Done)
     }
 }

@@ -77,6 +77,7 @@ impl Femto {
             },
             dtype: format!("int{}", v.precision),
             shape: vec![v.length.into()],
+            facts: Vec::new(),
         };
         let of = |output: bool| {
             self.vectors

@@ -54,6 +54,7 @@ fn tensor(tensor: &Tensor) -> TensorInfo {
         element,
         dtype: element.name().to_owned(),
         shape: tensor.shape.clone(),
+        facts: Vec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ chipless_model::rules! {
         "The outputs of the graph ARITH, or of the plan where it has none, are what the host gets. Without any the program computes for nobody."
         "list the outputs"
         "runtime plan, version 1";
-    TWICE Fault Warning Format "fqir-produced-twice" "two nodes of a graph give one tensor"
+    TWICE Departure Warning Writers "fqir-produced-twice" "two nodes of a graph give one tensor"
         "Each tensor of a graph is defined once; the second node overwrites what the first one made."
         "remove one of the nodes, or give its output a name of its own"
         "runtime plan, version 1";

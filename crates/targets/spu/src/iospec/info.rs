@@ -6,12 +6,6 @@ use chipless_model::{Info, Node, TensorInfo, Value};
 
 /// The file at a glance.
 pub fn info(document: &Document) -> Info {
-    let tensor = |v: &Vector| TensorInfo {
-        name: v.varname.clone(),
-        element: v.element(),
-        dtype: format!("int{}", v.precision),
-        shape: vec![u64::try_from(v.length).unwrap_or_default()],
-    };
     let text = |name: &str, value: String| (name.to_owned(), Value::Text(value));
     let complex = document
         .sequences
@@ -68,6 +62,34 @@ pub fn info(document: &Document) -> Info {
             ("complex_sequences".to_owned(), complex as u64),
             ("latched_inputs".to_owned(), latched.len() as u64),
         ],
+        facts,
+    }
+}
+
+fn tensor(vector: &Vector) -> TensorInfo {
+    let integers = [
+        ("padded_length", vector.padded_length),
+        ("length_64b_words", vector.words),
+        ("core_id", vector.core_id),
+        ("pc", vector.pc),
+        ("mailbox_id", vector.mailbox_id),
+    ];
+    let mut facts: Vec<(String, Value)> = integers
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), Value::Integer(value?.into()))))
+        .collect();
+    if let Some(quantization) = vector.quantization {
+        let quantities = [
+            ("scale", quantization.scale),
+            ("zero_pt", quantization.zero_point),
+        ];
+        facts.extend(quantities.map(|(name, value)| (name.to_owned(), Value::Number(value))));
+    }
+    TensorInfo {
+        name: vector.varname.clone(),
+        element: vector.element(),
+        dtype: format!("int{}", vector.precision),
+        shape: vec![u64::try_from(vector.length).unwrap_or_default()],
         facts,
     }
 }

@@ -27,20 +27,22 @@ pub fn quantize(vector: &Vector, values: &[f64]) -> Result<Vec<i64>, Violation> 
             vector.precision
         ))
     })?;
-    quantize_to(vector, range, values)
+    let range = i128::from(*range.start())..=i128::from(*range.end());
+    let integers = quantize_to(vector, range, values)?;
+    Ok(integers.into_iter().map(|v| v as i64).collect())
 }
 
-/// The same for integers of a range: those of a program may have no sign.
+/// The same for integers of a range: those of a program may have no sign, or 64 bits.
 ///
 /// # Errors
 /// No scale, or a value that is no number.
 pub fn quantize_to(
     vector: &Vector,
-    range: std::ops::RangeInclusive<i64>,
+    range: std::ops::RangeInclusive<i128>,
     values: &[f64],
-) -> Result<Vec<i64>, Violation> {
+) -> Result<Vec<i128>, Violation> {
     let q = quantization(vector)?;
-    let (low, high) = (*range.start() as f64, *range.end() as f64);
+    let (low, high) = range.into_inner();
     let one = |(at, value): (usize, &f64)| {
         if value.is_nan() {
             return Err(Violation::value(format!(
@@ -48,7 +50,7 @@ pub fn quantize_to(
                 vector.key
             )));
         }
-        Ok(((value / q.scale).floor() + q.zero_point).clamp(low, high) as i64)
+        Ok((((value / q.scale).floor() + q.zero_point) as i128).clamp(low, high))
     };
     values.iter().enumerate().map(one).collect()
 }
@@ -57,10 +59,13 @@ pub fn quantize_to(
 ///
 /// # Errors
 /// No scale.
-pub fn dequantize(vector: &Vector, values: &[i64]) -> Result<Vec<f64>, Violation> {
+pub fn dequantize(
+    vector: &Vector,
+    values: impl IntoIterator<Item = i128>,
+) -> Result<Vec<f64>, Violation> {
     let q = quantization(vector)?;
     Ok(values
-        .iter()
-        .map(|value| (*value as f64 - q.zero_point) * q.scale)
+        .into_iter()
+        .map(|value| (value as f64 - q.zero_point) * q.scale)
         .collect())
 }

@@ -120,15 +120,15 @@ laws! {
         "It counts once. A vector that is needed several times belongs in a complex sequence."
         ""
         "behaviour of femtorun 4.1";
-    OUTPUT_ORDER Fault Warning Warning Format "iospec-output-order" "outputs of a sequence stand in another order than in the outputs section"
+    OUTPUT_ORDER Departure Warning Warning Writers "iospec-output-order" "outputs of a sequence stand in another order than in the outputs section"
         "The firmware library returns them in the order of the sequence, femtorun in that of the section."
         "bring both into one order"
         "IOSpec format; behaviour of femtorun 4.1";
-    HINT Fault Warning Warning Format "iospec-latched-hint" "the hint `latched` does not agree with the sequences"
+    HINT Departure Warning Warning Writers "iospec-latched-hint" "the hint `latched` does not agree with the sequences"
         "What counts are the sequences: an input is latched when its sequence has no output. The hint (`latched` in the text, `latch` in files that tools write) decides how a femtofile exporter marks the vector."
         ""
         "IOSpec format; femtodriver 2.6";
-    HINT_KEY Fault Note Note Format "iospec-latched-key" "the hint is called `latched`, tools read `latch`"
+    HINT_KEY Departure Note Note Writers "iospec-latched-key" "the hint is called `latched`, tools read `latch`"
         "The text of the format calls it latched; the compiler writes and the femtofile exporter reads latch, and takes a vector without it for an ordinary input."
         ""
         "IOSpec format; femtodriver 2.6";
@@ -136,11 +136,11 @@ laws! {
         "Words are padded_length × precision / 64, rounded up. The driver refuses to send a vector whose packed words differ."
         ""
         "IOSpec format; femtodriver 2.6";
-    PADDING Fault Warning Warning Format "iospec-padding" "the padded length is less than the length, or not a multiple of 8"
+    PADDING Departure Warning Warning Writers "iospec-padding" "the padded length is less than the length, or not a multiple of 8"
         "Vectors are padded to whole pencils of the compiler, of 8 elements in all known programs."
         ""
         "IOSpec format; known compiled programs";
-    PRECISION Fault Warning Warning Format "iospec-precision" "the precision is not one that vectors on the wire have"
+    PRECISION Departure Warning Warning Writers "iospec-precision" "the precision is not one that vectors on the wire have"
         "Hardware vectors are of 8 or 16 bits; 24 occurs before compilation, where the compiler splits such vectors."
         ""
         "femtodriver 2.6";
@@ -168,15 +168,15 @@ laws! {
         "Inputs need core_id, pc and length_64b_words, outputs mailbox_id and length_64b_words. Before compilation none of them is there; a document with some of them is neither."
         ""
         "femtodriver 2.6";
-    SCALE Fault Warning Warning Format "iospec-scale" "the scale is not a power of two, or the zero point not 0"
+    SCALE Departure Warning Warning Writers "iospec-scale" "the scale is not a power of two, or the zero point not 0"
         "The compiler quantises with powers of two and no zero point; the runners use neither."
         ""
         "fmot 3.21";
-    FIRMWARE_MULTIPLE Fault Warning Warning Format "iospec-firmware-sequences" "several sequences have outputs"
+    FIRMWARE_MULTIPLE Departure Warning Warning Writers "iospec-firmware-sequences" "several sequences have outputs"
         "The firmware library and the simple calls of femtorun support one sequence with outputs, besides latched ones. Chipless drives them all."
         ""
         "IOSpec format";
-    FIRMWARE_COMPLEX Fault Warning Warning Format "iospec-firmware-complex" "a complex sequence"
+    FIRMWARE_COMPLEX Departure Warning Warning Writers "iospec-firmware-complex" "a complex sequence"
         "No firmware supports complex sequences yet, and femtofile exporters leave them out. Chipless drives them."
         ""
         "IOSpec format";

@@ -155,6 +155,8 @@ pub struct Session<'d> {
     /// What each input has been given and no firing has taken yet; latched inputs keep their last.
     given: Vec<Vec<Vec<i64>>>,
     latched: Vec<bool>,
+    /// Which inputs are latched.
+    kept: Vec<usize>,
     /// The last values of each output.
     produced: Vec<Option<Vec<i64>>>,
     /// Inputs by the names that a host may give them.
@@ -167,6 +169,11 @@ impl<'d> Session<'d> {
     /// A session without a program: order only.
     pub fn new(document: &'d Document, rules: RuleSet) -> Session<'d> {
         let unlatched = document.unlatched();
+        let latched: Vec<bool> = document
+            .inputs
+            .iter()
+            .map(|v| !unlatched.contains(&*v.key))
+            .collect();
         Session {
             document,
             rules,
@@ -174,11 +181,8 @@ impl<'d> Session<'d> {
             program: None,
             with_wire: false,
             given: vec![Vec::new(); document.inputs.len()],
-            latched: document
-                .inputs
-                .iter()
-                .map(|v| !unlatched.contains(&*v.key))
-                .collect(),
+            kept: (0..latched.len()).filter(|i| latched[*i]).collect(),
+            latched,
             produced: vec![None; document.outputs.len()],
             names: names(document, rules),
             members: members(document),
@@ -311,20 +315,23 @@ impl<'d> Session<'d> {
             );
             return Err(Violation::value(message));
         }
-        let index = self.document.input_index();
-        let mut act = Vec::with_capacity(vectors.len());
-        for (member, values) in sequence.inputs.iter().zip(vectors) {
-            match index.get(&*member.key) {
-                Some(input) => act.push((*input, Some(values))),
-                None => {
-                    return Err(Violation::name(format!(
-                        "expected inputs in sequence {id}, found `{}`",
-                        member.key
-                    )));
-                }
-            }
+        let (inputs, _) = &self.members[id];
+        if inputs.len() < vectors.len() {
+            let index = self.document.input_index();
+            let unknown = sequence
+                .inputs
+                .iter()
+                .find(|m| !index.contains_key(&*m.key));
+            return Err(Violation::name(format!(
+                "expected inputs in sequence {id}, found `{}`",
+                unknown.map_or("", |m| &*m.key)
+            )));
         }
-        self.act(act)
+        let act = inputs
+            .iter()
+            .zip(vectors)
+            .map(|(input, values)| (*input, Some(values)));
+        self.act(act.collect())
     }
 
     /// Messages as they go over the bus, each with its header.
@@ -458,14 +465,9 @@ impl<'d> Session<'d> {
             .max()
             .unwrap_or(0)
             .max(1);
-        for (input, vector) in document
-            .inputs
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| self.latched[*i])
-        {
-            if let Some(values) = self.given[input].last() {
-                program.set_input(input, elements(values, vector));
+        for input in &self.kept {
+            if let Some(values) = self.given[*input].last() {
+                program.set_input(*input, elements(values, &document.inputs[*input]));
             }
         }
         for round in 0..rounds {

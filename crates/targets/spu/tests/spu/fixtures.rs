@@ -178,7 +178,7 @@ fn quantising_rounds_down_and_clips() {
         [4096, -4096, 1, -1, 32767, -32768]
     );
     assert_eq!(
-        dequantize(vector, &[4096, -1]).expect("scale"),
+        dequantize(vector, [4096, -1]).expect("scale"),
         [1.0, -1.0 / 4096.0]
     );
     assert!(quantize(vector, &[f64::NAN]).is_err());
