@@ -2,6 +2,7 @@
 
 mod command_line;
 mod containers;
+mod contracts;
 mod findings;
 mod house;
 mod npu;

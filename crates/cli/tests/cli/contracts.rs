@@ -1,0 +1,107 @@
+//! IOSpecs, and the programs behind them.
+
+use crate::support::done;
+use serde_json::{Value, json};
+
+fn json_of(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).unwrap()
+}
+
+#[test]
+fn what_a_contract_states_of_a_vector_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("spec.yaml");
+    let vector = |kind: &str, name: &str, more: &str| {
+        format!(
+            "{kind}s:\n  {name}:\n    type: {kind}\n    varname: {name}\n    length: 5\n    precision: 16\n    padded_length: 8\n{more}"
+        )
+    };
+    let input = vector(
+        "input",
+        "x",
+        "    length_64b_words: 2\n    core_id: 1\n    pc: 77\n    quantization: {scale: 3.0517578125e-05, zero_pt: 0}\n",
+    );
+    let output = vector(
+        "output",
+        "y",
+        "    length_64b_words: 2\n    mailbox_id: 9\n",
+    );
+    let sequence = "simple_sequences:\n  s:\n    type: simple_sequence\n    inputs: [x]\n    outputs: [y]\ncomplex_sequences: {}\n";
+    std::fs::write(&path, format!("{input}{output}{sequence}")).unwrap();
+    let path = path.to_str().unwrap();
+    let info = json_of(&["info", "--format", "json", path]);
+    assert_eq!(
+        info["inputs"],
+        json!([{
+            "name": "x", "dtype": "int16", "shape": [5], "padded_length": 8, "length_64b_words": 2, "core_id": 1, "pc": 77,
+            "scale": 3.051_757_812_5e-5, "zero_pt": 0.0,
+        }])
+    );
+    assert_eq!(
+        info["outputs"],
+        json!([{
+            "name": "y", "dtype": "int16", "shape": [5], "padded_length": 8, "length_64b_words": 2, "mailbox_id": 9,
+        }])
+    );
+    let said = done(&["info", path]);
+    assert!(
+        said.contains("pc 77, scale 0.000030517578125, zero_pt 0"),
+        "{said}"
+    );
+}
+
+#[test]
+fn calibration_is_part_of_the_summary() {
+    let folder = "fixtures/spu/dense";
+    let (model, steps) = (format!("{folder}/model.pt"), format!("{folder}/steps.json"));
+    let summary = json_of(&["run", &model, "--calibrate", &steps, "--json"]);
+    assert!(summary["latency_ns"].as_f64().unwrap() > 0.0);
+    let nodes = summary["calibration"].as_array().unwrap();
+    assert!(!nodes.is_empty());
+    for node in nodes {
+        assert!(node["graph"].as_str().unwrap().starts_with("ARITH"));
+        assert!(node["values"].as_u64() >= node["saturated"].as_u64());
+    }
+}
+
+/// Integers of 64 bits without a sign are quantised and come back as they are.
+#[test]
+fn wide_integers_are_quantised() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (graph, spec, script) = (path("a.dfg"), path("a.yaml"), path("a.json"));
+    std::fs::write(&graph, "Input64: x\ny = Add_I64(x, 1)\nOutput64: y\n").unwrap();
+    let vector = |kind: &str, name: &str, scale: f64| {
+        format!(
+            "{kind}s:\n  {name}:\n    type: {kind}\n    varname: {name}\n    length: 256\n    precision: 64\n    quantization: {{scale: {scale}, zero_pt: 0}}\n"
+        )
+    };
+    let (input, output) = (vector("input", "x", 0.25), vector("output", "y", 0.5));
+    let sequence = "simple_sequences:\n  s:\n    type: simple_sequence\n    inputs: [x]\n    outputs: [y]\ncomplex_sequences: {}\n";
+    let text = format!("{input}{output}{sequence}").replace(
+        "    quantization",
+        "    padded_length: 256\n    quantization",
+    );
+    std::fs::write(&spec, text).unwrap();
+    let mut given = vec![2.125; 256];
+    // Below 0, and 2^63: no integer with a sign.
+    (given[1], given[2]) = (-3.0, 2f64.powi(61));
+    let steps = json!({"steps": [{"write": {"x": given}}, {"read": true}]});
+    std::fs::write(&script, steps.to_string()).unwrap();
+    let driven = json_of(&[
+        "drive",
+        &spec,
+        "--program",
+        &graph,
+        "--script",
+        &script,
+        "--quantize",
+        "--format",
+        "json",
+    ]);
+    let came = &driven["steps"][1]["values"]["y"];
+    assert_eq!(
+        (&came[0], &came[1], &came[2], &came[255]),
+        (&json!(4.5), &json!(0.5), &json!(2f64.powi(62)), &json!(4.5))
+    );
+}
