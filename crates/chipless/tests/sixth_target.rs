@@ -81,6 +81,7 @@ impl Document for Line<'_> {
             element: ElementType::Int8,
             dtype: "int8".to_owned(),
             shape: vec![self.bytes],
+            facts: Vec::new(),
         };
         Info {
             target: "sixth",
