@@ -19,7 +19,7 @@ static OPTIONS: &[OptionSpec] = &[OptionSpec {
     kind: OptionKind::File,
     value: "FILE.json",
     help: "A mapping of the graph onto its fabric, whose time the program then takes",
-    commands: &["run", "check", "list", "iospec", "drive"],
+    commands: &["run", "check", "list", "iospec"],
     is_repeated: false,
 }];
 

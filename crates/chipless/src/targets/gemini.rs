@@ -58,7 +58,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Count,
         value: "N",
         help: "The batch that a schedule should be for",
-        commands: &["run", "check", "list", "report", "iospec", "drive"],
+        commands: &["run", "check", "list", "report"],
         is_repeated: false,
     },
 ];

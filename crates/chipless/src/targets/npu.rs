@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// The target.
 pub(super) struct Npu;
 
-const COMMANDS: &[&str] = &["run", "check", "list", "iospec", "drive"];
+const COMMANDS: &[&str] = &["run", "check", "list", "iospec"];
 
 const NAMED: &[&str] = &["run", "check", "list"];
 

@@ -171,21 +171,20 @@ pub(crate) fn elements(bytes: &[u8], of: Type) -> Result<Elements, String> {
 
 /// The bytes that the characters of a text stand for.
 pub(crate) fn decoded(text: &str) -> Result<Vec<u8>, String> {
-    // 0xc3 leads the characters up to U+00FF, the next one those beyond.
-    if text.bytes().any(|byte| byte > 0xc3) {
-        return Err("expected bytes as characters up to U+00FF, found others".to_owned());
-    }
     let mut bytes = vec![0; text.len()];
-    let (mut end, mut lead) = (0, 0);
+    let (mut end, mut lead, mut largest) = (0, 0, 0);
     // Weights are noise: without branches none is mispredicted.
-    for byte in text.bytes() {
-        bytes[end] = if byte < 0x80 {
-            byte
-        } else {
-            lead | byte & 0x3f
-        };
+    for byte in text.as_bytes() {
+        // All ones from U+0080 on, where a byte leads and the next one carries six bits more.
+        let long = (byte >> 7).wrapping_neg();
+        bytes[end] = byte & !(long & 0xc0) | lead & long;
         lead = byte << 6;
-        end += usize::from(byte < 0xc0);
+        end += usize::from(*byte < 0xc0);
+        largest = largest.max(*byte);
+    }
+    // 0xc3 leads the characters up to U+00FF, the next one those beyond.
+    if largest > 0xc3 {
+        return Err("expected bytes as characters up to U+00FF, found others".to_owned());
     }
     bytes.truncate(end);
     Ok(bytes)
