@@ -147,7 +147,7 @@ fn line_padded(out: &mut String, node: &Node, paint: Paint, width: usize) {
     out.push('\n');
 }
 
-fn value_text(value: &Value) -> String {
+pub(crate) fn value_text(value: &Value) -> String {
     match value {
         Value::Text(text) => clean(text).into_owned(),
         Value::Integer(n) => n.to_string(),

@@ -9,8 +9,10 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 mod bars;
 mod compare;
+mod extents;
 mod facts;
 mod hexdump;
+mod lanes;
 mod pointer;
 mod protobuf;
 mod statistics;
@@ -18,14 +20,19 @@ mod style;
 mod text;
 mod uses;
 
+pub mod attribution;
+pub mod chrome;
 pub mod deadlock;
+pub mod diff;
 pub mod explain;
 pub mod findings;
 pub mod info;
 pub mod list;
+pub mod page;
 pub mod perfetto;
 pub mod sarif;
 pub mod summary;
+pub mod tables;
 
 #[cfg(test)]
 mod example;

@@ -357,7 +357,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             (at.task, at.end) = (piece.first.raw(), piece.first.raw() + piece.count);
         }
         let task = TaskId::from_raw(self.servers[server as usize].task);
-        self.timeline.tasks[task].ready = self.now;
+        let record = &mut self.timeline.tasks[task];
+        record.ready = self.now;
+        record.server = server - self.backlogs[queue].servers;
         self.look(server, task, woken_by, effects)
     }
 

@@ -16,6 +16,8 @@ pub struct Timeline {
 /// When a task ran.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
+    /// Which server of its queue ran it, counted from 0.
+    pub server: u32,
     /// When its server reached it.
     pub ready: Time,
     /// When it started.

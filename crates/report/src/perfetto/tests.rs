@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::example;
-use chipless_sim::TimingOnly;
+use chipless_sim::{TimingOnly, Verified};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -90,78 +90,58 @@ impl Message {
     }
 }
 
-/// The trace as lines, the way its viewer understands it.
+/// The trace as lines, the way its viewer understands it: each sequence has a track, a clock and names of its own.
 fn read(trace: &[u8]) -> String {
     let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
-    let mut interned: BTreeMap<(u32, u64), String> = BTreeMap::new();
+    let mut clocks: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut interned: BTreeMap<(u64, u32, u64), String> = BTreeMap::new();
     let mut lines = String::new();
     for packet in Message::parse(trace).messages(field::TRACE_PACKET) {
-        assert_eq!(packet.number(field::PACKET_SEQUENCE), Some(1));
+        let sequence = packet.number(field::PACKET_SEQUENCE).unwrap();
         for data in packet.messages(field::PACKET_INTERNED) {
             for table in [
                 field::INTERNED_CATEGORIES,
                 field::INTERNED_NAMES,
                 field::INTERNED_ANNOTATION_NAMES,
-                field::INTERNED_ANNOTATION_STRINGS,
             ] {
                 for entry in data.messages(table) {
-                    let old = interned.insert(
-                        (table, entry.number(field::ENTRY_IID).unwrap()),
-                        entry.text(field::ENTRY_TEXT).unwrap(),
-                    );
+                    let key = (sequence, table, entry.number(field::ENTRY_IID).unwrap());
+                    let old = interned.insert(key, entry.text(field::ENTRY_TEXT).unwrap());
                     assert_eq!(old, None, "interned twice");
                 }
             }
         }
         for track in packet.messages(field::PACKET_TRACK) {
-            let process = track
-                .messages(field::TRACK_PROCESS)
-                .iter()
-                .find_map(|p| p.text(field::PROCESS_NAME));
+            let process = track.messages(field::TRACK_PROCESS);
+            let process = process.iter().find_map(|p| p.text(field::PROCESS_NAME));
             let name = process.or_else(|| track.text(field::TRACK_NAME)).unwrap();
-            let parent = track
-                .number(field::TRACK_PARENT)
-                .map(|p| format!("{} > ", tracks[&p]))
-                .unwrap_or_default();
-            let unit = track
-                .messages(field::TRACK_COUNTER)
+            let parent = track.number(field::TRACK_PARENT);
+            let parent = parent.map(|p| format!("{} > ", tracks[&p]));
+            let counter = track.messages(field::TRACK_COUNTER);
+            let unit = counter
                 .iter()
-                .find_map(|c| c.text(field::COUNTER_UNIT_NAME))
-                .unwrap_or_default();
+                .find_map(|c| c.text(field::COUNTER_UNIT_NAME));
+            let (parent, unit) = (parent.unwrap_or_default(), unit.unwrap_or_default());
             let _ = writeln!(lines, "track {parent}{name} {unit}");
             tracks.insert(track.number(field::TRACK_UUID).unwrap(), name);
         }
         for event in packet.messages(field::PACKET_EVENT) {
-            let track = &tracks[&event.number(field::EVENT_TRACK).unwrap()];
-            let _ = write!(
-                lines,
-                "{:>6} {track}",
-                packet.number(field::PACKET_TIMESTAMP).unwrap()
-            );
+            let clock = clocks.entry(sequence).or_default();
+            *clock += packet.number(field::PACKET_TIMESTAMP).unwrap();
+            let name = |table, iid| &interned[&(sequence, table, iid)];
+            let _ = write!(lines, "{clock:>6} {}", tracks[&sequence]);
             match event.number(field::EVENT_TYPE).unwrap() {
-                SLICE_BEGIN => {
-                    let name = &interned[&(
-                        field::INTERNED_NAMES,
-                        event.number(field::EVENT_NAME_IID).unwrap(),
-                    )];
-                    let category = &interned[&(
-                        field::INTERNED_CATEGORIES,
-                        event.number(field::EVENT_CATEGORY_IIDS).unwrap(),
-                    )];
-                    let _ = write!(lines, " begin {name} ({category})");
+                1 => {
+                    let slice = event.number(field::EVENT_NAME_IID).unwrap();
+                    let category = event.number(field::EVENT_CATEGORY_IIDS).unwrap();
+                    let slice = name(field::INTERNED_NAMES, slice);
+                    let category = name(field::INTERNED_CATEGORIES, category);
+                    let _ = write!(lines, " begin {slice} ({category})");
                     for annotation in event.messages(field::EVENT_ANNOTATIONS) {
-                        let name = &interned[&(
-                            field::INTERNED_ANNOTATION_NAMES,
-                            annotation.number(field::ANNOTATION_NAME_IID).unwrap(),
-                        )];
-                        let number = annotation
-                            .number(field::ANNOTATION_UINT)
-                            .map(|n| n.to_string());
-                        let string = annotation.number(field::ANNOTATION_STRING_IID);
-                        let value = number.unwrap_or_else(|| {
-                            interned[&(field::INTERNED_ANNOTATION_STRINGS, string.unwrap())].clone()
-                        });
-                        let _ = write!(lines, " {name}={value}");
+                        let argument = annotation.number(field::ANNOTATION_NAME_IID).unwrap();
+                        let argument = name(field::INTERNED_ANNOTATION_NAMES, argument);
+                        let value = annotation.number(field::ANNOTATION_UINT).unwrap();
+                        let _ = write!(lines, " {argument}={value}");
                     }
                     for flow in event.numbers(field::EVENT_FLOWS) {
                         let _ = write!(lines, " →{flow}");
@@ -170,13 +150,10 @@ fn read(trace: &[u8]) -> String {
                         let _ = write!(lines, " {flow}→");
                     }
                 }
-                SLICE_END => lines.push_str(" end"),
-                COUNTER => {
-                    let _ = write!(
-                        lines,
-                        " {}",
-                        event.number(field::EVENT_COUNTER_VALUE).unwrap()
-                    );
+                2 => lines.push_str(" end"),
+                4 => {
+                    let value = event.number(field::EVENT_COUNTER_VALUE).unwrap();
+                    let _ = write!(lines, " {value}");
                 }
                 other => panic!("event type {other}"),
             }
@@ -186,67 +163,36 @@ fn read(trace: &[u8]) -> String {
     lines
 }
 
+/// A run of a program, as its trace tells it.
+fn told(program: &Program<'_>) -> String {
+    let timeline = chipless_sim::run(&Verified::assume(program), &mut TimingOnly).timeline;
+    let attribution = Attribution::of(program, &timeline);
+    let lives = crate::attribution::lives(program, &timeline);
+    read(&trace(
+        "model.blob",
+        program,
+        &timeline,
+        &attribution,
+        &lives,
+    ))
+}
+
 #[test]
 fn a_viewer_reads_back_what_happened() {
-    let program = example::pipeline();
-    let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
-    assert_eq!(outcome.end, Ok(()));
-    let said = read(&trace("model.blob", &program, &outcome.timeline));
+    let said = told(&example::pipeline());
     let (events, counters): (Vec<&str>, Vec<&str>) =
         said.lines().partition(|l| !l.contains(" ddr "));
     insta::assert_snapshot!(events.join("\n"));
     // Three transfers of 4096 bytes at 32 GB/s after 100 ns: about 18 GB/s over their time, none in between.
-    let values: Vec<u64> = counters
+    let values = counters
         .iter()
-        .filter_map(|l| l.split(' ').next_back()?.parse().ok())
-        .collect();
-    assert_eq!(
-        values.iter().filter(|v| **v == 0).count(),
-        3,
-        "{counters:?}"
-    );
-    assert_eq!(values.iter().max(), Some(&17965), "{counters:?}");
-}
-
-#[test]
-fn tasks_of_several_servers_do_not_overlap_on_a_track() {
-    let record = |start, end| Record {
-        start: Time(start),
-        end: Time(end),
-        state: State::Done,
-        ..Record::default()
-    };
-    let timeline = Timeline {
-        tasks: [record(0, 10), record(0, 4), record(4, 9), record(9, 12)]
-            .into_iter()
-            .collect(),
-        ..Timeline::default()
-    };
-    let tasks: Vec<TaskId> = timeline.tasks.indices().collect();
-    let id = TaskId::from_raw;
-    assert_eq!(
-        lanes(&timeline, &tasks),
-        [vec![id(0)], vec![id(1), id(2), id(3)]]
-    );
+        .filter_map(|l| l.split(' ').next_back()?.parse::<u64>().ok());
+    assert_eq!(values.max(), Some(17965), "{counters:?}");
 }
 
 #[test]
 fn tasks_that_never_ran_leave_no_trace() {
-    let program = example::forgetful();
-    let outcome = chipless_sim::run(&chipless_sim::Verified::assume(&program), &mut TimingOnly);
-    let said = read(&trace("model.blob", &program, &outcome.timeline));
-    assert_eq!(said.matches(" begin ").count(), 4);
+    let said = told(&example::forgetful());
+    assert_eq!(said.matches("(task)").count(), 4);
     assert!(!said.contains("dma0.cmx begin"), "{said}");
-    let unstarted = trace(
-        "model.blob",
-        &program,
-        &Timeline {
-            tasks: vec![Record::default(); 5].into(),
-            ..Timeline::default()
-        },
-    );
-    assert_eq!(
-        read(&unstarted),
-        "track model.blob (npu) \ntrack model.blob (npu) > queues \n"
-    );
 }

@@ -1,0 +1,62 @@
+//! The critical path: back from the end, along the edge that was tight.
+
+use super::Row;
+use chipless_model::{Action, Moment, Program, TaskId, Time};
+use chipless_sim::Timeline;
+use rustc_hash::FxHashMap;
+
+pub(super) fn path(
+    program: &Program<'_>,
+    timeline: &Timeline,
+    rows: &[Row],
+    place: &FxHashMap<TaskId, usize>,
+) -> Vec<TaskId> {
+    let mut path = Vec::new();
+    let mut next = last(program, timeline, rows);
+    while let Some(task) = next {
+        path.push(task);
+        let row = &rows[place[&task]];
+        next = match row.waits.last() {
+            Some(wait) => wait.by.filter(|by| rows[place[by]].start <= row.start),
+            None => row.before,
+        };
+        // Every step back goes to an earlier start, or to an earlier completion at the same instant; a ring cannot run to its end.
+        if path.len() > rows.len() {
+            break;
+        }
+    }
+    path.reverse();
+    path
+}
+
+/// The task whose signal, or whose end, was the end of the run.
+fn last(program: &Program<'_>, timeline: &Timeline, rows: &[Row]) -> Option<TaskId> {
+    let barrier = program
+        .completion
+        .map(|c| program.configurations[c].barrier);
+    let completes = |row: &Row| {
+        let signals = program.signals(row.task).iter();
+        signals
+            .filter(|signal| barrier.is_some_and(|b| signal.action == Action::Produce(b)))
+            .any(|signal| given(row, signal.moment) == timeline.end)
+    };
+    let producers = rows.iter().filter(|row| completes(row));
+    let ends = rows.iter().filter(|row| row.end == timeline.end);
+    let smallest = |row: &&Row| row.task;
+    producers
+        .min_by_key(smallest)
+        .or_else(|| ends.min_by_key(smallest))
+        .or_else(|| {
+            rows.iter()
+                .max_by_key(|row| (row.end, std::cmp::Reverse(row.task)))
+        })
+        .map(|row| row.task)
+}
+
+/// When a task gives its signals of a moment.
+fn given(row: &Row, moment: Moment) -> Time {
+    match moment {
+        Moment::Read => row.start,
+        Moment::Completion => row.end,
+    }
+}

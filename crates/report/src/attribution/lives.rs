@@ -1,0 +1,146 @@
+//! What lies where in each memory, and when: from the first write of a range of bytes to its last read before it is written again.
+
+use crate::extents::Extents;
+use chipless_model::{BufferId, Direction, IndexVec, MemoryId, Program, Role, TaskId, Time};
+use chipless_sim::Timeline;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A range of bytes of a buffer while it is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Of which buffer.
+    pub buffer: BufferId,
+    /// Bytes of the buffer.
+    pub bytes: Range<u64>,
+    /// Who wrote it; `None` for what is there from the start.
+    pub writer: Option<TaskId>,
+    /// From here.
+    pub start: Time,
+    /// Until here.
+    pub end: Time,
+}
+
+/// The lives of all memories. Ranges are extents: a strided access counts from its first byte to its last.
+#[derive(Debug)]
+pub struct Lives {
+    /// By start.
+    pub of: IndexVec<MemoryId, Vec<Live>>,
+}
+
+/// Bytes that were written together: the writer, and their life so far.
+#[derive(Clone, Copy)]
+struct Cell {
+    writer: Option<TaskId>,
+    start: Time,
+    read: Time,
+}
+
+/// The lives of a run.
+pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
+    let mut found: IndexVec<MemoryId, Vec<Live>> =
+        program.memories.iter().map(|_| Vec::new()).collect();
+    let mut cells: IndexVec<BufferId, Extents<Cell>> = program
+        .buffers
+        .iter()
+        .map(|buffer| {
+            let mut cells = Extents::default();
+            let there = matches!(buffer.role, Role::Input | Role::Constant | Role::State);
+            if there && buffer.size > 0 {
+                let whole = Cell {
+                    writer: None,
+                    start: Time::ZERO,
+                    read: Time::ZERO,
+                };
+                cells.put(0..buffer.size, whole, |_, _| {});
+            }
+            cells
+        })
+        .collect();
+    for &task in &timeline.order {
+        let record = &timeline.tasks[task];
+        let mut written = Vec::new();
+        program.kernel(task).accesses(&mut |access| {
+            // Bytes beyond the buffer are the verifier's matter.
+            let size = program.buffers[access.buffer].size;
+            let extent = access.pattern.extent();
+            let inside = |at: i128| u64::try_from(at.max(0)).unwrap_or(u64::MAX).min(size);
+            let extent = inside(extent.start)..inside(extent.end);
+            if extent.is_empty() {
+                return;
+            }
+            match access.direction {
+                Direction::Read => {
+                    for (_, cell) in cells[access.buffer].meeting(extent) {
+                        cell.read = cell.read.max(record.end);
+                    }
+                }
+                Direction::Write => written.push((access.buffer, extent)),
+            }
+        });
+        for (buffer, extent) in written {
+            let cell = Cell {
+                writer: Some(task),
+                start: record.start,
+                read: record.end,
+            };
+            let over = &mut found[program.buffers[buffer].memory];
+            cells[buffer].put(extent, cell, |bytes, cell| {
+                over.push(live(buffer, bytes, cell))
+            });
+        }
+    }
+    for (buffer, cells) in cells.iter_enumerated() {
+        let stays = matches!(program.buffers[buffer].role, Role::Output | Role::State);
+        for (bytes, cell) in cells.iter() {
+            let mut cell = *cell;
+            if stays {
+                cell.read = cell.read.max(timeline.end);
+            }
+            let over = &mut found[program.buffers[buffer].memory];
+            over.push(live(buffer, bytes, cell));
+        }
+    }
+    for lives in &mut found {
+        lives.retain(|live| live.start < live.end);
+        lives.sort_by_key(|live| (live.start, live.buffer, live.bytes.start));
+    }
+    Lives { of: found }
+}
+
+fn live(buffer: BufferId, bytes: Range<u64>, cell: Cell) -> Live {
+    Live {
+        buffer,
+        bytes,
+        writer: cell.writer,
+        start: cell.start,
+        end: cell.read,
+    }
+}
+
+impl Lives {
+    /// Live bytes of each memory from each instant on: a row at 0, and one for each change.
+    pub fn levels(&self) -> IndexVec<MemoryId, Vec<(Time, u64)>> {
+        self.of
+            .iter()
+            .map(|lives| {
+                let mut changes: BTreeMap<Time, i128> = BTreeMap::from([(Time::ZERO, 0)]);
+                for live in lives {
+                    let size = i128::from(live.bytes.end - live.bytes.start);
+                    *changes.entry(live.start).or_default() += size;
+                    *changes.entry(live.end).or_default() -= size;
+                }
+                let mut level = 0i128;
+                let mut levels: Vec<(Time, u64)> = Vec::new();
+                for (at, change) in changes {
+                    level += change;
+                    let bytes = u64::try_from(level).unwrap_or(0);
+                    if levels.last().is_none_or(|(_, last)| *last != bytes) {
+                        levels.push((at, bytes));
+                    }
+                }
+                levels
+            })
+            .collect()
+    }
+}

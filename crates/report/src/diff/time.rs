@@ -1,0 +1,137 @@
+//! Why two runs take different times: each run's critical path, layer by layer.
+
+use super::Side;
+use crate::attribution::{Attribution, layer};
+use chipless_model::{Program, TaskId};
+use serde::Serialize;
+
+/// The difference of two latencies, in parts that add up to it.
+#[derive(Debug, Serialize)]
+pub struct TimeDifference {
+    /// Of the first run.
+    pub latency_a_ns: f64,
+    /// Of the second.
+    pub latency_b_ns: f64,
+    /// The greatest contribution first.
+    pub layers: Vec<Contribution>,
+}
+
+/// A layer's part of the difference.
+#[derive(Clone, Debug, Serialize)]
+pub struct Contribution {
+    /// The layer; where a program names none, the queue and the operation.
+    pub layer: String,
+    /// Time of the critical path of the first run until a task of this layer ended, waits before it included.
+    pub a_ns: f64,
+    /// Of the second run.
+    pub b_ns: f64,
+    /// What makes the difference.
+    pub why: &'static str,
+    /// `b_ns` − `a_ns`.
+    pub contribution_ns: f64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Part {
+    whole: f64,
+    work: f64,
+    tasks: usize,
+}
+
+/// Takes the difference of two runs apart.
+pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
+    let (parts_a, parts_b) = (parts(a), parts(b));
+    let mut names: Vec<&String> = parts_a.iter().map(|(name, _)| name).collect();
+    names.extend(parts_b.iter().map(|(name, _)| name));
+    names.sort_unstable();
+    names.dedup();
+    let part = |parts: &[(String, Part)], name: &str| {
+        let found = parts.iter().find(|(other, _)| other == name);
+        found.map(|(_, part)| *part).unwrap_or_default()
+    };
+    let mut layers: Vec<Contribution> = names
+        .into_iter()
+        .map(|name| {
+            let (p, q) = (part(&parts_a, name), part(&parts_b, name));
+            Contribution {
+                layer: name.clone(),
+                a_ns: p.whole,
+                b_ns: q.whole,
+                why: why(p, q),
+                contribution_ns: q.whole - p.whole,
+            }
+        })
+        .collect();
+    layers.sort_by(|x, y| y.contribution_ns.abs().total_cmp(&x.contribution_ns.abs()));
+    TimeDifference {
+        latency_a_ns: a.timeline.end.ns(),
+        latency_b_ns: b.timeline.end.ns(),
+        layers,
+    }
+}
+
+fn why(a: Part, b: Part) -> &'static str {
+    let (work, wait) = (b.work - a.work, (b.whole - b.work) - (a.whole - a.work));
+    if a.tasks == 0 {
+        "only in the second"
+    } else if b.tasks == 0 {
+        "only in the first"
+    } else if (work + wait).abs() < 1e-3 {
+        "as before"
+    } else if work.abs() >= wait.abs() {
+        if work > 0.0 {
+            "works longer"
+        } else {
+            "works shorter"
+        }
+    } else if wait > 0.0 {
+        "waits more"
+    } else {
+        "waits less"
+    }
+}
+
+/// The critical path from 0 to the latency, cut at the ends of its tasks; each part belongs to the layer of its task.
+fn parts(side: Side<'_, '_>) -> Vec<(String, Part)> {
+    let Side { program, timeline } = side;
+    let attribution = Attribution::of(program, timeline);
+    let mut parts: Vec<(String, Part)> = Vec::new();
+    let mut at = 0.0;
+    let path: Vec<TaskId> = attribution.critical.clone();
+    for (n, task) in path.iter().enumerate() {
+        let Some(row) = attribution.row(*task) else {
+            continue;
+        };
+        // What comes after the last task's end belongs to it too.
+        let last = n + 1 == path.len();
+        let end = if last {
+            timeline.end.ns()
+        } else {
+            row.end.ns().min(timeline.end.ns())
+        };
+        let name = name(program, *task);
+        let place = parts.iter().position(|(other, _)| *other == name);
+        let place = place.unwrap_or_else(|| {
+            parts.push((name, Part::default()));
+            parts.len() - 1
+        });
+        let part = &mut parts[place].1;
+        part.tasks += 1;
+        if end > at || last {
+            part.whole += end - at;
+            part.work += end - row.start.ns().max(at).min(end);
+            at = end;
+        }
+    }
+    parts
+}
+
+fn name(program: &Program<'_>, task: TaskId) -> String {
+    match layer(program, task) {
+        Some(layer) => layer.to_owned(),
+        None => {
+            let queue = &program.queues[program.tasks[task].queue].name;
+            format!("{queue}: {}", program.kernel(task).operation())
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The lanes of a run: one for each server of each queue that ran a task, in natural order.
+
+use crate::attribution::Attribution;
+use chipless_model::{Program, QueueId, TaskId};
+use rustc_hash::FxHashMap;
+
+/// A server of a queue, and the tasks that it ran in order.
+pub(crate) struct Lane {
+    pub(crate) queue: QueueId,
+    pub(crate) server: u32,
+    pub(crate) tasks: Vec<TaskId>,
+}
+
+impl Lane {
+    pub(crate) fn name(&self, program: &Program<'_>) -> String {
+        let queue = &program.queues[self.queue];
+        if queue.servers > 1 {
+            format!("{} server {}", queue.name, self.server)
+        } else {
+            queue.name.clone()
+        }
+    }
+}
+
+pub(crate) fn lanes(program: &Program<'_>, attribution: &Attribution) -> Vec<Lane> {
+    let mut order: Vec<QueueId> = program.queues.indices().collect();
+    order.sort_by_cached_key(|queue| natural(&program.queues[*queue].name));
+    let mut lanes = Vec::new();
+    let mut first: FxHashMap<QueueId, usize> = FxHashMap::default();
+    for queue in order {
+        first.insert(queue, lanes.len());
+        lanes.extend((0..program.queues[queue].servers).map(|server| Lane {
+            queue,
+            server,
+            tasks: Vec::new(),
+        }));
+    }
+    for row in &attribution.rows {
+        let queue = program.tasks[row.task].queue;
+        lanes[first[&queue] + row.server as usize]
+            .tasks
+            .push(row.task);
+    }
+    lanes.retain(|lane| !lane.tasks.is_empty());
+    lanes
+}
+
+/// A key by which names sort as people expect: core 2 before core 10.
+fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (text, after) = rest.split_at(text);
+        let digits = after
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(after.len());
+        let (digits, after) = after.split_at(digits);
+        key.push((text.to_owned(), digits.parse().unwrap_or(0)));
+        rest = after;
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::natural;
+
+    #[test]
+    fn numbers_in_names_sort_by_value() {
+        let mut names = ["dma10", "dma2", "dma", "core 2.link", "core 10"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["core 2.link", "core 10", "dma", "dma2", "dma10"]);
+    }
+}

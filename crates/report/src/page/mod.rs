@@ -1,0 +1,457 @@
+//! A run as one self-contained page: what `page/` makes of it in a browser.
+//!
+//! The page is built from the sources in `page/` and embedded here; a run goes into it as JSON, with the columns of its tasks packed.
+//! `page/src/report.ts` is the other end; the two change together.
+
+mod columns;
+
+use crate::attribution::{Attribution, Lives, layer};
+use crate::info::value_text;
+use crate::list::Lister;
+use crate::style::Paint;
+use chipless_model::{Finding, IndexVec, MemoryId, Node, Program, QueueId, TaskId};
+use chipless_sim::Timeline;
+use columns::{Columns, pack};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+const SCHEMA_VERSION: u32 = 1;
+const BUNDLE: &str = include_str!("bundle.html");
+/// Where the built page has room for the data.
+const SLOT: &str = "<script type=\"application/json\" id=\"report\">{}</script>";
+/// A program with more tasks has no disassembly in its page.
+const DETAILED: usize = 50_000;
+/// Blocks of a memory that are drawn, the largest ones.
+const BLOCKS: usize = 4_000;
+/// Steps of a memory's live bytes that are drawn.
+const LEVELS: usize = 20_000;
+
+/// A run, and what is known of it besides.
+#[derive(Debug)]
+pub struct Run<'r, 'a> {
+    /// The file as the user named it.
+    pub file: &'r str,
+    /// What ran.
+    pub program: &'r Program<'a>,
+    /// How it ran.
+    pub timeline: &'r Timeline,
+    /// The run taken apart.
+    pub attribution: &'r Attribution,
+    /// What lay where.
+    pub lives: &'r Lives,
+    /// The compiler's own estimate, in nanoseconds, where the file carries one.
+    pub estimate_ns: Option<f64>,
+    /// What `check` found.
+    pub findings: &'r [Finding],
+    /// What the target knows of the run besides.
+    pub facts: &'r [Node],
+    /// Whatever the user should know before trusting the numbers.
+    pub notes: &'r [String],
+    /// Pictures: name, title, SVG.
+    pub pictures: &'r [(String, String, String)],
+    /// The run with each figure of the machine made twice as good, best first.
+    pub ranking: &'r [Ranked],
+}
+
+/// What a run would take if a figure of the machine were better.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ranked {
+    /// Which figure.
+    pub figure: String,
+    /// `2x`, `0.5x`.
+    pub change: String,
+    /// Latency of the run with the change.
+    pub latency_ns: f64,
+    /// Latency without the change over latency with it.
+    pub gain: f64,
+}
+
+/// A layer's share of the difference between two runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// Which layer.
+    pub layer: String,
+    /// Time on the critical path of the first run.
+    pub a_ns: f64,
+    /// Of the second.
+    pub b_ns: f64,
+    /// In a word or two.
+    pub why: String,
+    /// All contributions add up to the difference of the latencies.
+    pub contribution_ns: f64,
+}
+
+/// The page of a run. `live`: it is served, and asks when it should load itself again.
+pub fn page(
+    run: &Run<'_, '_>,
+    against: Option<(&Run<'_, '_>, &[Difference])>,
+    live: bool,
+) -> String {
+    let report = Report {
+        schema_version: SCHEMA_VERSION,
+        chipless: env!("CARGO_PKG_VERSION"),
+        run: Packed::of(run),
+        against: against.map(|(run, _)| Packed::of(run)),
+        difference: against.map_or(&[], |(_, difference)| difference),
+        live,
+    };
+    let json = serde_json::to_string(&report).unwrap_or_default();
+    // `</script` in a name must not end the element; JSON may write the slash either way.
+    let data = SLOT.replace("{}", &json.replace("</", "<\\/"));
+    BUNDLE.replacen(SLOT, &data, 1)
+}
+
+#[derive(Serialize)]
+struct Report<'r> {
+    schema_version: u32,
+    chipless: &'static str,
+    run: Packed<'r>,
+    against: Option<Packed<'r>>,
+    difference: &'r [Difference],
+    live: bool,
+}
+
+#[derive(Serialize)]
+struct Packed<'r> {
+    file: &'r str,
+    target: &'r str,
+    name: &'r str,
+    latency_ps: u64,
+    estimate_ps: Option<u64>,
+    notes: &'r [String],
+    facts: Vec<Fact>,
+    queues: Vec<QueueRow<'r>>,
+    lanes: Vec<LaneRow>,
+    operations: Vec<String>,
+    layers: Vec<&'r str>,
+    syncs: Vec<&'r str>,
+    columns: BTreeMap<&'static str, String>,
+    layer_rows: Vec<LayerRow<'r>>,
+    critical_by_queue: Vec<QueueTime<'r>>,
+    ranking: &'r [Ranked],
+    resources: Vec<ResourceRow<'r>>,
+    memories: Vec<MemoryRow<'r>>,
+    findings: Vec<FindingRow<'r>>,
+    pictures: Vec<PictureRow<'r>>,
+    /// A JSON array of the tasks' listings, packed like a column; null where there are too many tasks.
+    details: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Fact {
+    name: String,
+    value: String,
+    children: Vec<Fact>,
+}
+
+#[derive(Serialize)]
+struct QueueRow<'r> {
+    name: &'r str,
+    servers: u32,
+    tasks: usize,
+    busy_ns: f64,
+}
+
+#[derive(Serialize)]
+struct LaneRow {
+    queue: u32,
+    server: u32,
+    count: usize,
+}
+
+/// A layer's part of a run.
+#[derive(Debug, Serialize)]
+pub struct LayerRow<'r> {
+    /// Its name.
+    pub layer: &'r str,
+    /// Its tasks that ran.
+    pub tasks: usize,
+    /// Time that they took, added up.
+    pub busy_ns: f64,
+    /// Of that, on the critical path.
+    pub critical_ns: f64,
+}
+
+/// A queue's part of the critical path.
+#[derive(Debug, Serialize)]
+pub struct QueueTime<'r> {
+    /// Its name.
+    pub queue: &'r str,
+    /// Time of its tasks on the path.
+    pub ns: f64,
+}
+
+#[derive(Serialize)]
+struct ResourceRow<'r> {
+    name: &'r str,
+    bytes: u64,
+    utilization: f64,
+}
+
+#[derive(Serialize)]
+struct MemoryRow<'r> {
+    name: &'r str,
+    size: Option<u64>,
+    live: Levels,
+    blocks: Vec<Block>,
+    more_blocks: usize,
+}
+
+#[derive(Serialize)]
+struct Levels {
+    ps: Vec<u64>,
+    bytes: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct Block {
+    name: String,
+    role: &'static str,
+    address: u64,
+    size: u64,
+    start_ps: u64,
+    end_ps: u64,
+}
+
+#[derive(Serialize)]
+struct FindingRow<'r> {
+    code: &'static str,
+    class: &'static str,
+    severity: &'static str,
+    message: &'r str,
+    place: String,
+}
+
+#[derive(Serialize)]
+struct PictureRow<'r> {
+    name: &'r str,
+    title: &'r str,
+    svg: &'r str,
+}
+
+impl<'r> Packed<'r> {
+    fn of(run: &Run<'r, '_>) -> Packed<'r> {
+        let Run {
+            program,
+            timeline,
+            attribution,
+            ..
+        } = *run;
+        let columns = Columns::of(program, attribution);
+        Packed {
+            file: run.file,
+            target: program.target,
+            name: &program.name,
+            latency_ps: timeline.end.0,
+            estimate_ps: run.estimate_ns.map(|ns| (ns * 1e3).round() as u64),
+            notes: run.notes,
+            facts: run.facts.iter().map(fact).collect(),
+            queues: queues(program, timeline, attribution),
+            lanes: columns
+                .lanes
+                .iter()
+                .map(|lane| LaneRow {
+                    queue: lane.queue.raw(),
+                    server: lane.server,
+                    count: lane.tasks.len(),
+                })
+                .collect(),
+            details: details(program, timeline, &columns),
+            columns: columns.packed,
+            operations: columns.operations,
+            layers: columns.layers,
+            syncs: program.syncs.iter().map(|sync| &*sync.name).collect(),
+            layer_rows: layers(program, attribution),
+            critical_by_queue: critical_by_queue(program, attribution),
+            ranking: run.ranking,
+            resources: resources(program, timeline),
+            memories: memories(program, run.lives),
+            findings: run.findings.iter().map(finding).collect(),
+            pictures: run
+                .pictures
+                .iter()
+                .map(|(name, title, svg)| PictureRow { name, title, svg })
+                .collect(),
+        }
+    }
+}
+
+fn fact(node: &Node) -> Fact {
+    Fact {
+        name: node.name.clone(),
+        value: node.value.as_ref().map_or_else(String::new, value_text),
+        children: node.children.iter().map(fact).collect(),
+    }
+}
+
+fn queues<'r>(
+    program: &'r Program<'_>,
+    timeline: &Timeline,
+    attribution: &Attribution,
+) -> Vec<QueueRow<'r>> {
+    let busy = timeline.busy(program);
+    let mut tasks: IndexVec<QueueId, usize> = program.queues.iter().map(|_| 0).collect();
+    for row in &attribution.rows {
+        tasks[program.tasks[row.task].queue] += 1;
+    }
+    let queues = program.queues.iter_enumerated();
+    queues
+        .map(|(id, queue)| QueueRow {
+            name: &queue.name,
+            servers: queue.servers,
+            tasks: tasks[id],
+            busy_ns: busy[id].ns(),
+        })
+        .collect()
+}
+
+/// What `list` says of each task, in the order of the columns.
+fn details(program: &Program<'_>, timeline: &Timeline, columns: &Columns<'_>) -> Option<String> {
+    let tasks: Vec<TaskId> = columns
+        .lanes
+        .iter()
+        .flat_map(|lane| &lane.tasks)
+        .copied()
+        .collect();
+    if tasks.len() > DETAILED {
+        return None;
+    }
+    let lister = Lister::new(program, Some(timeline), Paint::PLAIN);
+    let texts: Vec<String> = tasks
+        .into_iter()
+        .map(|task| {
+            let mut text = String::new();
+            lister.text(&mut text, task);
+            text
+        })
+        .collect();
+    Some(pack(&serde_json::to_vec(&texts).unwrap_or_default()))
+}
+
+/// The layers of a run, in order of their first task.
+pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<LayerRow<'r>> {
+    let mut rows: Vec<LayerRow<'r>> = Vec::new();
+    let mut place: FxHashMap<&str, usize> = FxHashMap::default();
+    for row in &attribution.rows {
+        let Some(layer) = layer(program, row.task) else {
+            continue;
+        };
+        let at = *place.entry(layer).or_insert_with(|| {
+            rows.push(LayerRow {
+                layer,
+                tasks: 0,
+                busy_ns: 0.0,
+                critical_ns: 0.0,
+            });
+            rows.len() - 1
+        });
+        let took = (row.end - row.start).ns();
+        rows[at].tasks += 1;
+        rows[at].busy_ns += took;
+        rows[at].critical_ns += if row.critical { took } else { 0.0 };
+    }
+    rows
+}
+
+/// The critical path by queue, the longest part first.
+pub fn critical_by_queue<'r>(
+    program: &'r Program<'_>,
+    attribution: &Attribution,
+) -> Vec<QueueTime<'r>> {
+    let mut sums: IndexVec<QueueId, f64> = program.queues.iter().map(|_| 0.0).collect();
+    for row in attribution
+        .critical
+        .iter()
+        .filter_map(|task| attribution.row(*task))
+    {
+        sums[program.tasks[row.task].queue] += (row.end - row.start).ns();
+    }
+    let found = sums.iter_enumerated().filter(|(_, ns)| **ns > 0.0);
+    let mut times: Vec<QueueTime<'r>> = found
+        .map(|(queue, ns)| QueueTime {
+            queue: &program.queues[queue].name,
+            ns: *ns,
+        })
+        .collect();
+    times.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    times
+}
+
+fn resources<'r>(program: &'r Program<'_>, timeline: &Timeline) -> Vec<ResourceRow<'r>> {
+    let carried = timeline.carried(program);
+    let seconds = timeline.end.ns() * 1e-9;
+    let used = program
+        .resources
+        .iter_enumerated()
+        .filter(|(id, _)| carried[*id] > 0);
+    used.map(|(id, resource)| ResourceRow {
+        name: &resource.name,
+        bytes: carried[id],
+        utilization: if seconds > 0.0 {
+            carried[id] as f64 / (seconds * resource.capacity)
+        } else {
+            0.0
+        },
+    })
+    .collect()
+}
+
+fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
+    let levels: IndexVec<MemoryId, _> = lives.levels();
+    let used = program
+        .memories
+        .iter_enumerated()
+        .filter(|(id, _)| !lives.of[*id].is_empty());
+    used.map(|(id, memory)| {
+        let mut found: Vec<_> = lives.of[id].iter().collect();
+        found.sort_by_key(|live| std::cmp::Reverse(live.bytes.end - live.bytes.start));
+        let more_blocks = found.len().saturating_sub(BLOCKS);
+        found.truncate(BLOCKS);
+        found.sort_by_key(|live| (live.start, live.buffer, live.bytes.start));
+        let blocks = found.into_iter().map(|live| {
+            let buffer = &program.buffers[live.buffer];
+            let written = live.writer.map(|task| {
+                format!(
+                    ", written by {}",
+                    layer(program, task).map_or_else(|| program.task_name(task), str::to_owned)
+                )
+            });
+            Block {
+                name: format!("{}{}", buffer.name, written.unwrap_or_default()),
+                role: buffer.role.name(),
+                address: buffer.address.unwrap_or(0).saturating_add(live.bytes.start),
+                size: live.bytes.end - live.bytes.start,
+                start_ps: live.start.0,
+                end_ps: live.end.0,
+            }
+        });
+        let step = levels[id].len().div_ceil(LEVELS).max(1);
+        let shown = || {
+            levels[id]
+                .chunks(step)
+                .filter_map(|chunk| chunk.iter().max_by_key(|(_, bytes)| *bytes))
+        };
+        MemoryRow {
+            name: &memory.name,
+            size: (memory.size < u64::MAX / 2).then_some(memory.size),
+            live: Levels {
+                ps: shown().map(|(at, _)| at.0).collect(),
+                bytes: shown().map(|(_, bytes)| *bytes).collect(),
+            },
+            blocks: blocks.collect(),
+            more_blocks,
+        }
+    })
+    .collect()
+}
+
+fn finding(finding: &Finding) -> FindingRow<'_> {
+    FindingRow {
+        code: finding.rule.code,
+        class: finding.rule.class.name(),
+        severity: finding.severity.name(),
+        message: &finding.message,
+        place: finding.place.to_string(),
+    }
+}

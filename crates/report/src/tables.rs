@@ -1,0 +1,255 @@
+//! A run as tables: tasks, waits, live bytes; as CSV, JSON or Parquet, which hold the same values.
+//!
+//! Times are nanoseconds, exact to a picosecond; sizes are bytes. docs/tables.md describes each column.
+
+mod csv;
+mod json;
+mod parquet;
+
+use crate::attribution::{Attribution, Lives, Row, Touched, Wait, layer};
+use chipless_model::{Program, TaskId, Time};
+
+/// Version of all tables.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Comma-separated values; lists are JSON texts.
+    Csv,
+    /// `{schema_version, NAME: […]}`.
+    Json,
+    /// Apache Parquet, uncompressed; `schema_version` stands in its metadata.
+    Parquet,
+}
+
+impl Form {
+    /// By the ending of a file's name.
+    pub fn of(name: &str) -> Option<Form> {
+        let (_, ending) = name.rsplit_once('.')?;
+        match ending.to_ascii_lowercase().as_str() {
+            "csv" => Some(Form::Csv),
+            "json" => Some(Form::Json),
+            "parquet" => Some(Form::Parquet),
+            _ => None,
+        }
+    }
+}
+
+/// A table: its name and its columns, all of one length.
+pub struct Table {
+    name: &'static str,
+    columns: Vec<Column>,
+}
+
+struct Column {
+    name: &'static str,
+    values: Values,
+}
+
+/// The values of a column.
+enum Values {
+    Text(Vec<String>),
+    OptionalText(Vec<Option<String>>),
+    Count(Vec<u32>),
+    Size(Vec<u64>),
+    Time(Vec<f64>),
+    Flag(Vec<bool>),
+    Waits(Vec<Vec<WaitPart>>),
+    Bytes(Vec<Vec<MemoryBytes>>),
+}
+
+/// A part of a task's wait.
+struct WaitPart {
+    reason: &'static str,
+    on: Option<String>,
+    by: Option<String>,
+    ns: f64,
+}
+
+/// What a task touched in a memory.
+struct MemoryBytes {
+    memory: String,
+    read: u64,
+    written: u64,
+}
+
+impl Table {
+    /// A row for each task that ran, in order of start, then of number.
+    pub fn tasks(program: &Program<'_>, attribution: &Attribution) -> Table {
+        let rows = &attribution.rows;
+        let text = |of: &dyn Fn(&Row) -> String| Values::Text(rows.iter().map(of).collect());
+        let time =
+            |of: &dyn Fn(&Row) -> Time| Values::Time(rows.iter().map(|r| of(r).ns()).collect());
+        let count = |of: &dyn Fn(&Row) -> u32| Values::Count(rows.iter().map(of).collect());
+        let task = |row: &Row| &program.tasks[row.task];
+        let layers = rows
+            .iter()
+            .map(|r| layer(program, r.task).map(str::to_owned));
+        let waits = rows
+            .iter()
+            .map(|r| r.waits.iter().map(|w| wait_part(program, w)).collect());
+        let bytes = rows
+            .iter()
+            .map(|r| r.touched.iter().map(|t| memory_bytes(program, t)).collect());
+        Table {
+            name: "tasks",
+            columns: vec![
+                column("task", text(&|r| program.task_name(r.task))),
+                column(
+                    "queue",
+                    text(&|r| program.queues[task(r).queue].name.clone()),
+                ),
+                column("server", count(&|r| r.server)),
+                column("index", count(&|r| task(r).index)),
+                column("layer", Values::OptionalText(layers.collect())),
+                column(
+                    "operation",
+                    text(&|r| program.kernel(r.task).operation().into_owned()),
+                ),
+                column("start_ns", time(&|r| r.start)),
+                column("end_ns", time(&|r| r.end)),
+                column("alone_ns", time(&|r| r.alone)),
+                column("wait_ns", time(&|r| r.waited)),
+                column("waits", Values::Waits(waits.collect())),
+                column("bytes", Values::Bytes(bytes.collect())),
+                column(
+                    "critical",
+                    Values::Flag(rows.iter().map(|r| r.critical).collect()),
+                ),
+                column("slack_ns", time(&|r| r.slack)),
+            ],
+        }
+    }
+
+    /// A row for each part of each wait.
+    pub fn waits(program: &Program<'_>, attribution: &Attribution) -> Table {
+        let rows = attribution.rows.iter();
+        let parts: Vec<(&Row, &Wait)> = rows
+            .flat_map(|r| r.waits.iter().map(move |w| (r, w)))
+            .collect();
+        let name = |task: TaskId| program.task_name(task);
+        let each = parts.iter();
+        Table {
+            name: "waits",
+            columns: vec![
+                column(
+                    "task",
+                    Values::Text(each.clone().map(|(r, _)| name(r.task)).collect()),
+                ),
+                column(
+                    "queue",
+                    Values::Text(
+                        each.clone()
+                            .map(|(r, _)| program.queues[program.tasks[r.task].queue].name.clone())
+                            .collect(),
+                    ),
+                ),
+                column(
+                    "reason",
+                    Values::Text(
+                        each.clone()
+                            .map(|(_, w)| w.reason.name().to_owned())
+                            .collect(),
+                    ),
+                ),
+                column(
+                    "on",
+                    Values::OptionalText(
+                        each.clone()
+                            .map(|(_, w)| w.on.map(|s| program.syncs[s].name.clone()))
+                            .collect(),
+                    ),
+                ),
+                column(
+                    "by",
+                    Values::OptionalText(each.clone().map(|(_, w)| w.by.map(name)).collect()),
+                ),
+                column(
+                    "start_ns",
+                    Values::Time(each.clone().map(|(_, w)| w.start.ns()).collect()),
+                ),
+                column(
+                    "end_ns",
+                    Values::Time(each.map(|(_, w)| w.end.ns()).collect()),
+                ),
+            ],
+        }
+    }
+
+    /// Live bytes of each memory: a row at time 0 and one for each change.
+    pub fn memory(program: &Program<'_>, lives: &Lives) -> Table {
+        let levels = lives.levels();
+        let rows = || {
+            levels
+                .iter_enumerated()
+                .flat_map(|(memory, levels)| levels.iter().map(move |level| (memory, *level)))
+        };
+        Table {
+            name: "memory",
+            columns: vec![
+                column(
+                    "memory",
+                    Values::Text(
+                        rows()
+                            .map(|(m, _)| program.memories[m].name.clone())
+                            .collect(),
+                    ),
+                ),
+                column(
+                    "time_ns",
+                    Values::Time(rows().map(|(_, (at, _))| at.ns()).collect()),
+                ),
+                column(
+                    "live_bytes",
+                    Values::Size(rows().map(|(_, (_, bytes))| bytes).collect()),
+                ),
+            ],
+        }
+    }
+
+    /// The table in a form.
+    pub fn write(&self, form: Form) -> Vec<u8> {
+        match form {
+            Form::Csv => csv::write(self),
+            Form::Json => json::write(self),
+            Form::Parquet => parquet::write(self),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.columns
+            .first()
+            .map_or(0, |column| match &column.values {
+                Values::Text(v) => v.len(),
+                Values::OptionalText(v) => v.len(),
+                Values::Count(v) => v.len(),
+                Values::Size(v) => v.len(),
+                Values::Time(v) => v.len(),
+                Values::Flag(v) => v.len(),
+                Values::Waits(v) => v.len(),
+                Values::Bytes(v) => v.len(),
+            })
+    }
+}
+
+fn column(name: &'static str, values: Values) -> Column {
+    Column { name, values }
+}
+
+fn wait_part(program: &Program<'_>, wait: &Wait) -> WaitPart {
+    WaitPart {
+        reason: wait.reason.name(),
+        on: wait.on.map(|sync| program.syncs[sync].name.clone()),
+        by: wait.by.map(|task| program.task_name(task)),
+        ns: (wait.end - wait.start).ns(),
+    }
+}
+
+fn memory_bytes(program: &Program<'_>, touched: &Touched) -> MemoryBytes {
+    MemoryBytes {
+        memory: program.memories[touched.memory].name.clone(),
+        read: touched.read,
+        written: touched.written,
+    }
+}

@@ -1,0 +1,136 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Theme } from "./colors";
+import { bytes, time } from "./format";
+import type { Memory, Run } from "./report";
+
+const HEIGHT = 200;
+const LEFT = 8;
+
+/** Address × time of one memory: what lies where and when, the live bytes, and the capacity. */
+export function MemoryView({ run, theme }: { run: Run; theme: Theme }) {
+  const [chosen, setChosen] = useState(0);
+  const shown = run.memories;
+  const memory = shown[Math.min(chosen, shown.length - 1)];
+  return (
+    <section data-testid="memory" aria-labelledby="memory-title">
+      <h2 id="memory-title">Memory</h2>
+      {!memory && <p class="weak">The program has no memory whose use is known.</p>}
+      {memory && (
+        <>
+          <label class="row">
+            Memory{" "}
+            <select value={chosen} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+              {shown.map((one, i) => (
+                <option key={one.name} value={i}>
+                  {one.name}
+                </option>
+              ))}
+            </select>
+          </label>
+          <Map memory={memory} whole={run.latency_ps} theme={theme} />
+          <AtPeak memory={memory} />
+        </>
+      )}
+    </section>
+  );
+}
+
+function peakOf(memory: Memory): { ps: number; bytes: number } {
+  let best = { ps: 0, bytes: 0 };
+  memory.live.bytes.forEach((value, i) => {
+    if (value > best.bytes) best = { ps: memory.live.ps[i], bytes: value };
+  });
+  return best;
+}
+
+function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: Theme }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [hover, setHover] = useState("");
+  const peak = peakOf(memory);
+  const top = Math.max(1, peak.bytes, ...memory.blocks.map((block) => block.address + block.size));
+  const range = memory.size !== null && memory.size < 4 * top ? Math.max(memory.size, top) : top;
+  const span = Math.max(1, whole);
+
+  useEffect(() => {
+    const paint = () => {
+      const target = canvas.current;
+      const context = target?.getContext("2d");
+      if (!target || !context) return;
+      const ratio = window.devicePixelRatio || 1;
+      const wide = target.clientWidth;
+      target.width = wide * ratio;
+      target.height = HEIGHT * ratio;
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      const x = (ps: number) => LEFT + (ps / span) * (wide - 2 * LEFT);
+      const y = (value: number) => HEIGHT - 6 - (value / range) * (HEIGHT - 14);
+      memory.blocks.forEach((block, i) => {
+        context.fillStyle = theme.palette[i % theme.palette.length];
+        context.globalAlpha = 0.55;
+        const high = Math.max(1, y(block.address) - y(block.address + block.size));
+        context.fillRect(x(block.start_ps), y(block.address + block.size), Math.max(1, x(block.end_ps) - x(block.start_ps)), high);
+      });
+      context.globalAlpha = 1;
+      context.strokeStyle = theme.accent;
+      context.lineWidth = 1.5;
+      context.beginPath();
+      context.moveTo(x(0), y(0));
+      memory.live.ps.forEach((ps, i) => {
+        context.lineTo(x(ps), y(i > 0 ? memory.live.bytes[i - 1] : 0));
+        context.lineTo(x(ps), y(memory.live.bytes[i]));
+      });
+      context.stroke();
+      if (memory.size !== null && memory.size <= range) {
+        context.strokeStyle = theme.critical;
+        context.setLineDash([6, 4]);
+        context.beginPath();
+        context.moveTo(0, y(memory.size));
+        context.lineTo(wide, y(memory.size));
+        context.stroke();
+        context.setLineDash([]);
+      }
+    };
+    paint();
+    const observer = new ResizeObserver(paint);
+    if (canvas.current) observer.observe(canvas.current);
+    return () => observer.disconnect();
+  }, [memory, theme, range, span]);
+
+  const name = (event: PointerEvent) => {
+    const wide = (canvas.current?.clientWidth ?? 1) - 2 * LEFT;
+    const ps = ((event.offsetX - LEFT) / wide) * span;
+    const address = ((HEIGHT - 6 - event.offsetY) / (HEIGHT - 14)) * range;
+    const found = memory.blocks.find((b) => b.start_ps <= ps && ps <= b.end_ps && b.address <= address && address < b.address + b.size);
+    setHover(found ? `${found.name} (${found.role}): ${bytes(found.size)} at 0x${found.address.toString(16)}, ${time(found.start_ps)} to ${time(found.end_ps)}` : "");
+  };
+  return (
+    <figure>
+      <canvas class="memory" ref={canvas} style={{ height: `${HEIGHT}px` }} role="img" aria-label={`Addresses of ${memory.name} over time; at most ${bytes(peak.bytes)} live`} onPointerMove={name} />
+      <figcaption class="weak">
+        {hover || `Peak ${bytes(peak.bytes)} at ${time(peak.ps)}${memory.size ? ` of ${bytes(memory.size)} (dashed)` : ""}. The line is live bytes; blocks are buffers while they live.`}
+        {memory.more_blocks > 0 && ` ${memory.more_blocks} small blocks are left out.`}
+      </figcaption>
+    </figure>
+  );
+}
+
+function AtPeak({ memory }: { memory: Memory }) {
+  const peak = peakOf(memory);
+  const there = memory.blocks.filter((block) => block.start_ps <= peak.ps && peak.ps <= block.end_ps).sort((a, b) => b.size - a.size);
+  if (there.length === 0) return null;
+  return (
+    <details>
+      <summary>What stands there at the peak</summary>
+      <table>
+        <tbody>
+          {there.slice(0, 30).map((block) => (
+            <tr key={`${block.name} ${block.address} ${block.start_ps}`}>
+              <td>{block.name}</td>
+              <td class="number">0x{block.address.toString(16)}</td>
+              <td class="number">{bytes(block.size)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}

@@ -1,0 +1,32 @@
+/** A time in the unit that a person would choose, from picoseconds. */
+export function time(ps: number): string {
+  const units: [number, string][] = [
+    [1e12, "s"],
+    [1e9, "ms"],
+    [1e6, "µs"],
+    [1e3, "ns"],
+  ];
+  for (const [scale, unit] of units) {
+    if (Math.abs(ps) >= scale) return `${(ps / scale).toFixed(2)} ${unit}`;
+  }
+  return ps === 0 ? "0" : `${Math.round(ps)} ps`;
+}
+
+export function bytes(count: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let value = count;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return unit === 0 ? `${count} B` : `${value.toFixed(value < 10 ? 2 : 1)} ${units[unit]}`;
+}
+
+export function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+export function count(n: number, noun: string): string {
+  return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
+}

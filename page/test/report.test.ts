@@ -1,0 +1,102 @@
+import { deflateRawSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { bytes, time } from "../src/format";
+import { type Column, type PackedRun, busyUntil, numbers, taskAt, taskName, unpack } from "../src/report";
+
+function varints(values: number[]): Uint8Array {
+  const out: number[] = [];
+  for (let value of values) {
+    for (; value >= 128; value = Math.floor(value / 128)) out.push((value % 128) | 128);
+    out.push(value);
+  }
+  return Uint8Array.from(out);
+}
+
+const column = (values: number[]) => deflateRawSync(varints(values)).toString("base64");
+
+/** Two lanes: a[0] from 0 to 10, a[1] from 15 to 20; b[0] from 10 to 15, on which a[1] waited. */
+function packed(): PackedRun {
+  const columns: Record<Column, number[]> = {
+    gap: [0, 5, 10],
+    duration: [10, 5, 5],
+    index: [0, 1, 0],
+    operation: [0, 0, 1],
+    layer: [0, 1, 1],
+    wait: [1, 3, 3],
+    on: [0, 1, 2],
+    by: [0, 3, 1],
+    slack: [0, 0, 0],
+    read: [4096, 2 ** 40, 7],
+    written: [0, 1, 2],
+  };
+  return {
+    file: "x",
+    target: "npu",
+    name: "",
+    latency_ps: 20,
+    estimate_ps: null,
+    notes: [],
+    facts: [],
+    queues: [
+      { name: "a", servers: 1, tasks: 2, busy_ns: 0.015 },
+      { name: "b", servers: 1, tasks: 1, busy_ns: 0.005 },
+    ],
+    lanes: [
+      { queue: 0, server: 0, count: 2 },
+      { queue: 1, server: 0, count: 1 },
+    ],
+    operations: ["dma", "conv"],
+    layers: ["first"],
+    syncs: ["s0", "s1"],
+    columns: Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, column(values)])) as Record<Column, string>,
+    layer_rows: [],
+    critical_by_queue: [],
+    ranking: [],
+    resources: [],
+    memories: [],
+    findings: [],
+    pictures: [],
+    details: deflateRawSync(JSON.stringify(["one", "two", "three"])).toString("base64"),
+  };
+}
+
+test("numbers of any size come back", () => {
+  const values = [0, 1, 127, 128, 300, 2 ** 32 + 5, 2 ** 53 - 1];
+  expect([...numbers(varints(values), values.length)]).toEqual(values);
+});
+
+test("a column that ends early is an error", () => {
+  expect(() => numbers(Uint8Array.of(1, 128), 2)).toThrow("ends early");
+});
+
+test("columns become tasks", async () => {
+  const run = await unpack(packed());
+  expect([...run.tasks.start]).toEqual([0, 15, 10]);
+  expect([...run.tasks.end]).toEqual([10, 20, 15]);
+  expect([...run.tasks.critical]).toEqual([1, 1, 1]);
+  expect([...run.tasks.reason]).toEqual([0, 1, 1]);
+  expect(run.tasks.read[1]).toBe(2 ** 40);
+  expect([0, 1, 2].map((task) => taskName(run, task))).toEqual(["a[0]", "a[1]", "b[0]"]);
+  expect(run.details).toEqual(["one", "two", "three"]);
+});
+
+test("busy time up to an instant", async () => {
+  const run = await unpack(packed());
+  const at = [-1, 0, 4, 10, 12, 15, 17, 20, 99].map((t) => busyUntil(run, run.lanes[0], t));
+  expect(at).toEqual([0, 0, 4, 10, 10, 10, 12, 15, 15]);
+});
+
+test("the task under a point, or the nearest within a tolerance", async () => {
+  const run = await unpack(packed());
+  const lane = run.lanes[0];
+  expect([5, 16].map((t) => taskAt(run, lane, t, 0))).toEqual([0, 1]);
+  expect(taskAt(run, lane, 12, 1)).toBeNull();
+  expect(taskAt(run, lane, 12, 2)).toBe(0);
+  expect(taskAt(run, lane, 14, 2)).toBe(1);
+  expect(taskAt(run, lane, 25, Infinity)).toBe(1);
+});
+
+test("times and sizes as people read them", () => {
+  expect([0, 999, 1500, 2.5e6, 3e12].map(time)).toEqual(["0", "999 ps", "1.50 ns", "2.50 µs", "3.00 s"]);
+  expect([0, 1023, 1536, 3 * 2 ** 30].map(bytes)).toEqual(["0 B", "1023 B", "1.50 KiB", "3.00 GiB"]);
+});
