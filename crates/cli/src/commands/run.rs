@@ -8,6 +8,7 @@ mod inputs;
 mod outputs;
 mod progress;
 mod steps;
+mod tables;
 
 use super::Opened;
 use super::list::task_named;
@@ -21,7 +22,7 @@ use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, FailureKind, OpenDocument, Options};
 use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
-use chipless_report::{Comparison, FirstNan, Statistics, deadlock, perfetto};
+use chipless_report::{Comparison, FirstNan, Statistics, deadlock};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use contract::Contract;
@@ -32,6 +33,7 @@ use progress::Progress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use steps::Steps;
+use tables::Tables;
 
 /// Execute a program and time it.
 #[derive(Args, Debug)]
@@ -72,9 +74,6 @@ pub(crate) struct Arguments {
     /// bits, and the error at the scales. A JSON file with steps (spu).
     #[arg(long, value_name = "INPUTS.json", conflicts_with_all = ["inputs", "iospec", "output_dir", "dumps", "timing_only", "trace", "order"])]
     calibrate: Option<PathBuf>,
-    /// Write the run as a trace for Perfetto (ui.perfetto.dev).
-    #[arg(long, value_name = "FILE.pftrace")]
-    trace: Option<PathBuf>,
     /// Write the profiling buffer as the device leaves it, of a program compiled with PERF_COUNT (npu).
     #[arg(long, value_name = "FILE.bin")]
     profile: Option<PathBuf>,
@@ -90,6 +89,8 @@ pub(crate) struct Arguments {
     /// gives the same outputs in all of them.
     #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
     order: Order,
+    #[command(flatten)]
+    tables: Tables,
     #[command(flatten)]
     policy: PolicyOptions,
     #[command(flatten)]
@@ -142,6 +143,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         .stack_size(8 << 20)
         .build_global();
     pool.map_err(|error| Failure::misuse("--threads", error))?;
+    arguments.tables.check()?;
     let mut options = arguments.options.load()?;
     options.data = Data {
         computes: !arguments.timing_only,
@@ -528,13 +530,8 @@ impl<'p> Session<'_, 'p> {
     }
 
     fn trace(&self, timeline: &Timeline) -> Result<(), Failure> {
-        match &self.arguments.trace {
-            Some(path) => files::write(
-                path,
-                &[&perfetto::trace(&self.opened.path, self.program, timeline)],
-            ),
-            None => Ok(()),
-        }
+        let tables = &self.arguments.tables;
+        tables.write(&self.opened.path, self.program, timeline)
     }
 
     /// Writes the profiling buffer, and says where.
