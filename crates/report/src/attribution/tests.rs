@@ -44,7 +44,9 @@ fn slack_is_how_much_later_a_task_may_end() {
         let longer = |by: Time| {
             let mut program = example::pipeline();
             program.tasks[row.task].fixed = program.tasks[row.task].fixed + by;
-            chipless_sim::run(&Verified::assume(&program), &mut TimingOnly).timeline.end
+            chipless_sim::run(&Verified::assume(&program), &mut TimingOnly)
+                .timeline
+                .end
         };
         assert_eq!(
             longer(row.slack),
