@@ -6,6 +6,7 @@
 mod columns;
 
 use crate::attribution::{Attribution, Lives, layer};
+use crate::diff::Contribution;
 use crate::info::value_text;
 use crate::list::Lister;
 use crate::style::Paint;
@@ -67,25 +68,10 @@ pub struct Ranked {
     pub gain: f64,
 }
 
-/// A layer's share of the difference between two runs.
-#[derive(Clone, Debug, Serialize)]
-pub struct Difference {
-    /// Which layer.
-    pub layer: String,
-    /// Time on the critical path of the first run.
-    pub a_ns: f64,
-    /// Of the second.
-    pub b_ns: f64,
-    /// In a word or two.
-    pub why: String,
-    /// All contributions add up to the difference of the latencies.
-    pub contribution_ns: f64,
-}
-
 /// The page of a run. `live`: it is served, and asks when it should load itself again.
 pub fn page(
     run: &Run<'_, '_>,
-    against: Option<(&Run<'_, '_>, &[Difference])>,
+    against: Option<(&Run<'_, '_>, &[Contribution])>,
     live: bool,
 ) -> String {
     let report = Report {
@@ -108,7 +94,7 @@ struct Report<'r> {
     chipless: &'static str,
     run: Packed<'r>,
     against: Option<Packed<'r>>,
-    difference: &'r [Difference],
+    difference: &'r [Contribution],
     live: bool,
 }
 
