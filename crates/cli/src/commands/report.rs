@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
 use crate::terminal;
-use chipless::{Document, Options, Picture};
+use chipless::{OpenDocument, Options, Picture};
 use chipless_model::Program;
 use chipless_report::attribution::{Attribution, lives};
 use chipless_report::diff::{self, Side};
@@ -129,7 +129,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(opened: &Opened, document: &dyn Document) -> Result<Shown, Failure> {
+    fn of(opened: &Opened, document: &OpenDocument<'_>) -> Result<Shown, Failure> {
         let lowered = document.lower()?;
         let program = &lowered.program;
         let verified = match chipless_verify::verify(program) {
