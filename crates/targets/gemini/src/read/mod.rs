@@ -25,12 +25,12 @@ pub type Error = Box<Finding>;
 /// Checks that bytes are text of a size that can be read.
 ///
 /// # Errors
-/// More than 4 GiB or the limit `inflated_bytes`, or no UTF-8.
+/// More than 4 GiB or the limit `json_bytes`, or no UTF-8.
 pub(crate) fn text<'a>(bytes: &'a [u8], limits: &Limits) -> std::result::Result<&'a str, Error> {
-    let most = limits.inflated_bytes.min(u64::from(u32::MAX));
+    let most = limits.json_bytes.min(u64::from(u32::MAX));
     if bytes.len() as u64 > most {
         let message = format!(
-            "{} bytes of text exceed {most}, the limit inflated_bytes or 4 GiB",
+            "{} bytes of text exceed {most}, the limit json_bytes or 4 GiB",
             bytes.len()
         );
         return Err(Box::new(rules::LIMIT.at(Place::file(), message)));

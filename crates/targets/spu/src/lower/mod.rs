@@ -201,7 +201,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             let bits = declared_bits(&declared.dtype).unwrap_or(16);
             let shape = self
                 .shape(&declared.shape)
-                .map_err(|m| Box::new(rules::SHAPE.at(Place::file().in_part(pointer()), m)))?;
+                .map_err(|(rule, m)| Box::new(rule.at(Place::file().in_part(pointer()), m)))?;
             let tensor = self
                 .create(
                     &declared.name,
@@ -509,7 +509,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
             }
             let shape = self
                 .shape(&value.shape)
-                .map_err(|m| error_at(&rules::SHAPE, pointer(), m))?;
+                .map_err(|(rule, m)| error_at(rule, pointer(), m))?;
             let real = matches!(value.numbers, Numbers::Reals(_));
             check_values(declared, value)
                 .map_err(|m| error_at(&rules::VALUE, format!("{}/value", pointer()), m))?;
@@ -531,20 +531,21 @@ impl<'p, 'l> Lowering<'p, 'l> {
     }
 
     /// A shape that can be worked with.
-    pub(crate) fn shape(&self, dimensions: &[u64]) -> Result<Shape, String> {
+    pub(crate) fn shape(&self, dimensions: &[u64]) -> Result<Shape, (&'static Rule, String)> {
         if dimensions.len() > MOST_DIMENSIONS {
-            return Err(format!(
-                "expected at most {MOST_DIMENSIONS} dimensions, found {}",
-                dimensions.len()
-            ));
+            let found = dimensions.len();
+            let message = format!("expected at most {MOST_DIMENSIONS} dimensions, found {found}");
+            return Err((&rules::SHAPE, message));
         }
-        let count = dimensions
+        let most = self.limits.memory_bytes.min(1 << 40);
+        let elements = dimensions
             .iter()
             .try_fold(1u64, |n, d| n.checked_mul((*d).max(1)));
-        if count.is_none_or(|count| count > self.limits.memory_bytes.min(1 << 40) / 8) {
-            return Err(format!(
-                "expected a tensor that fits memory, found the shape {dimensions:?}"
-            ));
+        if elements.is_none_or(|elements| elements > most / 8) {
+            let message = format!(
+                "a tensor of shape {dimensions:?} takes more than {most} bytes, the limit memory_bytes or 1 TiB"
+            );
+            return Err((&rules::LIMIT, message));
         }
         Ok(dimensions.iter().copied().collect())
     }
@@ -633,7 +634,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         }
         let shape = self
             .shape(shape)
-            .map_err(|m| at_node(&rules::SHAPE, node, m))?;
+            .map_err(|(rule, m)| at_node(rule, node, m))?;
         let stated = self.stated_bits(name);
         let bits = (bits.0, bits.1.max(stated.unwrap_or(0)));
         let mut tensor = self

@@ -11,9 +11,15 @@ const FREE_BYTES: u64 = 64 << 20;
 /// The member that holds the graph.
 const PICKLE: &str = "data.pkl";
 
-/// Whether a file starts as an archive does, with or without members, or as a pickle without one.
+/// Whether a file is an archive with a pickle in it as torch saves it, or a pickle without one. Other archives are nobody's: the pickle
+/// is named at the start of the file, where it is the first member, and in the directory at its end.
 pub(crate) fn recognize(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") || is_bare(bytes)
+    const NAME: &[u8] = b"data.pkl";
+    const NEAR: usize = 1 << 16;
+    let start = &bytes[..bytes.len().min(NEAR)];
+    let end = &bytes[bytes.len().saturating_sub(NEAR)..];
+    let names = |part: &[u8]| part.windows(NAME.len()).any(|window| window == NAME);
+    bytes.starts_with(b"PK\x03\x04") && (names(start) || names(end)) || is_bare(bytes)
 }
 
 /// A pickle without an archive around it.

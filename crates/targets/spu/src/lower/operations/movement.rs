@@ -114,7 +114,7 @@ impl At<'_, '_, '_> {
             .collect();
         self.lowering
             .shape(&lengths)
-            .map_err(|m| self.wrong_shape(m))
+            .map_err(|(rule, m)| crate::fqir::plan::at_node(rule, self.node, m))
     }
 
     pub(super) fn divide(&mut self, name: &str) -> Result<Vec<Action>, Error> {
@@ -211,7 +211,7 @@ impl At<'_, '_, '_> {
         let shape = self
             .lowering
             .shape(&shape)
-            .map_err(|m| self.wrong_shape(m))?;
+            .map_err(|(rule, m)| crate::fqir::plan::at_node(rule, self.node, m))?;
         self.only_outputs(1)?;
         let out = self.output(0, &shape, bits)?;
         let mut at = 0;

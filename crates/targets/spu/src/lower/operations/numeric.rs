@@ -568,7 +568,7 @@ impl At<'_, '_, '_> {
             let shape = self
                 .lowering
                 .shape(&lengths)
-                .map_err(|m| self.wrong_shape(m))?;
+                .map_err(|(rule, m)| crate::fqir::plan::at_node(rule, self.node, m))?;
             (
                 shape,
                 if name == "zeros" {
