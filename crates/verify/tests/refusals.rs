@@ -137,7 +137,7 @@ queue q dynamic owner=sp queues=16 semaphores=8
 var SB  state-buffer
 var out output
 engine act
-ACTIVATE $S[4]++@complete
+ACTIVATE_QUANTIZE $S[4]++@complete
 engine sp
 PSEUDO_DMA_DIRECT2D dst=fp32@var[out]+0x0[1,1][1,1]*64 src=fp32@var[SB]+0x4000[1,1][1,1]*64 $S[4]>=1 $S[8]+=16@complete
 NOP $S[8]>=16

@@ -243,6 +243,15 @@ fn refusal(file: &[u8], limits: &Limits) -> String {
     exercise(file, limits).expect_err("refused").to_string()
 }
 
+/// What is said of a file that can be read.
+fn messages(file: &[u8], limits: &Limits) -> Vec<String> {
+    exercise(file, limits).expect("read");
+    let container = Container::open(file, limits).expect("sound");
+    let neff = Neff::read(&container, limits).expect("read");
+    let findings = lint(&neff, limits);
+    findings.into_iter().map(|f| f.message).collect()
+}
+
 /// A file whose payload inflates to so many zeros.
 fn deflated(size: usize) -> Vec<u8> {
     let mut payload = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -348,7 +357,26 @@ fn small_things_in_great_number_are_refused() {
         "{{\"dma\":[{{\"desc\":[{{\"from_arr\":[{}{{}}]}}]}}]}}",
         "{},".repeat(100_000)
     );
-    assert!(swap("sg00/SP.json", sources).contains("at most 4096"));
+    // A faulty entry is reported; a file of them is given up.
+    let found = messages(
+        &with_member(&good, "sg00/SP.json", |_| sources.into_bytes()),
+        &limits,
+    );
+    assert!(
+        found.iter().any(|m| m.contains("at most 4096")),
+        "{found:?}"
+    );
+    let wrong = |count: usize| {
+        let entries = vec![r#"{"id":"x"}"#; count].join(",");
+        format!("{{\"dma\":[{entries}]}}")
+    };
+    let found = messages(
+        &with_member(&good, "sg00/SP.json", |_| wrong(64).into_bytes()),
+        &limits,
+    );
+    let is_wrong = |m: &&String| m.contains("invalid type: string \"x\"");
+    assert_eq!(found.iter().filter(is_wrong).count(), 64, "{found:?}");
+    assert!(swap("sg00/SP.json", wrong(100_000)).contains("/dma/64/id"));
     let variables: Vec<String> = (0..20_000).map(|n| format!("\"v{n}\":{{}}")).collect();
     assert!(
         swap(

@@ -29,6 +29,7 @@ NOP
 
 const NEFF: &str = "neff.json";
 const KELF: &str = "kelf-0.json";
+const INFO: &str = "info.json";
 const DEF: &str = "sg00/def.json";
 const SP: &str = "sg00/SP.json";
 const ACT: &str = "sg00/Activation.json";
@@ -781,6 +782,86 @@ fn every_rule_finds_its_fault() {
                 r#""from_sizes":[1,1000000000],"from_steps":[1,0],"to""#,
             )],
         ),
+        (
+            "neff-graph-count",
+            &[(NEFF, r#""num_inputs": "1""#, r#""num_inputs": "2""#)],
+        ),
+        (
+            "neff-graph-count",
+            &[(
+                NEFF,
+                r#""heads": ["#,
+                r#""metadata": {"signatures": {"serve": {"inputs": {"x": {"dtype": "float32", "shape": [4, 17]}}}}}, "heads": ["#,
+            )],
+        ),
+        (
+            "neff-info-cores",
+            &[(INFO, r#""num_tpb": 1"#, r#""num_tpb": 2"#)],
+        ),
+        (
+            "neff-info-cores",
+            &[(
+                INFO,
+                r#""num_tpb_requested": 1"#,
+                r#""num_tpb_requested": 2"#,
+            )],
+        ),
+        ("neff-misspelt-key", &[queue(r#""num_queue": 4"#)]),
+        (
+            "neff-misspelt-key",
+            &[(
+                DEF,
+                r#""type": "tmp-buf""#,
+                r#""type": "tmp-buf", "aligment": 64"#,
+            )],
+        ),
+        ("neff-misspelt-key", &[entry(r#""id":1,"semafore":9,"#)]),
+        (
+            "neff-misspelt-key",
+            &[(SP, r#""op":"add""#, r#""oq":"add""#)],
+        ),
+        (
+            "neff-queue-semaphore-outside",
+            &[queue(r#""semaphore_set": [9, 10], "semaphore": 8"#)],
+        ),
+        (
+            "neff-dynamic-owner",
+            &[
+                (DEF, r#""type": "data""#, r#""type": "dynamic""#),
+                (DEF, r#""owner": "sp""#, r##""#owner": "sp""##),
+            ],
+        ),
+        (
+            "neff-state-buffer-size",
+            &[(
+                DEF,
+                r#""type": "state-buffer""#,
+                r#""size": 33554433, "type": "state-buffer""#,
+            )],
+        ),
+        (
+            "neff-dma-from-beside-list",
+            &[(SP, r#""from_arr""#, r#""from":"x","from_arr""#)],
+        ),
+        (
+            "neff-dma-direction",
+            &[(DEF, r#""type": "data""#, r#""type": "in""#)],
+        ),
+        (
+            "neff-dma-direction",
+            &[
+                (DEF, r#""type": "data""#, r#""type": "out""#),
+                (SP, r#""to":"t""#, r#""to":"x""#),
+            ],
+        ),
+        (
+            "neff-dma-rows-overlap",
+            &[(
+                SP,
+                TO,
+                r#""to":"t","to_off":0,"to_sizes":[64,4],"to_steps":[1,32]"#,
+            )],
+        ),
     ];
     let mut hit: BTreeSet<&str> = BTreeSet::new();
     let mut missed = Vec::new();
@@ -846,6 +927,8 @@ fn by_bytes() -> Vec<&'static str> {
         one("neff-feature-unknown", patched(549, &[1])),
         one("neff-header-pad", patched(1023, &[1])),
         one("neff-core-count", patched(480, &[2])),
+        one("neff-logical-core-size", patched(552, &[3])),
+        one("neff-feature-logical-core", patched(545, &[4])),
         one("neff-padding", patched(crc + 8, &[1])),
         one(
             "neff-tar",
@@ -964,10 +1047,32 @@ fn by_programs() -> Vec<&'static str> {
         one("neff-constant-order", &codes(&turned)),
         one("neff-runtime-features", &refused("late-2023")),
         one("neff-runtime-version", &refused("neff-1")),
+        one("neff-runtime-rings", &ring_faults(17)),
         one("neff-targets-differ", &codes(&two_kelfs())),
         one("neff-logical-core-architecture", &codes(&assembled(old))),
         one("neff-subgraph-twice", &codes(&one_name())),
     ]
+}
+
+/// What a runtime would refuse of a program with so many queue sets of 16 queues.
+fn ring_faults(sets: usize) -> Vec<&'static str> {
+    let sets: String = (0..sets)
+        .map(|n| format!("queue q{n} data owner=sp queues=16\n"))
+        .collect();
+    let limits = Limits::default();
+    let text = format!("neff n trn2\nsubgraph s\n{sets}engine sp\nNOP\n");
+    let draft = assemble(&text).unwrap_or_else(|e| panic!("{e}"));
+    let file = draft.write(&limits).unwrap_or_else(|e| panic!("{e}"));
+    let container = Container::open(&file, &limits).expect("sound");
+    let neff = Neff::read(&container, &limits).expect("read");
+    let findings = Runtime::named("2.31").expect("known").check_program(&neff);
+    findings.iter().map(|f| f.rule.code).collect()
+}
+
+/// A core has as many rings as 16 queue sets of 16 queues take.
+#[test]
+fn queue_sets_may_take_every_ring() {
+    assert_eq!(ring_faults(16), [""; 0]);
 }
 
 /// A kelf file of two subgraphs with one name.
@@ -1045,22 +1150,42 @@ fn defaults_are_no_features() {
     assert_eq!(codes(&file), before);
 }
 
+/// What is said of values that have another type than the format gives them, and the codes of everything found.
+fn wrong_types(edits: &[Edit<'_>]) -> (Vec<String>, Vec<&'static str>) {
+    let limits = Limits::default();
+    let file = edited(edits);
+    let container = Container::open(&file, &limits).expect("sound");
+    let neff = Neff::read(&container, &limits).expect("read");
+    let findings = lint(&neff, &limits);
+    let codes = findings.iter().map(|f| f.rule.code).collect();
+    let wrong = findings
+        .into_iter()
+        .filter(|f| f.rule.code == "neff-json-type");
+    (wrong.map(|f| f.message).collect(), codes)
+}
+
 #[test]
 fn types_are_named_as_the_format_has_them() {
-    let said = |edit: Edit<'_>| {
-        let (file, limits) = (edited(&[edit]), Limits::default());
-        let container = Container::open(&file, &limits).expect("sound");
-        Neff::read(&container, &limits)
-            .expect_err("refused")
-            .message
-    };
-    let message = said((DEF, r#""num_queues": 4"#, r#""num_queues": 1.5"#));
+    let (wrong, _) = wrong_types(&[(DEF, r#""num_queues": 4"#, r#""num_queues": 1.5"#)]);
     assert_eq!(
-        message,
-        "invalid type: floating point `1.5`, expected a whole number from 0 to 2^64 - 1"
+        wrong,
+        ["invalid type: floating point `1.5`, expected a whole number from 0 to 2^64 - 1"]
     );
-    let message = said((SP, r#""op":"add""#, r#""op":"add","scale":"x""#));
-    assert_eq!(message, "invalid type: string \"x\", expected a number");
+    let (wrong, _) = wrong_types(&[(SP, r#""op":"add""#, r#""op":"add","scale":"x""#)]);
+    assert_eq!(wrong, ["invalid type: string \"x\", expected a number"]);
+}
+
+#[test]
+fn what_has_a_wrong_type_hides_nothing_else() {
+    let (wrong, codes) = wrong_types(&[
+        (DEF, r#""num_queues": 4"#, r#""num_queues": "4""#),
+        (DEF, r#""tmp-buf""#, r#""temporary""#),
+        (SP, r#""op":"add""#, r#""op":"add","scale":"x""#),
+        (SP, r#""to":"t""#, r#""to":"none""#),
+    ]);
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(codes.contains(&"neff-variable-type"), "{codes:?}");
+    assert!(codes.contains(&"neff-descriptor-variable"), "{codes:?}");
 }
 
 /// A graph with two program nodes for different hardware.

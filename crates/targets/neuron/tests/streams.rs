@@ -76,6 +76,7 @@ fn every_rule_finds_its_fault() {
         ("neff-dma-bounds", (sp, 1, 0x10, &[0, 0, 0, 0x7f])),
         ("neff-dma-count", (sp, 1, 0x24, &[63])),
         ("neff-dma-writes-input", (pool, 3, 0x2c, &[0])),
+        ("neff-dma-overlap", (sp, 1, 0x30, &[0, 0, 0, 0])),
         ("neff-dma-queue", (sp, 1, 0x0e, &[15])),
         ("neff-kept-bytes", (sp, 1, 0x28, &[0, 0, 0, 0])),
         ("neff-kept-bytes", (dve, 2, 0x30, &[0, 0x10, 0, 0])),
