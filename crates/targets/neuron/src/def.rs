@@ -1,7 +1,7 @@
 //! `def.json`: queue sets, variables and the names of a subgraph's files.
 
 use crate::graph::Engine;
-use crate::json::{Error, Members, Mistyped, Name, Soft, Source, names};
+use crate::json::{Error, MOST_FAULTS, Members, Mistyped, Name, Soft, Source, names};
 use crate::rules::container as rules;
 use chipless_model::Finding;
 use indexmap::IndexMap;
@@ -220,21 +220,22 @@ impl<'a> Definition<'a> {
                 "dma_queue" => {
                     let keep = RawQueueSet::keep;
                     let faults = &mut definition.faults;
-                    definition.queues = objects(source, text, &at(), declarations, keep, faults)?
+                    definition.queues = objects(source, text, &at(), declarations, keep, faults)?;
                 }
                 "var" => {
                     let keep = RawVariable::keep;
                     let faults = &mut definition.faults;
-                    definition.variables = objects(source, text, &at(), declarations, keep, faults)?
+                    definition.variables =
+                        objects(source, text, &at(), declarations, keep, faults)?;
                 }
                 "dma_dbg" => definition.dma_debug = source.parse_at(text, at)?,
                 "neff_features" => definition.features = source.parse_at(text, at)?,
                 "runtime_semaphore_count" => {
-                    definition.runtime_semaphores = source.parse_at(text, at)?
+                    definition.runtime_semaphores = source.parse_at(text, at)?;
                 }
                 "runtime_event_count" => definition.runtime_events = source.parse_at(text, at)?,
                 "runtime_statebuffer_reservation" => {
-                    definition.reservations = source.parse_at(text, at)?
+                    definition.reservations = source.parse_at(text, at)?;
                 }
                 key => {
                     let (engine, role) = key.split_once('_').unwrap_or((key, ""));
@@ -291,7 +292,8 @@ impl<'a> Definition<'a> {
     }
 }
 
-/// Reads each value of an object with its own text. Values of another type than the format has are noted in `faults`.
+/// Reads each value of an object with its own text. Values of another type than the format has are noted in `faults`; a file of
+/// nothing but such values is given up.
 fn objects<'a, Raw: Deserialize<'a>, T>(
     source: &Source<'a>,
     text: &'a str,
@@ -320,7 +322,9 @@ fn objects<'a, Raw: Deserialize<'a>, T>(
         };
         let raw = match source.parse_at(text, pointer) {
             Ok(raw) => raw,
-            Err(fault) if fault.rule.code == rules::JSON_TYPE.code => {
+            Err(fault)
+                if fault.rule.code == rules::JSON_TYPE.code && faults.len() < MOST_FAULTS =>
+            {
                 faults.push(*fault);
                 continue;
             }
@@ -329,7 +333,11 @@ fn objects<'a, Raw: Deserialize<'a>, T>(
         let kept = keep(raw, text, &mut wrong);
         for (key, message) in wrong.drain(..) {
             let place = source.place(text, &pointer(), &format!("/{key}"));
-            faults.push(rules::JSON_TYPE.at(place, message));
+            let fault = rules::JSON_TYPE.at(place, message);
+            if faults.len() >= MOST_FAULTS {
+                return Err(Box::new(fault));
+            }
+            faults.push(fault);
         }
         objects.insert(name, kept);
     }

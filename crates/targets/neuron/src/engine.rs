@@ -1,6 +1,6 @@
 //! Engine JSON files: the DMA descriptors that an engine triggers, and the tables that Activation and DVE load.
 
-use crate::json::{Error, Members, Name, Source, capped, names};
+use crate::json::{Error, MOST_FAULTS, Members, Name, Source, capped, names};
 use crate::rules::container as rules;
 use chipless_model::{ElementType, Finding, Loop, Pattern};
 use serde::Deserialize;
@@ -13,8 +13,6 @@ pub const MAX_DIMENSIONS: usize = 4;
 
 /// Transfers of one entry, at most.
 const MAX_ENTRY_TRANSFERS: usize = 1 << 20;
-/// Entries that cannot be read before a file is given up.
-const MOST_FAULTS: usize = 64;
 /// Sources that are read of one transfer; far more than are valid.
 const MAX_LISTED_SOURCES: usize = 1 << 12;
 
@@ -317,7 +315,7 @@ impl<'a> EngineFile<'a> {
                 "name" => file.name = source.parse_at(text, at)?,
                 "instr" => file.instr = source.parse_at(text, at)?,
                 "activation_function_sets" => {
-                    file.activation_function_sets = source.parse_at(text, at)?
+                    file.activation_function_sets = source.parse_at(text, at)?;
                 }
                 "act_info" => file.act_info = source.parse_at(text, at)?,
                 "act_semaphore" => file.act_semaphore = source.parse_at(text, at)?,

@@ -8,6 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
+/// Values of a wrong type in a file before it is given up.
+pub(crate) const MOST_FAULTS: usize = 64;
+
 /// What stops reading: a finding with the place, boxed because results of parsers are moved around a lot.
 pub type Error = Box<Finding>;
 
@@ -165,7 +168,7 @@ impl<'a> Source<'a> {
             for segment in traced.path() {
                 match segment {
                     serde_path_to_error::Segment::Seq { index } => {
-                        push_key(&mut pointer, &index.to_string())
+                        push_key(&mut pointer, &index.to_string());
                     }
                     serde_path_to_error::Segment::Map { key } => push_key(&mut pointer, key),
                     _ => {}

@@ -14,6 +14,7 @@ const MOST_SEGMENTS: u64 = 2048;
 
 /// The profile of a set, as far as it says how the tables hang together.
 #[derive(Deserialize, Default)]
+#[expect(clippy::struct_field_names, reason = "as in the file")]
 struct Profile {
     bkt_entry_cnt: Option<u64>,
     ctl_entry_cnt: Option<u64>,

@@ -301,7 +301,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             .collect();
         match i.by() {
             0 => self.by_id(&name, &named, i.number()),
-            1 => self.by_count(name, &named, i.number() as usize),
+            1 => self.by_count(&name, &named, i.number() as usize),
             other => Err((
                 &rules::TRIGGER_FORM,
                 format!("byte 0x2c (by) is {other:#x}: triggers of this form are not supported"),
@@ -340,13 +340,13 @@ impl<'w, 'a> Walk<'w, 'a> {
         Ok(started.collect())
     }
 
-    fn by_count(&mut self, name: String, named: &[usize], count: usize) -> Outcome<Vec<Started>> {
+    fn by_count(&mut self, name: &str, named: &[usize], count: usize) -> Outcome<Vec<Started>> {
         let of_function: Vec<usize> = named
             .iter()
             .copied()
             .filter(|at| self.functions[*at] == self.function || self.functions[*at].is_empty())
             .collect();
-        let done = self.counted.entry(name.clone()).or_insert(0);
+        let done = self.counted.entry(name.to_owned()).or_insert(0);
         let (mut skip, mut left) = (*done, count);
         let mut started = Vec::new();
         for entry in of_function {

@@ -385,6 +385,16 @@ fn small_things_in_great_number_are_refused() {
         )
         .contains("declarations")
     );
+    let variables: Vec<String> = (0..9_000)
+        .map(|n| format!("\"v{n}\":{{\"size\":\"x\"}}"))
+        .collect();
+    assert!(
+        swap(
+            "sg00/def.json",
+            format!("{{\"var\":{{{}}}}}", variables.join(","))
+        )
+        .contains("/var/v64/size")
+    );
     let graphs = "{\"definition\":\"sg00/def.json\"},".repeat(60);
     assert!(
         swap(

@@ -568,9 +568,9 @@ fn what_is_not_proven_stops_a_run_by_name() {
         unsupported && message.contains("NOP: byte 0x30 is 0x07"),
         "{message}"
     );
-    let (_, _, message) = reach(&[&format!(
-        "MATMUL dst=fp32@psum+0x0[1][4] src=fp16@0x4000[1][4] rows=4 columns=4 fp32_pass=low"
-    )]);
+    let (_, _, message) = reach(&[
+        "MATMUL dst=fp32@psum+0x0[1][4] src=fp16@0x4000[1][4] rows=4 columns=4 fp32_pass=low",
+    ]);
     assert!(
         message.contains("byte 0x21 (fp32_pass) is 0x01"),
         "{message}"

@@ -210,7 +210,7 @@ fn transfers_that_cannot_be_made_out_stop_at_their_instruction_and_count_for_the
             transfer(destination)
         );
         timed(&text, |_, outcome| {
-            assert_eq!(outcome.end, Ok(()), "{destination}")
+            assert_eq!(outcome.end, Ok(()), "{destination}");
         });
         let Err(Stop::Fault { fault, .. }) = functional(&text) else {
             panic!("no fault: {destination}")

@@ -1056,9 +1056,10 @@ fn by_programs() -> Vec<&'static str> {
 
 /// What a runtime would refuse of a program with so many queue sets of 16 queues.
 fn ring_faults(sets: usize) -> Vec<&'static str> {
-    let sets: String = (0..sets)
+    let sets: Vec<String> = (0..sets)
         .map(|n| format!("queue q{n} data owner=sp queues=16\n"))
         .collect();
+    let sets = sets.concat();
     let limits = Limits::default();
     let text = format!("neff n trn2\nsubgraph s\n{sets}engine sp\nNOP\n");
     let draft = assemble(&text).unwrap_or_else(|e| panic!("{e}"));

@@ -369,7 +369,7 @@ fn queue_set<'a>(line: &mut Line<'a>) -> Result<(&'a str, QueueSet<'a>), Assembl
             "owner" => queue.owner = Some(line.word("an engine")?.into()),
             "queues" => queue.num_queues = Some(line.integer("a number of queues")?),
             "instances" => {
-                queue.queue_instances = line.series(|l| Ok(l.word("an instance")?.into()))?
+                queue.queue_instances = line.series(|l| Ok(l.word("an instance")?.into()))?;
             }
             "semaphores" => queue.semaphore_set = line.series(|l| l.integer("a semaphore"))?,
             "semaphore" => queue.semaphore = Some(line.integer("a semaphore")?),
@@ -474,13 +474,13 @@ fn descriptor<'a>(
                 descriptor.constant = Some(line.parse("a constant")?);
             }
             "shape" => {
-                descriptor.transpose_shape = Some(line.list(|l| l.integer("a dimension"))?.into())
+                descriptor.transpose_shape = Some(line.list(|l| l.integer("a dimension"))?.into());
             }
             "element" => {
-                descriptor.transpose_element_size = Some(line.integer("a number of bytes")?)
+                descriptor.transpose_element_size = Some(line.integer("a number of bytes")?);
             }
             "tiling" => {
-                descriptor.num_tiling_dimensions = Some(line.integer("a number of dimensions")?)
+                descriptor.num_tiling_dimensions = Some(line.integer("a number of dimensions")?);
             }
             other => return Err(line.error(format!("`{other}` is no option of a transfer"))),
         }

@@ -51,15 +51,12 @@ pub(super) fn slot(
             )));
         }
         line.expect("=")?;
-        match field {
-            Some(field) => {
-                put(&mut slot, field, line, subgraph)?;
-                given.push(field.name);
-            }
-            None => {
-                is_raw = true;
-                raw(&mut slot, line)?;
-            }
+        if let Some(field) = field {
+            put(&mut slot, field, line, subgraph)?;
+            given.push(field.name);
+        } else {
+            is_raw = true;
+            raw(&mut slot, line)?;
         }
     }
     let missing = fields.iter().find(|field| {

@@ -114,7 +114,7 @@ impl Operation {
     }
 
     /// An accumulator that holds nothing yet, for the operations that reduce; `None` for all others.
-    #[expect(clippy::enum_glob_use, reason = "a table of them")]
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
     pub(crate) const fn identity(self) -> Option<f32> {
         use Operation::*;
         Some(match self {
@@ -127,7 +127,7 @@ impl Operation {
     }
 
     /// On numbers: the function of an arithmetic operation.
-    #[expect(
+    #[allow(
         clippy::enum_glob_use,
         clippy::float_cmp,
         reason = "a table of them, comparisons among them"
@@ -166,7 +166,7 @@ impl Operation {
     }
 
     /// On bit patterns of so many bits, the higher ones zero.
-    #[expect(clippy::enum_glob_use, reason = "a table of them")]
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
     pub(crate) fn on_bits(self, a: u32, b: u32, width: u32) -> Option<u32> {
         use Operation::*;
         let mask = u32::MAX >> (32 - width);
@@ -188,7 +188,7 @@ impl Operation {
     }
 
     /// On whole numbers. The error says why there is no result.
-    #[expect(clippy::enum_glob_use, reason = "a table of them")]
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
     pub(crate) fn on_integers(self, a: u32, b: u32) -> Result<u32, &'static str> {
         use Operation::*;
         let (x, y) = (a as i32, b as i32);
@@ -303,6 +303,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "these results are exact")]
     fn numbers() {
         let on = |o: Operation, a, b| o.on_numbers().expect("arithmetic")(a, b);
         assert_eq!(on(Operation::Modulo, -7.0, 3.0), 2.0);

@@ -222,11 +222,13 @@ impl Transfer<'_> {
         let mut to = Cursor::new(&self.to.pattern);
         let types = self.sources.iter().chain([&self.to]).map(|e| e.element);
         let is_whole = |element: ElementType| element.kind() != Kind::Float;
+        #[expect(clippy::float_cmp, reason = "a factor of exactly 1 changes nothing")]
         let has_factors = scales.iter().any(|scale| *scale != 1.0);
         let fraction = constant.is_some_and(|constant| constant.fract() != 0.0);
         if types.into_iter().all(is_whole) && !has_factors && !fraction {
             let constant = self.whole_constant();
-            return integers(storage, how, &mut sources, constant, &self.to, left);
+            integers(storage, how, &mut sources, constant, &self.to, left);
+            return Ok(());
         }
         let (mut packed, mut values, mut results) = ([0; BLOCK * 8], [0.0; BLOCK], [0.0; BLOCK]);
         while left > 0 {
@@ -320,7 +322,7 @@ fn integers(
     constant: Option<i128>,
     into: &Elements,
     count: usize,
-) -> Result<(), Fault> {
+) {
     let mut to = Cursor::new(&into.pattern);
     let size = (into.element.bits() / 8) as usize;
     let (low, high) = match into.element.kind() {
@@ -353,7 +355,6 @@ fn integers(
             &result.to_le_bytes()[..size],
         );
     }
-    Ok(())
 }
 
 /// A whole number of its bytes.

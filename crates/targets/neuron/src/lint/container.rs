@@ -133,6 +133,7 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
             .any(|d| d.to.sizes.len() > 2 || d.sources().any(|s| s.sizes.len() > 2))
     });
     let remote = entries().find(|(_, d)| !d.remote_semaphores.is_empty());
+    let casts = |dma: Dma<'_>| dma.casts();
     let id = |id: Option<u64>| id.map_or("without id".to_owned(), |id| id.to_string());
     [
         (
@@ -161,7 +162,7 @@ fn used_features(neff: &Neff<'_>) -> [(u64, Option<String>); 7] {
         (features::DYNAMIC_DESCRIPTORS, handed_over(neff, |_| true)),
         (
             features::DYNAMIC_CAST,
-            handed_over(neff, |dma| dma.casts()).map(|what| format!("{what} with a cast")),
+            handed_over(neff, casts).map(|what| format!("{what} with a cast")),
         ),
         (
             features::REMOTE_SEMAPHORES,

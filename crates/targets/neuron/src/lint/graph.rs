@@ -58,7 +58,7 @@ pub(super) fn check(neff: &Neff<'_>, hardware: Hardware, findings: &mut Findings
 fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     let (root, graph) = (&neff.graph_source, &neff.graph);
     let mut report = |rule: &'static Rule, pointer: &str, message: String| {
-        findings.report(rule, || root.place(root.text, "", pointer), message)
+        findings.report(rule, || root.place(root.text, "", pointer), message);
     };
     // Outputs of a node: an argument is its own.
     let outputs = |node: &GraphNode<'_>| {

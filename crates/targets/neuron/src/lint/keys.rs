@@ -77,11 +77,8 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     for (key, _) in entries(text).unwrap_or_default() {
-        let is_known = |known: &&str| **known == *key;
-        if optional.iter().any(|k| is_known(k))
-            || required.iter().any(|k| is_known(k))
-            || key.starts_with('#')
-        {
+        let is_known = |known: &[&str]| known.contains(&&*key);
+        if is_known(optional) || is_known(required) || key.starts_with('#') {
             continue;
         }
         let near = optional

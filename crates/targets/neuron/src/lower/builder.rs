@@ -42,6 +42,7 @@ impl DerefMut for Builder<'_> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn refused(error: BuildError) -> Error {
     Box::new(LIMIT.at(Place::file(), error.to_string()))
 }

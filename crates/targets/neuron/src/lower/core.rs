@@ -198,19 +198,19 @@ impl<'p, 'm> Core<'p, 'm> {
         &mut self,
         set: usize,
         task: TaskId,
-        touched: Rc<[Touched]>,
+        touched: &Rc<[Touched]>,
         builder: &mut Builder<'p>,
     ) {
         if self.sets[set].rings <= 1 {
             return;
         }
         let mut before: Vec<TaskId> = Vec::new();
-        for (buffer, pattern, _) in &*touched {
+        for (buffer, pattern, _) in &**touched {
             let key = (set, *buffer, pattern.clone());
             let Some(moved) = self.moved.get_mut(&key) else {
                 continue;
             };
-            if before.contains(&moved.task) || !alike(&moved.touched, &touched) {
+            if before.contains(&moved.task) || !alike(&moved.touched, touched) {
                 continue;
             }
             before.push(moved.task);
@@ -228,11 +228,11 @@ impl<'p, 'm> Core<'p, 'm> {
                 },
             );
         }
-        for (buffer, pattern, _) in &*touched {
+        for (buffer, pattern, _) in &**touched {
             let moved = Moved {
                 task,
                 over: None,
-                touched: Rc::clone(&touched),
+                touched: Rc::clone(touched),
             };
             self.moved.insert((set, *buffer, pattern.clone()), moved);
         }

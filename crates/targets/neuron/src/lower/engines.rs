@@ -163,31 +163,27 @@ impl<'p> EngineLowering<'_, 'p> {
                 kernel
             }
             Instruction::Trigger(_) | Instruction::Named(_) if builder.follows => {
-                match self.plan.fault(number) {
-                    Some(wrong) => {
-                        let message = wrong.message.clone();
-                        let why = match wrong.rule.class {
-                            Class::Unsupported => Fault::unsupported(message),
-                            _ => Fault::program(message),
-                        };
-                        builder.kernel(Refused {
-                            slot: Some(slot),
-                            why,
-                            writes: core.memory.writable.clone(),
-                        })
-                    }
-                    None => {
-                        for started in self.plan.started.get(&at).into_iter().flatten() {
-                            let handed =
-                                descriptors::start(cores, index, self.room, *started, builder);
-                            if let Some((set, moves)) = handed {
-                                let core = &mut cores[index];
-                                let transfer = Handed::new(core, set, moves, builder);
-                                self.hand_over(transfer, &mut signals);
-                            }
+                if let Some(wrong) = self.plan.fault(number) {
+                    let message = wrong.message.clone();
+                    let why = match wrong.rule.class {
+                        Class::Unsupported => Fault::unsupported(message),
+                        _ => Fault::program(message),
+                    };
+                    builder.kernel(Refused {
+                        slot: Some(slot),
+                        why,
+                        writes: core.memory.writable.clone(),
+                    })
+                } else {
+                    for started in self.plan.started.get(&at).into_iter().flatten() {
+                        let handed = descriptors::start(cores, index, self.room, *started, builder);
+                        if let Some((set, moves)) = handed {
+                            let core = &mut cores[index];
+                            let transfer = Handed::new(core, set, moves, builder);
+                            self.hand_over(transfer, &mut signals);
                         }
-                        executed
                     }
+                    executed
                 }
             }
             _ => executed,
@@ -349,7 +345,7 @@ fn lower_transfer<'p>(
             location: moved.location,
             label: moved.label,
         })?;
-        core.follow(handed.set, task, moved.touched, builder);
+        core.follow(handed.set, task, &moved.touched, builder);
         first = first.or(Some(task));
     }
     if let Some(first) = first {

@@ -9,6 +9,7 @@ pub(crate) struct Bodies {
     /// The last body of each hash.
     known: FxHashMap<u64, u32>,
     /// Bodies since the core began, and before each the one of the same hash.
+    #[expect(clippy::struct_field_names, reason = "they are what it holds")]
     bodies: Vec<([u64; SLOT_BYTES / 8], u32)>,
     /// Number of the first of them.
     first: u32,

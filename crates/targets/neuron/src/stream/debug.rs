@@ -99,7 +99,7 @@ fn instruction<'a>(entry: &'a [u8], paths: &[&'a str]) -> (u64, SourceLine<'a>) 
                             .parse()
                             .ok()
                             .and_then(|n: usize| paths.get(n).copied())
-                            .unwrap_or_default()
+                            .unwrap_or_default();
                     }
                     _ => {}
                 }

@@ -165,7 +165,7 @@ impl Events {
     }
 
     /// As much of it as its text says: the rest has no meaning.
-    pub(super) fn said(&self) -> Events {
+    pub(super) fn said(self) -> Events {
         let waits = self.wait() != WaitMode::None;
         let (signals, counts) = match self.update() {
             UpdateMode::None => (false, false),
@@ -182,7 +182,7 @@ impl Events {
             } else {
                 0.into()
             },
-            ..*self
+            ..self
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Opcode {
     pub remark: &'static str,
 }
 
-/// A generation of NeuronCores.
+/// A generation of `NeuronCores`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Generation {
     /// Trainium 1, Inferentia 2.

@@ -197,7 +197,7 @@ impl<'c, 'a> Check<'c, 'a> {
             }
             match support {
                 None | Some(Support::Listed) => {
-                    listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1
+                    listed.entry(slot.head.opcode).or_insert((index, 0)).1 += 1;
                 }
                 Some(Support::Executed | Support::NoEffect) => self.slot(index, slot, &operands),
             }

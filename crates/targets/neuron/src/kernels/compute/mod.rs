@@ -222,7 +222,7 @@ impl Compute {
         self.destinations.iter()
     }
 
-    #[expect(clippy::enum_glob_use, reason = "a table of them")]
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
     pub(super) fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         use Action::*;
         let results: SmallVec<[Results; 2]> = match &self.action {
@@ -262,7 +262,7 @@ impl Compute {
     }
 
     /// What becomes of numbers.
-    #[expect(clippy::enum_glob_use, reason = "a table of them")]
+    #[allow(clippy::enum_glob_use, reason = "a table of them")]
     fn on_numbers(&self, mut inputs: Inputs<f32>) -> Result<SmallVec<[Results; 2]>, Fault> {
         use Action::*;
         let mut accumulated = None;
