@@ -74,7 +74,7 @@ fn main() {
             run(&Verified::assume(&program), &mut TimingOnly)
                 .end
                 .is_ok()
-        )
+        );
     });
     let rate = f64::from(QUEUES * TASKS) / time.as_secs_f64();
     println!(

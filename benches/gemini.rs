@@ -62,7 +62,7 @@ fn measure(name: &str, text: &str) {
             run(&Verified::assume(&lowered.program), &mut TimingOnly)
                 .end
                 .is_ok()
-        )
+        );
     });
     let ms = |time: Duration| time.as_secs_f64() * 1e3;
     println!(

@@ -96,11 +96,11 @@ fn report(name: &str, place: &str, from: &Pattern, to: &Pattern, size: u64, touc
     let mut destination = vec![2_u8; size as usize];
     let moved = best(|| {
         strided::copy(black_box(&source), from, black_box(&mut destination), to)
-            .expect("patterns that fit")
+            .expect("patterns that fit");
     });
     let touched = touched as usize;
     let copied = best(|| {
-        black_box(&mut destination)[..touched].copy_from_slice(&black_box(&source)[..touched])
+        black_box(&mut destination)[..touched].copy_from_slice(&black_box(&source)[..touched]);
     });
     let rate = |bytes: usize, time: std::time::Duration| bytes as f64 / time.as_secs_f64() / 1e9;
     let payload = from.bytes().unwrap_or(0) as usize;
@@ -261,7 +261,7 @@ fn each<T: Number>(w: &Window) -> f64 {
             black_box(&mut output),
             Update::Set,
         )
-        .expect("shapes that agree")
+        .expect("shapes that agree");
     });
     (output.len() * taps) as f64 / time.as_secs_f64()
 }

@@ -150,7 +150,7 @@ fn stream(slots: usize) {
             Container::open(&bytes, &limits)
                 .and_then(|c| Neff::read(&c, &limits).map(drop))
                 .is_ok()
-        )
+        );
     });
     let container = Container::open(&bytes, &limits).expect("a container");
     let neff = Neff::read(&container, &limits).expect("a NEFF");

@@ -34,18 +34,17 @@ pub fn fill<'b>(
             .bytes()
             .filter(|n| *n <= size)
             .ok_or_else(|| misfit("input", port, size))?;
-        let given = match data(index, port, bytes)? {
-            Some(given) => given,
-            None => {
-                let mut data = vec![0; bytes as usize];
-                for range in needed(program, port.buffer, data.len()) {
-                    let part = data.get_mut(range.clone()).unwrap_or_default();
-                    random::fill(port.element, seed, index, range.start as u64, part)
-                        .map_err(Failure::unsupported)?;
-                }
-                made.push(port.name.clone());
-                Cow::Owned(data)
+        let given = if let Some(given) = data(index, port, bytes)? {
+            given
+        } else {
+            let mut data = vec![0; bytes as usize];
+            for range in needed(program, port.buffer, data.len()) {
+                let part = data.get_mut(range.clone()).unwrap_or_default();
+                random::fill(port.element, seed, index, range.start as u64, part)
+                    .map_err(Failure::unsupported)?;
             }
+            made.push(port.name.clone());
+            Cow::Owned(data)
         };
         storage.set(port.buffer, given);
     }

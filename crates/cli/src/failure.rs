@@ -136,9 +136,9 @@ fn line(failure: &chipless::Failure) -> String {
     let mut line = String::new();
     for c in failure.to_string().chars() {
         if c.is_control() && c != '\n' {
-            line.extend(c.escape_default())
+            line.extend(c.escape_default());
         } else {
-            line.push(c)
+            line.push(c);
         }
     }
     line.push('\n');

@@ -205,7 +205,7 @@ pub fn encode_f64(
             return write_small_floats(element, values, bytes, odd_from_f64);
         }
         (_, Rounding::NearestEven) => {
-            write_integers!(element, values, bytes, f64, nearest_even_f64)
+            write_integers!(element, values, bytes, f64, nearest_even_f64);
         }
         (_, Rounding::TowardZero) => write_integers!(element, values, bytes, f64, |v| v),
     }

@@ -252,7 +252,7 @@ pub fn multiply_encoded(
 ) -> Result<(), Error> {
     check_shapes(&a, b.rows, b.columns, &c)?;
     let decoded = |row: usize, columns: Range<usize>, elements: &mut [f32]| {
-        b.decode_row(row, columns, elements)
+        b.decode_row(row, columns, elements);
     };
     let then = if adds { Then::Add } else { Then::Set };
     Product {

@@ -154,7 +154,7 @@ unsafe fn tile<const UNIT: usize>(
             destination
                 .offset(j as isize * destination_row)
                 .cast::<Lane>()
-                .write_unaligned(*lane)
+                .write_unaligned(*lane);
         };
     }
 }

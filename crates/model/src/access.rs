@@ -89,9 +89,9 @@ impl Pattern {
         for l in &self.loops {
             let reach = i128::from(l.stride) * i128::from(l.count - 1);
             if reach < 0 {
-                low += reach
+                low += reach;
             } else {
-                high += reach
+                high += reach;
             }
         }
         low..high

@@ -104,11 +104,11 @@ impl Rule {
     /// Whether class, severity and evidence go together: only a fault that a document states or a proof shows, and what Chipless cannot
     /// do, may be an error; what was merely observed is a departure. [`rules!`](crate::rules) asks at compile time.
     pub const fn is_just(&self) -> bool {
-        match (self.class, self.severity, self.evidence) {
-            (Class::Departure, Severity::Error, _) => false,
-            (Class::Fault, _, Evidence::Writers | Evidence::Chipless) => false,
-            _ => true,
-        }
+        !matches!(
+            (self.class, self.severity, self.evidence),
+            (Class::Departure, Severity::Error, _)
+                | (Class::Fault, _, Evidence::Writers | Evidence::Chipless)
+        )
     }
 }
 

@@ -67,7 +67,7 @@ struct Trace<'t, 'a> {
     tracks: u64,
 }
 
-impl<'t> Trace<'t, '_> {
+impl Trace<'_, '_> {
     fn process(&mut self, process: &str) {
         let name = if self.program.target.is_empty() {
             process.to_owned()

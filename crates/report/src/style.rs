@@ -84,9 +84,9 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() {
-            out.extend(c.escape_default())
+            out.extend(c.escape_default());
         } else {
-            out.push(c)
+            out.push(c);
         }
     }
     out.into()

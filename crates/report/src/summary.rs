@@ -606,7 +606,7 @@ mod tests {
     #[test]
     fn json_has_the_contract() {
         with_run(|run| {
-            insta::assert_snapshot!(serde_json::to_string_pretty(&run.report()).unwrap())
+            insta::assert_snapshot!(serde_json::to_string_pretty(&run.report()).unwrap());
         });
     }
 

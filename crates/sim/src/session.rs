@@ -90,13 +90,12 @@ impl<'p, 'a> Session<'p, 'a> {
     }
 
     fn execute(&mut self, runs: impl Fn(TaskId) -> bool) -> Result<(), Stop> {
-        let effects = match self.effects.take() {
-            Some(effects) => effects,
-            None => {
-                let outcome = run_in(&Verified::assume(self.program), self.order, &mut TimingOnly);
-                outcome.end?;
-                outcome.timeline.order
-            }
+        let effects = if let Some(effects) = self.effects.take() {
+            effects
+        } else {
+            let outcome = run_in(&Verified::assume(self.program), self.order, &mut TimingOnly);
+            outcome.end?;
+            outcome.timeline.order
         };
         let done = effects
             .iter()

@@ -81,9 +81,10 @@ impl Built {
 
     fn piece(&mut self, queue: u32, first: TaskId, count: u32, initially: bool) {
         let queue = QueueId::from_raw(queue);
-        let piece = match initially {
-            true => self.0.release(queue, first),
-            false => self.0.piece(queue, first),
+        let piece = if initially {
+            self.0.release(queue, first)
+        } else {
+            self.0.piece(queue, first)
         };
         self.0.program.pieces[piece].count = count;
     }

@@ -68,7 +68,7 @@ pub(crate) fn tensors(program: &Program<'_>, accesses: &Accesses, findings: &mut
     };
     ports().for_each(|port| sizes[port.buffer] = 0);
     ports().for_each(|port| {
-        sizes[port.buffer] = sizes[port.buffer].max(port.bytes().unwrap_or(u64::MAX))
+        sizes[port.buffer] = sizes[port.buffer].max(port.bytes().unwrap_or(u64::MAX));
     });
     for entry in accesses.iter().filter(|e| e.certainty == Certainty::Exact) {
         let footprint = accesses.footprint_of(entry);

@@ -14,7 +14,7 @@ pub(crate) struct State(u32);
 
 impl State {
     pub(crate) const fn written_by(writer: u32) -> State {
-        State((writer & (SHARED >> 1) - 1) << 1)
+        State((writer & ((SHARED >> 1) - 1)) << 1)
     }
 
     pub(crate) const fn writer(self) -> u32 {

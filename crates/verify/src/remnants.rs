@@ -141,6 +141,10 @@ impl<'t> Lives<'t> {
     }
 
     /// What readings of remnants there were.
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "each reading fills an entry of its own, so that the order does not show"
+    )]
     pub(crate) fn remnants(&self) -> Remnants {
         let mut found = Remnants::default();
         for (reading, writers) in &self.read {

@@ -454,9 +454,10 @@ impl<'p, 'a> Replay<'p, 'a> {
 
     fn leaves_range(&mut self, sync: SyncId, counter: &Counter, n: i64, task: TaskId) -> Faulted {
         let is_set_twice = (counter.low, counter.high) == (0, 1) && n > 0;
-        let rule = match is_set_twice {
-            true => &rules::EVENT_TWICE,
-            false => &rules::SEMAPHORE_RANGE,
+        let rule = if is_set_twice {
+            &rules::EVENT_TWICE
+        } else {
+            &rules::SEMAPHORE_RANGE
         };
         let (program, before) = (self.program, self.values[sync]);
         self.findings.add(rule, (sync.raw(), 0, 0), || {

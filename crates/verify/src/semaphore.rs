@@ -168,9 +168,9 @@ pub(crate) fn need(
                 while low < high {
                     let middle = high - (high - low) / 2;
                     if reached_without(middle) < target {
-                        low = middle
+                        low = middle;
                     } else {
-                        high = middle - 1
+                        high = middle - 1;
                     }
                 }
                 raise(clock, Point { thread, epoch: low });

@@ -210,16 +210,16 @@ const OPERATORS: &[(&str, Operator)] = &[
     ("reuse a barrier early", reuse_early),
     ("swap two tasks of a queue", swap_tasks),
     ("shift an access by a byte", |program, mixes, rate| {
-        change_accesses(program, mixes, rate, |p| p.offset += 1)
+        change_accesses(program, mixes, rate, |p| p.offset += 1);
     }),
     ("shift an access by its length", |program, mixes, rate| {
-        change_accesses(program, mixes, rate, |p| p.offset += p.run)
+        change_accesses(program, mixes, rate, |p| p.offset += p.run);
     }),
     ("lengthen an access by a byte", |program, mixes, rate| {
-        change_accesses(program, mixes, rate, |p| p.run += 1)
+        change_accesses(program, mixes, rate, |p| p.run += 1);
     }),
     ("repeat an access once more", |program, mixes, rate| {
-        change_accesses(program, mixes, rate, repeat)
+        change_accesses(program, mixes, rate, repeat);
     }),
 ];
 

@@ -153,12 +153,11 @@ impl Document for Graph<'_> {
     }
 
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
-        let streams = match self.streams.get() {
-            Some(streams) => streams,
-            None => {
-                let made = Streams::make(&self.document, self.options)?;
-                self.streams.get_or_init(|| made)
-            }
+        let streams = if let Some(streams) = self.streams.get() {
+            streams
+        } else {
+            let made = Streams::make(&self.document, self.options)?;
+            self.streams.get_or_init(|| made)
         };
         streams::lower(&self.document, streams, self.options)
     }

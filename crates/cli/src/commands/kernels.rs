@@ -23,7 +23,7 @@ enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 struct Import {
-    /// A library that holds the kernels, such as openvino_intel_npu_compiler.dll.
+    /// A library that holds the kernels, such as the compiler of the OpenVINO plugin.
     #[arg(value_name = "LIBRARY")]
     library: PathBuf,
     /// Write the table to this file.

@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     /// bits, and the error at the scales. A JSON file with steps (spu).
     #[arg(long, value_name = "INPUTS.json", conflicts_with_all = ["inputs", "iospec", "output_dir", "dumps", "timing_only", "trace", "order"])]
     calibrate: Option<PathBuf>,
-    /// Write the profiling buffer as the device leaves it, of a program compiled with PERF_COUNT (npu).
+    /// Write the profiling buffer as the device leaves it, of a program compiled for profiling (npu).
     #[arg(long, value_name = "FILE.bin")]
     profile: Option<PathBuf>,
     #[command(flatten)]

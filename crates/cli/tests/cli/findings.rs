@@ -115,7 +115,7 @@ fn check_location(location: &Value, artifacts: &[Value]) {
         let at = |name: &str| region[name].as_u64();
         match (at("byteOffset"), at("startLine")) {
             (Some(offset), None) => {
-                assert!(offset <= length && at("byteLength").is_some(), "{region}")
+                assert!(offset <= length && at("byteLength").is_some(), "{region}");
             }
             (None, Some(line)) => assert!(
                 line >= 1 && at("startColumn") >= Some(1) && at("endLine") >= Some(line),

@@ -145,9 +145,9 @@ impl Plan {
         for axis in &self.axes {
             let reach = side(axis.stride) as i128 * (axis.count as i128 - 1);
             if reach < 0 {
-                low += reach
+                low += reach;
             } else {
-                high += reach
+                high += reach;
             }
         }
         low >= 0 && high <= size as i128
@@ -244,7 +244,7 @@ fn levels(pattern: &Pattern) -> SmallVec<[Level; 8]> {
                 if i128::from(inner.count) * i128::from(inner.stride)
                     == i128::from(level.stride) =>
             {
-                inner.count *= level.count
+                inner.count *= level.count;
             }
             _ => levels.push(level),
         }

@@ -101,9 +101,9 @@ impl Rows {
             }
         };
         if SIZE < 32 {
-            self.each(source, destination, copy)
+            self.each(source, destination, copy);
         } else {
-            wide(|| self.each(source, destination, copy))
+            wide(|| self.each(source, destination, copy));
         }
     }
 
@@ -111,7 +111,7 @@ impl Rows {
     unsafe fn any(self, source: *const u8, destination: *mut u8) {
         // SAFETY: one of the runs.
         self.each(source, destination, |source, destination| unsafe {
-            source.copy_to_nonoverlapping(destination, self.run)
+            source.copy_to_nonoverlapping(destination, self.run);
         });
     }
 

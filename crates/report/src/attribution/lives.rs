@@ -86,7 +86,7 @@ pub fn lives(program: &Program<'_>, timeline: &Timeline) -> Lives {
             };
             let over = &mut found[program.buffers[buffer].memory];
             cells[buffer].put(extent, cell, |bytes, cell| {
-                over.push(live(buffer, bytes, cell))
+                over.push(live(buffer, bytes, cell));
             });
         }
     }

@@ -43,7 +43,7 @@ fn slack_is_how_much_later_a_task_may_end() {
     for row in &attribution.rows {
         let longer = |by: Time| {
             let mut program = example::pipeline();
-            program.tasks[row.task].fixed = program.tasks[row.task].fixed + by;
+            program.tasks[row.task].fixed += by;
             chipless_sim::run(&Verified::assume(&program), &mut TimingOnly)
                 .timeline
                 .end

@@ -127,11 +127,10 @@ fn parts(side: Side<'_, '_>) -> Vec<(String, Part)> {
 }
 
 fn name(program: &Program<'_>, task: TaskId) -> String {
-    match layer(program, task) {
-        Some(layer) => layer.to_owned(),
-        None => {
-            let queue = &program.queues[program.tasks[task].queue].name;
-            format!("{queue}: {}", program.kernel(task).operation())
-        }
+    if let Some(layer) = layer(program, task) {
+        layer.to_owned()
+    } else {
+        let queue = &program.queues[program.tasks[task].queue].name;
+        format!("{queue}: {}", program.kernel(task).operation())
     }
 }

@@ -115,7 +115,7 @@ impl<'w> Sequence<'w> {
     pub(super) fn end(&mut self, at: Time) {
         self.event(at, |p| {
             p.message(field::PACKET_EVENT, |e| {
-                e.integer(field::EVENT_TYPE, SLICE_END)
+                e.integer(field::EVENT_TYPE, SLICE_END);
             });
         });
     }

@@ -178,7 +178,7 @@ pub fn inputs<'a>(
         );
         streams.push(Input {
             node,
-            name: body.name.to_string(),
+            name: body.name.clone(),
             element,
             shape,
             origin,

@@ -553,7 +553,7 @@ fn operations(graph: &Graph, part: &Part) -> String {
     for node in &part.nodes {
         match &graph.nodes[*node].kind {
             NodeKind::Instruction(instruction) => {
-                *counts.entry(&instruction.operation).or_insert(0) += 1
+                *counts.entry(&instruction.operation).or_insert(0) += 1;
             }
             NodeKind::Composite(composite) => *counts.entry(&composite.name).or_insert(0) += 1,
             _ => {}

@@ -113,7 +113,7 @@ fn each_rule_finds_its_fault() {
         assert!(
             findings.iter().any(|finding| finding.contains(code)),
             "{code}: {findings:?}"
-        )
+        );
     };
     let comp = "dsagen2.comp.config.CompKeys$CompNode$";
     has(
@@ -127,7 +127,7 @@ fn each_rule_finds_its_fault() {
     );
     has(
         changed(|v| {
-            v["DSAGenNodes"][UNIT][operations]["OperationDataTypeSet"] = Value::Array(vec![])
+            v["DSAGenNodes"][UNIT][operations]["OperationDataTypeSet"] = Value::Array(vec![]);
         })
         .unwrap(),
         "adg-no-operation",
@@ -145,7 +145,7 @@ fn each_rule_finds_its_fault() {
             v["DSAGenEdges"]
                 .as_array_mut()
                 .unwrap()
-                .retain(|e| e["SinkNodeType"] != "ProcessingElement")
+                .retain(|e| e["SinkNodeType"] != "ProcessingElement");
         })
         .unwrap(),
         "adg-unconnected",

@@ -106,7 +106,7 @@ fn fabric(rng: &mut Rng) -> Value {
     }
     let width = rng.usize(3..6);
     (0..inputs).for_each(|port| {
-        (0..width).for_each(|column| link(("InputVectorPort", port), switch(port, column)))
+        (0..width).for_each(|column| link(("InputVectorPort", port), switch(port, column)));
     });
     for row in 0..rows {
         for column in 0..columns {
@@ -137,8 +137,8 @@ fn fabric(rng: &mut Rng) -> Value {
             link(
                 switch(rows - 1 + port, columns - 1 + column),
                 ("OutputVectorPort", port),
-            )
-        })
+            );
+        });
     });
     json!({ "DSAGenNodes": nodes, "DSAGenEdges": links })
 }

@@ -294,7 +294,7 @@ mod tests {
         let mesh = mesh(4, 3);
         let mut links = Vec::new();
         mesh.between((3, 2), &[(1, 0)], 10, &mut |link, bytes| {
-            links.push((mesh.name(link), bytes))
+            links.push((mesh.name(link), bytes));
         });
         let mut want = ["3,2 west", "2,2 west", "1,2 north", "1,1 north"]
             .map(|n| (n.to_owned(), 10))

@@ -291,7 +291,7 @@ impl Writer<'_> {
             if !workload.tiles.is_empty() {
                 w.key("tile_info");
                 w.object(None, |w| {
-                    workload.tiles.iter().for_each(|tile| w.tile(tile))
+                    workload.tiles.iter().for_each(|tile| w.tile(tile));
                 });
             }
             if let Some(padding) = workload.padding {

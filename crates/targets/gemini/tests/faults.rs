@@ -66,46 +66,46 @@ const FAULTS: &[Fault] = &[
     ("gemini-buffersize", |s| s["buffersize"] = json!(0)),
     ("gemini-key-unknown", |s| s["surprise"] = json!({"a": [1]})),
     ("gemini-key-missing", |s| {
-        drop(s.as_object_mut().and_then(|o| o.remove("ylen")))
+        drop(s.as_object_mut().and_then(|o| o.remove("ylen")));
     }),
     ("gemini-key-missing", |s| {
         drop(
             with(s, each)
                 .as_object_mut()
                 .and_then(|o| o.remove("workload")),
-        )
+        );
     }),
     ("gemini-json-value", |s| {
-        with(s, each)["layer_type"] = json!("gpu")
+        with(s, each)["layer_type"] = json!("gpu");
     }),
     ("gemini-json-value", |s| with(s, each)["time"] = json!(-1)),
     ("gemini-json-value", |s| {
-        with(s, each)["ifmap"][0]["lower"][1] = json!(0.5)
+        with(s, each)["ifmap"][0]["lower"][1] = json!(0.5);
     }),
     ("gemini-json-value", |s| {
-        with(s, each)["ifmap"][0]["upper"] = json!([0, 1, 2])
+        with(s, each)["ifmap"][0]["upper"] = json!([0, 1, 2]);
     }),
     ("gemini-dialect", |s| {
-        s["-1"]["out"][0]["destination"][0]["id"] = json!(0)
+        s["-1"]["out"][0]["destination"][0]["id"] = json!(0);
     }),
     ("gemini-workload-order", |s| {
-        s["0"].as_array_mut().expect("a list").swap(0, 1)
+        s["0"].as_array_mut().expect("a list").swap(0, 1);
     }),
     ("gemini-box", |s| {
-        with(s, each)["ifmap"][0]["lower"][2] = json!(1_000_000)
+        with(s, each)["ifmap"][0]["lower"][2] = json!(1_000_000);
     }),
     ("gemini-transfer-without-source", |s| {
-        drop(s["-1"]["out"].as_array_mut().map(|a| a.remove(0)))
+        drop(s["-1"]["out"].as_array_mut().map(|a| a.remove(0)));
     }),
     ("gemini-transfer-two-sources", |s| {
         let copy = s["-1"]["out"][0].clone();
         s["-1"]["out"].as_array_mut().expect("a list").push(copy);
     }),
     ("gemini-dram-in", |s| {
-        s["-1"]["in"][0]["transfer_id"] = json!(999_999)
+        s["-1"]["in"][0]["transfer_id"] = json!(999_999);
     }),
     ("gemini-related-unknown", |s| {
-        s["-1"]["out"][0]["related_ifmap"] = json!([999_999])
+        s["-1"]["out"][0]["related_ifmap"] = json!([999_999]);
     }),
     ("gemini-size", |s| with(s, each)["ofmap_size"] = json!(7)),
     ("gemini-size-differs", |s| {
@@ -117,13 +117,13 @@ const FAULTS: &[Fault] = &[
         read["size"] = json!(read["size"].as_u64().expect("a size") + 8);
     }),
     ("gemini-bitwidth", |s| {
-        with(s, each)["ifmap"][0]["bitwidth"] = json!(7)
+        with(s, each)["ifmap"][0]["bitwidth"] = json!(7);
     }),
     ("gemini-ring-region", |s| {
-        with(s, each)["ring_buffer_info"] = json!([])
+        with(s, each)["ring_buffer_info"] = json!([]);
     }),
     ("gemini-ring-wrap", |s| {
-        with(s, each)["ring_buffer_info"] = json!([[0, 1], [1, 2], [2, 65536]])
+        with(s, each)["ring_buffer_info"] = json!([[0, 1], [1, 2], [2, 65536]]);
     }),
     ("gemini-race", |s| {
         let workload = with(s, |w| w["buffer"].as_array().is_some_and(|b| b.len() > 1));
@@ -147,7 +147,7 @@ const FAULTS: &[Fault] = &[
     }),
     ("gemini-input", |s| with(s, each)["buffer"] = json!([])),
     ("gemini-tile-cover", |s| {
-        with(s, each)["tile_info"] = json!({})
+        with(s, each)["tile_info"] = json!({});
     }),
     ("gemini-tile", |s| {
         with(s, |w| {
@@ -156,14 +156,14 @@ const FAULTS: &[Fault] = &[
     }),
     // What the checks of later passes look at.
     ("gemini-l2-align", |s| {
-        tensor(s, "ifmap")["address"] = json!(60_004)
+        tensor(s, "ifmap")["address"] = json!(60_004);
     }),
     ("gemini-newly-added", |s| {
         drop(
             tensor(s, "ifmap")
                 .as_object_mut()
                 .and_then(|t| t.remove("newly_added")),
-        )
+        );
     }),
     ("gemini-output", |s| stored(s)["start_send"] = json!(false)),
     ("gemini-output", |s| {
@@ -171,25 +171,25 @@ const FAULTS: &[Fault] = &[
         staged["upper"][2] = json!(staged["upper"][2].as_u64().expect("a row") + 1);
     }),
     ("gemini-output", |s| {
-        stored(s)["layer_name"] = json!("Elsewhere")
+        stored(s)["layer_name"] = json!("Elsewhere");
     }),
     ("gemini-layer-time", |s| {
-        with(s, |w| w["layer_type"] == "pe")["time"] = json!(100_000_000)
+        with(s, |w| w["layer_type"] == "pe")["time"] = json!(100_000_000);
     }),
     ("gemini-layer-unit", |s| {
-        with(s, |w| w["layer_type"] == "vp")["layer_type"] = json!("pe")
+        with(s, |w| w["layer_type"] == "vp")["layer_type"] = json!("pe");
     }),
     ("gemini-layer-cut", |s| {
-        with(s, |w| w["layer_type"] == "pe")["tile_info"]["tile_num_0"]["ci_cut_num"] = json!(3)
+        with(s, |w| w["layer_type"] == "pe")["tile_info"]["tile_num_0"]["ci_cut_num"] = json!(3);
     }),
     ("gemini-tensor-layer", |s| {
-        with(s, holds_weights)["wl0_buffer"][0]["layer_name"] = json!("Elsewhere")
+        with(s, holds_weights)["wl0_buffer"][0]["layer_name"] = json!("Elsewhere");
     }),
     ("gemini-source-layer", |s| {
-        tensor(s, "ifmap")["source"][0]["layer_name"] = json!("Elsewhere")
+        tensor(s, "ifmap")["source"][0]["layer_name"] = json!("Elsewhere");
     }),
     ("gemini-source-ids", |s| {
-        tensor(s, "ifmap")["source"] = json!([])
+        tensor(s, "ifmap")["source"] = json!([]);
     }),
     ("gemini-input", |s| {
         let read = s["-1"]["out"]
@@ -203,10 +203,10 @@ const FAULTS: &[Fault] = &[
         }
     }),
     ("gemini-dram-type", |s| {
-        s["-1"]["out"][0]["type"] = json!("fmap")
+        s["-1"]["out"][0]["type"] = json!("fmap");
     }),
     ("gemini-size", |s| {
-        tensor(s, "ifmap")["source"][0]["size"] = json!(8)
+        tensor(s, "ifmap")["source"][0]["size"] = json!(8);
     }),
     ("gemini-destination", |s| {
         let list = s["-1"]["out"][0]["destination"]
@@ -222,13 +222,13 @@ const FAULTS: &[Fault] = &[
     }),
     ("gemini-time", |s| with(s, each)["time"] = json!(0)),
     ("gemini-time", |s| {
-        with(s, |w| w["layer_type"] == "vp")["time"] = json!(1_000_000)
+        with(s, |w| w["layer_type"] == "vp")["time"] = json!(1_000_000);
     }),
     ("gemini-weight-buffer-align", |s| {
-        with(s, holds_weights)["wl0_buffer"][0]["address"] = json!(8)
+        with(s, holds_weights)["wl0_buffer"][0]["address"] = json!(8);
     }),
     ("gemini-weights", |s| {
-        with(s, holds_weights)["wl0_buffer"] = json!([])
+        with(s, holds_weights)["wl0_buffer"] = json!([]);
     }),
     ("gemini-tile-input", |s| {
         let tile = &mut with(s, each)["tile_info"]["tile_num_0"];
@@ -270,7 +270,7 @@ const FAULTS: &[Fault] = &[
             with(s, holds_weights)
                 .as_object_mut()
                 .and_then(|w| w.remove("tile_padding_tblr")),
-        )
+        );
     }),
     ("gemini-padding-missing", |s| {
         drop(
@@ -286,10 +286,10 @@ const FAULTS: &[Fault] = &[
         ids.push(ids[0].clone());
     }),
     ("gemini-align", |s| {
-        with(s, holds_weights)["wl0_buffer"][0]["align"] = json!(3)
+        with(s, holds_weights)["wl0_buffer"][0]["align"] = json!(3);
     }),
     ("gemini-bitwidth", |s| {
-        with(s, holds_weights)["wl0_buffer"][0]["bitwidth"] = json!(7)
+        with(s, holds_weights)["wl0_buffer"][0]["bitwidth"] = json!(7);
     }),
     ("gemini-layer-bitwidth", |s| {
         let workload = with(s, holds_weights);
@@ -334,7 +334,7 @@ const FAULTS: &[Fault] = &[
         shared["destination"][0]["workload_id"] = json!(3);
     }),
     ("gemini-padding", |s| {
-        with(s, each)["tile_info"]["tile_num_0"]["tile_padding_tblr"] = json!([3, 3, 3, 3])
+        with(s, each)["tile_info"]["tile_num_0"]["tile_padding_tblr"] = json!([3, 3, 3, 3]);
     }),
     ("gemini-tensor-order-gap", |s| {
         let on_chip = |t: &&mut Value| t["type"] == "ifmap" && t["source"][0]["type"] == "core";

@@ -288,7 +288,7 @@ fn weights_that_the_layer_cannot_have_are_refused() {
         assert_eq!(
             said(change),
             format!("gemini-weights-do-not-fit: layer `Conv_0`: {text}")
-        )
+        );
     };
     assert_eq!(said(|_| ()), "");
     assert_eq!(

@@ -154,7 +154,7 @@ impl Trace {
 pub struct Model(HashMap<String, String>);
 
 impl Model {
-    /// Reads an ONNX file or an OpenVINO IR (the XML file).
+    /// Reads an ONNX file or an `OpenVINO` IR (the XML file).
     ///
     /// # Errors
     /// What was expected.

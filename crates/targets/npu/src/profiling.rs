@@ -1,4 +1,4 @@
-//! What a program that was compiled with PERF_COUNT says of its tasks (section `.profiling`), and the buffer that the device leaves.
+//! What a program that was compiled with `PERF_COUNT` says of its tasks (section `.profiling`), and the buffer that the device leaves.
 //!
 //! The section is u32 1, u32 length, then a flatbuffer: of the tasks that write records their names, workload identifiers and
 //! places. The buffer holds 32 bytes for each DPU workload and SHAVE call, and the clocks. Source: `profiling.fbs` and the parser of
@@ -367,7 +367,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(word.try_into().ok()?))
 }
 
-impl<'f> Flat<'f> {
+impl Flat<'_> {
     fn word(self, at: usize) -> Option<u32> {
         word(self.0, at)
     }

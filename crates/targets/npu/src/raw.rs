@@ -279,7 +279,7 @@ impl TaskKind {
 
     /// Kind, engine or tile, and list of a section, by its name: `task.dma.ENGINE.0` (from DDR) and `.1` (from CMX),
     /// `task.dpu.invariant.TILE.0`, `task.dpu.variant.TILE.0`, `task.shave.range.TILE.LIST`, `task.shave.invocation.TILE.LIST`.
-    /// Programs compiled with NPU_TURBO have two lists for the SHAVEs of a tile, all others list 0 alone.
+    /// Programs compiled with `NPU_TURBO` have two lists for the SHAVEs of a tile, all others list 0 alone.
     pub fn of_section(name: &str) -> Option<(TaskKind, usize, usize)> {
         let rest = name.strip_prefix("task.")?;
         let (rest, last) = rest.rsplit_once('.')?;

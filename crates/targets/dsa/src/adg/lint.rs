@@ -7,7 +7,7 @@ use chipless_model::{Finding, Place};
 pub fn lint(adg: &Adg, findings: &mut Vec<Finding>) {
     for element in &adg.elements {
         let mut say = |rule: &'static chipless_model::Rule, message: String| {
-            findings.push(rule.at(Place::file().at(element.to_string()), message))
+            findings.push(rule.at(Place::file().at(element.to_string()), message));
         };
         if matches!(
             element.kind,

@@ -94,7 +94,7 @@ fn reference(list: &Cursor<'_>, identifier: &[String]) -> Result<(String, u32), 
     for (position, item) in list.items()?.enumerate() {
         match item.value {
             serde_json::Value::String(text) if text != "N/A" && kind.is_none() => {
-                kind = Some(text.clone())
+                kind = Some(text.clone());
             }
             serde_json::Value::Number(_) => {
                 let number = item.number()?;

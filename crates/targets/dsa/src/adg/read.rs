@@ -124,7 +124,7 @@ fn generator(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Erro
         let (sink, sink_name, sink_index) = end("SinkNodeType", "SinkNodeId", "SinkIndex")?;
         match (source, sink) {
             (Some(source), Some(sink)) => {
-                elements.link(source, source_index, sink, sink_index, &edge)?
+                elements.link(source, source_index, sink, sink_index, &edge)?;
             }
             (source, _) => {
                 let missing = if source.is_none() {

@@ -401,13 +401,13 @@ impl Columns {
             match bytes {
                 1 => elements.for_each(|(row, word)| row[lane] = *word as u8),
                 2 => elements.for_each(|(row, word)| {
-                    row[lane * 2..][..2].copy_from_slice(&(*word as u16).to_le_bytes())
+                    row[lane * 2..][..2].copy_from_slice(&(*word as u16).to_le_bytes());
                 }),
                 4 => elements.for_each(|(row, word)| {
-                    row[lane * 4..][..4].copy_from_slice(&(*word as u32).to_le_bytes())
+                    row[lane * 4..][..4].copy_from_slice(&(*word as u32).to_le_bytes());
                 }),
                 _ => elements.for_each(|(row, word)| {
-                    row[lane * 8..][..8].copy_from_slice(&word.to_le_bytes())
+                    row[lane * 8..][..8].copy_from_slice(&word.to_le_bytes());
                 }),
             }
         }

@@ -183,9 +183,9 @@ fn meet(graph: &Graph, timed: &[Timed]) -> Vec<i64> {
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         if try_with(middle).is_some() {
-            high = middle
+            high = middle;
         } else {
-            low = middle
+            low = middle;
         }
     }
     try_with(high).unwrap_or_else(|| vec![0; graph.nodes.len()])

@@ -366,11 +366,11 @@ fn state(name: &str) -> Option<Meaning> {
             f.results = [
                 f.a().checked_div(f.b()).unwrap_or(0),
                 f.a().checked_rem(f.b()).unwrap_or(0),
-            ]
+            ];
         }),
         "Acc16" => plain(2, |f| f.accumulate(|sum, a| sum.wrapping_add(a) & 0xffff)),
         "Acc32" => plain(2, |f| {
-            f.accumulate(|sum, a| sum.wrapping_add(a) & 0xffff_ffff)
+            f.accumulate(|sum, a| sum.wrapping_add(a) & 0xffff_ffff);
         }),
         "Acc64" => plain(2, |f| f.accumulate(u64::wrapping_add)),
         "Acc16x4" => plain(2, step::accumulate_16x4),
@@ -385,7 +385,7 @@ fn state(name: &str) -> Option<Meaning> {
         }),
         "FAcc32x2" => plain(2, step::accumulate_complex),
         "FAcc64" => plain(2, |f| {
-            f.accumulate_always(|sum, a| double(a, sum, |a, sum| a + sum))
+            f.accumulate_always(|sum, a| double(a, sum, |a, sum| a + sum));
         }),
         "FxAcc16x4" => plain(2, step::accumulate_fixed),
         "BackNormRed32x2" => plain(2, step::norm_accumulate),

@@ -514,7 +514,7 @@ impl<'a> Resolver<'a, '_> {
                     );
                 }
                 (Direction::Output, "state" | "stated", Some(name)) => {
-                    options.state = self.state_of(name)
+                    options.state = self.state_of(name);
                 }
                 (Direction::Input, "source", Some(name))
                 | (Direction::Output, "destination", Some(name)) => {

@@ -224,7 +224,7 @@ impl State<'_> {
         match instruction.op.as_str() {
             "pe_cfg_tp" => {
                 (self.kernel, self.tile) =
-                    (instruction.numbers("KERNEL"), instruction.numbers("Tile"))
+                    (instruction.numbers("KERNEL"), instruction.numbers("Tile"));
             }
             "vp_cfg_tp" => self.vector = instruction.numbers("Tile"),
             _ => {}

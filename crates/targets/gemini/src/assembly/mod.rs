@@ -364,13 +364,13 @@ fn tree(name: &str, literal: &Literal) -> Node {
                 .iter()
                 .enumerate()
                 .map(|(i, item)| tree(&i.to_string(), item))
-                .collect()
+                .collect();
         }
         Literal::Map(entries) => {
             node.children = entries
                 .iter()
                 .map(|(key, value)| tree(key, value))
-                .collect()
+                .collect();
         }
     }
     node

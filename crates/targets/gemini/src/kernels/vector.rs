@@ -210,9 +210,12 @@ pub(super) fn product(
         let b = &b[image * image_of_b..][..image_of_b];
         for pixel in pixels.chunks_exact(depth.max(1)) {
             for out in 0..k {
-                let factor = |c: usize| match transposed {
-                    true => b[out * of_channels + c],
-                    false => b[c * of_channels + out],
+                let factor = |c: usize| {
+                    if transposed {
+                        b[out * of_channels + c]
+                    } else {
+                        b[c * of_channels + out]
+                    }
                 };
                 sums.push(pixel.iter().enumerate().map(|(c, v)| v * factor(c)).sum());
             }

@@ -259,7 +259,7 @@ fn cuts(lint: Lint<'_>, operation: &Operation, workload: &Workload, findings: &m
     for tile in &workload.tiles {
         let Some(pe) = &tile.pe else { continue };
         let parts = u64::from(pe.input_channel_cuts.unwrap_or(1));
-        if parts > 0 && count % parts != 0 {
+        if parts > 0 && !count.is_multiple_of(parts) {
             findings.report(&rules::LAYER_CUT, tile.at, || {
                 format!("expected a ci_cut_num that divides {count} groups of 8 input channels, found {parts}")
             });
@@ -267,7 +267,7 @@ fn cuts(lint: Lint<'_>, operation: &Operation, workload: &Workload, findings: &m
         let is_shared = pe
             .cut_mode
             .is_some_and(|mode| lint.schedule.name(mode) == "KC");
-        if is_shared && count % 8 != 0 {
+        if is_shared && !count.is_multiple_of(8) {
             findings.report(&rules::LAYER_CUT, tile.at, || {
                 format!("expected cut_mode KC only where groups of 8 input channels are a multiple of 8, found it for {count}")
             });

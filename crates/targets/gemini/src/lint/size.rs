@@ -7,9 +7,9 @@ use crate::schedule::{At, Bounds, TensorKind, Workload};
 
 pub(super) fn check(lint: Lint<'_>, workload: &Workload, findings: &mut Findings) {
     if lint.spec {
-        spec(lint, workload, findings)
+        spec(lint, workload, findings);
     } else {
-        ancestor(workload, findings)
+        ancestor(workload, findings);
     }
 }
 

@@ -407,7 +407,7 @@ impl<'s> Plan<'s> {
             for sink in &load.sinks {
                 match sink {
                     Sink::Resident(r) => {
-                        arrivals.residents[*r as usize].push((transfer, Node::Load(index as u32)))
+                        arrivals.residents[*r as usize].push((transfer, Node::Load(index as u32)));
                     }
                     Sink::Held(h) => {
                         arrivals.held[*h as usize] = Some(Node::Load(index as u32));

@@ -370,9 +370,9 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
                 continue;
             }
             if !moves.is_empty() && through.contains(before) {
-                weight_waits.push(token)
+                weight_waits.push(token);
             } else {
-                waits.push(token)
+                waits.push(token);
             }
         }
         let (move_tokens, tile_tokens) =

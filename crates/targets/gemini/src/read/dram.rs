@@ -154,7 +154,7 @@ pub(super) fn merge(schedule: &mut Schedule, dram_in: Vec<DramIn>, dram_out: Vec
             .and_then(|index| schedule.dram_in.get_mut(*index))
         {
             Some(first) if first.groups & entry.groups == 0 && first.bounds == entry.bounds => {
-                first.groups |= entry.groups
+                first.groups |= entry.groups;
             }
             _ => schedule.dram_in.push(entry),
         }

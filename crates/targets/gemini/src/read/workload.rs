@@ -325,7 +325,7 @@ impl Section<'_> {
                 "start_sending" => self.reader.put(&mut phase.start_sending, Reader::bool)?,
                 // A slip of the writer beside `start_sending`.
                 "start_ending" | "ofmap_range" if self.context.dialect.is_tiling() => {
-                    self.reader.skip()?
+                    self.reader.skip()?;
                 }
                 "destinations" if self.context.dialect.is_tiling() => {
                     self.once(pieces.is_some())?;
@@ -437,7 +437,7 @@ impl Section<'_> {
                             }
                             Ok(text) if text == "CORE" => reader.string().map(|_| WeightSource::L2),
                             _ => reader.expected("the source \"DDR\" or \"CORE\""),
-                        })?
+                        })?;
                 }
                 "align" => self.reader.put(&mut align, short)?,
                 "bitwidth" => self.reader.put(&mut bitwidth, byte)?,

@@ -31,7 +31,7 @@ impl Workload {
                 write: false,
                 may,
                 tensor,
-            })
+            });
         };
         let mut read = |pattern, may| each(Operand::Activations, pattern, may);
         match self.input.sparse {
@@ -41,7 +41,7 @@ impl Workload {
             Some(elements) => {
                 self.input
                     .sparse_patterns(elements, &self.geometry, &mut |pattern| {
-                        read(pattern, false)
+                        read(pattern, false);
                     });
                 match self.input.storage_elements(elements, &self.geometry, known) {
                     Some(found) => strided(found, |pattern| read(pattern, false)),
@@ -57,12 +57,12 @@ impl Workload {
         if self.uses_weight_table() {
             let size = Weights::table_bytes(self.geometry.outputs);
             self.swizzled(self.weights.table, size, &mut |pattern| {
-                read(pattern, false)
+                read(pattern, false);
             });
             if self.uses_weights() {
                 match self.known_bytes(self.weights.table, size, known) {
                     Some(table) => {
-                        self.weight_accesses(&self.weights.parse_table(&table), known, &mut read)
+                        self.weight_accesses(&self.weights.parse_table(&table), known, &mut read);
                     }
                     None => read(Pattern::contiguous(0, TILE_BYTES), true),
                 }
@@ -76,7 +76,7 @@ impl Workload {
                     write: true,
                     may: false,
                     tensor: Operand::Activations,
-                })
+                });
             });
         }
     }

@@ -240,12 +240,12 @@ impl Post {
         if let Post::Float(post) = self {
             match &post.target {
                 FloatTarget::Float16 { flush: true, .. } => {
-                    found.push("flushing of float16 denormals (ppe_fp16_ftz)".into())
+                    found.push("flushing of float16 denormals (ppe_fp16_ftz)".into());
                 }
                 FloatTarget::BFloat16 { .. } => found.push("bfloat16 results".into()),
                 FloatTarget::Float8(format) => found.push(format!("{format} results")),
                 FloatTarget::Float32 if post.high_clamp != i32::MAX => {
-                    found.push("an upper clamp of float32 results".into())
+                    found.push("an upper clamp of float32 results".into());
                 }
                 _ => {}
             }
@@ -312,10 +312,10 @@ impl Post {
                 }
                 match target {
                     IntegerTarget::Float16 if *high != i32::MAX => {
-                        found.push(format!("at most {}", f16::from_bits(*high as u16)))
+                        found.push(format!("at most {}", f16::from_bits(*high as u16)));
                     }
                     IntegerTarget::Bytes(_) if (*low, *high) != (i32::MIN, i32::MAX) => {
-                        found.push(format!("clamp {low} to {high}"))
+                        found.push(format!("clamp {low} to {high}"));
                     }
                     _ => {}
                 }

@@ -208,7 +208,7 @@ fn overtakes(program: &Program<'_>, earlier: TaskId, later: TaskId) -> Option<Fi
     let accesses = |task| {
         let mut list: Vec<Access> = Vec::new();
         program.kernel(task).accesses(&mut |access| {
-            list.extend(Some(access).filter(|a| a.certainty == Certainty::Exact))
+            list.extend(Some(access).filter(|a| a.certainty == Certainty::Exact));
         });
         list
     };

@@ -104,7 +104,7 @@ impl Tiles<'_, '_, '_> {
                 && access.tensor != 0
             {
                 each_run(&access.pattern, |bytes| {
-                    self.read(walked, *tile, &bytes, key)
+                    self.read(walked, *tile, &bytes, key);
                 });
             }
         }

@@ -29,7 +29,7 @@ pub(crate) struct Control {
     pub(crate) tiles: u8,
     /// Whether the program's own DMAs program barriers and enqueue work, rather than the firmware.
     pub(crate) managed_by_program: bool,
-    /// Whether each SHAVE of a tile has a list of invocations of its own (NPU_TURBO).
+    /// Whether each SHAVE of a tile has a list of invocations of its own (`NPU_TURBO`).
     pub(crate) two_lists: bool,
 }
 

@@ -111,9 +111,10 @@ fn steps(input: &Shape, output: &Shape, mixed: &[usize]) -> Option<Vec<bool>> {
     (0..output.dims.len())
         .map(|dim| {
             let (from, to) = (input.dims.get(dim).copied().unwrap_or(1), output.dims[dim]);
-            match mixed.contains(&dim) || from == 1 {
-                true => Some(true),
-                false => (from == to).then_some(false),
+            if mixed.contains(&dim) || from == 1 {
+                Some(true)
+            } else {
+                (from == to).then_some(false)
             }
         })
         .collect()

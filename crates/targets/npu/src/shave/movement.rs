@@ -267,12 +267,11 @@ impl SpaceBatch {
                 u64::from(space.dims[space_axes[dim]]),
                 u64::from(blocks.dims[block_axes[dim]]),
             );
-            match dim {
-                0 => self.block[0] == 1 && blocks == space * count,
-                _ => {
-                    let padded = space + u64::from(self.begin[dim]) + u64::from(self.end[dim]);
-                    padded == blocks * u64::from(self.block[dim])
-                }
+            if dim == 0 {
+                self.block[0] == 1 && blocks == space * count
+            } else {
+                let padded = space + u64::from(self.begin[dim]) + u64::from(self.end[dim]);
+                padded == blocks * u64::from(self.block[dim])
             }
         };
         if x.shape.dims.len() != rank || output.dims.len() != rank || !(0..rank).all(fits) {

@@ -3,7 +3,22 @@
 //! Names with an operation are those whose argument block and result a compiled program has proven, or that the compiler's
 //! source describes like a proven one. Others stay without: the name alone does not say what the arguments are.
 
-use super::operation::Operation::{self, *};
+use super::operation::Operation::{
+    self, Abs, Acos, Acosh, AdaptiveAveragePool, AdaptiveMaxPool, Add, Asin, Asinh, Atan, Atanh,
+    AveragePool, AveragePoolDilated, BatchToSpace, BitwiseAnd, BitwiseNot, BitwiseOr, BitwiseXor,
+    Bucketize, Ceil, Clamp, Convert, Convolution, Cos, Cosh, CumulativeSum, Dequantize, Divide,
+    DynamicQuantize, Elu, EmbeddingBagOffsets, Equal, Erf, Exp, FakeQuantize, Floor, FloorMod,
+    FullyConnected, Gather, GatherElements, GatherNd, Gelu, Greater, GreaterOrEqual, GridSample,
+    GruGates, GruSequence, HardSigmoid, HardSwish, ImagePatches, Interpolate, LeakyRelu, Less,
+    LessOrEqual, Log, LogSoftmax, LogicalAnd, LogicalNot, LogicalOr, LogicalXor, Lrn, LstmGates,
+    LstmSequence, MaxPool, MaxPoolIndices, Maximum, Minimum, Mish, Multiply, Mvn1, Mvn6, Negative,
+    NonMaxSuppression, NormalizeL2, NotEqual, OneHot, Pad, Permute, Power, Prelu, ReduceL1,
+    ReduceL2, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum, Relu, ReverseSequence,
+    RmsNorm, RoiAlign, RoiPooling, RotaryEmbedding, Round, ScatterElements, ScatterNd,
+    ScatterUpdate, Select, Selu, ShiftLeft, ShiftRight, Sigmoid, Sign, Sin, Sinh, Softmax,
+    Softplus, Softsign, SpaceToBatch, Sqrt, SquaredDifference, Subtract, Swish, Tan, Tanh, TopK,
+    TruncatedMod,
+};
 
 /// Sorted by name.
 const NAMES: &[(&str, Operation)] = &[

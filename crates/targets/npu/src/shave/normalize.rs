@@ -108,7 +108,7 @@ impl Mvn6 {
         }
         if self.bias {
             affine(1 + usize::from(self.scale), |element, bias| {
-                *element += bias
+                *element += bias;
             })?;
         }
         Ok(Values::Float(results))

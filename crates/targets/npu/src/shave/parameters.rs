@@ -26,7 +26,7 @@ use chipless_model::ElementType;
 pub enum Parameters {
     /// The operation has none.
     None,
-    /// Clamp, ELU, hard sigmoid, leaky ReLU, round, SELU, swish.
+    /// Clamp, ELU, hard sigmoid, leaky `ReLU`, round, SELU, swish.
     Activation(Activation),
     /// Bucketize: intervals hold their right bound.
     Bucketize(bool),

@@ -134,7 +134,7 @@ impl Pool {
     ) -> Result<Vec<T>, Fault> {
         let mut results = vec![T::default(); call.output(0)?.elements() as usize];
         self.windows(call, None, |output, window| {
-            results[output] = function(window)
+            results[output] = function(window);
         })?;
         Ok(results)
     }
@@ -150,7 +150,7 @@ impl Pool {
         let x = call.floats(0)?;
         let (mut maxima, mut indices) = (vec![0.0; count], vec![0; count]);
         self.windows(call, Some(tile), |output, window| {
-            (maxima[output], indices[output]) = largest(x, window, f32::NEG_INFINITY)
+            (maxima[output], indices[output]) = largest(x, window, f32::NEG_INFINITY);
         })?;
         Ok(vec![Values::Float(maxima), Values::Integer(indices)])
     }

@@ -69,7 +69,7 @@ impl Dequantize {
             .map_err(|_| call.fault("channels do not fit"))?;
         let mut values = Vec::with_capacity(x_values.len());
         walk.for_each(|[i, channel]| {
-            values.push((x_values[i] as f32 - self.zero_points[channel]) * self.scales[channel])
+            values.push((x_values[i] as f32 - self.zero_points[channel]) * self.scales[channel]);
         });
         Ok(Values::Float(values))
     }

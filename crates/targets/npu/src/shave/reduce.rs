@@ -124,7 +124,7 @@ impl Groups {
         let mut elements = x.iter();
         let mut results = Vec::with_capacity(x.len());
         self.walk.for_each(|[group]| {
-            results.extend(elements.next().map(|x| function(*x, groups[group])))
+            results.extend(elements.next().map(|x| function(*x, groups[group])));
         });
         results
     }

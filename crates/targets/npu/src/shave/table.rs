@@ -132,12 +132,11 @@ impl KernelTable {
             .additions
             .get(&hash)
             .filter(|entry| entry.size.is_none_or(|expected| expected == size));
-        let (name, operation) = match added {
-            Some(entry) => (entry.name.clone().map(Cow::Owned), entry.operation),
-            None => {
-                let name = builtin(hash, size);
-                (name.map(Cow::Borrowed), name.and_then(operation_of))
-            }
+        let (name, operation) = if let Some(entry) = added {
+            (entry.name.clone().map(Cow::Owned), entry.operation)
+        } else {
+            let name = builtin(hash, size);
+            (name.map(Cow::Borrowed), name.and_then(operation_of))
         };
         Identity {
             hash,

@@ -273,7 +273,7 @@ impl<const N: usize> Broadcast<N> {
                         .zip(steps.iter())
                         .all(|(stride, step)| *stride == *step * *inner) =>
                 {
-                    *inner *= size
+                    *inner *= size;
                 }
                 _ => loops.push((size, strides)),
             }

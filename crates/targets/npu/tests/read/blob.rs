@@ -216,7 +216,7 @@ impl Blob {
                 flags,
                 size: bytes.len() as u64,
                 bytes,
-            })
+            });
         };
         let program = section_type::PROGBITS;
         bytes("MetadataSection", section_type::NETDESC, 0, metadata());
@@ -281,7 +281,7 @@ impl Blob {
                 flags,
                 size,
                 bytes: Vec::new(),
-            })
+            });
         };
         memory(
             "io.NetworkInput.0",

@@ -369,7 +369,7 @@ fn program_cases() -> Vec<Case> {
             "program-reference",
             root,
             edited(|blob| {
-                blob.patches[7] = Patch("program.mapped_inference", 304 + 24, 0, "task.dma.0.1", 8)
+                blob.patches[7] = Patch("program.mapped_inference", 304 + 24, 0, "task.dma.0.1", 8);
             }),
         ),
         (

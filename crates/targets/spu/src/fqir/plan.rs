@@ -525,7 +525,7 @@ impl Level<'_> {
                 self.collected.numbers = Numbers::Reals(reals);
             }
             (Numbers::Reals(all), number) => {
-                all.push(number.map_or_else(|real| real, |n| n as f64))
+                all.push(number.map_or_else(|real| real, |n| n as f64));
             }
         }
         Ok(())

@@ -166,7 +166,7 @@ impl<'p> Runner<'p> {
                 .kernel(task)
                 .accesses(&mut |access| match access.direction {
                     Direction::Read => {
-                        needs.extend(depends.get(&access.buffer).into_iter().flatten().copied())
+                        needs.extend(depends.get(&access.buffer).into_iter().flatten().copied());
                     }
                     Direction::Write => writes.push(access.buffer),
                 });

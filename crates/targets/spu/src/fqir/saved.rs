@@ -245,28 +245,27 @@ impl<'p> Reader<'_, 'p> {
             let Value::Object(number) = body else {
                 return self.expected(place, "subgraphs", "graphs", body);
             };
-            let name = match names.get(&number) {
-                Some(name) => name.clone(),
-                None => {
-                    let stem = self
-                        .objects
-                        .instance(body, Class::Graph)
-                        .map(|fields| self.text(fields, "name", place))
-                        .transpose()?;
-                    let stem = stem
-                        .filter(|stem| !stem.is_empty())
-                        .unwrap_or_else(|| key.to_owned());
-                    let mut name = stem.clone();
-                    let mut number_of = 1;
-                    while graph.subgraphs.contains_key(&name) {
-                        number_of += 1;
-                        name = format!("{stem}.{number_of}");
-                    }
-                    let inner = self.graph(body, subgraph_pointer(pointer, &name), depth + 1)?;
-                    graph.subgraphs.insert(name.clone(), inner);
-                    names.insert(number, name.clone());
-                    name
+            let name = if let Some(name) = names.get(&number) {
+                name.clone()
+            } else {
+                let stem = self
+                    .objects
+                    .instance(body, Class::Graph)
+                    .map(|fields| self.text(fields, "name", place))
+                    .transpose()?;
+                let stem = stem
+                    .filter(|stem| !stem.is_empty())
+                    .unwrap_or_else(|| key.to_owned());
+                let mut name = stem.clone();
+                let mut number_of = 1;
+                while graph.subgraphs.contains_key(&name) {
+                    number_of += 1;
+                    name = format!("{stem}.{number_of}");
                 }
+                let inner = self.graph(body, subgraph_pointer(pointer, &name), depth + 1)?;
+                graph.subgraphs.insert(name.clone(), inner);
+                names.insert(number, name.clone());
+                name
             };
             if key == "body" {
                 node.subgraph = Some(name);

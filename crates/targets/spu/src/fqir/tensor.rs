@@ -219,7 +219,7 @@ impl Move {
         let mut sources = sources.into_iter();
         let mut pairs: Vec<(u64, u64)> = Vec::new();
         self.to.offsets(run, |offset| {
-            pairs.extend(sources.next().map(|source| (source, offset)))
+            pairs.extend(sources.next().map(|source| (source, offset)));
         });
         for (source, offset) in pairs {
             move_run(storage, &self.from, source, &self.to, offset, run);

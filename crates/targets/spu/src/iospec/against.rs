@@ -75,26 +75,25 @@ pub fn against(document: &Document, rules: RuleSet, program: &[Expected]) -> Vec
         let found = left
             .remove(&(side, &*vector.varname))
             .or_else(|| left.remove(&(side, &*vector.key)));
-        match found {
-            Some(expected) => differences(vector, expected, rules, &mut findings),
-            None => {
-                let names: Vec<&str> = program
-                    .iter()
-                    .filter(|e| e.side == side)
-                    .map(|e| &*e.name)
-                    .collect();
-                let message = format!(
-                    "expected an {} of the program ({}), found `{}`",
-                    side.name(),
-                    names.join(", "),
-                    vector.varname
-                );
-                findings.push(
-                    rules::PROGRAM_NAME
-                        .under(rules)
-                        .at(vector.span_of("varname").place(), message),
-                );
-            }
+        if let Some(expected) = found {
+            differences(vector, expected, rules, &mut findings);
+        } else {
+            let names: Vec<&str> = program
+                .iter()
+                .filter(|e| e.side == side)
+                .map(|e| &*e.name)
+                .collect();
+            let message = format!(
+                "expected an {} of the program ({}), found `{}`",
+                side.name(),
+                names.join(", "),
+                vector.varname
+            );
+            findings.push(
+                rules::PROGRAM_NAME
+                    .under(rules)
+                    .at(vector.span_of("varname").place(), message),
+            );
         }
     }
     for expected in program

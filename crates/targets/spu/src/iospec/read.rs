@@ -151,7 +151,7 @@ impl Reader {
                     "simple_sequences" => {
                         document
                             .sequences
-                            .extend(self.sequence(key, object, SequenceKind::Simple))
+                            .extend(self.sequence(key, object, SequenceKind::Simple));
                     }
                     _ => complex.extend(self.sequence(key, object, SequenceKind::Complex)),
                 }

@@ -98,7 +98,7 @@ impl Operand {
     pub(super) fn take(&self, storage: &Storage<'_>, start: usize, out: &mut [i64]) {
         match self {
             Operand::Linear(tensor) => {
-                load(storage.bytes(tensor.buffer), tensor.element, start, out)
+                load(storage.bytes(tensor.buffer), tensor.element, start, out);
             }
             Operand::Immediate(value) => out.fill(*value),
             Operand::Broadcast(region) => {
@@ -197,7 +197,7 @@ impl Function {
                 });
             }
             Function::MultiplyWide { shift: by, rounded } => {
-                each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded))
+                each(x, y, |x, y| rounded_shift(x.wrapping_mul(y), by, rounded));
             }
             Function::Negate { bits } => each(x, y, |x, _| watch.clip(x.wrapping_neg(), bits)),
             Function::Shift {

@@ -91,7 +91,7 @@ impl Matrix {
                         let at = (number * 256 + k) * self.columns + start;
                         let weights = &bytes[at..at + part.len()];
                         part.iter_mut().zip(weights).for_each(|(s, w)| {
-                            *s = s.wrapping_add(i32::from(x).wrapping_mul(i32::from(*w as i8)))
+                            *s = s.wrapping_add(i32::from(x).wrapping_mul(i32::from(*w as i8)));
                         });
                     }
                     sums.iter_mut()

@@ -78,7 +78,7 @@ impl Watched {
         // Results that replace an operand lie aside until the rest has run.
         if let (Some(scales), Some(action)) = (self.scales, first.first()) {
             scales.distances(action, storage, &mut |steps| {
-                watch.distance(self.node, steps)
+                watch.distance(self.node, steps);
             });
         }
         super::run(rest, storage, watch)

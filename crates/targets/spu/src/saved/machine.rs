@@ -378,7 +378,7 @@ impl<'p> Machine<'p> {
         }
         match self.top()? {
             Object::Dict(entries) => {
-                entries.extend(pairs.iter().map(|[key, value]| (*key, *value)))
+                entries.extend(pairs.iter().map(|[key, value]| (*key, *value)));
             }
             _ => {
                 return self

@@ -82,10 +82,10 @@ pub fn read(source: &str, budget: Budget) -> Result<Tree, Error> {
                 builder.node(Node { value, span }, anchor, merges)?;
             }
             Event::SequenceStart(_, anchor, tag) => {
-                builder.open(Value::List(Vec::new()), span, anchor, tag.as_deref(), "seq")?
+                builder.open(Value::List(Vec::new()), span, anchor, tag.as_deref(), "seq")?;
             }
             Event::MappingStart(_, anchor, tag) => {
-                builder.open(Value::Map(Vec::new()), span, anchor, tag.as_deref(), "map")?
+                builder.open(Value::Map(Vec::new()), span, anchor, tag.as_deref(), "map")?;
             }
             Event::SequenceEnd | Event::MappingEnd => builder.close(span)?,
             Event::Alias(anchor) => builder.alias(anchor, span)?,

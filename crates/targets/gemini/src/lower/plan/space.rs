@@ -6,7 +6,7 @@ use crate::schedule::{Peer, TensorKind};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-impl<'s> Plan<'s> {
+impl Plan<'_> {
     /// Nothing comes before there is room for it: the workload before its first snapshot is over, and so is the way out of a
     /// result whose place it takes.
     pub(super) fn space(
@@ -34,7 +34,7 @@ impl<'s> Plan<'s> {
                 leaving
                     .entry(r)
                     .or_default()
-                    .push(Node::Store(index as u32))
+                    .push(Node::Store(index as u32));
             });
         }
         for (index, send) in self.sends.iter().enumerate() {

@@ -121,7 +121,7 @@ impl Emit<'_, '_, '_> {
         for demand in demands {
             match merged.last_mut() {
                 Some(last) if last.resource == demand.resource => {
-                    last.bytes = last.bytes.saturating_add(demand.bytes)
+                    last.bytes = last.bytes.saturating_add(demand.bytes);
                 }
                 _ => merged.push(demand),
             }

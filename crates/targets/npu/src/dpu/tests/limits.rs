@@ -120,22 +120,22 @@ fn values_that_mean_nothing_are_refused() {
             |t| t.variant.te_beg_x = 1,
         ),
         ("workload_size_x: expected 1 to 1, found 0", |t| {
-            t.variant.workload_size_x = 0
+            t.variant.workload_size_x = 0;
         }),
         ("workload_size_z: expected 1 to 16, found 17", |t| {
-            t.variant.workload_size_z = 17
+            t.variant.workload_size_z = 17;
         }),
         ("workload_size_y: expected 1 to 0, found 1", |t| {
-            t.variant.workload_start_y = 1
+            t.variant.workload_start_y = 1;
         }),
         ("kernel_x: expected 1 to 11, found 0", |t| {
-            t.invariant.kernel_x = 0
+            t.invariant.kernel_x = 0;
         }),
         ("kernel_y: expected 1 to 11, found 12", |t| {
-            t.invariant.kernel_y = 12
+            t.invariant.kernel_y = 12;
         }),
         ("pad_count_up: expected 0 to 0, found 1", |t| {
-            t.variant.pad_count_up = 1
+            t.variant.pad_count_up = 1;
         }),
         (
             "workload_size_x: expected 3 positions with padding, for 1 outputs of kernel 3 and stride 1, found 2",
@@ -150,13 +150,13 @@ fn values_that_mean_nothing_are_refused() {
             },
         ),
         ("stride: expected 0 to 0, found 1", |t| {
-            (t.invariant.elop_wload, t.invariant.stride) = (1, 1)
+            (t.invariant.elop_wload, t.invariant.stride) = (1, 1);
         }),
         ("tensor_size_z: expected 1 to 8192, found 8193", |t| {
-            t.invariant.tensor_size_z = 8193
+            t.invariant.tensor_size_z = 8193;
         }),
         ("amode: expected a format, 0 to 9, found 12", |t| {
-            t.invariant.amode = 12
+            t.invariant.amode = 12;
         }),
         (
             "wmode: expected an integer format for uint8 activations, found float16",
@@ -171,7 +171,7 @@ fn values_that_mean_nothing_are_refused() {
             |t| t.invariant.swizzle_key = 7,
         ),
         ("permutation: expected 0 to 5, found 6", |t| {
-            t.invariant.permutation = 6
+            t.invariant.permutation = 6;
         }),
         (
             "odu dtype: expected an element width, 0 to 5, found 6",
@@ -182,7 +182,7 @@ fn values_that_mean_nothing_are_refused() {
             |t| t.invariant.dtype = 3,
         ),
         ("ppe_fp_convert: expected 0 to 5, found 7", |t| {
-            t.invariant.ppe_fp_convert = 7
+            t.invariant.ppe_fp_convert = 7;
         }),
         ("ppe_scale_round: expected 0, 2 or 3, found 1", |t| {
             (
@@ -246,30 +246,30 @@ fn values_that_mean_nothing_are_refused() {
 fn what_is_not_known_decodes_and_is_refused_by_name() {
     let cases: &[Case] = &[
         ("sparse output (write_sp, sp_out_en)", |t| {
-            t.invariant.write_sp = 1
+            t.invariant.write_sp = 1;
         }),
         ("pointer output (write_pt)", |t| t.invariant.write_pt = 1),
         ("an output that is not written (write_ac 0)", |t| {
-            t.invariant.write_ac = 0
+            t.invariant.write_ac = 0;
         }),
         ("output broadcast (odu_cast)", |t| {
-            t.invariant.cast_enable1 = 1
+            t.invariant.cast_enable1 = 1;
         }),
         ("output elements of less than a byte (odu dtype)", |t| {
-            t.invariant.dtype = 2
+            t.invariant.dtype = 2;
         }),
         ("1- and 2-bit weight palettes (wt_plt_cfg)", |t| {
-            t.invariant.wt_plt_cfg = 1
+            t.invariant.wt_plt_cfg = 1;
         }),
         ("palettes of elements of less than a byte", |t| {
-            (t.invariant.wt_plt_cfg, t.invariant.wmode) = (3, 3)
+            (t.invariant.wt_plt_cfg, t.invariant.wmode) = (3, 3);
         }),
         ("pixels that start inside a byte", |t| {
             *t = t.clone().integers(3);
             (t.invariant.dtype, t.invariant.tensor_size_z) = (3, 17);
         }),
         ("channel-major input (cm_input)", |t| {
-            t.invariant.cm_input = 1
+            t.invariant.cm_input = 1;
         }),
         ("seed and FIFO workloads", |t| t.invariant.seed_wload = 1),
         (
@@ -283,18 +283,18 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
             },
         ),
         ("elementwise scales from a weight table", |t| {
-            t.invariant.elop_wload = 1
+            t.invariant.elop_wload = 1;
         }),
         ("binary elements", |t| t.invariant.wmode = 7),
         ("padding with a value (pad_*_en)", |t| {
-            t.invariant.pad_en = 8
+            t.invariant.pad_en = 8;
         }),
         ("several storage elements in z", |t| {
             (
                 t.invariant.act_dense,
                 t.variant.dense_se,
                 t.invariant.num_ses_in_z_dir,
-            ) = (0, 0, 1)
+            ) = (0, 0, 1);
         }),
         ("several storage elements in z", |t| {
             (
@@ -309,30 +309,30 @@ fn what_is_not_known_decodes_and_is_refused_by_name() {
                 t.invariant.act_dense,
                 t.variant.dense_se,
                 t.invariant.sp_se_tbl_segment,
-            ) = (0, 0, 1)
+            ) = (0, 0, 1);
         }),
         ("activation sparsity without a storage element table", |t| {
-            t.invariant.act_dense = 0
+            t.invariant.act_dense = 0;
         }),
         ("a storage element table without a sparsity map", |t| {
-            t.variant.dense_se = 0
+            t.variant.dense_se = 0;
         }),
         ("swizzled storage elements", |t| {
             (
                 t.invariant.act_dense,
                 t.variant.dense_se,
                 t.variant.swizzle_key_offset,
-            ) = (0, 0, 5)
+            ) = (0, 0, 5);
         }),
         ("compressed input of more than four channels", |t| {
-            (t.invariant.layer1_cmp_en, t.invariant.cm_sp_pattern) = (1, 0x1f)
+            (t.invariant.layer1_cmp_en, t.invariant.cm_sp_pattern) = (1, 0x1f);
         }),
         ("continued operations other than convolution", |t| {
             *t = t.clone().max_pool();
             t.variant.conv_cond = 1;
         }),
         ("float sums that bypass the PPE (ppe_fp_bypass 1)", |t| {
-            t.invariant.ppe_fp_bypass = 1
+            t.invariant.ppe_fp_bypass = 1;
         }),
         ("integer sums in the float PPE (ppe_fp_bypass 0)", |t| {
             *t = t.clone().integers(1);
@@ -391,10 +391,10 @@ fn what_no_program_proves_is_said() {
         ("int8 activations", |t| *t = t.clone().integers(2)),
         ("swizzle keys 1 to 4", |t| t.variant.swizzle_key_offset = 4),
         ("sparse depthwise weights", |t| {
-            (t.invariant.dw_input, t.invariant.wt_dense) = (1, 0)
+            (t.invariant.dw_input, t.invariant.wt_dense) = (1, 0);
         }),
         ("sparse palettised weights", |t| {
-            (t.invariant.wt_plt_cfg, t.invariant.wt_dense) = (3, 0)
+            (t.invariant.wt_plt_cfg, t.invariant.wt_dense) = (3, 0);
         }),
         ("scaled float operands", |t| {
             *t = t.clone().add();
@@ -405,7 +405,7 @@ fn what_no_program_proves_is_said() {
             |t| t.invariant.mpe_daz = 1,
         ),
         ("flushing of float16 denormals (ppe_fp16_ftz)", |t| {
-            t.invariant.ppe_fp16_ftz = 1
+            t.invariant.ppe_fp16_ftz = 1;
         }),
         ("integer rounding NearestAway (ppe_scale_round)", |t| {
             *t = t.clone().integers(1);

@@ -56,9 +56,9 @@ fn fill(memory: &mut Memory, offset: u32, mode: u32, seed: u32) {
     for (k, random) in (0..0x8000 / if wide { 2 } else { 1 }).zip(noise(seed)) {
         let bytes = small(mode, random).to_le_bytes();
         if wide {
-            memory.put(offset + 2 * k, &bytes)
+            memory.put(offset + 2 * k, &bytes);
         } else {
-            memory.put(offset + k, &bytes[..1])
+            memory.put(offset + k, &bytes[..1]);
         }
     }
 }
@@ -153,7 +153,8 @@ fn random_task(numbers: &[u16]) -> (Task, Memory) {
         "depthwise" => i.dw_input = 1,
         "max" => (i.pool_wt_rd_dis, i.workload_operation, i.dw_input) = (1, 2, 1),
         "average" => {
-            (i.pool_wt_rd_dis, i.pool_wt_data) = (1, u32::from(small(weight_mode, choose.below(9))))
+            (i.pool_wt_rd_dis, i.pool_wt_data) =
+                (1, u32::from(small(weight_mode, choose.below(9))));
         }
         _ => {
             (i.elop_wload, i.act_offset0, i.tensor_start) = (1, 0, INPUT / 16);

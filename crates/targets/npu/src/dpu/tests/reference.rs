@@ -264,7 +264,7 @@ fn activation(task: &Task, reader: &mut Reader<'_>, x: u32, y: u32, c: u32) -> O
         if i.layer1_cmp_en == 1 {
             // A pixel of four channels is read as a whole.
             (0..4).for_each(|c| {
-                _ = reader.element(i.amode, base, pixel * 4 + c, v.swizzle_key_offset)
+                _ = reader.element(i.amode, base, pixel * 4 + c, v.swizzle_key_offset);
             });
             return Some(reader.element(
                 i.amode,
