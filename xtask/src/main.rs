@@ -13,15 +13,20 @@ use std::process::{Command, ExitCode};
 
 /// Acceptance scripts that stand beside the repository in the project's own workshop, and the parts that must pass.
 const ACCEPTANCE: &[(&str, &[&str])] = &[
+    ("house.py", &["machine", "classes", "limits", "json"]),
     (
         "npu.py",
         &[
-            "info", "run", "refuse", "survive", "clean", "broken", "latency",
+            "info", "run", "refuse", "survive", "clean", "broken", "latency", "names", "imports",
         ],
     ),
+    // `broken` holds an unknown opcode to be an error, which `unknown` forbids.
     (
         "neff.py",
-        &["info", "run", "pack", "clean", "broken", "survive"],
+        &[
+            "info", "run", "pack", "clean", "survive", "listing", "unknown", "order", "rules2",
+            "triggers", "models",
+        ],
     ),
     (
         "gemini.py",
@@ -37,7 +42,20 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     ),
     (
         "iospec.py",
-        &["load", "scripts", "text", "fuzz", "wire", "fqir"],
+        &[
+            "load",
+            "scripts",
+            "text",
+            "fuzz",
+            "wire",
+            "fqir",
+            "pt",
+            "femto",
+            "drivable",
+            "calibrate",
+            "small",
+            "any",
+        ],
     ),
 ];
 
