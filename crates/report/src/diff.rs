@@ -1,9 +1,18 @@
 //! Why two runs take different times: each run's critical path, layer by layer.
 
-use super::Side;
 use crate::attribution::{Attribution, layer};
 use chipless_model::{Program, TaskId};
+use chipless_sim::Timeline;
 use serde::Serialize;
+
+/// One of two programs, and a run of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'s, 'a> {
+    /// The program.
+    pub program: &'s Program<'a>,
+    /// Its run.
+    pub timeline: &'s Timeline,
+}
 
 /// The difference of two latencies, in parts that add up to it.
 #[derive(Debug, Serialize)]
