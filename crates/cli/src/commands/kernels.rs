@@ -23,7 +23,7 @@ enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 struct Import {
-    /// A library that holds the kernels, such as the compiler of the OpenVINO plugin.
+    /// A library that holds the kernels, such as the vendor's compiler.
     #[arg(value_name = "LIBRARY")]
     library: PathBuf,
     /// Write the table to this file.
