@@ -87,7 +87,7 @@ impl Gather {
     }
 }
 
-/// Writes slices along a memory dim, innermost 0: y[…, indices[k], …] = updates[…, k, …].
+/// Writes slices along a memory dim, innermost 0: `y[…, indices[k], …] = updates[…, k, …]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScatterUpdate {
     /// The dim.
