@@ -5,7 +5,8 @@
 //! ```
 //!
 //! [`open`] sees from the bytes whose file it is. Each value borrows from the one before it. What a target cannot do is a [`Failure`] that says
-//! so. Nothing here touches the file system: files that [`Options`] name come through [`Files`].
+//! so. Files that [`Options`] name come through [`Files`]: [`disk`] has those of this machine, and is
+//! all that touches the file system.
 //!
 //! ```
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dsa/kernels/dot.dfg");
@@ -28,8 +29,10 @@
 //! reads them, a [`Document`] that says what is in them and makes a program. With a line in `targets/mod.rs` the command line has it too.
 
 mod behind;
+pub mod disk;
 mod failure;
 mod file;
+mod kept;
 mod machine;
 pub mod npy;
 mod options;
@@ -49,11 +52,13 @@ pub use chipless_sim::Verified;
 pub use chipless_spu as spu;
 pub use failure::{Failure, FailureKind};
 pub use file::{Checked, File, OpenDocument, check, check_as, open, open_as, recognize};
+pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
 pub use machine::{Figure, figures};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use run::{
-    Finished, Give, fill, findings_note, output, random_note, run, stopped, too_large, unproven,
+    Finished, Give, fill, findings_note, output, random_note, random_order_note, run, stopped,
+    too_large, unproven,
 };
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};
-pub use targets::{TARGETS, options, rules, rules_of_targets, target};
+pub use targets::{TARGETS, known, options, rules, rules_of_targets, target};

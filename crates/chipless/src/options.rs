@@ -283,7 +283,8 @@ impl Options {
     }
 
     /// The same options for a run with these arrays (`.npy`) as its inputs.
-    pub(crate) fn with_arrays(&self, arrays: HashMap<String, Vec<u8>>) -> Options {
+    #[must_use]
+    pub fn with_arrays(&self, arrays: HashMap<String, Vec<u8>>) -> Options {
         let mut options = self.clone();
         options.data.arrays = arrays
             .keys()

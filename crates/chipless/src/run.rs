@@ -7,7 +7,7 @@ use crate::target::Lowered;
 use chipless_model::{Access, BufferId, Direction, Grade, Node, Port, Program, Storage, TaskId};
 use chipless_report::Statistics;
 use chipless_report::summary::{Output, Run};
-use chipless_sim::{Functional, Outcome, Stop, Timeline, Verified};
+use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly, Verified};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -51,7 +51,7 @@ pub fn fill<'b>(
     Ok(made)
 }
 
-fn misfit(side: &str, port: &Port, size: u64) -> Failure {
+pub(crate) fn misfit(side: &str, port: &Port, size: u64) -> Failure {
     let Port {
         name,
         element,
@@ -96,15 +96,22 @@ pub fn unproven(program: &Program<'_>, below: Grade) -> Vec<String> {
     rules.into_iter().map(line).collect()
 }
 
+/// What a run that came to its end left.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) timeline: Timeline,
+    /// Bytes of each output; none of a run without data.
+    pub(crate) outputs: Vec<Vec<u8>>,
+    pub(crate) facts: Vec<Node>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) notes: Vec<String>,
+}
+
 /// A run that came to its end.
 #[derive(Debug)]
 pub struct Finished<'l, 'd> {
     program: &'l Program<'d>,
-    timeline: Timeline,
-    outputs: Vec<Vec<u8>>,
-    facts: Vec<Node>,
-    seed: Option<u64>,
-    notes: Vec<String>,
+    done: Done,
 }
 
 /// Runs a program that was verified, or is [taken for good](Verified::assume), on random inputs of this seed.
@@ -117,31 +124,96 @@ pub fn run<'l, 'd>(
     verified: &Verified<'l, 'd>,
     seed: u64,
 ) -> Result<Finished<'l, 'd>, Failure> {
+    let done = execute(
+        document,
+        lowered,
+        verified,
+        |_, _, _| Ok(None),
+        seed,
+        Order::Timed,
+    )?;
+    Ok(Finished {
+        program: verified.program(),
+        done,
+    })
+}
+
+/// Runs a program on what it is given; what is not given is random.
+pub(crate) fn execute<'a>(
+    document: &OpenDocument<'_>,
+    lowered: &Lowered<'a>,
+    verified: &Verified<'_, 'a>,
+    data: impl Give<'a>,
+    seed: u64,
+    order: Order,
+) -> Result<Done, Failure> {
     let program = verified.program();
     let mut storage =
         Storage::new(program, document.limits()).map_err(|error| too_large(&error))?;
-    let random = fill(program, |_, _, _| Ok(None), seed, &mut storage)?;
-    let Outcome { timeline, end } = chipless_sim::run(verified, &mut Functional::new(&mut storage));
+    let random = fill(program, data, seed, &mut storage)?;
+    let Outcome { timeline, end } =
+        chipless_sim::run_in(verified, order, &mut Functional::new(&mut storage));
     end.map_err(|stop| stopped(program, &stop))?;
-    let outputs = program
-        .interface
-        .outputs
-        .iter()
-        .map(|port| output(port, &storage).map(<[u8]>::to_vec))
-        .collect::<Result<_, _>>()?;
+    let outputs = outputs(program, storage)?;
     let mut notes = Vec::new();
     notes.extend(random_note(&random, seed));
     notes.extend(unproven(program, Grade::Proven));
-    notes.extend(lowered.notes.iter().cloned());
-    notes.extend(findings_note(document.name(), document.findings().len()));
-    Ok(Finished {
-        program,
+    notes.extend(general_notes(document, lowered));
+    if let Order::Random(seed) = order {
+        notes.push(random_order_note(seed));
+    }
+    Ok(Done {
         facts: document.facts(program, &timeline)?,
         timeline,
         outputs,
         seed: (!random.is_empty()).then_some(seed),
         notes,
     })
+}
+
+/// Times a program.
+pub(crate) fn time(
+    document: &OpenDocument<'_>,
+    lowered: &Lowered<'_>,
+    verified: &Verified<'_, '_>,
+) -> Result<Done, Failure> {
+    let Outcome { timeline, end } = chipless_sim::run(verified, &mut TimingOnly);
+    end.map_err(|stop| stopped(verified.program(), &stop))?;
+    Ok(Done {
+        facts: document.facts(verified.program(), &timeline)?,
+        timeline,
+        outputs: Vec::new(),
+        seed: None,
+        notes: general_notes(document, lowered),
+    })
+}
+
+/// What holds for every run of a program.
+pub(crate) fn general_notes(document: &OpenDocument<'_>, lowered: &Lowered<'_>) -> Vec<String> {
+    let mut notes = lowered.notes.clone();
+    notes.extend(findings_note(document.name(), document.findings().len()));
+    notes
+}
+
+/// The bytes of the outputs, taken out of the storage where nobody else needs them.
+fn outputs(program: &Program<'_>, mut storage: Storage<'_>) -> Result<Vec<Vec<u8>>, Failure> {
+    let ports = &program.interface.outputs;
+    let each = ports.iter().enumerate().map(|(index, port)| {
+        let size = output(port, &storage)?.len();
+        let again = ports[index + 1..].iter().any(|p| p.buffer == port.buffer);
+        if again {
+            return output(port, &storage).map(<[u8]>::to_vec);
+        }
+        let mut bytes = storage.take(port.buffer);
+        bytes.truncate(size);
+        Ok(bytes)
+    });
+    each.collect()
+}
+
+/// What to say about the times of a random order.
+pub fn random_order_note(seed: u64) -> String {
+    format!("tasks ran in a random order (seed {seed}): the times mean nothing")
 }
 
 /// What to say about findings that keep nothing from running.
@@ -191,17 +263,29 @@ impl Finished<'_, '_> {
     pub fn output(&self, name: &str) -> Option<&[u8]> {
         let outputs = &self.program.interface.outputs;
         let index = outputs.iter().position(|port| port.name == name)?;
-        self.outputs.get(index).map(Vec::as_slice)
+        self.done.outputs.get(index).map(Vec::as_slice)
     }
 
     /// When everything was where it should be.
     pub fn timeline(&self) -> &Timeline {
-        &self.timeline
+        &self.done.timeline
     }
 
     /// What there is to say about it, as text or for programs.
     pub fn report(&self, file: &'_ str, then: impl FnOnce(&Run<'_, '_>)) {
-        let ports = self.program.interface.outputs.iter().zip(&self.outputs);
+        then(&self.done.report(self.program, file, 0.0));
+    }
+}
+
+impl Done {
+    /// What there is to say about it.
+    pub(crate) fn report<'r, 'a>(
+        &'r self,
+        program: &'r Program<'a>,
+        file: &'r str,
+        wall_ms: f64,
+    ) -> Run<'r, 'a> {
+        let ports = program.interface.outputs.iter().zip(&self.outputs);
         let outputs = ports.enumerate().map(|(port, (declared, bytes))| {
             let elements = declared.shape.iter().product();
             Output {
@@ -210,9 +294,9 @@ impl Finished<'_, '_> {
                 statistics: Statistics::of(declared.element, elements, bytes),
             }
         });
-        then(&Run {
+        Run {
             file,
-            program: self.program,
+            program,
             timeline: &self.timeline,
             outputs: outputs.collect(),
             compared: None,
@@ -220,8 +304,8 @@ impl Finished<'_, '_> {
             facts: self.facts.clone(),
             seed: self.seed,
             notes: self.notes.clone(),
-            wall_ms: 0.0,
-        });
+            wall_ms,
+        }
     }
 }
 

@@ -56,7 +56,7 @@ pub struct Source<'f> {
 pub type Parts = Vec<(String, Vec<u8>)>;
 
 /// A file that is open: its bytes, or what was packed into them.
-pub trait Package: Sync {
+pub trait Package: Send + Sync {
     /// Reads the document.
     fn read(&self) -> Result<Box<dyn Document + '_>, Failure>;
 
@@ -80,7 +80,7 @@ pub struct Picture {
 }
 
 /// A file that was read. What a target cannot do with it, it refuses by name.
-pub trait Document: Sync {
+pub trait Document: Send + Sync {
     /// What it is.
     fn info(&self) -> Info;
 
@@ -149,6 +149,11 @@ pub trait Document: Sync {
 
     /// Whether the program depends on the data of a run: then each run needs a program of its own.
     fn depends_on_data(&self) -> bool {
+        false
+    }
+
+    /// Whether weights are made up for the program, so that each seed has a program of its own.
+    fn makes_weights(&self) -> bool {
         false
     }
 

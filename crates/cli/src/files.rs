@@ -1,73 +1,23 @@
 //! Reading whole files, and writing them so that nobody ever sees half of one.
 
 use crate::failure::Failure;
-use chipless_kernels::map::Mapped;
+use chipless::disk;
+pub(crate) use chipless::disk::Contents as Bytes;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
-use std::ops::Deref;
+use std::fs;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Bytes that are read from what cannot be mapped (a pipe) before it is taken to be endless.
-const PIPE_LIMIT: u64 = 4 << 30;
 /// Characters of a file name that comes from a program.
 const NAME_LIMIT: usize = 200;
 
-/// The bytes of a file.
-#[derive(Debug)]
-pub(crate) enum Bytes {
-    /// Of a regular file, read by the system as they are touched.
-    Mapped(Mapped),
-    /// Of anything else.
-    Read(Vec<u8>),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Bytes::Mapped(bytes) => bytes,
-            Bytes::Read(bytes) => bytes,
-        }
-    }
-}
-
-/// The files of this machine.
-pub(crate) struct Disk;
-
-impl chipless::Files for Disk {
-    fn open(&self, name: &str) -> Result<chipless::Bytes, String> {
-        Ok(Box::new(open(Path::new(name))?))
-    }
-
-    fn exists(&self, name: &str) -> bool {
-        Path::new(name).is_file()
-    }
-}
-
-/// Opens a file. The error is what to say after the file's name.
+/// Opens a file, or standard input for `-`. The error is what to say after the file's name.
 pub(crate) fn open(path: &Path) -> Result<Bytes, String> {
-    let cannot = |error: io::Error| format!("cannot be read: {error}");
-    let file = File::open(path).map_err(cannot)?;
-    let metadata = file.metadata().map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err("cannot be read: expected a file, found a directory".to_owned());
+    if path == Path::new("-") {
+        return disk::drain(io::stdin().lock()).map(Bytes::Read);
     }
-    if metadata.is_file() {
-        return Mapped::open(&file).map(Bytes::Mapped).map_err(cannot);
-    }
-    let mut bytes = Vec::new();
-    file.take(PIPE_LIMIT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(cannot)?;
-    if bytes.len() as u64 > PIPE_LIMIT {
-        return Err(format!(
-            "cannot be read: it is not a regular file and gives more than {PIPE_LIMIT} bytes"
-        ));
-    }
-    Ok(Bytes::Read(bytes))
+    disk::open(path)
 }
 
 /// Reads a text file, for options that name one.
@@ -85,38 +35,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Writes a file under a temporary name in the same directory and renames it when it is complete. What exists and is not
-/// a regular file (a device, a pipe) is written to directly.
+/// Writes a file so that nobody ever sees half of it.
 pub(crate) fn write(path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
-    let put = || -> io::Result<()> {
-        if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-            let mut file = File::options().write(true).open(path)?;
-            return parts.iter().try_for_each(|part| file.write_all(part));
-        }
-        let mut file = temporary(path)?;
-        parts.iter().try_for_each(|part| file.write_all(part))?;
-        file.persist(path)?;
-        Ok(())
-    };
-    put().map_err(|error| cannot_write(path, &error))
-}
-
-/// A file under a temporary name, in the directory of the one that it becomes.
-fn temporary(path: &Path) -> io::Result<NamedTempFile> {
-    let directory = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".chipless-");
-    // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    fs::metadata(directory)?;
-    // The error names the temporary file, which says nothing to people.
-    builder
-        .tempfile_in(directory)
-        .map_err(|error| error.kind().into())
+    disk::write(path, parts).map_err(|error| cannot_write(path, &error))
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
@@ -132,7 +53,7 @@ pub(crate) struct Growing {
 
 impl Growing {
     pub(crate) fn create(path: PathBuf) -> Result<Growing, Failure> {
-        let file = temporary(&path).map_err(|error| cannot_write(&path, &error))?;
+        let file = disk::temporary(&path).map_err(|error| cannot_write(&path, &error))?;
         Ok(Growing {
             path,
             file: BufWriter::new(file),
@@ -221,38 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_as_a_whole() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("a.npy");
-        write(&path, &[b"old"]).unwrap();
-        write(&path, &[b"new ", b"bytes"]).unwrap();
-        assert_eq!(*open(&path).unwrap(), *b"new bytes");
+    fn what_cannot_be_written_is_said() {
+        let nowhere = Path::new("/no/such/place");
         assert_eq!(
-            fs::read_dir(directory.path()).unwrap().count(),
-            1,
-            "temporary files are left"
-        );
-        let nowhere = directory.path().join("no/such/place");
-        assert_eq!(
-            write(&nowhere, &[b""]).unwrap_err().text(),
-            format!(
-                "{}: cannot be written: No such file or directory (os error 2)\n",
-                nowhere.display()
-            )
-        );
-    }
-
-    #[test]
-    fn what_is_no_file_is_said() {
-        let directory = tempfile::tempdir().unwrap();
-        assert_eq!(
-            open(directory.path()).unwrap_err(),
-            "cannot be read: expected a file, found a directory"
-        );
-        assert!(
-            open(&directory.path().join("absent"))
-                .unwrap_err()
-                .starts_with("cannot be read: No such file")
+            write(nowhere, &[b""]).unwrap_err().text(),
+            "/no/such/place: cannot be written: No such file or directory (os error 2)\n"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The options that targets have, as arguments of a command: those that some target has for it, and no others.
 
 use crate::failure::Failure;
-use crate::files::Disk;
+use chipless::disk::Disk;
 use chipless::{OptionKind, OptionSpec, Options, TARGETS};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};

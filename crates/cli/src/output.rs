@@ -41,8 +41,9 @@ impl OutputOptions {
 }
 
 /// Whether a command line asks for JSON, be it understood or not.
-pub(crate) fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
-    let arguments: Vec<OsString> = arguments.take_while(|argument| argument != "--").collect();
+pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
+    let arguments = arguments.split(|argument| argument == "--").next();
+    let arguments = arguments.unwrap_or_default();
     let pair = |pair: &[OsString]| pair[0] == "--format" && pair[1] == "json";
     let alone = |argument: &OsString| argument == "--json" || argument == "--format=json";
     arguments.iter().any(alone) || arguments.windows(2).any(pair)

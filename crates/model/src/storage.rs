@@ -71,6 +71,11 @@ impl<'a> Storage<'a> {
         self.buffers[buffer].to_mut()
     }
 
+    /// Takes the bytes of a buffer out; it has none afterwards.
+    pub fn take(&mut self, buffer: BufferId) -> Vec<u8> {
+        std::mem::take(&mut self.buffers[buffer]).into_owned()
+    }
+
     /// Some buffers to read and another to write; `None` where that is one of them, or none of the program's.
     pub fn split<const READ: usize>(
         &mut self,

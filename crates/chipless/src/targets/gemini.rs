@@ -342,6 +342,10 @@ impl Document for Opened<'_> {
             .collect())
     }
 
+    fn makes_weights(&self) -> bool {
+        matches!(self.weights, Weights::Seeded(_))
+    }
+
     fn lower(&self) -> Result<Lowered<'_>, Failure> {
         let machine = self.machine()?;
         let weights = match &self.weights {

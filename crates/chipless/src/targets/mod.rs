@@ -6,7 +6,9 @@ mod neuron;
 mod npu;
 pub(crate) mod spu;
 
+use crate::failure::Failure;
 use crate::options::{self, OptionSpec};
+use crate::suggest;
 use crate::target::Target;
 use chipless_model::Rule;
 
@@ -22,6 +24,22 @@ pub static TARGETS: &[&dyn Target] = &[
 /// The target of this name.
 pub fn target(name: &str) -> Option<&'static dyn Target> {
     TARGETS.iter().copied().find(|target| target.name() == name)
+}
+
+/// The target of a name that a user typed.
+///
+/// # Errors
+/// A name that no target has.
+pub fn known(name: &str) -> Result<&'static dyn Target, Failure> {
+    target(name).ok_or_else(|| {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
+        let hint = suggest::hint(name, names.iter().copied());
+        let text = format!(
+            "expected one of {}, found \"{name}\"{hint}",
+            names.join(", ")
+        );
+        Failure::misuse("target", text)
+    })
 }
 
 /// Every rule: of files, of the program model, of all targets.

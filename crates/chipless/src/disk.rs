@@ -1,0 +1,133 @@
+//! The files of this machine: read whole, and written so that nobody ever sees half of one.
+
+use crate::options::{Bytes, Files};
+use chipless_kernels::map::Mapped;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::ops::Deref;
+use std::path::Path;
+use tempfile::NamedTempFile;
+
+/// Bytes that are read from what cannot be mapped (a pipe) before it is taken to be endless.
+const PIPE_LIMIT: u64 = 4 << 30;
+
+/// The bytes of a file.
+#[derive(Debug)]
+pub enum Contents {
+    /// Of a regular file, read by the system as they are touched.
+    Mapped(Mapped),
+    /// Of anything else.
+    Read(Vec<u8>),
+}
+
+impl Deref for Contents {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Contents::Mapped(bytes) => bytes,
+            Contents::Read(bytes) => bytes,
+        }
+    }
+}
+
+/// The files of this machine, for [`Options::with_files`](crate::Options::with_files).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn open(&self, name: &str) -> Result<Bytes, String> {
+        Ok(Box::new(open(Path::new(name))?))
+    }
+
+    fn exists(&self, name: &str) -> bool {
+        Path::new(name).is_file()
+    }
+}
+
+/// Opens a file. The error is what to say after the file's name.
+pub fn open(path: &Path) -> Result<Contents, String> {
+    let cannot = |error: io::Error| format!("cannot be read: {error}");
+    let file = File::open(path).map_err(cannot)?;
+    let metadata = file.metadata().map_err(cannot)?;
+    if metadata.is_dir() {
+        return Err("cannot be read: expected a file, found a directory".to_owned());
+    }
+    if metadata.is_file() {
+        return Mapped::open(&file).map(Contents::Mapped).map_err(cannot);
+    }
+    drain(file).map(Contents::Read)
+}
+
+/// Reads what is no regular file to its end. The error is what to say after its name.
+pub fn drain(source: impl Read) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    source
+        .take(PIPE_LIMIT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    if bytes.len() as u64 > PIPE_LIMIT {
+        return Err(format!(
+            "cannot be read: it is not a regular file and gives more than {PIPE_LIMIT} bytes"
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Writes a file under a temporary name in the same directory and renames it when it is complete. What exists and is not
+/// a regular file (a device, a pipe) is written to directly.
+pub fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        let mut file = File::options().write(true).open(path)?;
+        return parts.iter().try_for_each(|part| file.write_all(part));
+    }
+    let mut file = temporary(path)?;
+    parts.iter().try_for_each(|part| file.write_all(part))?;
+    file.persist(path)?;
+    Ok(())
+}
+
+/// A file under a temporary name, in the directory of the one that it becomes.
+pub fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = path
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".chipless-");
+    // The permissions of an ordinary new file; temporary files are the owner's alone otherwise.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    fs::metadata(directory)?;
+    // The error names the temporary file, which says nothing to people.
+    builder
+        .tempfile_in(directory)
+        .map_err(|error| error.kind().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_replaced_as_a_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.npy");
+        write(&path, &[b"old"]).unwrap();
+        write(&path, &[b"new ", b"bytes"]).unwrap();
+        assert_eq!(*open(&path).unwrap(), *b"new bytes");
+        let left = fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(left, 1, "temporary files are left");
+    }
+
+    #[test]
+    fn what_is_no_file_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(
+            open(directory.path()).unwrap_err(),
+            "cannot be read: expected a file, found a directory"
+        );
+        let absent = open(&directory.path().join("absent")).unwrap_err();
+        assert!(absent.starts_with("cannot be read: No such file"));
+    }
+}

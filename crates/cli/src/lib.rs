@@ -1,0 +1,110 @@
+//! `chipless`: opens, checks, runs and times compiled AI-accelerator programs without the chip.
+//!
+//! The command line as a function, for the binary and for the Python package that brings it along: it reads the files, writes the outputs and prints.
+//! What can be done with a file is the business of the library `chipless`, what there is to say is put into words by `chipless-report`.
+
+mod commands;
+mod failure;
+mod files;
+mod options;
+mod output;
+mod policy;
+mod terminal;
+
+use clap::{Parser, Subcommand};
+use failure::Exit;
+use std::ffi::OsString;
+use std::time::Instant;
+
+/// Run compiled AI-accelerator programs without the chip.
+///
+/// Chipless opens them, checks them, executes them so that their numbers come out, and tells how long they take and why.
+#[derive(Debug, Parser)]
+#[command(name = "chipless", version, arg_required_else_help = true, max_term_width = 100, after_help = EXAMPLES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+    /// When to colour the output.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: terminal::Colour,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless info model.blob                 what it is, its inputs and outputs
+  chipless check model.blob                what is wrong with it
+  chipless run model.blob --input x=x.npy --output-dir out
+  chipless run model.blob --timing-only --trace model.pftrace
+  chipless list model.blob 'dpu0[3]'       one task: waits, accesses, signals
+
+Exit status: 0 done, 1 something is wrong with the program, 2 the file cannot be used or the command was misused.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(commands::info::Arguments),
+    Check(commands::check::Arguments),
+    Explain(commands::explain::Arguments),
+    Targets(commands::targets::Arguments),
+    Machine(commands::machine::Arguments),
+    Run(commands::run::Arguments),
+    List(commands::list::Arguments),
+    Format(commands::format::Arguments),
+    Map(commands::map::Arguments),
+    Unpack(commands::pack::UnpackArguments),
+    Pack(commands::pack::PackArguments),
+    Convert(commands::convert::Arguments),
+    Drive(commands::drive::Arguments),
+    Host(commands::host::Arguments),
+    Iospec(commands::iospec::Arguments),
+    Kernels(commands::kernels::Arguments),
+    Report(commands::report::Arguments),
+    Completions(commands::completions::Arguments),
+}
+
+/// Does what a command line asks for, its first argument being the name of the program. Returns the exit status.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let started = Instant::now();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let command_line = match CommandLine::try_parse_from(&arguments) {
+        Ok(command_line) => command_line,
+        Err(error) => {
+            // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
+            let _ = error.print();
+            if error.use_stderr() && output::asks_for_json(&arguments) {
+                let _ = output::print_misuse(&error);
+            }
+            return u8::try_from(error.exit_code()).unwrap_or(Exit::Unusable as u8);
+        }
+    };
+    command_line.color.apply();
+    let ended = match command_line.command {
+        Command::Info(arguments) => commands::info::run(&arguments),
+        Command::Check(arguments) => commands::check::run(&arguments),
+        Command::Explain(arguments) => commands::explain::run(&arguments),
+        Command::Targets(arguments) => commands::targets::run(&arguments),
+        Command::Machine(arguments) => commands::machine::run(&arguments),
+        Command::Run(arguments) => commands::run::run(&arguments, started),
+        Command::List(arguments) => commands::list::run(&arguments),
+        Command::Format(arguments) => commands::format::run(&arguments),
+        Command::Map(arguments) => commands::map::run(&arguments),
+        Command::Unpack(arguments) => commands::pack::unpack(&arguments),
+        Command::Pack(arguments) => commands::pack::pack(&arguments),
+        Command::Convert(arguments) => commands::convert::run(&arguments),
+        Command::Drive(arguments) => commands::drive::run(&arguments),
+        Command::Host(arguments) => commands::host::run(&arguments),
+        Command::Iospec(arguments) => commands::iospec::run(&arguments),
+        Command::Kernels(arguments) => commands::kernels::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
+        Command::Completions(arguments) => commands::completions::run(&arguments),
+    };
+    match ended {
+        Ok(exit) => exit as u8,
+        Err(failure) => {
+            terminal::complain(&failure.text());
+            if output::asks_for_json(&arguments) {
+                let _ = output::print_failure(&failure);
+            }
+            failure.exit() as u8
+        }
+    }
+}
