@@ -20,47 +20,7 @@ struct Uses {
 /// be unknown: the barrier that lacks least is shown, and the others count for it.
 pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings) {
     let mut lacking: Vec<(u64, &'static Rule, Finding)> = Vec::new();
-    let mut uses: IndexVec<SyncId, Uses> =
-        IndexVec::from_vec(vec![Uses::default(); program.syncs.len()]);
-    let mut given = vec![false; program.configurations.len()];
-    for sync in &program.syncs {
-        if let SyncKind::Barrier { preloaded, .. } = &sync.kind {
-            for configuration in preloaded {
-                given[configuration.index()] = true;
-            }
-        }
-    }
-    for task in program.tasks.indices() {
-        for wait in program.waits(task) {
-            uses[wait.sync].first.get_or_insert(task);
-        }
-        for signal in program.signals(task) {
-            match signal.action {
-                Action::Produce(sync) => {
-                    uses[sync].producers += 1;
-                    uses[sync].first.get_or_insert(task);
-                    uses[sync].last = Some(task);
-                }
-                Action::Consume(sync) => {
-                    uses[sync].consumers += 1;
-                    uses[sync].first.get_or_insert(task);
-                }
-                Action::Configure(configuration) => given[configuration.index()] = true,
-                Action::Add(..) | Action::Release(_) => {}
-            }
-        }
-    }
-    for (id, configuration) in program.configurations.iter_enumerated() {
-        if given[id.index()] {
-            uses[configuration.barrier].configurations.push(id);
-        } else {
-            findings.add(&rules::NEVER_CONFIGURED, (id.raw(), 0, 0), || {
-                let name = &program.syncs[configuration.barrier].name;
-                let message = format!("use {} of {name} is never configured", configuration.number);
-                rules::NEVER_CONFIGURED.at(configuration.place.clone(), message)
-            });
-        }
-    }
+    let uses = uses_of(program, findings);
     for (sync, uses) in uses.iter_enumerated() {
         if !matches!(program.syncs[sync].kind, SyncKind::Barrier { .. }) {
             continue;
@@ -145,6 +105,52 @@ pub(crate) fn check(program: &Program<'_>, stuck: bool, findings: &mut Findings)
     for (_, rule, finding) in lacking {
         findings.add(rule, (u32::MAX, 0, 0), || finding);
     }
+}
+
+/// What each barrier is used for. Configurations that nobody gives are reported.
+fn uses_of(program: &Program<'_>, findings: &mut Findings) -> IndexVec<SyncId, Uses> {
+    let mut uses: IndexVec<SyncId, Uses> =
+        IndexVec::from_vec(vec![Uses::default(); program.syncs.len()]);
+    let mut given = vec![false; program.configurations.len()];
+    for sync in &program.syncs {
+        if let SyncKind::Barrier { preloaded, .. } = &sync.kind {
+            for configuration in preloaded {
+                given[configuration.index()] = true;
+            }
+        }
+    }
+    for task in program.tasks.indices() {
+        for wait in program.waits(task) {
+            uses[wait.sync].first.get_or_insert(task);
+        }
+        for signal in program.signals(task) {
+            match signal.action {
+                Action::Produce(sync) => {
+                    uses[sync].producers += 1;
+                    uses[sync].first.get_or_insert(task);
+                    uses[sync].last = Some(task);
+                }
+                Action::Consume(sync) => {
+                    uses[sync].consumers += 1;
+                    uses[sync].first.get_or_insert(task);
+                }
+                Action::Configure(configuration) => given[configuration.index()] = true,
+                Action::Add(..) | Action::Release(_) => {}
+            }
+        }
+    }
+    for (id, configuration) in program.configurations.iter_enumerated() {
+        if given[id.index()] {
+            uses[configuration.barrier].configurations.push(id);
+        } else {
+            findings.add(&rules::NEVER_CONFIGURED, (id.raw(), 0, 0), || {
+                let name = &program.syncs[configuration.barrier].name;
+                let message = format!("use {} of {name} is never configured", configuration.number);
+                rules::NEVER_CONFIGURED.at(configuration.place.clone(), message)
+            });
+        }
+    }
+    uses
 }
 
 fn place(program: &Program<'_>, uses: &Uses) -> chipless_model::Place {

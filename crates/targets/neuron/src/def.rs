@@ -290,6 +290,20 @@ impl<'a> Definition<'a> {
             .get_index_of(name)
             .or_else(|| self.instances.get(name).copied())
     }
+
+    /// The dynamic queue set of an engine: where it owns several, the one whose set has the semaphore.
+    pub(crate) fn dynamic_queue_set(&self, engine: Engine, semaphore: u64) -> Option<usize> {
+        let own = |set: &QueueSet<'_>| {
+            set.kind == Some(QueueType::Dynamic) && set.owner() == Some(Owner::Engine(engine))
+        };
+        let mut sets = self.queues.values().enumerate().filter(|(_, set)| own(set));
+        let with_semaphore = sets
+            .clone()
+            .find(|(_, set)| set.semaphore_set.contains(&semaphore));
+        with_semaphore
+            .or_else(|| sets.next())
+            .map(|(position, _)| position)
+    }
 }
 
 /// Reads each value of an object with its own text. Values of another type than the format has are noted in `faults`; a file of

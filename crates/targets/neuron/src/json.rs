@@ -1,7 +1,7 @@
 //! JSON members: typed, borrowed from the member's text, with errors that say member, JSON pointer, line and column.
 
 use crate::rules::container as rules;
-use chipless_model::{Finding, Limits, Place, clip};
+use chipless_model::{Finding, Limits, Place, Text, clip};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -99,15 +99,27 @@ impl<T> Soft<T> {
 }
 
 /// A JSON member: its path in the tarball and its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Source<'a> {
     /// Path in the tarball.
     pub member: &'a str,
     /// The whole text.
     pub text: &'a str,
+    /// The same, with lines and columns.
+    lines: Text<'a>,
 }
 
 impl<'a> Source<'a> {
+    /// A member whose text is known.
+    pub(crate) fn of(member: &'a str, text: &'a str) -> Source<'a> {
+        let lines = Text::new(text);
+        Source {
+            member,
+            text,
+            lines,
+        }
+    }
+
     /// The text of a member.
     ///
     /// # Errors
@@ -124,7 +136,7 @@ impl<'a> Source<'a> {
             ));
         }
         match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Source { member, text }),
+            Ok(text) => Ok(Source::of(member, text)),
             Err(e) => {
                 let place = Place::bytes(e.valid_up_to() as u64, 1).in_part(member.to_owned());
                 Err(Box::new(rules::JSON_SYNTAX.at(
@@ -186,12 +198,14 @@ impl<'a> Source<'a> {
                 .map_or(text.as_str(), |(message, _)| message),
             300,
         );
-        let (mut line, mut column) = (plain.line().max(1), plain.column().max(1));
-        let (first_line, first_column) = line_and_column(self.text, self.offset(part));
-        if line == 1 {
-            column += first_column - 1;
-        }
-        line += first_line - 1;
+        // The deserialiser counts columns in bytes, and from 1.
+        let start = match plain.line() {
+            0 | 1 => 0,
+            line => memchr::memchr_iter(b'\n', part.as_bytes())
+                .nth(line - 2)
+                .map_or(part.len(), |at| at + 1),
+        };
+        let at = self.offset(part) + start + plain.column().saturating_sub(1);
         if part.is_empty() {
             return rule.at(
                 Place::file().in_part(self.member.to_owned()),
@@ -204,7 +218,7 @@ impl<'a> Source<'a> {
             rule
         };
         rule.at(
-            spot(self.member, &pointer, Some((line, column))),
+            spot(self.member, &pointer, Some(self.lines.position(at))),
             in_words(&message),
         )
     }
@@ -231,7 +245,7 @@ impl<'a> Source<'a> {
         spot(
             self.member,
             &format!("{pointer}{keys}"),
-            Some(line_and_column(self.text, self.offset(text))),
+            Some(self.lines.position(self.offset(text))),
         )
     }
 }
@@ -290,14 +304,6 @@ pub(crate) fn push_key(pointer: &mut String, key: &str) {
             c => pointer.push(c),
         }
     }
-}
-
-/// Line and column, from 1, of a byte offset; columns count bytes as `serde_json` does.
-fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = &text.as_bytes()[..offset.min(text.len())];
-    let line = memchr::memchr_iter(b'\n', before).count() + 1;
-    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-    (line, before.len() - start + 1)
 }
 
 /// The text of a member of an object or array; `key` is a pointer segment.

@@ -29,6 +29,7 @@ mod lower;
 pub mod machine;
 pub mod memory;
 pub mod pack;
+mod raw;
 mod read;
 pub mod rules;
 mod runtime;
@@ -61,11 +62,12 @@ pub fn recognize(bytes: &[u8]) -> bool {
     Header::looks_like(bytes)
 }
 
-pub use info::{info, raw};
+pub use info::info;
 pub use json::{Error, Name, Source};
 pub use lint::lint;
 pub use lower::{Lowered, attach_labels, lower, lower_for_listing};
 pub use memory::MemoryPlan;
+pub use raw::raw;
 pub use read::{EngineRoom, Neff, Subgraph, Table};
 pub use runtime::Runtime;
 pub use tables::{DraftFunction, DraftFunctions};

@@ -192,10 +192,7 @@ pub fn pack<'m>(
     let (header, packing) = match header {
         None => (Header::default(), Storage::Gzip),
         Some(text) => {
-            let source = Source {
-                member: HEADER_FILE,
-                text,
-            };
+            let source = Source::of(HEADER_FILE, text);
             let fields: HeaderFields<'_> = source.parse()?;
             let header = fields.header().map_err(|(field, why)| {
                 let place = source.place(text, "", &format!("/{field}"));

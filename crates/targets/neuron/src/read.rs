@@ -334,8 +334,8 @@ impl<'a, 'l> Follow<'a, 'l> {
             self.once(member, at(key.to_owned()))?;
             room.file = EngineFile::read(&text, self.transfers)?;
             self.transfers = self.transfers.saturating_sub(room.file.transfers());
-            room.source = Some(text);
             self.tables(&mut room, folder, &text)?;
+            room.source = Some(text);
         }
         room.instructions = names
             .instructions

@@ -83,37 +83,17 @@ pub(crate) enum Operation {
     },
 }
 
-impl Descriptor {
-    /// Decodes the fields of a descriptor (offsets in bytes as the NPU4 header of the firmware interface gives them).
-    pub(crate) fn decode(bytes: &[u8]) -> Descriptor {
-        let r = Record(bytes);
-        let cfg = r.u64(16);
-        let loops = bits(cfg, 0, 3) as usize;
-        // Sizes hold n − 1; strides are signed.
-        let side = |width: usize, sizes: [u64; 5], strides: [usize; 5]| {
-            let levels = sizes.into_iter().zip(strides).take(loops.min(5));
-            Pattern::new(
-                0,
-                u64::from(r.u32(width)),
-                levels.map(|(n, at)| Loop {
-                    count: n + 1,
-                    stride: i64::from(r.u32(at) as i32),
-                }),
-            )
-        };
-        let (word, half) = (|at| u64::from(r.u32(at)), |at| u64::from(r.u16(at)));
-        let from = side(
-            24,
-            [word(96), word(112), half(128), half(130), half(136)],
-            [104, 120, 144, 152, 160],
-        );
-        let to = side(
-            28,
-            [word(100), word(116), half(132), half(134), half(140)],
-            [108, 124, 148, 156, 164],
-        );
+impl Operation {
+    /// Decodes what a descriptor does with its two sides.
+    fn decode(
+        r: Record<'_>,
+        mode: Option<&'static str>,
+        loops: usize,
+        from: Pattern,
+        to: Pattern,
+    ) -> Operation {
+        let (cfg, word) = (r.u64(16), |at| u64::from(r.u32(at)));
         let (source, destination) = (bits(r.u64(40), 0, 48), bits(r.u64(48), 0, 48));
-
         let (memset, source_list, destination_list) =
             (bits(cfg, 30, 1), bits(cfg, 35, 2), bits(cfg, 37, 2));
         let (conversion, acceleration, tile4) =
@@ -123,15 +103,7 @@ impl Descriptor {
             destination,
             bytes: to.bytes().unwrap_or(0),
         };
-        let is_relative = |at: usize| bits(r.u64(at), 63, 1) == 1;
-        let mode = if is_relative(0) || is_relative(40) || is_relative(48) {
-            Some("addresses that are relative (dma_lra, dma_sra, dma_dra)")
-        } else if bits(cfg, 33, 2) != 0 {
-            Some("the modes rwf_en and rws_en")
-        } else {
-            None
-        };
-        let operation = if let Some(mode) = mode {
+        if let Some(mode) = mode {
             unsupported(mode)
         } else if loops > 5 {
             unsupported("a DMA of more than six dimensions")
@@ -208,6 +180,46 @@ impl Descriptor {
                 ),
                 _ => unsupported("a DMA conversion that is not public"),
             }
+        }
+    }
+}
+
+impl Descriptor {
+    /// Decodes the fields of a descriptor (offsets in bytes as the NPU4 header of the firmware interface gives them).
+    pub(crate) fn decode(bytes: &[u8]) -> Descriptor {
+        let r = Record(bytes);
+        let cfg = r.u64(16);
+        let loops = bits(cfg, 0, 3) as usize;
+        // Sizes hold n − 1; strides are signed.
+        let side = |width: usize, sizes: [u64; 5], strides: [usize; 5]| {
+            let levels = sizes.into_iter().zip(strides).take(loops.min(5));
+            Pattern::new(
+                0,
+                u64::from(r.u32(width)),
+                levels.map(|(n, at)| Loop {
+                    count: n + 1,
+                    stride: i64::from(r.u32(at) as i32),
+                }),
+            )
+        };
+        let (word, half) = (|at| u64::from(r.u32(at)), |at| u64::from(r.u16(at)));
+        let from = side(
+            24,
+            [word(96), word(112), half(128), half(130), half(136)],
+            [104, 120, 144, 152, 160],
+        );
+        let to = side(
+            28,
+            [word(100), word(116), half(132), half(134), half(140)],
+            [108, 124, 148, 156, 164],
+        );
+        let is_relative = |at: usize| bits(r.u64(at), 63, 1) == 1;
+        let mode = if is_relative(0) || is_relative(40) || is_relative(48) {
+            Some("addresses that are relative (dma_lra, dma_sra, dma_dra)")
+        } else if bits(cfg, 33, 2) != 0 {
+            Some("the modes rwf_en and rws_en")
+        } else {
+            None
         };
         Descriptor {
             link: if is_relative(0) {
@@ -220,7 +232,7 @@ impl Descriptor {
             posts: r.mask(64, 80),
             uses_barriers: bits(cfg, 29, 1) == 1,
             in_order: bits(cfg, 28, 1) == 1,
-            operation,
+            operation: Operation::decode(r, mode, loops, from, to),
         }
     }
 

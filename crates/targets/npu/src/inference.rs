@@ -4,12 +4,12 @@
 //! What the descriptors themselves say is decoded elsewhere; here they are records in a section.
 
 use crate::image::Image;
-use crate::raw::{
+use crate::read::Document;
+use crate::rules;
+use crate::structures::{
     Barrier, ManagedInference, MappedInference, NO_BARRIER, Reference, RuntimeConfiguration, TILES,
     TaskKind, WorkItem,
 };
-use crate::read::Document;
-use crate::rules;
 use crate::trailer::PackedVersion;
 use chipless_model::{Finding, Place, Rule};
 use std::mem::offset_of;

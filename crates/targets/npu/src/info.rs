@@ -1,9 +1,9 @@
 //! What a blob is, for people and for lowering: the network's edge, counts, memory, the compiler's own estimate.
 
 use crate::metadata::{ModelNode, TensorRef, data_type_name, element_type};
-use crate::raw::{Barrier, TaskKind, WorkItem};
 use crate::read::Document;
 use crate::section::{section_flag, section_type};
+use crate::structures::{Barrier, TaskKind, WorkItem};
 use chipless_model::{ElementType, Info, TensorInfo, Value};
 use std::collections::HashSet;
 use zerocopy::FromBytes;

@@ -7,7 +7,6 @@ mod address;
 mod bytes;
 mod dma;
 pub mod dpu;
-pub mod dump;
 pub mod elf;
 pub mod image;
 pub mod inference;
@@ -19,7 +18,7 @@ mod machine;
 pub mod metadata;
 pub mod names;
 pub mod profiling;
-pub mod raw;
+mod raw;
 pub mod read;
 pub mod registers;
 pub mod relocation;
@@ -27,6 +26,7 @@ pub mod rules;
 mod schedule;
 pub mod section;
 pub mod shave;
+pub mod structures;
 mod tensors;
 pub mod trailer;
 
@@ -51,7 +51,7 @@ impl Document<'_> {
 
     /// The file's own structures.
     pub fn raw(&self) -> Node {
-        dump::dump(self)
+        raw::raw(self)
     }
 
     /// What was found while reading: odd, but no reason to stop.

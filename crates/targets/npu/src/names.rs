@@ -1,8 +1,8 @@
 //! Names of tasks from beside the blob: the compiler's schedule trace, and the nodes of the model.
 
 use crate::profiling::{Labels, sections};
-use crate::raw::TaskKind;
 use crate::read::Document;
+use crate::structures::TaskKind;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read as _;

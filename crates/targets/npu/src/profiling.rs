@@ -5,8 +5,8 @@
 //! `openvinotoolkit/npu_compiler`.
 
 use crate::machine::Machine;
-use crate::raw::TaskKind;
 use crate::read::Document;
+use crate::structures::TaskKind;
 use chipless_model::{Program, TaskId, Time};
 use chipless_sim::Timeline;
 use std::collections::HashMap;
@@ -230,7 +230,7 @@ impl Profiling {
                     }
                 }
                 SHAVE => {
-                    for tile in 0..crate::raw::TILES {
+                    for tile in 0..crate::structures::TILES {
                         let section = format!("task.shave.invocation.{tile}.0");
                         let recording = recording(document, &section);
                         let records = self.shave_of(tile);

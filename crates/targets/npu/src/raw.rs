@@ -1,333 +1,515 @@
-//! The runtime's structures as they stand in a program's sections: little endian, any alignment, borrowed.
-//!
-//! Only what the runtime itself reads is here; descriptors of DMA, DPU and SHAVE are decoded where they are used.
-//!
-//! Sources: NPU firmware headers `vpu_nnrt_api_40xx.h`, `vpu_nnrt_wlm.h`, `vpu_nnrt_common.h` (API 11).
+//! The file's own structures as a tree, for `info --raw`. Nothing is relocated or interpreted.
 
-use std::mem::offset_of;
-use zerocopy::byteorder::little_endian::{U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
+use crate::info::section_records;
+use crate::metadata::{Metadata, ModelNode, Name, TensorRef, data_type_name, model_type_name};
+use crate::read::Document;
+use crate::relocation::RelocationKind;
+use crate::section::{Section, section_type};
+use crate::structures::{Barrier, TaskKind, WorkItem};
+use crate::trailer::Trailer;
+use chipless_model::{Node, Value};
+use object::LittleEndian as LE;
+use std::fmt;
 
-/// Tiles that the structures have room for.
-pub const TILES: usize = 6;
-/// Bytes of a DMA descriptor (`VpuDMATask`).
-pub const DMA_SIZE: usize = 224;
-/// Bytes of a DPU invariant.
-pub const INVARIANT_SIZE: usize = 352;
-/// Bytes of a DPU variant.
-pub const VARIANT_SIZE: usize = 224;
-/// Bytes of a SHAVE kernel range.
-pub const RANGE_SIZE: usize = 40;
-/// Bytes of a SHAVE kernel invocation.
-pub const INVOCATION_SIZE: usize = 96;
-/// Offset of [`ManagedInference`] behind [`MappedInference`] in the files seen.
-pub const MANAGED_OFFSET: usize = 1728;
-/// `next_same_id` of the last use of a physical barrier.
-pub const NO_BARRIER: u32 = u32::MAX;
-
-/// An array somewhere in memory (`VpuTaskReference`), 40 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Reference {
-    _reserved: [U64; 3],
-    /// Address of the first element, relocated.
-    pub address: U64,
-    /// Elements.
-    pub count: U64,
+fn text(value: impl fmt::Display) -> Node {
+    Node::from(value.to_string())
 }
 
-/// Slots for descriptors in the CMX of a tile (`VpuTaskCounts`), 36 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct TaskStorage {
-    _reserved: [U32; 2],
-    /// DMA descriptors from DDR.
-    pub dma_ddr: U32,
-    /// DMA descriptors from CMX.
-    pub dma_cmx: U32,
-    /// DPU invariants.
-    pub invariants: U32,
-    /// DPU variants.
-    pub variants: U32,
-    /// SHAVE kernel ranges.
-    pub ranges: U32,
-    /// SHAVE kernel invocations.
-    pub invocations: U32,
-    /// Media tasks.
-    pub media: U32,
+fn count(value: impl Into<u64>) -> Node {
+    Node::from(value.into())
 }
 
-/// How the SHAVE runtime is started (`VpuNNShaveRuntimeConfigs`), 96 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ShaveRuntime {
-    _reserved: U64,
-    /// Entry as the SHAVE sees it.
-    pub entry: U64,
-    /// Address of the runtime's code, relocated.
-    pub code_address: U64,
-    _middle: [U64; 7],
-    /// Version of the runtime, major in the upper half of the high word.
-    pub version: U64,
-    _end: U64,
+fn signed(value: i64) -> Node {
+    Node {
+        value: Some(Value::Integer(value.into())),
+        ..Node::default()
+    }
 }
 
-/// The root of a program (`VpuMappedInference`), 1728 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct MappedInference {
-    /// API version, major in the upper 16 bits.
-    pub api_version: U32,
-    _padding: U32,
-    _reserved: U64,
-    /// CMX address of the DMA's hardware profiling log.
-    pub dma_log: U64,
-    /// Slots for descriptors in each tile.
-    pub task_storage: TaskStorage,
-    /// Bytes of those slots, where used.
-    pub task_storage_size: U32,
-    /// DMA descriptors whose source is in DDR, by engine.
-    pub dma_ddr: [Reference; TILES],
-    /// DMA descriptors whose source is in CMX, by engine.
-    pub dma_cmx: [Reference; TILES],
-    /// DPU invariants by tile.
-    pub invariants: [Reference; TILES],
-    /// DPU variants by tile.
-    pub variants: [Reference; TILES],
-    /// SHAVE kernel ranges by tile.
-    pub ranges: [Reference; TILES],
-    /// SHAVE kernel invocations by tile.
-    pub invocations: [Reference; TILES],
-    /// Media tasks.
-    pub media: Reference,
-    /// Barriers.
-    pub barriers: Reference,
-    /// The SHAVE runtime.
-    pub shave_runtime: ShaveRuntime,
-    /// Address of the profiled clock configuration, relocated.
-    pub workpoint: U64,
-    /// [`ManagedInference`].
-    pub managed: Reference,
+fn real(value: f32) -> Node {
+    Node {
+        value: Some(Value::Number(value.into())),
+        ..Node::default()
+    }
 }
 
-/// What a program with workload management adds (`VpuManagedMappedInference`), 704 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct ManagedInference {
-    /// API version, as in [`MappedInference`].
-    pub api_version: U32,
-    /// The virtual barrier whose producers end the inference.
-    pub final_barrier: U32,
-    /// [`WorkItem`]s.
-    pub work_items: Reference,
-    /// [`Barrier`]s by virtual number.
-    pub barriers: Reference,
-    _reserved: [Reference; 4],
-    /// Words for the barriers' configuration FIFOs.
-    pub barrier_configurations: Reference,
-    /// Number of configurations of each physical barrier.
-    pub reprogrammings: Reference,
-    /// Virtual barriers to configure before the start.
-    pub bootstrap: Reference,
-    /// [`RuntimeConfiguration`].
-    pub runtime: Reference,
-    /// Tiles whose SHAVEs are used, a bit each.
-    pub shave_used: u8,
-    /// Tiles whose DPU is used, a bit each.
-    pub dpu_used: u8,
-    /// Media engines used, a bit each.
-    pub media_used: u8,
-    /// DMA engines used from DDR, a bit each.
-    pub dma_ddr_used: u8,
-    /// DMA engines used from CMX, a bit each.
-    pub dma_cmx_used: u8,
-    _padding: [u8; 2],
-    /// Who configures barriers: 0 the runtime, 1 the runtime by DMA, 2 the schedule at first, 3 and 4 the schedule.
-    pub programming_mode: u8,
-    /// A description for tools; empty in production.
-    pub information: Reference,
-    /// Bytes from one barrier's configurations to the next one's.
-    pub configuration_stride: U32,
-    /// Bit 0: no software FIFO for DMA.
-    pub features: u8,
-    _padding2: [u8; 3],
-    /// The compiler's number for the model.
-    pub model: U32,
-    _padding3: [u8; 228],
-    /// Work items to enqueue at the start: the first ones.
-    pub bootstrap_work_items: U32,
-    _padding4: [u8; 4],
+fn record(parts: Vec<(&str, Node)>) -> Node {
+    let children = parts
+        .into_iter()
+        .map(|(name, node)| Node {
+            name: name.to_owned(),
+            ..node
+        })
+        .collect();
+    Node {
+        children,
+        ..Node::default()
+    }
 }
 
-/// What the runtime is told before a program runs (`VpuNNRTConfig`), 112 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct RuntimeConfiguration {
-    /// The SHAVE runtime.
-    pub shave_runtime: ShaveRuntime,
-    /// CMX address of the DMA's hardware profiling log.
-    pub dma_log: U64,
-    /// Address of the profiled clock configuration, relocated.
-    pub workpoint: U64,
+fn list<T>(values: impl IntoIterator<Item = T>, mut node: impl FnMut(T) -> Node) -> Node {
+    let children = values
+        .into_iter()
+        .enumerate()
+        .map(|(index, value)| Node {
+            name: index.to_string(),
+            ..node(value)
+        })
+        .collect();
+    Node {
+        children,
+        ..Node::default()
+    }
 }
 
-/// One use of a physical barrier (`VpuTaskBarrierMap`), 24 bytes; its index is the virtual barrier.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct Barrier {
-    /// The next use of the same physical barrier, or [`NO_BARRIER`].
-    pub next_same_id: U32,
-    /// Tasks that must post it.
-    pub producers: U16,
-    /// Tasks that wait for it.
-    pub consumers: U16,
-    /// The physical barrier.
-    pub real_id: u8,
-    _padding: [u8; 3],
-    /// First work item to enqueue when it has been consumed.
-    pub work_item: U32,
-    /// Work items to enqueue then.
-    pub enqueue_count: U32,
-    _reserved: U32,
+/// The bytes of the file. What the document borrows from them has an offset; what was read into values of its own has none.
+#[derive(Clone, Copy)]
+struct File<'f>(&'f [u8]);
+
+impl File<'_> {
+    /// The node of something that stands in the file.
+    fn at<T: ?Sized>(self, value: &T, node: Node) -> Node {
+        let offset = std::ptr::from_ref(value)
+            .addr()
+            .wrapping_sub(self.0.as_ptr().addr());
+        Node {
+            offset: (offset < self.0.len()).then_some(offset as u64),
+            ..node
+        }
+    }
+
+    /// A number that stands in the file.
+    fn number<T: Copy + Into<u64>>(self, value: &T) -> Node {
+        self.at(value, count(*value))
+    }
+
+    /// A text that stands in the file.
+    fn text(self, value: &str) -> Node {
+        self.at(value, value.into())
+    }
 }
 
-/// A list of descriptors for one engine's FIFO (`VpuWorkItem`), 64 bytes.
-#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub struct WorkItem {
-    /// First descriptor: in DDR for DMA (relocated), in CMX otherwise.
-    pub descriptor: U64,
-    /// Engine: 0 DPU, 1 DMA, 2 SHAVE, 3 media, 4 DPU auto.
-    pub kind: u8,
-    /// Tile, or DMA engine.
-    pub unit: u8,
-    /// DMA: 0 from DDR, 1 from CMX. SHAVE: 0 any, n the n-th of the tile.
-    pub sub_unit: u8,
-    _padding: u8,
-    /// Next of a linked list of work items (API 11.6), 0 none.
-    pub next: U32,
-    _padding2: [u8; 48],
-}
-
-const _: () = {
-    assert!(size_of::<Reference>() == 40);
-    assert!(size_of::<ShaveRuntime>() == 96);
-    assert!(size_of::<MappedInference>() == 1728);
-    assert!(offset_of!(MappedInference, task_storage) == 24);
-    assert!(offset_of!(MappedInference, dma_ddr) == 64);
-    assert!(offset_of!(MappedInference, barriers) == 1544);
-    assert!(offset_of!(MappedInference, managed) == 1688);
-    assert!(size_of::<ManagedInference>() == 704);
-    assert!(offset_of!(ManagedInference, bootstrap) == 328);
-    assert!(offset_of!(ManagedInference, shave_used) == 408);
-    assert!(offset_of!(ManagedInference, programming_mode) == 415);
-    assert!(offset_of!(ManagedInference, bootstrap_work_items) == 696);
-    assert!(size_of::<RuntimeConfiguration>() == 112);
-    assert!(size_of::<Barrier>() == 24);
-    assert!(size_of::<WorkItem>() == 64);
-};
-
-/// What a task section holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TaskKind {
-    /// DMA descriptors whose source is in DDR.
-    DmaDdr,
-    /// DMA descriptors whose source is in CMX.
-    DmaCmx,
-    /// DPU invariants.
-    Invariant,
-    /// DPU variants.
-    Variant,
-    /// SHAVE kernel ranges.
-    Range,
-    /// SHAVE kernel invocations.
-    Invocation,
-}
-
-impl TaskKind {
-    /// Every kind, in the order of the mapped inference.
-    pub const ALL: [TaskKind; 6] = [
-        TaskKind::DmaDdr,
-        TaskKind::DmaCmx,
-        TaskKind::Invariant,
-        TaskKind::Variant,
-        TaskKind::Range,
-        TaskKind::Invocation,
+/// The whole file, level by level.
+pub(crate) fn raw(document: &Document<'_>) -> Node {
+    let file = File(document.bytes());
+    let mut parts = vec![
+        ("elf_header", header(file, document)),
+        ("sections", sections(document)),
     ];
-
-    /// Bytes of one record.
-    pub const fn record_size(self) -> usize {
-        match self {
-            TaskKind::DmaDdr | TaskKind::DmaCmx => DMA_SIZE,
-            TaskKind::Invariant => INVARIANT_SIZE,
-            TaskKind::Variant => VARIANT_SIZE,
-            TaskKind::Range => RANGE_SIZE,
-            TaskKind::Invocation => INVOCATION_SIZE,
-        }
+    let tables = |kind: u32| {
+        document
+            .sections()
+            .iter()
+            .enumerate()
+            .filter(move |(_, section)| section.kind == kind)
+    };
+    parts.push((
+        "symbols",
+        list(tables(section_type::SYMTAB), |(index, section)| {
+            symbols(file, document, index, section)
+        }),
+    ));
+    parts.push((
+        "relocations",
+        list(tables(section_type::RELA), |(index, section)| {
+            relocations(file, document, index, section)
+        }),
+    ));
+    parts.push(("notes", notes(file, document)));
+    parts.push(("platform", text(document.platform())));
+    parts.push(("compiler_hash", file.text(document.compiler_hash())));
+    parts.push(("compatibility", file.text(document.compatibility())));
+    parts.push((
+        "performance_metrics",
+        document.performance().map_or(Node::default(), |metrics| {
+            record(vec![
+                ("frequency_base_mhz", file.number(&metrics.frequency_base)),
+                ("frequency_step_mhz", file.number(&metrics.frequency_step)),
+                ("bandwidth_base_mbps", file.number(&metrics.bandwidth_base)),
+                ("bandwidth_step_mbps", file.number(&metrics.bandwidth_step)),
+                (
+                    "ticks",
+                    list(&metrics.ticks, |row| list(row, |ticks| file.number(ticks))),
+                ),
+                (
+                    "scalability",
+                    list(&metrics.scalability, |row| {
+                        list(row, |value| file.at(value, real(value.get())))
+                    }),
+                ),
+                (
+                    "activity_factor",
+                    file.at(
+                        &metrics.activity_factor,
+                        real(metrics.activity_factor.get()),
+                    ),
+                ),
+            ])
+        }),
+    ));
+    parts.push(("metadata", metadata(file, document.metadata())));
+    parts.push((
+        "barriers",
+        list(
+            section_records::<Barrier>(document, "program.managedBarrier"),
+            |barrier| {
+                record(vec![
+                    (
+                        "next_same_id",
+                        file.at(
+                            &barrier.next_same_id,
+                            signed(i64::from(barrier.next_same_id.get() as i32)),
+                        ),
+                    ),
+                    ("producers", file.number(&barrier.producers)),
+                    ("consumers", file.number(&barrier.consumers)),
+                    ("real_id", file.number(&barrier.real_id)),
+                    ("work_item", file.number(&barrier.work_item)),
+                    ("enqueue_count", file.number(&barrier.enqueue_count)),
+                ])
+            },
+        ),
+    ));
+    parts.push((
+        "work_items",
+        list(
+            section_records::<WorkItem>(document, "program.workItem"),
+            |item| {
+                record(vec![
+                    ("descriptor", file.number(&item.descriptor)),
+                    ("type", file.number(&item.kind)),
+                    ("unit", file.number(&item.unit)),
+                    ("sub_unit", file.number(&item.sub_unit)),
+                    ("next", file.number(&item.next)),
+                ])
+            },
+        ),
+    ));
+    parts.push(("tasks", tasks(file, document)));
+    if let Some(trailer) = document.trailer() {
+        parts.push(("plugin_metadata", self::trailer(file, trailer)));
     }
+    record(parts)
+}
 
-    /// A record as people call it.
-    pub const fn record_name(self) -> &'static str {
-        match self {
-            TaskKind::DmaDdr | TaskKind::DmaCmx => "descriptor",
-            TaskKind::Invariant => "invariant",
-            TaskKind::Variant => "variant",
-            TaskKind::Range => "range",
-            TaskKind::Invocation => "invocation",
-        }
-    }
-
-    /// Kind, engine or tile, and list of a section, by its name: `task.dma.ENGINE.0` (from DDR) and `.1` (from CMX),
-    /// `task.dpu.invariant.TILE.0`, `task.dpu.variant.TILE.0`, `task.shave.range.TILE.LIST`, `task.shave.invocation.TILE.LIST`.
-    /// Programs compiled with `NPU_TURBO` have two lists for the SHAVEs of a tile, all others list 0 alone.
-    pub fn of_section(name: &str) -> Option<(TaskKind, usize, usize)> {
-        let rest = name.strip_prefix("task.")?;
-        let (rest, last) = rest.rsplit_once('.')?;
-        let (what, unit) = rest.rsplit_once('.')?;
-        let list = match last {
-            "0" => 0,
-            "1" => 1,
-            _ => return None,
+/// Every descriptor, section by section, as its 32-bit words; `list` says what they mean.
+fn tasks(file: File<'_>, document: &Document<'_>) -> Node {
+    let sections = document
+        .sections()
+        .iter()
+        .enumerate()
+        .filter_map(|(index, section)| {
+            Some((index, section, TaskKind::of_section(section.name)?.0))
+        });
+    let children = sections.map(|(index, section, kind)| {
+        let records = document
+            .elf()
+            .section_bytes(index)
+            .chunks_exact(kind.record_size());
+        let words = |record: &[u8]| {
+            let words = record.chunks_exact(4).map(|word| {
+                word.iter()
+                    .rev()
+                    .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+            });
+            file.at(record, text(words.collect::<Vec<_>>().join(" ")))
         };
-        let kind = match (what, last) {
-            ("dma", "0") => TaskKind::DmaDdr,
-            ("dma", "1") => TaskKind::DmaCmx,
-            ("dpu.invariant", "0") => TaskKind::Invariant,
-            ("dpu.variant", "0") => TaskKind::Variant,
-            ("shave.range", _) => TaskKind::Range,
-            ("shave.invocation", _) => TaskKind::Invocation,
-            _ => return None,
+        Node {
+            name: section.name.to_owned(),
+            offset: Some(section.offset),
+            ..list(records, words)
+        }
+    });
+    Node {
+        children: children.collect(),
+        ..Node::default()
+    }
+}
+
+/// Fields of a structure of which only the place is known, each with its offset there.
+fn fields(start: u64, parts: Vec<(&str, u64, Node)>) -> Node {
+    record(
+        parts
+            .into_iter()
+            .map(|(name, at, node)| {
+                (
+                    name,
+                    Node {
+                        offset: start.checked_add(at),
+                        ..node
+                    },
+                )
+            })
+            .collect(),
+    )
+}
+
+fn header(file: File<'_>, document: &Document<'_>) -> Node {
+    let header = document.elf().header();
+    record(vec![
+        (
+            "EI_CLASS",
+            file.at(&header.e_ident.class, count(header.e_ident.class.0)),
+        ),
+        (
+            "EI_DATA",
+            file.at(&header.e_ident.data, count(header.e_ident.data.0)),
+        ),
+        (
+            "EI_VERSION",
+            file.at(&header.e_ident.version, count(header.e_ident.version.0)),
+        ),
+        (
+            "e_type",
+            file.at(&header.e_type, count(header.e_type.get(LE).0)),
+        ),
+        (
+            "e_machine",
+            file.at(&header.e_machine, count(header.e_machine.get(LE).0)),
+        ),
+        (
+            "e_version",
+            file.at(&header.e_version, count(header.e_version.get(LE))),
+        ),
+        (
+            "e_entry",
+            file.at(&header.e_entry, count(header.e_entry.get(LE))),
+        ),
+        (
+            "e_phoff",
+            file.at(&header.e_phoff, count(header.e_phoff.get(LE))),
+        ),
+        (
+            "e_shoff",
+            file.at(&header.e_shoff, count(header.e_shoff.get(LE))),
+        ),
+        (
+            "e_flags",
+            file.at(&header.e_flags, count(header.e_flags.get(LE).0)),
+        ),
+        (
+            "e_phnum",
+            file.at(&header.e_phnum, count(header.e_phnum.get(LE))),
+        ),
+        (
+            "e_shnum",
+            file.at(&header.e_shnum, count(header.e_shnum.get(LE))),
+        ),
+        (
+            "e_shstrndx",
+            file.at(&header.e_shstrndx, count(header.e_shstrndx.get(LE).0)),
+        ),
+    ])
+}
+
+/// Section headers; offsets of fields are those of ELF-64.
+fn sections(document: &Document<'_>) -> Node {
+    list(
+        document.sections().iter().enumerate(),
+        |(index, section)| {
+            let parts = vec![
+                ("name", 0, section.name.into()),
+                ("type", 4, text(section.kind_name())),
+                ("flags", 8, text(section.flag_names())),
+                ("address", 16, section.address.into()),
+                ("offset", 24, section.offset.into()),
+                ("size", 32, section.size.into()),
+                ("link", 40, count(section.link)),
+                ("info", 44, count(section.info)),
+                ("alignment", 48, section.alignment.into()),
+                ("entry_size", 56, section.entry_size.into()),
+            ];
+            fields(document.elf().header_offset(index), parts)
+        },
+    )
+}
+
+/// Where the entry of a symbol table or a table of relocations stands; both have 24 bytes in ELF-64.
+fn entry(section: &Section<'_>, index: usize) -> u64 {
+    section.offset.saturating_add(24 * index as u64)
+}
+
+fn symbols(file: File<'_>, document: &Document<'_>, index: usize, section: &Section<'_>) -> Node {
+    let symbols = list(
+        document.elf().symbols(index).enumerate(),
+        |(index, symbol)| {
+            let parts = vec![
+                ("name", 0, symbol.name.into()),
+                ("type", 4, count(symbol.kind)),
+                ("binding", 4, count(symbol.binding)),
+                ("section", 6, count(symbol.section)),
+                ("value", 8, symbol.value.into()),
+                ("size", 16, symbol.size.into()),
+            ];
+            fields(entry(section, index), parts)
+        },
+    );
+    record(vec![
+        ("table", file.text(section.name)),
+        ("symbols", symbols),
+    ])
+}
+
+fn relocations(
+    file: File<'_>,
+    document: &Document<'_>,
+    index: usize,
+    section: &Section<'_>,
+) -> Node {
+    let relocations = list(
+        document.elf().relocations(index).enumerate(),
+        |(index, relocation)| {
+            let kind = RelocationKind::of(relocation.kind)
+                .map_or_else(|| text(relocation.kind), |kind| kind.name.into());
+            let parts = vec![
+                ("offset", 0, relocation.offset.into()),
+                ("kind", 8, kind),
+                ("symbol", 12, count(relocation.symbol)),
+                ("addend", 16, signed(relocation.addend)),
+            ];
+            fields(entry(section, index), parts)
+        },
+    );
+    record(vec![
+        ("section", file.text(section.name)),
+        ("symbols", count(section.link)),
+        ("target", count(section.info)),
+        ("relocations", relocations),
+    ])
+}
+
+fn metadata(file: File<'_>, metadata: &Metadata<'_>) -> Node {
+    let name = |name: &Name| file.at(name, name.text().unwrap_or_default().into());
+    let tensors = |tensors: &[TensorRef]| {
+        list(tensors, |tensor| {
+            let rank = tensor.shape().count();
+            record(vec![
+                ("name", name(&tensor.name)),
+                (
+                    "dtype",
+                    file.at(
+                        &tensor.data_type,
+                        data_type_name(tensor.data_type.get()).into(),
+                    ),
+                ),
+                (
+                    "shape",
+                    file.at(&tensor.dimensions, list(tensor.shape(), count)),
+                ),
+                ("element_bits", file.number(&tensor.strides[0])),
+                (
+                    "strides_bits",
+                    list(tensor.strides.iter().skip(1).take(rank), |stride| {
+                        file.number(stride)
+                    }),
+                ),
+                (
+                    "order",
+                    file.at(&tensor.order, text(format!("{:#x}", tensor.order.get()))),
+                ),
+                ("flags", file.number(&tensor.flags)),
+            ])
+        })
+    };
+    let nodes = |nodes: &[ModelNode]| {
+        list(nodes, |node| {
+            let names = node
+                .tensor_names
+                .iter()
+                .take(node.tensor_name_count.get() as usize);
+            record(vec![
+                ("friendly_name", name(&node.friendly_name)),
+                ("input_name", name(&node.input_name)),
+                ("tensor_names", list(names, name)),
+                (
+                    "dtype",
+                    file.at(&node.element, model_type_name(node.element.get()).into()),
+                ),
+                (
+                    "shape",
+                    list(node.shape.iter().take(node.rank.get() as usize), |size| {
+                        file.number(size)
+                    }),
+                ),
+            ])
+        })
+    };
+    record(vec![
+        ("architecture", name(&metadata.identification.architecture)),
+        ("network", name(&metadata.identification.network)),
+        (
+            "slice_length",
+            file.number(&metadata.resources.slice_length),
+        ),
+        ("tiles", file.number(&metadata.resources.tiles)),
+        ("barriers", file.number(&metadata.resources.barriers)),
+        ("inputs", tensors(metadata.inputs)),
+        ("outputs", tensors(metadata.outputs)),
+        ("host_inputs", tensors(metadata.host_inputs)),
+        ("host_outputs", tensors(metadata.host_outputs)),
+        ("profiling_outputs", tensors(metadata.profiling_outputs)),
+        (
+            "preprocessing",
+            list(metadata.preprocessing, |step| {
+                record(vec![
+                    ("input", name(&step.input)),
+                    ("input_format", file.number(&step.input_format)),
+                    ("output_format", file.number(&step.output_format)),
+                    ("algorithm", file.number(&step.algorithm)),
+                ])
+            }),
+        ),
+        ("parameters", nodes(metadata.parameters)),
+        ("results", nodes(metadata.results)),
+    ])
+}
+
+/// The trailer's fields have variable places; it is read into values of its own.
+fn trailer(file: File<'_>, trailer: &Trailer<'_>) -> Node {
+    record(vec![
+        ("offset", trailer.offset.into()),
+        ("version", text(trailer.version)),
+        ("openvino", list(trailer.openvino, count)),
+        (
+            "init_sizes",
+            list(trailer.init_sizes.iter().copied(), count),
+        ),
+        ("batch", signed(trailer.batch)),
+        ("input_layouts", list(&trailer.input_layouts, text)),
+        ("output_layouts", list(&trailer.output_layouts, text)),
+        ("compiler", trailer.compiler.map_or_else(|| "".into(), text)),
+        ("encrypted", count(u8::from(trailer.encrypted))),
+        ("compatibility", file.text(trailer.compatibility)),
+        ("payload_kind", count(trailer.payload_kind)),
+        (
+            "padding",
+            file.at(trailer.padding, count(trailer.padding.len() as u64)),
+        ),
+        ("payload_size", trailer.payload_size.into()),
+    ])
+}
+
+/// The notes of the ELF file, their content as words.
+fn notes(file: File<'_>, document: &Document<'_>) -> Node {
+    list(document.notes(), |note| {
+        let words = note.description.chunks(4);
+        let word = |word: &[u8]| {
+            file.at(
+                word,
+                count(
+                    word.iter()
+                        .rev()
+                        .fold(0, |value, byte| value << 8 | u64::from(*byte)),
+                ),
+            )
         };
-        let unit = unit.parse().ok().filter(|unit| *unit < TILES)?;
-        Some((kind, unit, list))
-    }
-
-    /// Whether sections of this kind come in two lists, of which the mapped inference references the first.
-    pub const fn has_second_list(self) -> bool {
-        matches!(self, TaskKind::Range | TaskKind::Invocation)
-    }
-
-    /// Offset of the lists' references in the mapped inference.
-    pub const fn field(self) -> usize {
-        match self {
-            TaskKind::DmaDdr => offset_of!(MappedInference, dma_ddr),
-            TaskKind::DmaCmx => offset_of!(MappedInference, dma_cmx),
-            TaskKind::Invariant => offset_of!(MappedInference, invariants),
-            TaskKind::Variant => offset_of!(MappedInference, variants),
-            TaskKind::Range => offset_of!(MappedInference, ranges),
-            TaskKind::Invocation => offset_of!(MappedInference, invocations),
-        }
-    }
-
-    /// The lists' references in the mapped inference, and the name of the field.
-    pub fn references(self, mapped: &MappedInference) -> (&[Reference; TILES], &'static str) {
-        match self {
-            TaskKind::DmaDdr => (&mapped.dma_ddr, "dma_tasks_ddr"),
-            TaskKind::DmaCmx => (&mapped.dma_cmx, "dma_tasks_cmx"),
-            TaskKind::Invariant => (&mapped.invariants, "invariants"),
-            TaskKind::Variant => (&mapped.variants, "variants"),
-            TaskKind::Range => (&mapped.ranges, "act_kernel_ranges"),
-            TaskKind::Invocation => (&mapped.invocations, "act_kernel_invocations"),
-        }
-    }
+        record(vec![
+            (
+                "name",
+                file.at(note.name, text(String::from_utf8_lossy(note.name))),
+            ),
+            ("type", count(note.kind)),
+            ("content", list(words, word)),
+        ])
+    })
 }

@@ -2,9 +2,9 @@
 
 use crate::elf::{Elf, Note};
 use crate::metadata::{Metadata, PerformanceMetrics, single};
-use crate::raw::TILES;
 use crate::rules;
 use crate::section::{Section, section_type};
+use crate::structures::TILES;
 use crate::trailer::{Container, Trailer};
 use chipless_model::{Finding, Place};
 use std::fmt;

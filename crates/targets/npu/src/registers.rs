@@ -5,7 +5,7 @@
 
 use crate::address::{self, Target};
 use crate::image::Image;
-use crate::raw::TaskKind;
+use crate::structures::TaskKind;
 use serde::Serialize;
 
 /// `structure,register,name,byte,bit,width,used`: the byte of the register in its structure, the lowest bit in the register.

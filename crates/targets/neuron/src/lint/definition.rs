@@ -1,6 +1,7 @@
 //! Queue sets and variables.
 
 use super::{Findings, Hardware, Object, SEMAPHORES, keys};
+use crate::constant::Constant;
 use crate::def::{FabricPath, Owner, QueueSet, QueueType, Variable, VariableType};
 use crate::graph::Architecture;
 use crate::json::push_key;
@@ -233,34 +234,7 @@ fn queue_set(
         );
         findings.report(&rules::QUEUE_FABRIC, || object.at("/fabric_path"), message);
     }
-    for (index, semaphore) in queue
-        .semaphore_set
-        .iter()
-        .enumerate()
-        .filter(|(_, s)| **s >= SEMAPHORES)
-    {
-        let message =
-            format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
-        findings.report(
-            &rules::QUEUE_SEMAPHORE,
-            || object.at(&format!("/semaphore_set/{index}")),
-            message,
-        );
-    }
-    if let Some(semaphore) = queue.semaphore.filter(|s| *s >= SEMAPHORES) {
-        let message =
-            format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
-        findings.report(&rules::QUEUE_SEMAPHORE, || object.at("/semaphore"), message);
-    }
-    if let Some(semaphore) = queue
-        .semaphore
-        .filter(|s| !queue.semaphore_set.is_empty() && !queue.semaphore_set.contains(s))
-    {
-        let message = format!(
-            "queue set `{name}` has semaphore {semaphore}, which is not in its semaphore_set"
-        );
-        findings.report(&rules::OWN_SEMAPHORE, || object.at("/semaphore"), message);
-    }
+    semaphore_numbers(name, queue, object, findings);
     if queue.kind == Some(QueueType::Dynamic) && queue.owner.is_none() {
         let message = format!("queue set `{name}` is of type dynamic and has no owner");
         findings.report(&rules::DYNAMIC_OWNER, || object.at(""), message);
@@ -304,6 +278,43 @@ fn queue_set(
     }
 }
 
+/// The semaphores of a queue set exist, and its own is one of them.
+fn semaphore_numbers(
+    name: &str,
+    queue: &QueueSet<'_>,
+    object: Object<'_, '_>,
+    findings: &mut Findings,
+) {
+    for (index, semaphore) in queue
+        .semaphore_set
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| **s >= SEMAPHORES)
+    {
+        let message =
+            format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
+        findings.report(
+            &rules::QUEUE_SEMAPHORE,
+            || object.at(&format!("/semaphore_set/{index}")),
+            message,
+        );
+    }
+    if let Some(semaphore) = queue.semaphore.filter(|s| *s >= SEMAPHORES) {
+        let message =
+            format!("queue set `{name}` reserves semaphore {semaphore}, a core has {SEMAPHORES}");
+        findings.report(&rules::QUEUE_SEMAPHORE, || object.at("/semaphore"), message);
+    }
+    if let Some(semaphore) = queue
+        .semaphore
+        .filter(|s| !queue.semaphore_set.is_empty() && !queue.semaphore_set.contains(s))
+    {
+        let message = format!(
+            "queue set `{name}` has semaphore {semaphore}, which is not in its semaphore_set"
+        );
+        findings.report(&rules::OWN_SEMAPHORE, || object.at("/semaphore"), message);
+    }
+}
+
 fn variable(
     hardware: Hardware,
     subgraph: &Subgraph<'_>,
@@ -332,6 +343,85 @@ fn variable(
         }
         Some(_) => {}
     }
+    size(hardware, name, item, object, findings);
+    alignment(name, item, object, findings);
+    if item.fabric_path == Some(FabricPath::Unknown) {
+        let message = format!(
+            "variable `{name}` has fabric path {}",
+            object.says("/fabric_path", findings)
+        );
+        findings.report(
+            &rules::VARIABLE_FABRIC,
+            || object.at("/fabric_path"),
+            message,
+        );
+    }
+    match kind {
+        Some(VariableType::File) if item.file_name.as_ref().is_none_or(|n| n.is_empty()) => {
+            findings.report(
+                &rules::FILE_NAME,
+                || object.at(""),
+                format!("variable `{name}` has type file and no file_name"),
+            );
+        }
+        Some(VariableType::Pointer) => pointer(subgraph, name, item, object, findings),
+        Some(VariableType::DgeTable) => {
+            table(subgraph, name, item, object, findings);
+        }
+        _ => {}
+    }
+    let unused = [
+        (
+            &rules::FILE_NAME_UNUSED,
+            "/file_name",
+            VariableType::File,
+            item.file_name.is_some(),
+        ),
+        (
+            &rules::BACKING_UNUSED,
+            "/backing_variable_off",
+            VariableType::Virtual,
+            item.backing_variable_off.is_some(),
+        ),
+        (
+            &rules::REFERENCE_UNUSED,
+            "/referenced_var_id",
+            VariableType::Pointer,
+            item.referenced_var_id.is_some(),
+        ),
+        (
+            &rules::TABLE_UNUSED,
+            "/list",
+            VariableType::DgeTable,
+            !item.list.is_empty(),
+        ),
+    ];
+    for (rule, field, user, present) in unused {
+        if present && kind.is_some_and(|k| k != user && k != VariableType::Unknown) {
+            findings.report(
+                rule,
+                || object.at(field),
+                format!(
+                    "variable `{name}` has type {}",
+                    kind.unwrap_or(VariableType::Unknown)
+                ),
+            );
+        }
+    }
+    if let Some(constant) = subgraph.constants.get(index).and_then(Option::as_ref) {
+        constant_of(constant, name, item, object, findings);
+    }
+}
+
+/// What a variable says of its size.
+fn size(
+    hardware: Hardware,
+    name: &str,
+    item: &Variable<'_>,
+    object: Object<'_, '_>,
+    findings: &mut Findings,
+) {
+    let kind = item.kind;
     let sizeless = matches!(
         kind,
         None | Some(VariableType::Unknown | VariableType::StateBuffer | VariableType::DgeTable)
@@ -383,6 +473,9 @@ fn variable(
             }
         }
     }
+}
+
+fn alignment(name: &str, item: &Variable<'_>, object: Object<'_, '_>, findings: &mut Findings) {
     if let Some(alignment) = item.alignment.filter(|a| *a != 0 && !a.is_power_of_two()) {
         findings.report(
             &rules::ALIGNMENT,
@@ -392,7 +485,7 @@ fn variable(
     }
     let alignment = item
         .alignment
-        .filter(|a| *a > 1 && kind == Some(VariableType::Virtual));
+        .filter(|a| *a > 1 && item.kind == Some(VariableType::Virtual));
     if let (Some(alignment), Some(offset)) = (alignment, item.backing_variable_off)
         && !offset.is_multiple_of(alignment)
     {
@@ -403,124 +496,79 @@ fn variable(
             message,
         );
     }
-    if item.fabric_path == Some(FabricPath::Unknown) {
-        let message = format!(
-            "variable `{name}` has fabric path {}",
-            object.says("/fabric_path", findings)
-        );
+}
+
+/// A table of variables: each entry is the number of one that is no table.
+fn table(
+    subgraph: &Subgraph<'_>,
+    name: &str,
+    item: &Variable<'_>,
+    object: Object<'_, '_>,
+    findings: &mut Findings,
+) {
+    for (index, id) in item
+        .list
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| subgraph.definition.variable_by_id(**id).is_none())
+    {
+        let message = format!("entry {index} of `{name}` is var_id {id}, which no variable has");
         findings.report(
-            &rules::VARIABLE_FABRIC,
-            || object.at("/fabric_path"),
+            &rules::TABLE,
+            || object.at(&format!("/list/{index}")),
             message,
         );
     }
-    match kind {
-        Some(VariableType::File) if item.file_name.as_ref().is_none_or(|n| n.is_empty()) => {
-            findings.report(
-                &rules::FILE_NAME,
-                || object.at(""),
-                format!("variable `{name}` has type file and no file_name"),
-            );
-        }
-        Some(VariableType::Pointer) => pointer(subgraph, name, item, object, findings),
-        Some(VariableType::DgeTable) => {
-            for (index, id) in item
-                .list
-                .iter()
-                .enumerate()
-                .filter(|(_, id)| subgraph.definition.variable_by_id(**id).is_none())
-            {
-                let message =
-                    format!("entry {index} of `{name}` is var_id {id}, which no variable has");
-                findings.report(
-                    &rules::TABLE,
-                    || object.at(&format!("/list/{index}")),
-                    message,
-                );
-            }
-            if item.list.is_empty() {
-                findings.report(
-                    &rules::TABLE_LIST,
-                    || object.at(""),
-                    format!("`{name}` has no list, or an empty one"),
-                );
-            }
-            let is_table = |id: u64| {
-                subgraph
-                    .definition
-                    .variable_by_id(id)
-                    .is_some_and(|(_, _, v)| v.kind == Some(VariableType::DgeTable))
-            };
-            if let Some(index) = item.list.iter().position(|id| is_table(*id)) {
-                let message = format!("entry {index} of `{name}` is a dge-table");
-                findings.report(
-                    &rules::TABLE_LIST,
-                    || object.at(&format!("/list/{index}")),
-                    message,
-                );
-            }
-        }
-        _ => {}
+    if item.list.is_empty() {
+        findings.report(
+            &rules::TABLE_LIST,
+            || object.at(""),
+            format!("`{name}` has no list, or an empty one"),
+        );
     }
-    let unused = [
-        (
-            &rules::FILE_NAME_UNUSED,
-            "/file_name",
-            VariableType::File,
-            item.file_name.is_some(),
-        ),
-        (
-            &rules::BACKING_UNUSED,
-            "/backing_variable_off",
-            VariableType::Virtual,
-            item.backing_variable_off.is_some(),
-        ),
-        (
-            &rules::REFERENCE_UNUSED,
-            "/referenced_var_id",
-            VariableType::Pointer,
-            item.referenced_var_id.is_some(),
-        ),
-        (
-            &rules::TABLE_UNUSED,
-            "/list",
-            VariableType::DgeTable,
-            !item.list.is_empty(),
-        ),
-    ];
-    for (rule, field, user, present) in unused {
-        if present && kind.is_some_and(|k| k != user && k != VariableType::Unknown) {
-            findings.report(
-                rule,
-                || object.at(field),
-                format!(
-                    "variable `{name}` has type {}",
-                    kind.unwrap_or(VariableType::Unknown)
-                ),
-            );
-        }
+    let is_table = |id: u64| {
+        subgraph
+            .definition
+            .variable_by_id(id)
+            .is_some_and(|(_, _, v)| v.kind == Some(VariableType::DgeTable))
+    };
+    if let Some(index) = item.list.iter().position(|id| is_table(*id)) {
+        let message = format!("entry {index} of `{name}` is a dge-table");
+        findings.report(
+            &rules::TABLE_LIST,
+            || object.at(&format!("/list/{index}")),
+            message,
+        );
     }
-    if let Some(constant) = subgraph.constants.get(index).and_then(Option::as_ref) {
-        let bytes = constant.bytes.len() as u64;
-        if let Some(size) = item.size.filter(|size| *size != bytes) {
-            let rule = if bytes > size {
-                &rules::CONSTANT_LARGE
-            } else {
-                &rules::CONSTANT_SMALL
-            };
-            let message = format!(
-                "`{}` holds {bytes} bytes, variable `{name}` {size}",
-                constant.member.path
-            );
-            findings.report(rule, || object.at("/size"), message);
-        }
-        if constant.array.as_ref().is_some_and(|a| a.fortran_order) {
-            let message = format!(
-                "`{}` holds its array in column-major order",
-                constant.member.path
-            );
-            findings.report(&rules::CONSTANT_ORDER, || object.at("/file_name"), message);
-        }
+}
+
+/// The file of a constant holds as many bytes as its variable.
+fn constant_of(
+    constant: &Constant<'_>,
+    name: &str,
+    item: &Variable<'_>,
+    object: Object<'_, '_>,
+    findings: &mut Findings,
+) {
+    let bytes = constant.bytes.len() as u64;
+    if let Some(size) = item.size.filter(|size| *size != bytes) {
+        let rule = if bytes > size {
+            &rules::CONSTANT_LARGE
+        } else {
+            &rules::CONSTANT_SMALL
+        };
+        let message = format!(
+            "`{}` holds {bytes} bytes, variable `{name}` {size}",
+            constant.member.path
+        );
+        findings.report(rule, || object.at("/size"), message);
+    }
+    if constant.array.as_ref().is_some_and(|a| a.fortran_order) {
+        let message = format!(
+            "`{}` holds its array in column-major order",
+            constant.member.path
+        );
+        findings.report(&rules::CONSTANT_ORDER, || object.at("/file_name"), message);
     }
 }
 

@@ -160,6 +160,20 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
             report(&rules::GRAPH_INDEX, &format!("/attrs/{name}"), message);
         }
     }
+    arguments(neff, findings);
+}
+
+/// The list of arguments names the nodes that are arguments, and all of them are used.
+fn arguments(neff: &Neff<'_>, findings: &mut Findings) {
+    let (root, graph) = (&neff.graph_source, &neff.graph);
+    let count = graph.nodes.len() as u64;
+    let mut report = |pointer: &str, message: String| {
+        findings.report(
+            &rules::GRAPH_INDEX,
+            || root.place(root.text, "", pointer),
+            message,
+        );
+    };
     let listed: HashSet<u64> = graph.arg_nodes.iter().copied().collect();
     let used: HashSet<u64> = graph
         .nodes
@@ -175,11 +189,10 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
                 node.name,
                 if is_argument { "an" } else { "no" }
             );
-            report(&rules::GRAPH_INDEX, "/arg_nodes", message);
+            report("/arg_nodes", message);
         }
         if is_argument && !used.contains(&(index as u64)) {
             report(
-                &rules::GRAPH_INDEX,
                 &format!("/nodes/{index}"),
                 format!("`{}` is an input of no other node", node.name),
             );
@@ -187,17 +200,12 @@ fn nodes(neff: &Neff<'_>, findings: &mut Findings) {
     }
     if let Some(beyond) = graph.arg_nodes.iter().find(|node| **node >= count) {
         report(
-            &rules::GRAPH_INDEX,
             "/arg_nodes",
             format!("there are {count} nodes, found {beyond}"),
         );
     }
     if listed.len() != graph.arg_nodes.len() {
-        report(
-            &rules::GRAPH_INDEX,
-            "/arg_nodes",
-            "a node stands there twice".to_owned(),
-        );
+        report("/arg_nodes", "a node stands there twice".to_owned());
     }
 }
 
@@ -255,10 +263,7 @@ fn repeated(neff: &Neff<'_>, findings: &mut Findings) {
         let said = child(text, name).and_then(|said| said.trim().parse::<u64>().ok());
         if let Some(said) = said.filter(|said| *said != u64::from(in_header)) {
             let message = format!("{name} is {said}, the header says {in_header}");
-            let source = Source {
-                member: member.path,
-                text,
-            };
+            let source = Source::of(member.path, text);
             let pointer = format!("/{name}");
             findings.report(
                 &rules::INFO_CORES,

@@ -6,13 +6,14 @@ mod definition;
 mod dma;
 mod graph;
 mod keys;
+mod stream;
 mod triggers;
 
 use crate::graph::Architecture;
 use crate::json::Source;
 use crate::read::Neff;
 use crate::rules::container as rules;
-use crate::stream::{self, PARTITION_STRIDE};
+use crate::stream::PARTITION_STRIDE;
 use chipless_model::{Finding, Findings, Limits, Place, clip};
 
 /// Semaphores of a core, and events of a core (driver, address maps of the second and third generation).
@@ -74,7 +75,7 @@ pub fn lint(neff: &Neff<'_>, limits: &Limits) -> Vec<Finding> {
         }
         findings
     };
-    let streams = || stream::rules::check(neff, hardware.partition_bytes, limits);
+    let streams = || stream::check(neff, hardware.partition_bytes, limits);
     let instructions = neff
         .subgraphs
         .iter()

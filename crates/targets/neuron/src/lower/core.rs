@@ -8,7 +8,6 @@ use crate::kernels::Elements;
 use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
-use crate::stream::rules::queue_set;
 use chipless_model::{
     Action, BufferId, Condition, Counter, Direction, Fault, KernelId, Pattern, Program, QueueId,
     Resource, ResourceId, Signal, SyncId, TaskId, Wait,
@@ -139,7 +138,11 @@ impl<'p, 'm> Core<'p, 'm> {
 
     /// Position of the queue set that an engine's instructions hand transfers to.
     pub(super) fn set_of(&mut self, engine: Engine, semaphore: u8) -> usize {
-        if let Some(position) = queue_set(&self.subgraph.definition, engine, u64::from(semaphore)) {
+        if let Some(position) = self
+            .subgraph
+            .definition
+            .dynamic_queue_set(engine, u64::from(semaphore))
+        {
             return position;
         }
         let (sets, subgraph) = (&mut self.sets, self.subgraph);

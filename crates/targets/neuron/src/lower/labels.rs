@@ -1,8 +1,8 @@
 //! Names and source lines of tasks, from the debug files.
 
 use crate::read::Neff;
+use crate::stream::DebugInfo;
 use crate::stream::SLOT_BYTES;
-use crate::stream::rules::debug_info;
 use chipless_model::Program;
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 pub fn attach_labels(neff: &Neff<'_>, program: &mut Program<'_>) {
     let rooms = neff.subgraphs.iter().flat_map(|s| &s.engines);
     let mut debug: HashMap<&str, _> = rooms
-        .filter_map(|room| Some((room.instructions?.path, debug_info(room))))
+        .filter_map(|room| Some((room.instructions?.path, DebugInfo::of(room))))
         .collect();
     let by_part: Vec<_> = program
         .parts

@@ -220,7 +220,15 @@ impl Layout {
             };
             core.variables.push(spot);
         }
-        // Addresses are known now.
+        core.resolve_pointers(subgraph, program);
+        core.note_writable(program);
+        Ok(core)
+    }
+}
+
+impl CoreMemory {
+    /// Gives pointers the addresses of what they refer to, which are known now.
+    fn resolve_pointers(&self, subgraph: &Subgraph<'_>, program: &mut Program<'_>) {
         for (position, variable) in subgraph.definition.variables.values().enumerate() {
             let Some(referenced) = variable
                 .referenced_var_id
@@ -228,26 +236,30 @@ impl Layout {
             else {
                 continue;
             };
-            let Some(Some(pointer)) = core.variables.get(position) else {
+            let Some(Some(pointer)) = self.variables.get(position) else {
                 continue;
             };
             let to = subgraph
                 .definition
                 .variable_by_id(referenced)
-                .and_then(|(to, _, _)| core.variables.get(to).copied().flatten());
+                .and_then(|(to, _, _)| self.variables.get(to).copied().flatten());
             let address =
                 to.and_then(|to| program.buffers[to.buffer].address?.checked_add(to.offset));
             program.buffers[pointer.buffer].initial =
                 Cow::Owned(address.unwrap_or(0).to_le_bytes().to_vec());
         }
+    }
+
+    /// Notes every buffer that a task of this core may write.
+    fn note_writable(&mut self, program: &Program<'_>) {
         let Chip {
             state_buffer,
             psum,
             array,
             registers,
             ..
-        } = core.chip;
-        let used: BTreeSet<BufferId> = core
+        } = self.chip;
+        let used: BTreeSet<BufferId> = self
             .variables
             .iter()
             .flatten()
@@ -260,8 +272,7 @@ impl Layout {
         let writable = writable
             .filter(|(_, b)| !matches!(b.role, Role::Input | Role::Constant))
             .map(|(id, b)| (id, b.size));
-        core.writable = Unknown(writable.collect());
-        Ok(core)
+        self.writable = Unknown(writable.collect());
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod container;
 pub mod definition;
 pub mod dma;
+pub mod stream;
 pub mod tables;
 pub mod triggers;
 
@@ -17,7 +18,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         tables::ALL,
         triggers::ALL,
         crate::lint::completion::ALL,
-        crate::stream::rules::ALL,
+        stream::ALL,
         crate::stream::legal::ALL,
         crate::lower::ALL,
     ]

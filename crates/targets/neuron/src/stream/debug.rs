@@ -7,6 +7,8 @@
 //!
 //! All of it is optional, and nothing depends on it: what does not parse is skipped.
 
+use crate::read::EngineRoom;
+
 /// Where each slot of a stream comes from.
 #[derive(Clone, Debug, Default)]
 pub struct DebugInfo<'a> {
@@ -28,6 +30,14 @@ pub struct SourceLine<'a> {
 }
 
 impl<'a> DebugInfo<'a> {
+    /// Reads the debug files of an engine.
+    pub(crate) fn of(room: &EngineRoom<'a>) -> DebugInfo<'a> {
+        DebugInfo::read(
+            room.assembler_debug.iter().map(|m| m.bytes),
+            room.debug.iter().map(|m| m.bytes),
+        )
+    }
+
     /// Reads the assembler's files and the back end's files of one engine.
     pub fn read(
         assembler: impl IntoIterator<Item = &'a [u8]>,

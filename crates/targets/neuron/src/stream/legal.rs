@@ -42,7 +42,7 @@ chipless_model::rules! {
 pub(super) type Wrong = (&'static Rule, String);
 
 /// Checks a slot of an engine. `functions` are those of the loaded sets, where they can be told.
-pub(super) fn check(
+pub(crate) fn check(
     slot: &Slot,
     engine: Engine,
     architecture: Architecture,

@@ -23,7 +23,6 @@ pub(crate) mod legal;
 mod opcode;
 pub(crate) mod operand;
 mod reference;
-pub mod rules;
 mod text;
 
 pub(crate) use bodies::Bodies;

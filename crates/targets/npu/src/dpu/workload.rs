@@ -458,57 +458,12 @@ fn operation(i: &Invariant) -> Result<Operation, DecodeError> {
 }
 
 fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry, DecodeError> {
-    let within = |field, low: u32, high: u32, found: u32| {
-        if (low..=high).contains(&found) {
-            Ok(found as usize)
-        } else {
-            Err(DecodeError::new(
-                field,
-                format_args!("{low} to {high}"),
-                found,
-            ))
-        }
-    };
     let stride_y = if i.stride_y_en == 1 {
         i.stride_y
     } else {
         i.stride
     };
-    let slide = |axis: SlideRegisters| {
-        let kernel = within(axis.fields[0], 1, 11, axis.kernel)?;
-        // A window of padding only has no meaning.
-        within(axis.fields[1], 0, axis.kernel - 1, axis.pad)?;
-        within(axis.fields[2], 0, axis.kernel - 1, axis.pad_after)?;
-        within(
-            axis.fields[3],
-            1,
-            axis.tensor.saturating_sub(axis.start),
-            axis.size,
-        )?;
-        let outputs =
-            within(axis.fields[4], axis.begin, u32::MAX, axis.end)? + 1 - axis.begin as usize;
-        let (stride, pad) = (axis.stride as usize + 1, axis.pad as usize);
-        let needed = (outputs - 1) * stride + kernel;
-        let given = axis.size + axis.pad + axis.pad_after;
-        if needed > given as usize {
-            return Err(DecodeError::new(
-                axis.fields[3],
-                format_args!(
-                    "{needed} positions with padding, for {outputs} outputs of kernel {kernel} and stride {stride}"
-                ),
-                given,
-            ));
-        }
-        // What lies behind the last tap is not looked at.
-        Ok(Slide {
-            kernel,
-            stride,
-            pad,
-            size: (axis.size as usize).min(needed - pad),
-            outputs,
-        })
-    };
-    let x = slide(SlideRegisters {
+    let x = SlideRegisters {
         fields: [
             "kernel_x",
             "pad_count_left",
@@ -525,8 +480,9 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         size: v.workload_size_x,
         begin: v.te_beg_x,
         end: v.te_end_x,
-    })?;
-    let y = slide(SlideRegisters {
+    }
+    .slide()?;
+    let y = SlideRegisters {
         fields: [
             "kernel_y",
             "pad_count_up",
@@ -543,7 +499,8 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
         size: v.workload_size_y,
         begin: v.te_beg_y,
         end: v.te_end_y,
-    })?;
+    }
+    .slide()?;
     let channels = within(
         "workload_size_z",
         1,
@@ -584,6 +541,19 @@ fn geometry(i: &Invariant, v: &Variant, operation: Operation) -> Result<Geometry
     })
 }
 
+/// A register's value, if it lies in these bounds.
+fn within(field: &'static str, low: u32, high: u32, found: u32) -> Result<usize, DecodeError> {
+    if (low..=high).contains(&found) {
+        Ok(found as usize)
+    } else {
+        Err(DecodeError::new(
+            field,
+            format_args!("{low} to {high}"),
+            found,
+        ))
+    }
+}
+
 /// The registers of one axis of the window, with the names of those that may be wrong.
 struct SlideRegisters {
     fields: [&'static str; 5],
@@ -596,4 +566,42 @@ struct SlideRegisters {
     size: u32,
     begin: u32,
     end: u32,
+}
+
+impl SlideRegisters {
+    /// The window along this axis.
+    fn slide(&self) -> Result<Slide, DecodeError> {
+        let kernel = within(self.fields[0], 1, 11, self.kernel)?;
+        // A window of padding only has no meaning.
+        within(self.fields[1], 0, self.kernel - 1, self.pad)?;
+        within(self.fields[2], 0, self.kernel - 1, self.pad_after)?;
+        within(
+            self.fields[3],
+            1,
+            self.tensor.saturating_sub(self.start),
+            self.size,
+        )?;
+        let outputs =
+            within(self.fields[4], self.begin, u32::MAX, self.end)? + 1 - self.begin as usize;
+        let (stride, pad) = (self.stride as usize + 1, self.pad as usize);
+        let needed = (outputs - 1) * stride + kernel;
+        let given = self.size + self.pad + self.pad_after;
+        if needed > given as usize {
+            return Err(DecodeError::new(
+                self.fields[3],
+                format_args!(
+                    "{needed} positions with padding, for {outputs} outputs of kernel {kernel} and stride {stride}"
+                ),
+                given,
+            ));
+        }
+        // What lies behind the last tap is not looked at.
+        Ok(Slide {
+            kernel,
+            stride,
+            pad,
+            size: (self.size as usize).min(needed - pad),
+            outputs,
+        })
+    }
 }

@@ -5,8 +5,8 @@ use crate::dma::Operation;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::lint::Subject;
-use crate::raw::{MappedInference, TILES, TaskKind, TaskStorage};
 use crate::schedule::{Description, Task as Scheduled};
+use crate::structures::{MappedInference, TILES, TaskKind, TaskStorage};
 use chipless_model::{
     Access, Action, Certainty, Direction, Finding, IndexVec, Pattern, Place, Program, Signal,
     TaskId,

@@ -4,7 +4,7 @@ use super::{Unit, rules};
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::lint::limits;
-use crate::raw::{NO_BARRIER, TaskKind};
+use crate::structures::{NO_BARRIER, TaskKind};
 use chipless_model::{Finding, Place};
 use std::mem::offset_of;
 use std::ops::Range;
@@ -70,7 +70,8 @@ impl Control {
             0 => false,
             3 => true,
             mode => {
-                let field = offset_of!(crate::raw::ManagedInference, programming_mode) as u64;
+                let field =
+                    offset_of!(crate::structures::ManagedInference, programming_mode) as u64;
                 let place = inference_place(image, inference, field, 1).at("programming mode");
                 findings.push(rules::MODE.at(
                     place,

@@ -2,7 +2,7 @@
 
 use crate::bytes::Record;
 use crate::image::Image;
-use crate::raw::TaskKind;
+use crate::structures::TaskKind;
 use std::collections::BTreeMap;
 
 #[derive(Debug)]

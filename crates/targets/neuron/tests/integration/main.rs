@@ -1,0 +1,10 @@
+//! What this crate promises to others, tested through its public door. One binary: building tests is what costs.
+
+mod common;
+mod fixtures;
+mod hostile;
+mod instructions;
+mod lowering;
+mod rules;
+mod run;
+mod streams;

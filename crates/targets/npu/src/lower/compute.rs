@@ -1,0 +1,223 @@
+//! Tasks of the DPUs and of the SHAVEs.
+
+use super::{DPU_WORKLOAD, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
+use crate::address::{self, Target};
+use crate::bytes::Record;
+use crate::dpu;
+use crate::kernels::{DpuTask, Invocation, Knowledge, Work};
+use crate::schedule::{Fetched, Slice};
+use crate::shave;
+use chipless_model::{Finding, Kernel, Place, Time};
+use std::sync::Arc;
+
+impl<'i> Lowering<'_, 'i> {
+    /// Adds where a register field of a workload stands, with its bits and value.
+    fn with_register(
+        &self,
+        finding: Finding,
+        field: &str,
+        variant: &Fetched,
+        invariant: &Fetched,
+    ) -> Finding {
+        let Some(register) = dpu::register(field) else {
+            return finding;
+        };
+        let (name, slice) = if register.in_variant {
+            ("variant", variant.from)
+        } else {
+            ("invariant", invariant.from)
+        };
+        let value = register.value(self.bytes(slice));
+        let last = register.bit + register.width - 1;
+        let bits = if register.width == 1 {
+            format!("bit {last}")
+        } else {
+            format!("bits {last}:{}", register.bit)
+        };
+        let place = self.place(Slice {
+            section: slice.section,
+            offset: slice.offset + register.offset as u64,
+            size: 4,
+        });
+        finding.with(
+            place.at(field.to_owned()),
+            format!(
+                "{bits} of the word at {:#x} of the {name} = {value} ({value:#x})",
+                register.offset
+            ),
+        )
+    }
+
+    pub(super) fn workload(
+        &mut self,
+        tile: u8,
+        variant: &Fetched,
+        invariant: &Fetched,
+        walked: usize,
+        place: &Place,
+    ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+        let (variant_bytes, invariant_bytes) =
+            (self.bytes(variant.from), self.bytes(invariant.from));
+        let workload = match dpu::Workload::decode(
+            invariant_bytes.try_into().ok()?,
+            variant_bytes.try_into().ok()?,
+            tile,
+        ) {
+            Ok(workload) => workload,
+            Err(error) => {
+                let finding = DPU_WORKLOAD.at(place.clone(), error.to_string());
+                self.findings
+                    .push(self.with_register(finding, error.field, variant, invariant));
+                return None;
+            }
+        };
+        let workload = Arc::new(workload);
+        self.workloads.push((walked, Arc::clone(&workload)));
+        let machine = &self.options.machine;
+        let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
+        let descriptors = self.in_cmx(tile, [variant, invariant]);
+        let accumulators = self.accumulators.get(tile as usize)?.clone();
+        let knowledge = Knowledge {
+            constants: Arc::clone(&self.known),
+            position: walked,
+        };
+        // NPU4 DPU invariant, hwp_en; variant, hwp_wload_id: the number of the record in the tile.
+        let profile = (Record(invariant_bytes).u32(0xc0) & 1 != 0)
+            .then(|| u64::from(Record(variant_bytes).u16(0x18)) * 32);
+        let task = DpuTask {
+            descriptors,
+            cmx: self.cmx,
+            workload,
+            accumulators,
+            tile,
+            knowledge,
+            profile,
+        };
+        Some((Box::new(task), fixed, 0))
+    }
+
+    pub(super) fn invocation(
+        &mut self,
+        tile: u8,
+        invocation: &Fetched,
+        range: &Fetched,
+        place: &Place,
+    ) -> Option<(Box<dyn Kernel + 'i>, Time, u64)> {
+        let descriptors = self.in_cmx(tile, [invocation, range]);
+        let (record, kernel) = (
+            Record(self.bytes(invocation.from)),
+            Record(self.bytes(range.from)),
+        );
+        let work = match kernel.u8(0) {
+            0 => self.kernel(
+                kernel.u64(16),
+                u64::from(kernel.u32(24)),
+                record.u64(8),
+                place,
+            )?,
+            kind => Work::Maintenance(match kind {
+                4 => "debug",
+                5 => "flush cache",
+                6 => "invalidate cache",
+                7 => "flush and invalidate cache",
+                8 => "prefetch",
+                _ => {
+                    self.findings.push(SHAVE_ARGUMENTS.at(
+                        place.clone(),
+                        format!("kernel range of type {kind}; 0 and 4 to 8 are known"),
+                    ));
+                    return None;
+                }
+            }),
+        };
+        let fixed = self.shave_time(&work);
+        Some((
+            Box::new(Invocation {
+                descriptors,
+                cmx: self.cmx,
+                work,
+            }),
+            fixed,
+            0,
+        ))
+    }
+
+    /// The work of a kernel whose code and arguments are at these addresses.
+    fn kernel(&mut self, text: u64, size: u64, arguments: u64, place: &Place) -> Option<Work> {
+        let identity = if let Some(identity) = self.operations.get(&(text, size)) {
+            identity.clone()
+        } else {
+            let code = match address::resolve(self.image, text) {
+                Target::Section(section, offset) => self
+                    .image
+                    .bytes(section)
+                    .get(offset as usize..)
+                    .and_then(|b| b.get(..size as usize)),
+                _ => None,
+            };
+            let Some(code) = code else {
+                self.findings.push(UNMAPPED.at(
+                    place.clone(),
+                    format!("kernel code of {size} bytes at {text:#x} is in no section"),
+                ));
+                return None;
+            };
+            let identity = self.options.kernels.identify(code);
+            self.operations.insert((text, size), identity.clone());
+            identity
+        };
+        let Target::Section(section, offset) = address::resolve(self.image, arguments) else {
+            self.findings.push(UNMAPPED.at(
+                place.clone(),
+                format!("kernel arguments at {arguments:#x} are in no section"),
+            ));
+            return None;
+        };
+        let base = self.image.sections()[section].address.unwrap_or(0);
+        let parameters = shave::Section::new(self.image.bytes(section), base);
+        let Some(operation) = identity.operation else {
+            let tensors = parameters.leading_tensors(offset);
+            return Some(Work::Unknown {
+                identity,
+                release: self.release.clone(),
+                tensors,
+            });
+        };
+        match parameters.decode(operation, offset) {
+            Ok(invocation) => Some(Work::Known(Box::new(invocation))),
+            Err(error) => {
+                self.findings
+                    .push(SHAVE_ARGUMENTS.at(place.clone(), format!("{operation}: {error}")));
+                None
+            }
+        }
+    }
+
+    fn shave_time(&self, work: &Work) -> Time {
+        let machine = &self.options.machine;
+        let (cost, bytes) = match work {
+            Work::Known(invocation) => {
+                let bytes: u64 = invocation
+                    .outputs
+                    .iter()
+                    .filter_map(|t| t.pattern.bytes())
+                    .fold(0, u64::saturating_add);
+                (
+                    machine
+                        .shave
+                        .operations
+                        .get(invocation.operation.name())
+                        .unwrap_or(&machine.shave.default),
+                    bytes,
+                )
+            }
+            Work::Unknown { tensors, .. } => {
+                let bytes = tensors.last().and_then(|t| t.pattern.bytes()).unwrap_or(0);
+                (&machine.shave.default, bytes)
+            }
+            Work::Maintenance(_) => return Time::ZERO,
+        };
+        let microseconds = cost.fixed + cost.per_byte * bytes as f64;
+        Time::from_ns(microseconds * 1e3 * machine.shave.clock / machine.clock.shave)
+    }
+}

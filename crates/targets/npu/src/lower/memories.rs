@@ -1,0 +1,129 @@
+//! Memories, their buffers, and the interface to the host.
+
+use super::{ELEMENT, LAYOUT, Lowering};
+use crate::address::{self, CMX_SIZE};
+use crate::info::{Edge, State, Tensor};
+use crate::read::Document;
+use crate::schedule::Control;
+use chipless_model::{
+    Buffer, Interface, Memory, MemoryId, MemoryKind, Place, Port, Resource, Role,
+};
+use std::borrow::Cow;
+
+impl<'i> Lowering<'_, 'i> {
+    /// DDR with a buffer for each section that the loader places there, and CMX with one for each tile.
+    pub(super) fn memories(&mut self, control: &Control, edge: &Edge) {
+        let states: Vec<&str> = edge.states.iter().flat_map(State::sections).collect();
+        let ends = self
+            .image
+            .sections()
+            .iter()
+            .filter_map(|s| s.address?.checked_add(s.size));
+        let ddr_end = ends.max().unwrap_or(0);
+        let ddr = self.program.memories.push(Memory {
+            name: "ddr".into(),
+            size: ddr_end,
+            kind: MemoryKind::Dram,
+        });
+        for (index, section) in self.image.sections().iter().enumerate() {
+            if section.address.is_none() {
+                continue;
+            }
+            let role = match section.name {
+                name if name.starts_with("io.NetworkInput") => Role::Input,
+                name if name.starts_with("io.") => Role::Output,
+                name if name.starts_with("buffer.DDR") => Role::Scratch,
+                _ if section.bytes.is_empty() => Role::Scratch,
+                _ => Role::Constant,
+            };
+            let role = if states.contains(&section.name) {
+                Role::State
+            } else {
+                role
+            };
+            self.buffers[index] = Some(self.program.buffers.push(Buffer {
+                name: section.name.to_owned(),
+                memory: ddr,
+                address: section.address,
+                alignment: 1,
+                size: section.size,
+                role,
+                initial: match role {
+                    Role::State => Cow::Owned(vec![0; section.size as usize]),
+                    _ => Cow::Borrowed(&section.bytes),
+                },
+            }));
+        }
+        for tile in 0..control.tiles.min(address::TILES) {
+            let name = format!("cmx{tile}");
+            let memory: MemoryId = self.program.memories.push(Memory {
+                name: name.clone(),
+                size: CMX_SIZE,
+                kind: MemoryKind::Scratchpad,
+            });
+            self.cmx.0[tile as usize] = Some(self.program.buffers.push(Buffer {
+                name,
+                memory,
+                address: Some(0),
+                alignment: 1,
+                size: CMX_SIZE,
+                role: Role::Scratch,
+                initial: Cow::Borrowed(&[]),
+            }));
+        }
+        let dma = &self.options.machine.dma;
+        self.program.resources.push(Resource {
+            name: "ddr".into(),
+            capacity: dma.ddr_bytes_per_second,
+            per_transfer: dma.bytes_per_cycle * self.options.machine.clock.dpu * 1e6,
+        });
+    }
+
+    /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.
+    pub(super) fn interface(&mut self, document: &Document<'_>, edge: Edge) {
+        let mut ports = |tensors: Vec<Tensor>| -> Vec<Port> {
+            let port = |tensor: Tensor| {
+                let place = Place::file().in_part(tensor.section.clone());
+                let Some(element) = tensor.element else {
+                    let message = format!(
+                        "tensor {} has elements of type {}, which is not supported",
+                        tensor.name, tensor.dtype
+                    );
+                    self.findings.push(ELEMENT.at(place, message));
+                    return None;
+                };
+                if tensor.layout.is_some() {
+                    self.findings.push(LAYOUT.at(
+                        place,
+                        format!(
+                            "tensor {} is not stored row by row, which is not supported",
+                            tensor.name
+                        ),
+                    ));
+                    return None;
+                }
+                let section = self.image.section(&tensor.section)?;
+                let buffer = self.buffers[section]?;
+                Some(Port {
+                    name: tensor.name,
+                    buffer,
+                    element,
+                    shape: tensor.shape,
+                })
+            };
+            tensors.into_iter().filter_map(port).collect()
+        };
+        let interface = Interface {
+            inputs: ports(edge.inputs),
+            outputs: ports(edge.outputs),
+        };
+        self.program.interface = interface;
+        document
+            .metadata()
+            .identification
+            .network
+            .text()
+            .unwrap_or_default()
+            .clone_into(&mut self.program.name);
+    }
+}

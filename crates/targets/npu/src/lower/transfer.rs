@@ -1,0 +1,110 @@
+//! Tasks of the DMA engines.
+
+use super::Lowering;
+use crate::address::{self, Target};
+use crate::dma::{Descriptor, Operation};
+use crate::kernels::{self, Source, Transfer};
+use crate::schedule::Slice;
+use chipless_model::{Kernel, Place, Time};
+
+impl<'i> Lowering<'_, 'i> {
+    pub(super) fn transfer(
+        &mut self,
+        descriptor: &Descriptor,
+        bytes: Slice,
+        place: &Place,
+    ) -> (Box<dyn Kernel + 'i>, Time, u64) {
+        let machine = &self.options.machine;
+        let mut name = "dma";
+        let mut cycles = machine.dma.latency;
+        let source = match &descriptor.operation {
+            Operation::Synchronise => {
+                (name, cycles) = ("sync", machine.dma.synchronise);
+                Source::None
+            }
+            Operation::Unsupported { what, .. } => Source::Unsupported(what),
+            Operation::Fill { value, .. } => {
+                name = "fill";
+                Source::Fill(*value)
+            }
+            Operation::Move {
+                source,
+                from,
+                conversion,
+                ..
+            } => {
+                if let Target::Section(section, _) = address::resolve(self.image, *source)
+                    && self.image.sections()[section].name.starts_with("task.")
+                {
+                    (name, cycles) = ("fetch", machine.dma.fetch);
+                }
+                match self.one(*source, "source", place) {
+                    Some((buffer, offset)) => {
+                        Source::Walk(buffer, self.shifted(from, offset, place), *conversion)
+                    }
+                    None => Source::None,
+                }
+            }
+            Operation::Gather {
+                source,
+                row,
+                list,
+                count,
+                ..
+            } => {
+                name = "gather";
+                match (
+                    self.one(*source, "source", place),
+                    self.one(*list, "list of indices", place),
+                ) {
+                    (Some((buffer, offset)), Some((list, start))) => {
+                        let rows =
+                            kernels::rows_from(offset, *row, self.program.buffers[buffer].size);
+                        Source::Rows {
+                            buffer,
+                            offset,
+                            row: *row,
+                            rows,
+                            list: (list, kernels::list(start, *count)),
+                        }
+                    }
+                    _ => Source::None,
+                }
+            }
+        };
+        let destinations = match &descriptor.operation {
+            Operation::Move {
+                destination, to, ..
+            }
+            | Operation::Gather {
+                destination, to, ..
+            }
+            | Operation::Fill {
+                destination, to, ..
+            } => {
+                if let Target::Register(_) = address::resolve(self.image, *destination) {
+                    name = "register write";
+                    Vec::new()
+                } else {
+                    self.all(*destination, place)
+                        .into_iter()
+                        .map(|(buffer, offset)| (buffer, self.shifted(to, offset, place)))
+                        .collect()
+                }
+            }
+            Operation::Unsupported { destination, .. } => self.around(*destination),
+            Operation::Synchronise => Vec::new(),
+        };
+        let transfer = Transfer {
+            descriptors: self.in_ddr(bytes),
+            source,
+            destinations,
+            name,
+        };
+        (
+            Box::new(transfer),
+            Time::from_cycles(cycles, machine.clock.dpu),
+            descriptor.moved(),
+        )
+    }
+}

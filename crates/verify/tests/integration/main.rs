@@ -1,0 +1,9 @@
+//! What this crate promises to others, tested through its public door. One binary: building tests is what costs.
+
+mod brute_force;
+mod layout;
+mod mutants;
+mod orders;
+mod races;
+mod rates;
+mod refusals;
