@@ -33,7 +33,7 @@ pub fn trace(process: &str, program: &Program<'_>, attribution: &Attribution) ->
                     on,
                     wait.start,
                     wait.end,
-                    json!({"by": wait.by.map(|by| program.task_name(by))}),
+                    &json!({"by": wait.by.map(|by| program.task_name(by))}),
                 ));
             }
             let name = program.kernel(row.task).operation();
@@ -43,7 +43,7 @@ pub fn trace(process: &str, program: &Program<'_>, attribution: &Attribution) ->
                 "critical": row.critical,
                 "slack_ns": row.slack.ns(),
             });
-            out.push(&slice(thread, "task", &name, row.start, row.end, args));
+            out.push(&slice(thread, "task", &name, row.start, row.end, &args));
         }
     }
     out.bytes.extend_from_slice(b"\n]}\n");
@@ -67,7 +67,7 @@ impl Events {
     }
 }
 
-fn slice(thread: u32, category: &str, name: &str, start: Time, end: Time, args: Value) -> Value {
+fn slice(thread: u32, category: &str, name: &str, start: Time, end: Time, args: &Value) -> Value {
     json!({
         "ph": "X", "pid": PROCESS, "tid": thread, "cat": category, "name": name,
         "ts": start.ns() / 1e3, "dur": (end - start).ns() / 1e3, "args": args,

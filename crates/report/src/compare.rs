@@ -34,6 +34,11 @@ pub struct FirstNan {
     pub offset: u64,
 }
 
+/// What came of the search for it: nothing where no task wrote one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct NanSearch(pub Option<FirstNan>);
+
 /// Elements decoded at a time: a multiple of 8, so that types of less than a byte begin at one.
 const CHUNK: usize = 1 << 13;
 
@@ -122,7 +127,7 @@ pub(crate) fn text(
     out: &mut String,
     paint: Paint,
     compared: Option<&[Comparison]>,
-    first_nan: Option<&Option<FirstNan>>,
+    searched: Option<&NanSearch>,
     outputs: &[Port],
 ) {
     if let Some(compared) = compared {
@@ -138,7 +143,7 @@ pub(crate) fn text(
             );
         }
     }
-    if let Some(first) = first_nan {
+    if let Some(NanSearch(first)) = searched {
         let _ = writeln!(out, "\n{}", paint.strong("first NaN or infinity"));
         let _ = match first {
             None => writeln!(out, "  no task wrote one"),

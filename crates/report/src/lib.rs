@@ -37,7 +37,7 @@ pub mod tables;
 #[cfg(test)]
 mod example;
 
-pub use compare::{Comparison, FirstNan};
+pub use compare::{Comparison, FirstNan, NanSearch};
 pub use facts::Facts;
 pub use statistics::Statistics;
 pub use style::Paint;

@@ -2,7 +2,7 @@
 
 use crate::SCHEMA_VERSION;
 use crate::bars::{bar, cut, widest};
-use crate::compare::{self, Comparison, FirstNan};
+use crate::compare::{self, Comparison, NanSearch};
 use crate::facts::{self, Facts};
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, rate, shape, share};
@@ -34,7 +34,7 @@ pub struct Run<'r, 'a> {
     /// Outputs beside what they should be, where somebody asked.
     pub compared: Option<Vec<Comparison>>,
     /// Where the first NaN or infinity was written, if anywhere, where somebody asked.
-    pub first_nan: Option<Option<FirstNan>>,
+    pub first_nan: Option<NanSearch>,
     /// What the target knows besides: traffic, energy.
     pub facts: Vec<Node>,
     /// The seed of the random inputs, where there were any.
@@ -504,7 +504,7 @@ pub struct RunReport<'a> {
     pub compare: Option<&'a [Comparison]>,
     /// Where the first NaN or infinity was written, null where none was; absent where nobody asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_nan: Option<&'a Option<FirstNan>>,
+    pub first_nan: Option<&'a NanSearch>,
     /// What each layer of the network took, in the order in which they started; absent where no task names its layer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub layers: Vec<LayerReport<'a>>,

@@ -33,7 +33,7 @@ impl State {
 /// The bytes of a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    cells: Vec<u32>,
+    numbers: Vec<u32>,
     shared: Vec<[State; CELL]>,
     /// Places in the table of shared cells that are free.
     free: Vec<u32>,
@@ -43,7 +43,7 @@ impl Cells {
     /// A buffer of so many bytes, none of which has been written.
     pub(crate) fn new(size: u64) -> Cells {
         Cells {
-            cells: vec![0; size.div_ceil(CELL as u64) as usize],
+            numbers: vec![0; size.div_ceil(CELL as u64) as usize],
             ..Cells::default()
         }
     }
@@ -62,7 +62,7 @@ impl Cells {
         if high % CELL != 0 {
             self.change(last, 0, high % CELL, |_| state, &mut old);
         }
-        for chunk in self.cells[first..last].chunks_mut(CHUNK) {
+        for chunk in self.numbers[first..last].chunks_mut(CHUNK) {
             let one = chunk[0];
             if one & SHARED == 0 && chunk.iter().fold(0, |d, cell| d | (cell ^ one)) == 0 {
                 old(State(one));
@@ -96,7 +96,7 @@ impl Cells {
         if high % CELL != 0 {
             self.change(last, 0, high % CELL, State::read, &mut seen);
         }
-        for chunk in self.cells[first..last].chunks_mut(CHUNK) {
+        for chunk in self.numbers[first..last].chunks_mut(CHUNK) {
             let one = chunk[0];
             if one & SHARED == 0 && chunk.iter().fold(0, |d, cell| d | (cell ^ one)) == 0 {
                 seen(State(one));
@@ -119,7 +119,7 @@ impl Cells {
 
     /// The state of a byte.
     pub(crate) fn at(&self, byte: u64) -> State {
-        let cell = self.cells[byte as usize / CELL];
+        let cell = self.numbers[byte as usize / CELL];
         if cell & SHARED == 0 {
             State(cell)
         } else {
@@ -130,12 +130,12 @@ impl Cells {
     /// One past the last byte, at most `high`, of those from a byte on that share its cell, or more if they are alike.
     pub(crate) fn same_until(&self, byte: u64, high: u64) -> u64 {
         let index = byte as usize / CELL;
-        let cell = self.cells[index];
+        let cell = self.numbers[index];
         if cell & SHARED != 0 {
             return (byte + 1).min(high);
         }
         let end = (high as usize).div_ceil(CELL);
-        let alike = self.cells[index..end]
+        let alike = self.numbers[index..end]
             .iter()
             .take_while(|c| **c == cell)
             .count();
@@ -154,7 +154,7 @@ impl Cells {
         if from >= to {
             return;
         }
-        let found = self.cells[cell];
+        let found = self.numbers[cell];
         if found & SHARED == 0 {
             let (old, new) = (State(found), change(State(found)));
             seen(old);
@@ -168,7 +168,7 @@ impl Cells {
                 Some(free) => *free = bytes,
                 None => self.shared.push(bytes),
             }
-            self.cells[cell] = SHARED | place;
+            self.numbers[cell] = SHARED | place;
             return;
         }
         let place = found ^ SHARED;
@@ -178,7 +178,7 @@ impl Cells {
             *state = change(*state);
         }
         if bytes.iter().all(|state| *state == bytes[0]) {
-            self.cells[cell] = bytes[0].0;
+            self.numbers[cell] = bytes[0].0;
             self.free.push(place);
         }
     }
@@ -207,7 +207,9 @@ mod tests {
                     bytes.fill((writer, false));
                 } else {
                     cells.read(low, high, &mut note);
-                    bytes.iter_mut().for_each(|byte| byte.1 = true);
+                    for byte in bytes {
+                        byte.1 = true;
+                    }
                 }
                 prop_assert_eq!(got, want);
             }

@@ -4,6 +4,10 @@ use chipless_model::{Action, Condition, Counter, IndexVec, Program, QueueId, Syn
 
 /// What tasks do to one counter.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(crate) struct Uses {
     pub(crate) falls: bool,
     /// Whether more than one thread may wait for it or lower it.

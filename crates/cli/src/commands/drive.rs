@@ -24,6 +24,10 @@ use std::path::{Path, PathBuf};
 /// Write to and read from a program as a host does, and see what its IOSpec says of each call.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct Arguments {
     /// An IOSpec (YAML), or a .femto container, whose own is taken.
     #[arg(value_name = "SPEC")]
@@ -94,19 +98,19 @@ struct Report {
     fired: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outputs: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_order")]
-    values: Option<Vec<(String, Values)>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<InOrder>,
     #[serde(skip_serializing_if = "Option::is_none")]
     wire: Option<Vec<Vec<String>>>,
 }
 
 /// An object with its entries as they came.
-fn in_order<S: Serializer>(
-    values: &Option<Vec<(String, Values)>>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let entries = values.iter().flatten().map(|(name, values)| (name, values));
-    serializer.collect_map(entries)
+struct InOrder(Vec<(String, Values)>);
+
+impl Serialize for InOrder {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, values)| (name, values)))
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -136,7 +140,7 @@ fn with_program(
 ) -> Result<Exit, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-    let options = for_program(options, &name, &bytes)?;
+    let options = for_program(options, &name, &bytes);
     chipless::with_behind(&name, &bytes, &options, |behind| {
         let differ = |text: String| Failure::unreadable(arguments.spec.display(), text);
         if arguments.quantize {
@@ -159,12 +163,12 @@ fn with_program(
 }
 
 /// The options for a program: those of contracts are none of other targets.
-pub(crate) fn for_program(options: &Options, name: &str, bytes: &[u8]) -> Result<Options, Failure> {
+pub(crate) fn for_program(options: &Options, name: &str, bytes: &[u8]) -> Options {
     let is_spu = chipless::recognize(name, bytes).is_some_and(|target| target.name() == "spu");
     if is_spu {
-        return Ok(options.clone());
+        return options.clone();
     }
-    Ok(options.without("rules"))
+    options.without("rules")
 }
 
 /// The IOSpec of a file, if nothing in it is an error under the rules.
@@ -417,7 +421,8 @@ impl<'a, 'd> Driver<'a, 'd> {
             let shown = self.encoding.decode(&name, integers, quantised)?;
             values.push((name, shown));
         }
-        let values = (!values.is_empty() || self.arguments.program.is_some()).then_some(values);
+        let values =
+            (!values.is_empty() || self.arguments.program.is_some()).then_some(InOrder(values));
         let wire = self.arguments.wire.then(|| hexadecimal(&reading.messages));
         Ok(Report {
             ok: true,
@@ -510,7 +515,7 @@ fn told(step: &Step, report: &Report) -> String {
         &report.fired,
     ) {
         (Some(error), ..) => error.clone(),
-        (_, Some(values), ..) if !values.is_empty() => {
+        (_, Some(InOrder(values)), ..) if !values.is_empty() => {
             let one = |(name, values): &(String, Values)| match values {
                 Values::Integers(values) => format!("{name} = {}", listed(values.iter())),
                 Values::Large(values) => format!("{name} = {}", listed(values.iter())),

@@ -2,7 +2,7 @@
 
 use crate::failure::{Exit, Failure};
 use crate::{files, terminal};
-use chipless::npu::shave::{LibraryKernel, import, table_text};
+use chipless::npu::shave::{LibraryKernel, Operation, import, table_text};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -103,6 +103,6 @@ fn row(kernel: &LibraryKernel) -> Row<'_> {
         sha1: &kernel.sha1,
         size: kernel.size,
         name: &kernel.name,
-        operation: kernel.operation.map(|operation| operation.name()),
+        operation: kernel.operation.map(Operation::name),
     }
 }

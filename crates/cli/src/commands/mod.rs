@@ -47,7 +47,7 @@ impl Opened {
 
     /// The name of the file's target.
     fn target(&self) -> Option<&'static str> {
-        chipless::recognize(&self.path, &self.bytes).map(|target| target.name())
+        chipless::recognize(&self.path, &self.bytes).map(chipless::Target::name)
     }
 
     /// Refuses files of other targets.

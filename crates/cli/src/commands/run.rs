@@ -22,7 +22,7 @@ use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, FailureKind, OpenDocument, Options};
 use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
-use chipless_report::{Comparison, FirstNan, Statistics, deadlock};
+use chipless_report::{Comparison, NanSearch, Statistics, deadlock};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
 use contract::Contract;
@@ -177,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
 
 /// Whether a file holds times rather than values: what is compared follows from what is given.
 fn is_trace(path: &Path) -> bool {
-    !path.is_dir() && !path.extension().is_some_and(|extension| extension == "npy")
+    !path.is_dir() && path.extension().is_none_or(|extension| extension != "npy")
 }
 
 fn verify(program: &Program<'_>) -> Vec<Finding> {
@@ -192,7 +192,7 @@ fn verify(program: &Program<'_>) -> Vec<Finding> {
 struct Outcomes {
     written: Vec<Output>,
     compared: Option<Vec<Comparison>>,
-    first_nan: Option<Option<FirstNan>>,
+    first_nan: Option<NanSearch>,
 }
 
 impl From<Vec<Output>> for Outcomes {

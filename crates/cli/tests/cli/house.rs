@@ -135,6 +135,11 @@ fn failures_are_json_too() {
             "unreadable",
         ),
         (
+            vec!["check", "--json", PROGRAMS[0].1, "no-such.blob"],
+            2,
+            "unreadable",
+        ),
+        (
             vec!["run", "--json", "--input", &input, PROGRAMS[0].1],
             2,
             "misuse",

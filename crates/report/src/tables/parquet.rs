@@ -98,32 +98,35 @@ fn list(name: &str, fields: Vec<TypePtr>) -> Result<TypePtr> {
 
 fn write_column(group: &mut Group<'_>, values: &Values) -> Result<()> {
     match values {
-        Values::Text(v) => {
-            put::<ByteArrayType>(group, v.iter().map(|t| bytes(t)).collect(), None, None)
-        }
+        Values::Text(v) => put::<ByteArrayType>(
+            group,
+            &v.iter().map(|t| bytes(t)).collect::<Vec<_>>(),
+            None,
+            None,
+        ),
         Values::OptionalText(v) => {
-            let there = v.iter().map(|t| i16::from(t.is_some())).collect();
+            let there: Vec<i16> = v.iter().map(|t| i16::from(t.is_some())).collect();
             put::<ByteArrayType>(
                 group,
-                v.iter().flatten().map(|t| bytes(t)).collect(),
-                Some(there),
+                &v.iter().flatten().map(|t| bytes(t)).collect::<Vec<_>>(),
+                Some(&there),
                 None,
             )
         }
         Values::Count(v) => put::<Int32Type>(
             group,
-            v.iter().map(|n| n.cast_signed()).collect(),
+            &v.iter().map(|n| n.cast_signed()).collect::<Vec<_>>(),
             None,
             None,
         ),
         Values::Size(v) => put::<Int64Type>(
             group,
-            v.iter().map(|n| n.cast_signed()).collect(),
+            &v.iter().map(|n| n.cast_signed()).collect::<Vec<_>>(),
             None,
             None,
         ),
-        Values::Time(v) => put::<DoubleType>(group, v.clone(), None, None),
-        Values::Flag(v) => put::<BoolType>(group, v.clone(), None, None),
+        Values::Time(v) => put::<DoubleType>(group, v, None, None),
+        Values::Flag(v) => put::<BoolType>(group, v, None, None),
         Values::Waits(v) => {
             nested::<ByteArrayType, WaitPart>(group, v, 1, |w| Some(bytes(w.reason)))?;
             nested::<ByteArrayType, WaitPart>(group, v, 2, |w| w.on.as_deref().map(bytes))?;
@@ -163,20 +166,20 @@ fn nested<T: DataType, E>(
             values.extend(value);
         }
     }
-    put::<T>(group, values, Some(definitions), Some(repetitions))
+    put::<T>(group, &values, Some(&definitions), Some(&repetitions))
 }
 
 fn put<T: DataType>(
     group: &mut Group<'_>,
-    values: Vec<T::T>,
-    definitions: Option<Vec<i16>>,
-    repetitions: Option<Vec<i16>>,
+    values: &[T::T],
+    definitions: Option<&[i16]>,
+    repetitions: Option<&[i16]>,
 ) -> Result<()> {
     let Some(mut column) = group.next_column()? else {
         return Ok(());
     };
     column
         .typed::<T>()
-        .write_batch(&values, definitions.as_deref(), repetitions.as_deref())?;
+        .write_batch(values, definitions, repetitions)?;
     column.close()
 }

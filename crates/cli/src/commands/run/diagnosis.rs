@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use chipless::{FailureKind, npy, suggest};
 use chipless_model::{Grade, Port, Program, Storage};
-use chipless_report::{Comparison, FirstNan};
+use chipless_report::{Comparison, FirstNan, NanSearch};
 use chipless_sim::{Nonfinite, Timeline, origin};
 use std::path::{Path, PathBuf};
 
@@ -87,12 +87,12 @@ pub(super) fn compare(
 }
 
 /// Where a NaN was found, in the program's names.
-pub(super) fn first_nan(program: &Program<'_>, found: Option<Nonfinite>) -> Option<FirstNan> {
-    found.map(|found| FirstNan {
+pub(super) fn first_nan(program: &Program<'_>, found: Option<Nonfinite>) -> NanSearch {
+    NanSearch(found.map(|found| FirstNan {
         task: program.task_name(found.task),
         buffer: program.buffers[found.buffer].name.clone(),
         offset: found.byte,
-    })
+    }))
 }
 
 /// Refuses a program that rests on anything weaker than what was asked for.

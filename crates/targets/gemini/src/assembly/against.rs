@@ -253,11 +253,11 @@ fn result(
 /// The corner of a tile in the frame of a tensor, given the piece that it is a part of and that piece's box in the tensor.
 fn corner(tile: &Bounds, piece: &Bounds, landed: &Bounds) -> Option<[u32; 4]> {
     let mut corner = [0; 4];
-    for d in 0..4 {
+    for (d, at) in corner.iter_mut().enumerate() {
         let inside = tile.lower[d]
             .max(piece.lower[d])
             .checked_sub(piece.lower[d])?;
-        corner[d] = inside.checked_add(landed.lower[d])?;
+        *at = inside.checked_add(landed.lower[d])?;
     }
     Some(corner)
 }

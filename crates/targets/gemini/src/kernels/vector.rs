@@ -47,7 +47,9 @@ pub(super) fn stages(
     let [above, left] = padding(&tile.bounds, operation);
     let mut values = load(0, &bounds)?;
     if vector.exponential {
-        values.iter_mut().for_each(|v| *v = v.exp());
+        for v in &mut values {
+            *v = v.exp();
+        }
     }
     if let Some(over) = vector.across {
         let channels = bounds.shape()[1] as usize;
@@ -124,16 +126,22 @@ fn across(over: Across, values: &mut [f64]) {
     match over {
         Across::Softmax => {
             let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            values.iter_mut().for_each(|v| *v = (*v - most).exp());
+            for v in values.iter_mut() {
+                *v = (*v - most).exp();
+            }
             let sum: f64 = values.iter().sum();
-            values.iter_mut().for_each(|v| *v /= sum);
+            for v in values.iter_mut() {
+                *v /= sum;
+            }
         }
         Across::Normalise { epsilon } => {
             let mean = values.iter().sum::<f64>() / count;
             let square = |v: &f64| (v - mean) * (v - mean);
             let variance = values.iter().map(square).sum::<f64>() / count;
             let scale = (variance + epsilon).sqrt();
-            values.iter_mut().for_each(|v| *v = (*v - mean) / scale);
+            for v in values.iter_mut() {
+                *v = (*v - mean) / scale;
+            }
         }
     }
 }
@@ -193,8 +201,12 @@ pub(super) fn product(
     let (of_a, of_b) = (of_a?, of_b?);
     let mut a = operand(tile, operation, 0, &of_a, storage)?;
     let mut b = operand(tile, operation, 1, &of_b, storage)?;
-    a.iter_mut().for_each(|v| *v += zeros[0]);
-    b.iter_mut().for_each(|v| *v += zeros[1]);
+    for v in &mut a {
+        *v += zeros[0];
+    }
+    for v in &mut b {
+        *v += zeros[1];
+    }
     let [images, k, h, w] = tile.bounds.shape().map(|extent| extent as usize);
     let depth = of_a.shape()[1] as usize;
     // The second operand is C along rows and K along channels, or the other way round.

@@ -203,7 +203,8 @@ fn reads(
             u64::from(read.lower[d]) + u64::from(first) <= u64::from(needed.lower[d])
                 && u64::from(needed.upper[d]) <= u64::from(read.upper[d]) + u64::from(first)
         };
-        !within(0) && !(d == 0 && within(workload.bounds.lower[0]))
+        let relative = d == 0 && within(workload.bounds.lower[0]);
+        !within(0) && !relative
     });
     if let Some(d) = short {
         let what = DIMENSIONS[d];

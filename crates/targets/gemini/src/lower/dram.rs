@@ -122,6 +122,9 @@ impl Maps<'_> {
     }
 }
 
+/// The bytes of a constant, by its name, extents and type, where they are known.
+type ConstantBytes<'c> = dyn FnMut(&str, [u64; 4], ElementType) -> Option<Vec<u8>> + 'c;
+
 impl Dram {
     pub(crate) fn new(
         plan: &Plan<'_>,
@@ -130,7 +133,7 @@ impl Dram {
         network: Option<&Network>,
         (weights, constants): (
             &mut dyn FnMut(usize) -> Option<Vec<u8>>,
-            &mut dyn FnMut(&str, [u64; 4], ElementType) -> Option<Vec<u8>>,
+            &mut ConstantBytes<'_>,
         ),
         builder: &mut Builder<'_>,
     ) -> Dram {
@@ -203,10 +206,7 @@ fn by_layer(
     frames: Frames,
     network: Option<&Network>,
     memory: MemoryId,
-    (constants, builder): (
-        &mut dyn FnMut(&str, [u64; 4], ElementType) -> Option<Vec<u8>>,
-        &mut Builder<'_>,
-    ),
+    (constants, builder): (&mut ConstantBytes<'_>, &mut Builder<'_>),
 ) -> Dram {
     let schedule = plan.schedule;
     let mut maps = Maps {

@@ -8,7 +8,7 @@ use super::activations::Tensor;
 use super::geometry::Slide;
 use super::swizzle::Swizzle;
 use super::weights::{Entry, Weights, bits, count_bits};
-use super::workload::{Operation, Workload};
+use super::workload::{ACCUMULATORS, Operation, Workload};
 use chipless_model::Dependence;
 
 /// Whether any byte from one to before another of the own tile is in doubt.
@@ -21,13 +21,16 @@ struct Window {
 }
 
 impl Workload {
-    /// Tells `visit` tile, start and size of written bytes that depend on bytes in doubt. `known(offset, size)` as for
-    /// [`accesses_with`](Workload::accesses_with).
+    /// Tells `visit` tile, start and size of written bytes that depend on bytes in doubt, and `leave` start and size of those in the
+    /// accumulators. `known(offset, size)` as for [`accesses_with`](Workload::accesses_with); `accumulated` says whether any of the
+    /// sums that an earlier workload left in these bytes of the accumulators is in doubt.
     pub fn dependence(
         &self,
         known: Known<'_>,
         doubtful: Doubtful<'_>,
+        accumulated: Doubtful<'_>,
         visit: &mut dyn FnMut(u8, u64, u64),
+        leave: &mut dyn FnMut(u64, u64),
     ) -> Dependence {
         let table = match self.doubtful_table(known, doubtful) {
             Ok(table) => table,
@@ -44,11 +47,13 @@ impl Workload {
             both.for_each(|(one, other)| *one |= other);
         }
         let rows = self.doubtful_weights(table.as_deref(), known, doubtful);
-        if self.continued {
-            return Dependence::Everything;
-        }
         let extent = self.geometry.extent();
         let mut outputs = vec![false; extent.volume()];
+        if accumulated(0, self.accumulator_bytes()) {
+            for (start, output) in (0..).step_by(4).zip(&mut outputs) {
+                *output = accumulated(start, start + 4);
+            }
+        }
         if self.operation == Operation::Convolution {
             let used = self.used_channels(table.as_deref(), known, window.channels);
             let pixel = |pixel: &[bool]| pixel.iter().zip(&used).any(|(d, used)| *d && *used);
@@ -65,7 +70,19 @@ impl Workload {
             let channels = outputs.iter_mut().skip(channel).step_by(extent.z);
             channels.for_each(|output| *output = true);
         }
-        self.output.written(self.tile, &outputs, visit);
+        if self.continued {
+            let mut start = 0;
+            let sums = &outputs[..outputs.len().min(ACCUMULATORS)];
+            for alike in sums.chunk_by(|one, other| one == other) {
+                let size = 4 * alike.len() as u64;
+                if alike[0] {
+                    leave(start, size);
+                }
+                start += size;
+            }
+        } else {
+            self.output.written(self.tile, &outputs, visit);
+        }
         Dependence::Bytes
     }
 

@@ -3,7 +3,7 @@
 use super::geometry::Axes;
 use super::post::Elements;
 use super::weights::Entry;
-use super::workload::Workload;
+use super::workload::{ACCUMULATORS, Workload};
 use chipless_model::{Fault, Kind};
 
 /// The tiles' memories, as a workload sees them.
@@ -30,7 +30,45 @@ pub(super) enum Sums {
     Integers(Vec<i32>),
 }
 
+impl Partial {
+    /// The sums as the accumulators hold them: 32 bits each, little endian.
+    pub(crate) fn write(&self, bytes: &mut [u8]) {
+        let words = bytes.as_chunks_mut::<4>().0.iter_mut();
+        match &self.sums {
+            Sums::Floats(sums) => {
+                for (word, sum) in words.zip(sums) {
+                    *word = sum.to_le_bytes();
+                }
+            }
+            Sums::Integers(sums) => {
+                for (word, sum) in words.zip(sums) {
+                    *word = sum.to_le_bytes();
+                }
+            }
+        }
+    }
+}
+
 impl Workload {
+    /// Bytes of the accumulators that the sums of this workload's box take.
+    pub(crate) fn accumulator_bytes(&self) -> u64 {
+        4 * self.geometry.extent().volume().min(ACCUMULATORS) as u64
+    }
+
+    /// The sums that this workload, a continued one, has left in the accumulators.
+    pub(crate) fn partial(&self, bytes: &[u8]) -> Partial {
+        let words = bytes.as_chunks::<4>().0.iter();
+        let sums = if self.input.format.kind() == Kind::Float {
+            Sums::Floats(words.map(|word| f32::from_le_bytes(*word)).collect())
+        } else {
+            Sums::Integers(words.map(|word| i32::from_le_bytes(*word)).collect())
+        };
+        Partial {
+            extent: self.geometry.extent(),
+            sums,
+        }
+    }
+
     /// Does what the task does. Reads of the own tile, then writes to the own tile and to those of halo regions.
     ///
     /// `partial` carries the accumulators of the tile's DPU from one workload to the next: `None` before the first one.

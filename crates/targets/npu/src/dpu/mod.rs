@@ -33,4 +33,5 @@ pub use execute::{Partial, TileMemory};
 pub use region::{Operand, Region, TILE_BYTES};
 pub use registers::{Register, register};
 pub(crate) use swizzle::turn;
+pub(crate) use workload::ACCUMULATORS;
 pub use workload::{DecodeError, OutputBox, Workload};

@@ -55,7 +55,7 @@ pub(super) enum Operation {
 }
 
 /// Sums that the accumulators of a DPU hold: 64 for each of 256 multipliers' groups.
-const ACCUMULATORS: usize = 64 * 256;
+pub(crate) const ACCUMULATORS: usize = 64 * 256;
 
 /// The outputs that a workload computes: x, y, z.
 pub type OutputBox = [Range<usize>; 3];

@@ -1,15 +1,21 @@
 //! DPU workloads.
 
 use super::{Cmx, Descriptors, Knowledge};
-use crate::dpu::{Partial, Region, TileMemory, Workload};
+use crate::dpu::{Region, TileMemory, Workload};
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, Fault, Kernel, Pattern, Storage,
 };
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// The accumulators of a tile's DPU, which a continued workload leaves to the next one.
-pub(crate) type Accumulators = Arc<Mutex<Option<Partial>>>;
+/// The accumulators of a tile's DPU, for workloads that a continued one hands its sums to, and for continued ones.
+#[derive(Clone, Debug)]
+pub(crate) struct Accumulators {
+    /// Where they stand.
+    pub(crate) buffer: BufferId,
+    /// The workload before on this DPU, if it left its sums there.
+    pub(crate) earlier: Option<Arc<Workload>>,
+}
 
 /// A DPU workload in the CMX of its tile.
 #[derive(Debug)]
@@ -17,7 +23,7 @@ pub(crate) struct DpuTask<'i> {
     pub(crate) descriptors: Descriptors<'i>,
     pub(crate) cmx: Cmx,
     pub(crate) workload: Arc<Workload>,
-    pub(crate) accumulators: Accumulators,
+    pub(crate) accumulators: Option<Accumulators>,
     pub(crate) tile: u8,
     pub(crate) knowledge: Knowledge<'i>,
     /// Where the DPU leaves its 32-byte profiling record, which is not executed.
@@ -37,6 +43,16 @@ impl Kernel for DpuTask<'_> {
         self.descriptors.accesses(visit);
         if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {
             visit(Access::write(buffer, Pattern::contiguous(offset, 32)).may());
+        }
+        if let Some(Accumulators { buffer, earlier }) = &self.accumulators {
+            if let Some(earlier) = earlier {
+                let sums = Pattern::contiguous(0, earlier.accumulator_bytes());
+                visit(Access::read(*buffer, sums));
+            }
+            if self.workload.is_continued() {
+                let sums = Pattern::contiguous(0, self.workload.accumulator_bytes());
+                visit(Access::write(*buffer, sums));
+            }
         }
         let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
         self.workload.accesses_with(
@@ -83,30 +99,47 @@ impl Kernel for DpuTask<'_> {
             return Dependence::Control;
         }
         let known = |offset, size| self.knowledge.bytes(self.tile, offset, size);
-        self.workload.dependence(
+        let accumulators = self.accumulators.as_ref();
+        let earlier = accumulators.filter(|accumulators| accumulators.earlier.is_some());
+        let mut written: Vec<(BufferId, Pattern)> = Vec::new();
+        let mut left: Vec<(BufferId, Pattern)> = Vec::new();
+        let dependence = self.workload.dependence(
             &known,
             &|low, high| doubtful.any(own, low..high),
+            &|low, high| earlier.is_some_and(|earlier| doubtful.any(earlier.buffer, low..high)),
             &mut |tile, start, size| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
-                    visit(buffer, Pattern::contiguous(start, size));
+                    written.push((buffer, Pattern::contiguous(start, size)));
                 }
             },
-        )
+            &mut |start, size| {
+                if let Some(accumulators) = accumulators {
+                    left.push((accumulators.buffer, Pattern::contiguous(start, size)));
+                }
+            },
+        );
+        for (buffer, pattern) in written.into_iter().chain(left) {
+            visit(buffer, pattern);
+        }
+        dependence
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         self.descriptors.check(storage)?;
-        let mut accumulators = self
-            .accumulators
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.workload.execute(
-            &mut Tiles {
-                storage,
-                cmx: self.cmx,
-            },
-            &mut accumulators,
-        )
+        let earlier = |Accumulators { buffer, earlier }: &Accumulators| {
+            let earlier = earlier.as_ref()?;
+            let sums = storage
+                .bytes(*buffer)
+                .get(..earlier.accumulator_bytes() as usize)?;
+            Some(earlier.partial(sums))
+        };
+        let mut partial = self.accumulators.as_ref().and_then(earlier);
+        let (cmx, workload) = (self.cmx, &self.workload);
+        workload.execute(&mut Tiles { storage, cmx }, &mut partial)?;
+        if let (Some(accumulators), Some(partial)) = (&self.accumulators, partial) {
+            partial.write(storage.bytes_mut(accumulators.buffer));
+        }
+        Ok(())
     }
 
     fn unproven(&self) -> Option<Cow<'static, str>> {

@@ -4,10 +4,10 @@ use super::{DPU_WORKLOAD, Lowering, SHAVE_ARGUMENTS, UNMAPPED};
 use crate::address::{self, Target};
 use crate::bytes::Record;
 use crate::dpu;
-use crate::kernels::{DpuTask, Invocation, Knowledge, Work};
+use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, Work};
 use crate::schedule::{Fetched, Slice};
 use crate::shave;
-use chipless_model::{Finding, Kernel, Place, Time};
+use chipless_model::{Buffer, BufferId, Finding, Kernel, Memory, MemoryKind, Place, Role, Time};
 use std::sync::Arc;
 
 impl<'i> Lowering<'_, 'i> {
@@ -76,7 +76,13 @@ impl<'i> Lowering<'_, 'i> {
         let machine = &self.options.machine;
         let fixed = Time::from_cycles(workload.cycles(&machine.dpu), machine.clock.dpu);
         let descriptors = self.in_cmx(tile, [variant, invariant]);
-        let accumulators = self.accumulators.get(tile as usize)?.clone();
+        let is_continued = workload.is_continued();
+        let left = is_continued.then(|| Arc::clone(&workload));
+        let earlier = std::mem::replace(self.continued.get_mut(usize::from(tile))?, left);
+        let accumulators = (is_continued || earlier.is_some()).then(|| Accumulators {
+            buffer: self.accumulators(tile),
+            earlier,
+        });
         let knowledge = Knowledge {
             constants: Arc::clone(&self.known),
             position: walked,
@@ -140,6 +146,23 @@ impl<'i> Lowering<'_, 'i> {
             fixed,
             0,
         ))
+    }
+
+    /// The buffer of a DPU's accumulators.
+    fn accumulators(&mut self, tile: u8) -> BufferId {
+        *self.accumulators[usize::from(tile)].get_or_insert_with(|| {
+            let name = format!("dpu{tile}.accumulators");
+            let size = 4 * dpu::ACCUMULATORS as u64;
+            let memory = self.program.memories.push(Memory {
+                name: name.clone(),
+                size,
+                kind: MemoryKind::Registers,
+            });
+            self.program.buffers.push(Buffer {
+                address: Some(0),
+                ..Buffer::new(name, memory, size, Role::Scratch)
+            })
+        })
     }
 
     /// The work of a kernel whose code and arguments are at these addresses.

@@ -10,7 +10,7 @@ use chipless_model::{
 };
 use std::borrow::Cow;
 
-impl<'i> Lowering<'_, 'i> {
+impl Lowering<'_, '_> {
     /// DDR with a buffer for each section that the loader places there, and CMX with one for each tile.
     pub(super) fn memories(&mut self, control: &Control, edge: &Edge) {
         let states: Vec<&str> = edge.states.iter().flat_map(State::sections).collect();

@@ -11,7 +11,7 @@ use crate::dpu;
 use crate::image::Image;
 use crate::inference::Inference;
 use crate::info::Edge;
-use crate::kernels::{Accumulators, Cmx, Constants};
+use crate::kernels::{Cmx, Constants};
 use crate::lint::{self, Subject};
 use crate::machine::Machine;
 use crate::names::Trace;
@@ -92,6 +92,7 @@ pub fn lower<'i>(
         parts: HashMap::new(),
         operations: HashMap::new(),
         accumulators: Default::default(),
+        continued: Default::default(),
         constants: Constants::default(),
         known: Arc::default(),
         labels: match &options.names {
@@ -154,8 +155,10 @@ struct Lowering<'l, 'i> {
     operations: HashMap<(u64, u64), shave::Identity>,
     /// The DPU workloads, by their position in the walk.
     workloads: Vec<(usize, Arc<dpu::Workload>)>,
-    /// Accumulators of the DPUs, by tile.
-    accumulators: [Accumulators; address::TILES as usize],
+    /// Buffers of the DPUs' accumulators, by tile, where workloads are continued.
+    accumulators: [Option<BufferId>; address::TILES as usize],
+    /// The last workload of each DPU, if it is continued.
+    continued: [Option<Arc<dpu::Workload>>; address::TILES as usize],
     /// What arrives in CMX, while tasks are lowered.
     constants: Constants<'i>,
     /// The same, for the kernels, once all tasks are lowered.

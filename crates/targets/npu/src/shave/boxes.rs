@@ -31,7 +31,7 @@ impl NonMaxSuppression {
         let (boxes, scores) = (call.floats(0)?, call.floats(1)?);
         let [overlap, least] = match self.thresholds {
             Some(thresholds) => thresholds,
-            None => [self.threshold(call, 2)?, self.threshold(call, 3)?],
+            None => [threshold(call, 2)?, threshold(call, 3)?],
         };
         let dims = |index: usize| -> Result<[usize; 3], Fault> {
             let shape = &call.input(index)?.shape;
@@ -82,11 +82,6 @@ impl NonMaxSuppression {
             Values::Float(results),
             Values::Integer(vec![selected.len() as i64]),
         ])
-    }
-
-    fn threshold(&self, call: Call<'_>, index: usize) -> Result<f32, Fault> {
-        call.expect_elements("threshold", &call.input(index)?.shape, 1)?;
-        Ok(call.floats(index)?[0])
     }
 
     fn corners(&self, numbers: &[f32]) -> Corners {
@@ -205,4 +200,9 @@ impl RoiPooling {
             })
             .collect()
     }
+}
+
+fn threshold(call: Call<'_>, index: usize) -> Result<f32, Fault> {
+    call.expect_elements("threshold", &call.input(index)?.shape, 1)?;
+    Ok(call.floats(index)?[0])
 }

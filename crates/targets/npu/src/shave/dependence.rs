@@ -134,14 +134,18 @@ fn mark(input: &Shape, output: &Shape, steps: &[bool], number: u64, found: &mut 
                 .flat_map(|i| numbers.iter().map(move |n| n + i * inner))
                 .collect();
         } else {
-            numbers.iter_mut().for_each(|n| *n += index * inner);
+            for n in &mut numbers {
+                *n += index * inner;
+            }
         }
         inner *= *size as usize;
     }
     if numbers.iter().all(|n| found[*n]) {
         return;
     }
-    numbers.into_iter().for_each(|n| found[n] = true);
+    for n in numbers {
+        found[n] = true;
+    }
 }
 
 #[cfg(test)]

@@ -399,8 +399,9 @@ fn either_way(ways: [&Vec<Action>; 2], visit: &mut dyn FnMut(Access)) {
                 access
             });
         };
-        way.iter()
-            .for_each(|action| action.accesses(&mut |access| inside.add(access, &mut seen)));
+        for action in way {
+            action.accesses(&mut |access| inside.add(access, &mut seen));
+        }
     }
 }
 

@@ -232,11 +232,11 @@ impl<'p> Machine<'p> {
             b's' => {
                 let value = self.pop()?;
                 let key = self.pop()?;
-                self.set(vec![key, value])?;
+                self.set(&[key, value])?;
             }
             b'u' => {
                 let items = self.popped()?;
-                self.set(items)?;
+                self.set(&items)?;
             }
             b'q' | b'r' => {
                 let slot = self.number(if opcode == b'q' { 1 } else { 4 })? as usize;
@@ -371,7 +371,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn set(&mut self, items: Vec<Value<'p>>) -> Result<(), Error> {
+    fn set(&mut self, items: &[Value<'p>]) -> Result<(), Error> {
         let (pairs, rest) = items.as_chunks::<2>();
         if !rest.is_empty() {
             return self.wrong("expected keys and values in pairs, found a key without its value");

@@ -1,7 +1,7 @@
 //! Remarks of a text (`# …`), kept beside its tree so that they can be printed again where they stood.
 
 use super::{Node, Value};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Remarks, by the entries of mappings that they belong to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Comments {
 impl Comments {
     /// The remarks of a text that was read as this tree.
     pub fn of(source: &str, root: Option<&Node>) -> Comments {
-        let (mut keys, mut scalars) = (BTreeMap::new(), BTreeMap::new());
+        let (mut keys, mut scalars) = (BTreeSet::new(), BTreeMap::new());
         if let Some(root) = root {
             collect(root, true, &mut keys, &mut scalars);
         }
@@ -29,8 +29,8 @@ impl Comments {
                 let key = keys.range(start as u64..at as u64).next_back();
                 let next = keys.range(at as u64..).next();
                 match (key, next) {
-                    (Some((key, ())), _) => comments.behind.entry(*key).or_default().push(text),
-                    (None, Some((key, ()))) => comments.before.entry(*key).or_default().push(text),
+                    (Some(key), _) => comments.behind.entry(*key).or_default().push(text),
+                    (None, Some(key)) => comments.before.entry(*key).or_default().push(text),
                     (None, None) => comments.last.push(text),
                 }
             }
@@ -41,17 +41,12 @@ impl Comments {
 }
 
 /// Offsets of the keys that are printed on lines of their own, and of all scalars with their ends.
-fn collect(
-    node: &Node,
-    printed: bool,
-    keys: &mut BTreeMap<u64, ()>,
-    scalars: &mut BTreeMap<u64, u64>,
-) {
+fn collect(node: &Node, printed: bool, keys: &mut BTreeSet<u64>, scalars: &mut BTreeMap<u64, u64>) {
     match &node.value {
         Value::Map(entries) => {
             for (key, value) in entries {
                 if printed && key.span.line > 0 {
-                    keys.insert(key.span.offset, ());
+                    keys.insert(key.span.offset);
                 }
                 collect(key, false, keys, scalars);
                 collect(value, printed, keys, scalars);

@@ -182,13 +182,13 @@ impl Flow<'_, '_> {
             if !fits {
                 continue;
             }
-            let parts = self.from_memory(name, &out.bounds, number);
+            let parts = self.in_memory(name, &out.bounds, number);
             self.deliver(r, &source.bounds, &out.bounds, &parts);
         }
     }
 
     /// What DRAM holds of a layer, an input or a constant when a load comes to it.
-    fn from_memory(&mut self, name: Name, bounds: &Bounds, number: u32) -> Parts {
+    fn in_memory(&mut self, name: Name, bounds: &Bounds, number: u32) -> Parts {
         let made = self.proof.made.contains(&name);
         if !made && !self.memory.has(name) {
             return smallvec![Part {

@@ -59,7 +59,7 @@ impl Emit<'_, '_, '_> {
             if let Some((resident, operand)) = found.or(first) {
                 taken.push(operand);
                 operands.push(Operand {
-                    operand,
+                    index: operand,
                     resident,
                     bounds: ifmap.bounds,
                     shift: contents(resident).map_or([0; 4], |(_, shift)| shift),
@@ -84,7 +84,7 @@ impl Emit<'_, '_, '_> {
         for (place, operand) in operands.iter().enumerate() {
             let resident = &self.residents.all[operand.resident as usize];
             let wanted = match (operation, tile, place) {
-                (Some(operation), ..) => operation.needs(operand.operand, bounds),
+                (Some(operation), ..) => operation.needs(operand.index, bounds),
                 (None, Some(tile), 0) => tile.ifmap,
                 (None, Some(tile), _) => tile.ifmap2.as_deref().copied(),
                 (None, None, _) => None,
@@ -101,7 +101,7 @@ impl Emit<'_, '_, '_> {
             let back = operand.shift.map(|by| -by);
             let region = moved(&inside, back).and_then(|bounds| resident.layout.region(&bounds));
             inputs.extend(region.map(|region| Input {
-                operand: operand.operand.min(255) as u8,
+                operand: operand.index.min(255) as u8,
                 bounds: inside,
                 region,
             }));
@@ -189,7 +189,8 @@ impl Emit<'_, '_, '_> {
 
 /// An operand of a workload, and where it lies.
 pub(super) struct Operand {
-    operand: usize,
+    /// Which of the workload's operands.
+    index: usize,
     resident: u32,
     /// The box of the ifmap, in the frame of its tensor.
     bounds: Bounds,

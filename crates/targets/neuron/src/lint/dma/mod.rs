@@ -142,7 +142,7 @@ struct Context<'c, 'a> {
     rings: u64,
 }
 
-impl<'a> Context<'_, 'a> {
+impl Context<'_, '_> {
     fn report(&self, findings: &mut Findings, rule: &'static Rule, field: &str, message: String) {
         findings.report(rule, || self.object.at(field), message);
     }

@@ -5,8 +5,14 @@ use super::build::{
     scale_word,
 };
 use crate::dpu::registers::HaloRegion;
-use crate::dpu::{Operand, Region, TILE_BYTES};
-use chipless_model::{Loop, Pattern};
+use crate::dpu::{Operand, Region, TILE_BYTES, Workload};
+use crate::kernels::{Accumulators, Cmx, Descriptors, DpuTask, Knowledge};
+use chipless_model::{
+    Buffer, BufferId, Builder, Dependence, Direction, Doubt, Kernel, Limits, Loop, MemoryKind,
+    Pattern, Role, Storage,
+};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// What the 16 channels of a pixel become.
 fn through(task: &Task, memory: &mut Memory, input: [f32; 16]) -> Vec<f32> {
@@ -340,6 +346,91 @@ fn a_continued_convolution_is_one_convolution() {
         fault.message,
         "the accumulators hold continued sums of another type"
     );
+}
+
+/// Two halves of a convolution as tasks of a program: the sums stand in a buffer, and a second run does not see those of the first.
+#[test]
+fn continued_sums_stand_in_a_buffer() {
+    let (tile, mut memory) = (0, Memory::zeroed());
+    let mut parts = [
+        Task::new().extents([2, 1, 16], [2, 1, 16]),
+        Task::new().extents([2, 1, 16], [2, 1, 16]),
+    ];
+    parts[0].variant.conv_cond = 1;
+    parts[1].invariant.act_offset0 = SECOND;
+    for k in 0..16 {
+        memory.put_entry(k, [WEIGHTS, NO_MAP, ONE, 0]);
+    }
+    memory.put_halves(WEIGHTS, &[1.0; 16]);
+    memory.put_halves(INPUT, &[2.0; 32]);
+    memory.put_halves(SECOND, &[4.0; 32]);
+    let mut build = Builder::new("npu", &Limits::default());
+    let cmx = build.memory("cmx0", memory.tiles[0].len() as u64, MemoryKind::Scratchpad);
+    let size = memory.tiles[0].len() as u64;
+    let cmx = build.buffer(Buffer::new("cmx0", cmx, size, Role::Scratch));
+    let sums = build.memory("sums", 4 * 16384, MemoryKind::Registers);
+    let sums = build.buffer(Buffer::new("sums", sums, 4 * 16384, Role::Scratch));
+    let program = build.finish().expect("a program");
+    let mut storage = Storage::new(&program, &Limits::default()).expect("memory");
+    storage.set(cmx, memory.tiles[0].clone().into());
+    let [first, last] = parts.map(|task| Arc::new(task.decode().expect("decodes")));
+    let task = |workload: &Arc<Workload>, earlier| DpuTask {
+        descriptors: Descriptors(Vec::new()),
+        cmx: Cmx([Some(cmx), None, None, None, None, None]),
+        workload: Arc::clone(workload),
+        accumulators: Some(Accumulators {
+            buffer: sums,
+            earlier,
+        }),
+        tile,
+        knowledge: Knowledge {
+            constants: Arc::default(),
+            position: 0,
+        },
+        profile: None,
+    };
+    let tasks = [task(&first, None), task(&last, Some(Arc::clone(&first)))];
+    let touched = |task: &DpuTask<'_>| {
+        let mut touched = Vec::new();
+        task.accesses(&mut |access| {
+            if access.buffer == sums {
+                touched.push((access.direction, access.pattern.bytes()));
+            }
+        });
+        touched
+    };
+    assert_eq!(touched(&tasks[0]), [(Direction::Write, Some(128))]);
+    assert_eq!(touched(&tasks[1]), [(Direction::Read, Some(128))]);
+    for _ in 0..2 {
+        for task in &tasks {
+            task.execute(&mut storage).expect("runs");
+        }
+        let written = &storage.bytes(cmx)[OUTPUT as usize..][..64];
+        let halves = written
+            .as_chunks()
+            .0
+            .iter()
+            .map(|b| half::f16::from_le_bytes(*b).to_f32());
+        assert_eq!(halves.collect::<Vec<_>>(), [96.0; 32], "16 · (2 + 4)");
+    }
+    // One sum in doubt makes one element of the output doubtful.
+    let doubtful = Sums(sums, 8..12);
+    let mut found = Vec::new();
+    let dependence = tasks[1].dependence(&doubtful, &mut |buffer, pattern| {
+        found.push((buffer, pattern.offset, pattern.bytes()));
+    });
+    assert_eq!(dependence, Dependence::Bytes);
+    assert_eq!(found, [(cmx, u64::from(OUTPUT) + 4, Some(2))]);
+}
+
+/// Some bytes of a buffer are in doubt.
+struct Sums(BufferId, Range<u64>);
+
+impl Doubt for Sums {
+    fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let both = self.1.start.max(bytes.start)..self.1.end.min(bytes.end);
+        (buffer == self.0 && !both.is_empty()).then_some(both)
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub struct Contract<'d> {
 #[derive(Clone, Debug)]
 enum Machine {
     Spec(Turns),
-    Femtorun(Counters),
+    Femtorun(Box<Counters>),
 }
 
 impl<'d> Contract<'d> {
@@ -40,7 +40,7 @@ impl<'d> Contract<'d> {
     pub fn new(document: &'d Document, rules: RuleSet) -> Contract<'d> {
         let machine = match rules {
             RuleSet::Spec => Machine::Spec(Turns::new(document)),
-            RuleSet::Femtorun41 => Machine::Femtorun(Counters::new(document)),
+            RuleSet::Femtorun41 => Machine::Femtorun(Box::new(Counters::new(document))),
         };
         Contract { document, machine }
     }
