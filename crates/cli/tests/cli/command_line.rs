@@ -266,15 +266,26 @@ fn several_files_are_all_told() {
     let infos: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, infos["files"].as_array().unwrap().len()), (2, 2));
     assert!(err.starts_with("absent.blob: "), "{err}");
-    let (code, out, _) = run(&["check", "--format", "json", "absent.blob", CONV]);
+    let (code, out, err) = run(&["check", CONV, "absent.blob", CONV]);
+    assert_eq!(code, 2, "{err}");
+    assert_eq!(out.matches(CONV).count(), 2, "{out}");
+    assert!(out.contains("file-unreadable"), "{out}");
+    // Who reads JSON is told that there is no such file before anything else.
+    let (code, out, err) = run(&["check", "--format", "json", CONV, "absent.blob"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
-        (code, &report["files"][0]["findings"][0]["code"]),
-        (2, &Value::from("file-unreadable"))
+        (code, &report["failure"]["kind"]),
+        (2, &"unreadable".into())
     );
+    assert!(err.starts_with("absent.blob: "), "{err}");
+    let (code, out, _) = run(&["check", "--format", "json", CONV]);
+    let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(
-        report["files"][1],
-        serde_json::json!({ "path": CONV, "target": "npu", "findings": [] })
+        (code, &report["files"][0]),
+        (
+            0,
+            &serde_json::json!({ "path": CONV, "target": "npu", "findings": [] })
+        )
     );
 }
 
