@@ -223,6 +223,7 @@ impl Schedule {
                     }
                     tensor.size = bytes;
                 } else {
+                    snapshots::behind_each_other(tensor);
                     tensor.size = tensor.bounds.elements();
                 }
                 snapshots::fit(tensor, block);

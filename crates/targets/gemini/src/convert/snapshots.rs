@@ -5,7 +5,8 @@ use super::BITS;
 use crate::lint::cover;
 use crate::names::Name;
 use crate::schedule::{
-    Bounds, Core, Ifmap, Peer, Phase, Schedule, Tensor, TensorKind, Tile, TransferIds, Workload,
+    Bounds, Core, Ifmap, Peer, Phase, Schedule, Source, Tensor, TensorKind, Tile, TransferIds,
+    Workload,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -89,6 +90,48 @@ fn weights_there(workload: &mut Workload) {
     }
 }
 
+/// Several layers together are the weights of attention, and each counts channels from its own first one. Where their boxes lie
+/// on each other, they stand one behind the other, in the order in which the tensor lists them.
+pub(super) fn behind_each_other(tensor: &mut Tensor) {
+    let overlaps =
+        |a: &Source, b: &Source| a.layer != b.layer && a.bounds.intersection(&b.bounds).is_some();
+    let sources = &tensor.sources;
+    let apart = (1..sources.len()).all(|n| !sources[..n].iter().any(|a| overlaps(a, &sources[n])));
+    if apart {
+        return;
+    }
+    let mut ends: HashMap<Option<Name>, u32> = HashMap::new();
+    let mut layers: Vec<Option<Name>> = Vec::new();
+    for source in sources {
+        let end = ends.entry(source.layer).or_insert_with(|| {
+            layers.push(source.layer);
+            0
+        });
+        *end = (*end).max(source.bounds.upper[1].saturating_add(1));
+    }
+    let mut first = 0u32;
+    let mut firsts: HashMap<Option<Name>, u32> = HashMap::new();
+    for layer in layers {
+        firsts.insert(layer, first);
+        first = first.saturating_add(ends[&layer]);
+    }
+    for source in &mut tensor.sources {
+        source.bounds = source.bounds.moved_by([0, firsts[&source.layer], 0, 0]);
+    }
+    tensor.bounds = around(
+        &tensor.bounds,
+        tensor.sources.iter().map(|source| source.bounds),
+    );
+}
+
+/// The box around a box and others.
+fn around(first: &Bounds, others: impl Iterator<Item = Bounds>) -> Bounds {
+    others.fold(*first, |around, part| Bounds {
+        lower: std::array::from_fn(|d| around.lower[d].min(part.lower[d])),
+        upper: std::array::from_fn(|d| around.upper[d].max(part.upper[d])),
+    })
+}
+
 /// What is larger than the block that it had needs another place.
 pub(super) fn fit(tensor: &mut Tensor, block: u64) {
     if tensor.size > block {
@@ -168,10 +211,7 @@ fn shrink(tensor: &mut Tensor, ifmaps: &mut [Ifmap]) {
         .filter_map(|source| source.bounds.intersection(&tensor.bounds))
         .collect();
     let Some(first) = parts.first() else { return };
-    let around = parts.iter().fold(*first, |around, part| Bounds {
-        lower: std::array::from_fn(|d| around.lower[d].min(part.lower[d])),
-        upper: std::array::from_fn(|d| around.upper[d].max(part.upper[d])),
-    });
+    let around = around(first, parts.iter().copied());
     if around == tensor.bounds || cover::hole(&around, &parts).is_some() {
         return;
     }

@@ -6,6 +6,7 @@
 mod batch;
 pub(crate) mod cover;
 mod dram;
+mod groups;
 mod index;
 mod network;
 mod proof;
@@ -49,7 +50,7 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     let mut all = Findings(chipless_model::Findings::new(limits.findings));
     structure::check(schedule, &mut all);
     let index = Index::new(schedule);
-    let groups = transfer::named_groups(schedule);
+    let groups = groups::of(schedule);
     let lint = Lint {
         schedule,
         groups: &groups,
@@ -118,7 +119,7 @@ fn workload(lint: Lint<'_>, core: &Core, position: usize, findings: &mut Finding
 #[derive(Clone, Copy)]
 struct Lint<'a> {
     schedule: &'a Schedule,
-    /// DRAM groups that those who name a transfer name, bit by bit (IR-tiling).
+    /// DRAM groups that hold the data of each transfer, bit by bit (IR-tiling).
     groups: &'a HashMap<u32, u32>,
     index: &'a Index,
     spec: bool,

@@ -1,12 +1,11 @@
 //! Transfers: one source each, the right readers, and tensors that their sources fill.
 
 use super::index::{Maker, at, peer, read_by};
-use super::{Findings, Lint, cover, size};
+use super::{Findings, Lint, cover, groups, size};
 use crate::rules::memory::IN_SOURCE;
 use crate::rules::schedule as rules;
 use crate::schedule::{
-    At, Bounds, Core, Destination, Ofmap, Peer, Schedule, Source, Tensor, TensorKind, TransferIds,
-    Workload,
+    At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload,
 };
 use std::collections::HashMap;
 
@@ -45,7 +44,7 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         });
     }
     for entry in &lint.schedule.dram_out {
-        groups(lint, entry.transfer, entry.groups, entry.at, findings);
+        groups::check(lint, entry.transfer, entry.groups, entry.at, findings);
         destinations(
             lint,
             entry.transfer,
@@ -78,7 +77,7 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
         let Some(entry) = entries.next() else {
             continue;
         };
-        groups(lint, entry.transfer, entry.groups, entry.at, findings);
+        groups::check(lint, entry.transfer, entry.groups, entry.at, findings);
         if let Some(second) = entries.next() {
             let message = || {
                 format!(
@@ -176,47 +175,6 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
             });
         }
     }
-}
-
-/// An interleaved transfer is listed in every DRAM group that its readers name.
-fn groups(lint: Lint<'_>, transfer: u32, listed: u32, at: At, findings: &mut Findings) {
-    if !lint.schedule.dialect.is_tiling() {
-        return;
-    }
-    let named = lint.groups.get(&transfer).copied().unwrap_or(0);
-    let missing = named & !listed;
-    if missing != 0 {
-        findings.report(&rules::GROUP, at, || {
-            format!(
-                "expected transfer {transfer} in DRAM group {}, which those who name it name, found it is not there",
-                missing.trailing_zeros()
-            )
-        });
-    }
-}
-
-/// The DRAM groups that workloads and tensors name for each transfer (IR-tiling).
-pub(super) fn named_groups(schedule: &Schedule) -> HashMap<u32, u32> {
-    let mut named: HashMap<u32, u32> = HashMap::new();
-    if !schedule.dialect.is_tiling() {
-        return named;
-    }
-    for (_, workload) in schedule.workloads() {
-        let sources = workload
-            .buffer
-            .iter()
-            .flat_map(|tensor| tensor.sources.iter().map(|s| (s.transfer, s.peer)));
-        let destinations = workload
-            .ofmaps
-            .iter()
-            .flat_map(|piece| piece.destinations.iter().map(|d| (piece.transfer, d.peer)));
-        for (transfer, peer) in sources.chain(destinations) {
-            if let Peer::Dram(groups) = peer {
-                *named.entry(transfer).or_default() |= groups;
-            }
-        }
-    }
-    named
 }
 
 fn place(lint: Lint<'_>, maker: Maker) -> At {

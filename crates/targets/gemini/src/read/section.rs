@@ -298,7 +298,8 @@ impl<'a> Section<'a> {
         let dram = self.need(keys.dram, "type", owner)?;
         match (dram, keys.core) {
             (true, None) if keys.groups != 0 => Ok(Peer::Dram(keys.groups)),
-            (true, Some((group @ 0..32, _))) if self.context.dialect.is_tiling() => {
+            // A bare 0 is DRAM, as in the other dialects: it names no group.
+            (true, Some((group @ 1..32, _))) if self.context.dialect.is_tiling() => {
                 Ok(Peer::Dram(1 << group))
             }
             (true, Some((id, at))) if spec && id != -1 => self.reader.fault_at(

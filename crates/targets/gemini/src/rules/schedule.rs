@@ -157,10 +157,10 @@ chipless_model::rules! {
         "Core, layer and box of its source say which workload makes it."
         "Add it to the destinations in the snapshots of that workload."
         "Files of IR-tiling";
-    GROUP Departure Warning Writers "gemini-dram-group" "an interleaved transfer is missing in one of its DRAM groups"
-        "Each group lists the transfers that it takes part in; the readers and makers of a transfer name its groups."
+    GROUP Fault Error Format "gemini-dram-group" "an interleaved transfer is missing in one of its DRAM groups"
+        "Each group lists the transfers that it takes part in. Readers and makers name the groups over which the data are interleaved, as a list; a bare 0 is DRAM and names none. What was stored is read from the groups that it was stored to, and all weights of a layer lie in the same groups."
         "Add the transfer to the group, or mend the list of groups."
-        "Files of IR-tiling";
+        "Files of IR-tiling; search of the schedulers of this family, DRAM of weights and ofmaps by layer";
     DRAM_TYPE Fault Error Format "gemini-dram-type" "weights are read as a feature map, or a feature map as weights"
         "The type of a DRAM tensor is that of the tensors and workloads that its transfer reaches."
         "Mend the type, or the transfer id."

@@ -8,7 +8,7 @@ use super::super::residents::Resident;
 use super::super::weights;
 use super::{Emit, stream};
 use crate::kernels::moves::{Copy, LoadMap, StoreMap};
-use crate::schedule::{Bounds, Ofmap, Peer, TensorKind};
+use crate::schedule::{Bounds, DramOut, Ofmap, Peer, TensorKind};
 use crate::traffic::{Position, position};
 use chipless_model::{BuildError, Demand, Role, Time};
 use smallvec::SmallVec;
@@ -144,7 +144,7 @@ impl Emit<'_, '_, '_> {
                     let resident = &self.residents.all[*r as usize];
                     bytes = bytes.max(out.size);
                     let region = if self.is_exact {
-                        arrival(resident, out.transfer, count, channel)
+                        arrival(resident, out, count, channel)
                     } else {
                         resident.own_region(out.transfer)
                     };
@@ -396,10 +396,10 @@ impl Emit<'_, '_, '_> {
 }
 
 /// The region of L2 that a transfer from DRAM fills, in the spec's dialect: `count` output channels of `channel` bytes if it
-/// brings weights.
-fn arrival(resident: &Resident<'_>, transfer: u32, count: u64, channel: u64) -> Option<Region> {
+/// brings weights. Activations that an ancestor uses as weights are boxes like any other.
+fn arrival(resident: &Resident<'_>, out: &DramOut, count: u64, channel: u64) -> Option<Region> {
     match resident.tensor.kind {
-        TensorKind::Weight => weights::in_l2(&resident.layout, 0, count, channel),
-        _ => resident.layout.region(&resident.part(transfer)),
+        TensorKind::Weight if out.weight => weights::in_l2(&resident.layout, 0, count, channel),
+        _ => resident.layout.region(&resident.part(out.transfer)),
     }
 }
