@@ -1,7 +1,8 @@
 //! Pictures of a replay: who works when, the L2 of each core as a map of addresses over time, the mesh with the bytes of each
-//! link, and how layers are cut over the cores.
+//! link as a whole and over time, and how layers are cut over the cores.
 
 mod gantt;
+mod mesh;
 mod tiling;
 
 use crate::machine::Machine;
@@ -69,7 +70,8 @@ pub fn pictures(
     }
     let mesh = Mesh::of(schedule);
     let traffic = Traffic::of(schedule, &mesh);
-    pictures.push(mesh_picture(&mesh, &traffic));
+    pictures.push(mesh::picture(&mesh, &traffic));
+    pictures.push(mesh::over_time(program, timeline, machine));
     pictures.push(tiling::picture(schedule));
     pictures
 }
@@ -262,90 +264,6 @@ fn colour(kind: TensorKind) -> &'static str {
         TensorKind::Weight => "#7fa6d6",
         TensorKind::Ifmap => "#8fc58f",
         TensorKind::Ofmap => "#e5a660",
-    }
-}
-
-fn mesh_picture(mesh: &Mesh, traffic: &Traffic) -> Picture {
-    let title = format!(
-        "Mesh of {} x {} cores: {} byte-hops, busiest link {} bytes",
-        mesh.columns,
-        mesh.rows,
-        traffic.byte_hops(),
-        traffic.busiest()
-    );
-    // Wide enough for the labels of the links of two neighbouring columns.
-    let pitch = 200.0;
-    let width = (f64::from(mesh.columns) * pitch).max(LETTER * title.len() as f64);
-    let mut svg = head(width + 40.0, f64::from(mesh.rows) * pitch + 60.0, &title);
-    let centre = |(x, y): (u32, u32)| {
-        (
-            20.0 + (f64::from(x) + 0.5) * pitch,
-            50.0 + (f64::from(y) + 0.5) * pitch,
-        )
-    };
-    let mut text = String::new();
-    let most = traffic.busiest().max(1) as f64;
-    for (link, bytes) in traffic
-        .links
-        .iter()
-        .enumerate()
-        .filter(|(_, bytes)| **bytes > 0)
-    {
-        let Some((from, to)) = mesh.ends(link) else {
-            continue;
-        };
-        let ((x0, y0), (x1, y1)) = (centre(from), centre(to));
-        // The two directions side by side.
-        let (dx, dy) = ((x1 - x0) / pitch * 8.0, (y1 - y0) / pitch * 8.0);
-        let share = *bytes as f64 / most;
-        let _ = writeln!(
-            svg,
-            r##"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" stroke="#c0392b" stroke-opacity="{:.2}" stroke-width="{:.1}"><title>{}: {bytes} bytes</title></line>"##,
-            x0 - dy,
-            y0 + dx,
-            x1 - dy,
-            y1 + dx,
-            0.25 + 0.75 * share,
-            1.0 + 7.0 * share,
-            mesh.name(link)
-        );
-        // Beside its line: above or below, or to the left or right.
-        let (anchor, arrow) = match () {
-            () if dy > 0.0 => ("end", '↓'),
-            () if dy < 0.0 => ("start", '↑'),
-            () if dx > 0.0 => ("middle", '→'),
-            () => ("middle", '←'),
-        };
-        let (x, y) = (
-            f64::midpoint(x0, x1) - 1.8 * dy,
-            f64::midpoint(y0, y1) + 2.2 * dx + 4.0,
-        );
-        let _ = writeln!(
-            svg,
-            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{arrow} {bytes}</text>"#
-        );
-        let bar = "█".repeat(((share * 40.0).round() as usize).max(1));
-        let _ = writeln!(text, "  {:<12} {bytes:>14}  {bar}", mesh.name(link));
-    }
-    for y in 0..mesh.rows {
-        for x in 0..mesh.columns {
-            let (cx, cy) = centre((x, y));
-            let number = y * mesh.columns + x;
-            let _ = writeln!(
-                svg,
-                r##"<rect x="{:.1}" y="{:.1}" width="44" height="44" rx="5" fill="#f4f4f4" stroke="#333"/><text x="{cx:.1}" y="{:.1}" text-anchor="middle">{number}</text>"##,
-                cx - 22.0,
-                cy - 22.0,
-                cy + 4.0
-            );
-        }
-    }
-    svg.push_str("</svg>\n");
-    Picture {
-        name: "mesh".into(),
-        title,
-        svg,
-        text,
     }
 }
 

@@ -146,6 +146,32 @@ fn converted_schedules_are_clean() {
     }
 }
 
+/// An interleaved transfer stands in every group that holds a part of its data; a bare 0 is DRAM and names no group.
+#[test]
+fn interleaved_transfers_stand_in_all_their_groups() {
+    let good: Value = serde_json::from_slice(&fixture("ir_tiling.json")).expect("JSON");
+    for (list, id) in [("in", 4), ("out", 0), ("out", 1), ("out", 2)] {
+        let mut damaged = good.clone();
+        let entries = damaged["DRAM"]["1"][list].as_array_mut().expect("a list");
+        entries.retain(|entry| entry["transfer_id"] != id);
+        assert_eq!(
+            said(&damaged.to_string(), None),
+            ["gemini-dram-group"],
+            "{list} {id}"
+        );
+    }
+    // What nobody names is read from where it was stored.
+    let text = good.to_string().replace(r#""id":[0,1]"#, r#""id":0"#);
+    assert_eq!(said(&text, None), [""; 0]);
+    let mut damaged: Value = serde_json::from_str(&text).expect("JSON");
+    damaged["DRAM"]["1"]["out"] = json!([]);
+    assert_eq!(
+        said(&damaged.to_string(), None),
+        [""; 0],
+        "nothing says that it is interleaved"
+    );
+}
+
 /// Both operands of an addition lie on each other in the ancestors; converted they are two.
 #[test]
 fn operands_come_apart() {

@@ -6,4 +6,6 @@ mod fixture;
 mod generate;
 mod hostile;
 mod proof;
+mod scheduled;
+mod scheduler;
 mod tilings;

@@ -28,7 +28,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
 }
 
 /// The workloads of all cores.
-fn workloads(schedule: &mut Value) -> Vec<&mut Value> {
+pub(crate) fn workloads(schedule: &mut Value) -> Vec<&mut Value> {
     let cores = schedule.as_object_mut().expect("an object").iter_mut();
     cores
         .filter(|(key, _)| key.bytes().all(|b| b.is_ascii_digit()))
@@ -56,8 +56,11 @@ fn exchange(entries: &mut [Value], key: &str, [a, b]: [usize; 2]) {
     }
 }
 
+/// Ways in which [`damage`] damages a schedule.
+pub(crate) const DAMAGES: usize = 15;
+
 /// Damages a schedule in one of many ways.
-fn damage(schedule: &mut Value, how: usize, by: [usize; 3]) {
+pub(crate) fn damage(schedule: &mut Value, how: usize, by: [usize; 3]) {
     let [a, b, c] = by;
     let (of_dram, to_dram) = ("out", "in");
     match how {
@@ -142,7 +145,7 @@ proptest! {
 
     #[test]
     fn clean_schedules_compute_their_network(
-        plan in any_plan(), how in 0..15usize, by in any::<[usize; 3]>()
+        plan in any_plan(), how in 0..DAMAGES, by in any::<[usize; 3]>()
     ) {
         let good = generate::schedule(&plan);
         prop_assert_eq!(errors(&plan, &good), []);

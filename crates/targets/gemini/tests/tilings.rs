@@ -17,13 +17,18 @@ fn outputs(plan: &Plan, weights: WeightData<'_>) -> Vec<(String, Vec<u8>)> {
 
 /// What is wrong with a schedule of the network of a plan.
 pub(crate) fn errors(plan: &Plan, schedule: &Value) -> Vec<Finding> {
+    errors_of(&crate::generate::network(plan), schedule)
+}
+
+/// What is wrong with a schedule of a network.
+pub(crate) fn errors_of(network: &Value, schedule: &Value) -> Vec<Finding> {
     let limits = Limits::default();
     let text = schedule.to_string();
     let schedule = match Schedule::read(&text) {
         Ok(schedule) => schedule,
         Err(finding) => return vec![*finding],
     };
-    let network = network(plan);
+    let network = read(network);
     let given = chipless_gemini::Given {
         network: Some(&network),
         ..Default::default()
@@ -34,9 +39,8 @@ pub(crate) fn errors(plan: &Plan, schedule: &Value) -> Vec<Finding> {
         .collect()
 }
 
-fn network(plan: &Plan) -> Network {
-    let text = crate::generate::network(plan).to_string();
-    Network::read(text.as_bytes(), &Limits::default()).expect("a network")
+fn read(network: &Value) -> Network {
+    Network::read(network.to_string().as_bytes(), &Limits::default()).expect("a network")
 }
 
 /// The outputs of a schedule that is executed.
@@ -46,46 +50,58 @@ pub(crate) fn computed(
     weights: WeightData<'_>,
     verified: bool,
 ) -> Vec<(String, Vec<u8>)> {
+    let size = u64::from(plan.size);
+    // What nobody reads is something else.
+    let element = |row: u64, i: u64| {
+        if i % row < size {
+            ((i / row * size + i % row) * 31 % 251) as u8
+        } else {
+            99
+        }
+    };
+    computed_of(
+        &crate::generate::network(plan),
+        schedule,
+        weights,
+        verified,
+        &element,
+    )
+}
+
+/// The outputs of a schedule of a network that is executed; elements of inputs by the width of their rows and their index.
+pub(crate) fn computed_of(
+    network: &Value,
+    schedule: &Value,
+    weights: WeightData<'_>,
+    verified: bool,
+    element: &dyn Fn(u64, u64) -> u8,
+) -> Vec<(String, Vec<u8>)> {
     let limits = Limits::default();
     let schedule = Schedule::read(&schedule.to_string()).expect("a schedule");
-    let network = network(plan);
+    let network = read(network);
     let data = Data {
         network: Some(&network),
         weights: Some(weights),
     };
     let machine = Machine::named("spec").expect("known");
-    let lowered =
-        lower(&schedule, &data, &machine, &limits).unwrap_or_else(|e| panic!("{plan:?}: {e}"));
+    let lowered = lower(&schedule, &data, &machine, &limits).unwrap_or_else(|e| panic!("{e}"));
     let program = &lowered.program;
     if verified {
-        chipless_verify::verify(program)
-            .unwrap_or_else(|findings| panic!("{plan:?}: {}", findings[0]));
+        chipless_verify::verify(program).unwrap_or_else(|findings| panic!("{}", findings[0]));
     }
     let mut storage = Storage::new(program, &limits).expect("small");
     for port in &program.interface.inputs {
-        let (row, size) = (port.shape[3], u64::from(plan.size));
-        // What nobody reads is something else.
-        let element = |i: u64| {
-            if i % row < size {
-                ((i / row * size + i % row) * 31 % 251) as u8
-            } else {
-                99
-            }
-        };
-        let bytes = (0..port.bytes().expect("small")).map(element).collect();
+        let bytes = port.bytes().expect("small");
+        let bytes = (0..bytes).map(|i| element(port.shape[3], i)).collect();
         storage.set(port.buffer, Cow::Owned(bytes));
     }
     let outcome = chipless_sim::run(
         &chipless_sim::Verified::assume(program),
         &mut chipless_sim::Functional::new(&mut storage),
     );
-    outcome
-        .end
-        .unwrap_or_else(|stop| panic!("{plan:?}: {stop:?}"));
-    let mut outputs: Vec<_> = program
-        .interface
-        .outputs
-        .iter()
+    outcome.end.unwrap_or_else(|stop| panic!("{stop:?}"));
+    let outputs = program.interface.outputs.iter();
+    let mut outputs: Vec<_> = outputs
         .map(|p| (p.name.clone(), storage.bytes(p.buffer).to_vec()))
         .collect();
     outputs.sort();

@@ -5,7 +5,7 @@ use super::BITS;
 use crate::lint::cover;
 use crate::names::Name;
 use crate::schedule::{
-    Bounds, Core, Ifmap, Peer, Phase, Schedule, Source, Tensor, TensorKind, Tile, TransferIds,
+    At, Bounds, Core, Ifmap, Peer, Phase, Schedule, Source, Tensor, TensorKind, Tile, TransferIds,
     Workload,
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -255,28 +255,35 @@ fn staging(workload: &mut Workload, core: u32) {
         {
             continue;
         }
-        buffer.push(Tensor {
-            kind: TensorKind::Ofmap,
-            align: None,
-            bitwidth: None,
-            newly_added: None,
-            current: false,
-            start_send: true,
-            phase: Phase::default(),
-            layer: Some(workload.layer),
-            bounds: piece.bounds,
-            size: piece.bounds.elements(),
-            address: None,
-            tensor_id: None,
-            tensor_order: None,
-            priority: None,
-            workload: None,
-            transfers: TransferIds::new(),
-            sources: smallvec::SmallVec::new(),
-            at: piece.at,
-        });
+        let mut tensor = staged(workload.layer, piece.bounds, piece.at);
+        tensor.start_send = true;
+        buffer.push(tensor);
     }
     workload.buffer = buffer.into();
+}
+
+/// A result on its way out.
+fn staged(layer: Name, bounds: Bounds, at: At) -> Tensor {
+    Tensor {
+        kind: TensorKind::Ofmap,
+        align: None,
+        bitwidth: None,
+        newly_added: None,
+        current: false,
+        start_send: false,
+        phase: Phase::default(),
+        layer: Some(layer),
+        bounds,
+        size: bounds.elements(),
+        address: None,
+        tensor_id: None,
+        tensor_order: None,
+        priority: None,
+        workload: None,
+        transfers: TransferIds::new(),
+        sources: smallvec::SmallVec::new(),
+        at,
+    }
 }
 
 /// A result that stays on its core has its space from the workload on that makes it.
@@ -493,4 +500,42 @@ fn first_fit(spans: &BTreeMap<u32, (u64, u64)>, base: u64, size: u64) -> (u64, u
         at = at.max(last);
     }
     (at, at.saturating_add(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::names::Names;
+
+    /// Two heads of attention, of which one is made in two pieces, in one tensor.
+    #[test]
+    fn layers_that_lie_on_each_other_come_one_behind_the_other() {
+        let mut names = Names::default();
+        let [one, two] = ["head0", "head1"].map(|name| names.intern(name));
+        let channels = |first: u32, last: u32| Bounds {
+            lower: [0, first, 0, 0],
+            upper: [0, last, 3, 0],
+        };
+        let source = |layer, bounds, transfer| Source {
+            peer: Peer::Core(0),
+            layer: Some(layer),
+            bounds,
+            size: None,
+            transfer,
+        };
+        let mut tensor = staged(one, channels(0, 9), At(0));
+        tensor.kind = TensorKind::Weight;
+        tensor.sources = smallvec::smallvec![
+            source(one, channels(0, 7), 1),
+            source(two, channels(0, 3), 2),
+            source(two, channels(4, 7), 3),
+        ];
+        behind_each_other(&mut tensor);
+        let boxes: Vec<Bounds> = tensor.sources.iter().map(|s| s.bounds).collect();
+        assert_eq!(boxes, [channels(0, 7), channels(8, 11), channels(12, 15)]);
+        assert_eq!(tensor.bounds, channels(0, 15));
+        // What lies apart stays where it is.
+        behind_each_other(&mut tensor);
+        assert_eq!(tensor.bounds, channels(0, 15));
+    }
 }

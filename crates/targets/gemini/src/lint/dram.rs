@@ -356,8 +356,7 @@ fn stored<'w>(lint: Lint<'_>, workload: &'w Workload, tensor: &Tensor) -> Option
             .any(|d| matches!(d.peer, Peer::Dram(_)))
     };
     let same = |piece: &Ofmap| {
-        piece.bounds == tensor.bounds
-            || piece.bounds.moved_by(workload.bounds.lower) == tensor.bounds
+        piece.bounds == tensor.bounds || lint.frames.piece(workload, piece) == tensor.bounds
     };
     // A piece that goes to a core as well may have a tensor of its own for that.
     let on_chip = (lint.schedule.dram_in.len() + lint.schedule.dram_out.len()) as u64;

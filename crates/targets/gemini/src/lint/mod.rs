@@ -18,6 +18,7 @@ mod transfer;
 mod weights;
 
 use crate::filename::NameFacts;
+use crate::lower::Frames;
 use crate::names::Name;
 use crate::network::Network;
 use crate::place;
@@ -57,6 +58,7 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
         index: &index,
         spec: schedule.dialect == Dialect::Spec,
         packed: schedule.is_packed(),
+        frames: Frames::of(schedule),
     };
     if lint.packed {
         all.report(&PACKED, At(0), || {
@@ -125,6 +127,8 @@ struct Lint<'a> {
     spec: bool,
     /// No channel is aligned, and weights have no parameters: a schedule that was converted from an ancestor.
     packed: bool,
+    /// From where boxes of ofmaps count.
+    frames: Frames,
 }
 
 impl Lint<'_> {

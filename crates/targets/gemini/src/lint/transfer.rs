@@ -339,14 +339,12 @@ pub(super) fn check_workload(
         }
     }
     for piece in &workload.ofmaps {
-        let relative = piece.bounds.moved_by(workload.bounds.lower);
-        if !(workload.bounds.contains(&piece.bounds)
-            || lint.spec && workload.bounds.contains(&relative))
-        {
+        let made = lint.frames.piece(workload, piece);
+        if !workload.bounds.contains(&made) {
             let message = || {
                 format!(
-                    "expected a piece inside the workload's box, {}, found {}",
-                    workload.bounds, piece.bounds
+                    "expected a piece inside the workload's box, {}, found {made}",
+                    workload.bounds
                 )
             };
             findings.report(&rules::OFMAP_BOX, piece.at, message);
@@ -356,21 +354,12 @@ pub(super) fn check_workload(
         sources(lint, tensor, findings);
     }
     if lint.spec {
-        results(core, workload, findings);
+        results(lint, core, workload, findings);
     }
 }
 
 /// What the workload makes has its space, and all of it goes somewhere.
-fn results(core: &Core, workload: &Workload, findings: &mut Findings) {
-    let absolute = |bounds: &Bounds| {
-        // A box that fits both ways is the same both ways, or too small to matter here.
-        let relative = bounds.moved_by(workload.bounds.lower);
-        if workload.bounds.contains(&relative) {
-            relative
-        } else {
-            *bounds
-        }
-    };
+fn results(lint: Lint<'_>, core: &Core, workload: &Workload, findings: &mut Findings) {
     for piece in &workload.ofmaps {
         let stays = piece
             .destinations
@@ -397,12 +386,9 @@ fn results(core: &Core, workload: &Workload, findings: &mut Findings) {
             findings.report(&rules::NO_SPACE, piece.at, message);
         }
     }
-    let as_said: Vec<Bounds> = workload.ofmaps.iter().map(|piece| piece.bounds).collect();
-    let moved: Vec<Bounds> = as_said.iter().map(absolute).collect();
-    if let (Some(hole), Some(_)) = (
-        cover::hole(&workload.bounds, &moved),
-        cover::hole(&workload.bounds, &as_said),
-    ) {
+    let pieces = workload.ofmaps.iter();
+    let made: Vec<Bounds> = pieces.map(|o| lint.frames.piece(workload, o)).collect();
+    if let Some(hole) = cover::hole(&workload.bounds, &made) {
         findings.report(&rules::UNUSED, workload.at, || {
             format!(
                 "expected pieces that make up {}, found none for {hole}",

@@ -151,6 +151,17 @@ impl Region {
             .fold(self.run, |n, count| n.saturating_mul(u64::from(*count)))
     }
 
+    /// Whether the bytes from the first to the last of both have some in common, in memories without a ring.
+    pub(crate) fn meets(&self, other: &Region) -> bool {
+        let end = |region: &Region| {
+            let steps = region.count.iter().zip(region.stride);
+            steps.fold(region.offset + region.run, |end, (count, stride)| {
+                end.saturating_add(u64::from(count.saturating_sub(1)).saturating_mul(stride))
+            })
+        };
+        self.buffer == other.buffer && self.offset < end(other) && other.offset < end(self)
+    }
+
     fn pattern(&self) -> Pattern {
         let loops = (0..3).rev().map(|d| Loop {
             count: u64::from(self.count[d]),

@@ -1,6 +1,7 @@
 //! Tasks: tiles, transfers and what they wait for, on the queues of their units.
 
 mod operands;
+mod refills;
 mod transfers;
 
 use super::builder::{Builder, NewTask};
@@ -13,12 +14,11 @@ use super::residents::Residents;
 use super::weights::Weights;
 use crate::kernels::compute::{Meaning, Tile};
 use crate::kernels::control::Control;
-use crate::kernels::moves::Copy;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::schedule::{Bounds, Dialect, LayerType, Peer, Workload};
 use crate::traffic::Mesh;
-use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, SyncId, TaskId, Time};
+use chipless_model::{BuildError, Program, QueueId, Resource, ResourceId, SyncId, TaskId};
 use operands::outputs;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -59,6 +59,8 @@ pub(crate) struct Emit<'e, 's, 'p> {
     streams: HashMap<(u32, u32), Layout>,
     /// Further waits of loads into a weight buffer: the loader is in order.
     after_tile: HashMap<u32, SyncId>,
+    /// Parts of entries of weight buffers that a later workload fills again, and the tile that reads them last.
+    refilled: HashMap<u32, Vec<(Region, SyncId)>>,
     /// Tile shape of the `pe` workload before, by core.
     shapes: Vec<Option<Shape>>,
 }
@@ -155,6 +157,7 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             links,
             streams: HashMap::new(),
             after_tile: HashMap::new(),
+            refilled: HashMap::new(),
             shapes: vec![None; schedule.cores.len()],
         };
         emit.assign();
@@ -445,96 +448,6 @@ impl<'e, 's, 'p> Emit<'e, 's, 'p> {
             ends[1] = id;
         }
         Ok(ends)
-    }
-
-    /// Loads of the weight buffer from L2 for a workload. Gives their tokens, and those that tiles must give because a later
-    /// load takes their place.
-    fn weight_moves(
-        &mut self,
-        index: u32,
-        core: usize,
-        position: usize,
-        weights: Option<&Weights>,
-        waits: &[SyncId],
-    ) -> Result<(Vec<SyncId>, HashMap<usize, SyncId>), BuildError> {
-        let plan = self.plan;
-        let (mut tokens, mut tile_tokens) = (Vec::new(), HashMap::new());
-        let Some(weights) = weights.filter(|w| !w.moves.is_empty()) else {
-            return Ok((tokens, tile_tokens));
-        };
-        let workload = plan.workload(index).2;
-        let queue = self.queues[core].weights;
-        let id = plan.schedule.cores[core].id;
-        let gate = match weights.first.checked_sub(1) {
-            Some(before) => Node::Workload(plan.first_of_core[core] + before as u32),
-            None => Node::Begin(core as u32),
-        };
-        let gate = self.tokens[plan.number(gate) as usize];
-        // The loader is in order: what comes from DRAM in this snapshot stands behind the chunks that fill the entry and the one
-        // after, and before the rest.
-        let refills = weights.moves.len() > weights.slots;
-        let from_dram: Vec<u32> = if refills && plan.schedule.cores.len() == 1 {
-            let added = self
-                .residents
-                .held_of(index as usize)
-                .iter()
-                .filter(|h| self.residents.held[**h as usize].first == position);
-            added
-                .filter_map(|h| plan.load_of_held.get(h).copied())
-                .collect()
-        } else {
-            Vec::new()
-        };
-        for (chunk, load) in weights.moves.iter().enumerate() {
-            let mut waits: SmallVec<[SyncId; 8]> = if chunk == 0 {
-                waits.iter().copied().chain(gate).collect()
-            } else {
-                SmallVec::new()
-            };
-            if let Some(before) = chunk.checked_sub(weights.slots) {
-                let tile = weights.moves[before].tiles[1];
-                let token = *tile_tokens.entry(tile).or_insert_with(|| {
-                    self.builder.token(format!(
-                        "core{id} workload {} tile {tile} done",
-                        workload.id
-                    ))
-                });
-                waits.push(token);
-                if chunk == weights.slots {
-                    self.after_tile
-                        .extend(from_dram.iter().map(|load| (*load, token)));
-                }
-            }
-            if chunk == weights.slots + 1 {
-                waits.extend(
-                    from_dram
-                        .iter()
-                        .filter_map(|load| self.tokens[plan.number(Node::Load(*load)) as usize]),
-                );
-            }
-            let token = self
-                .builder
-                .token(format!("core{id} workload {} weights {chunk}", workload.id));
-            let kernel = Copy {
-                operation: "load weights",
-                from: SmallVec::from_elem(load.from.clone(), 1),
-                to: SmallVec::from_elem(load.to.clone(), 1),
-                executable: true,
-            };
-            let label = Some(self.label(workload));
-            let task = NewTask {
-                queue,
-                waits: &waits,
-                gives: Some(token),
-                demands: &[],
-                fixed: Time::ZERO,
-                at: workload.at.0,
-                label,
-            };
-            self.builder.task(task, kernel)?;
-            tokens.push(token);
-        }
-        Ok((tokens, tile_tokens))
     }
 
     /// Configuration instructions of a workload.

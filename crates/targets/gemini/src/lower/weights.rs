@@ -20,6 +20,8 @@ pub(crate) struct Weights {
     /// Position of the workload from whose snapshot on the entry is in the weight buffer, where moves go there.
     pub(crate) first: usize,
     pub(crate) slots: usize,
+    /// The entry of the weight buffer: an index of [`Residents::held`].
+    pub(crate) held: Option<u32>,
 }
 
 /// A chunk of output channels from L2 into the weight buffer.
@@ -88,14 +90,15 @@ impl Weights {
         let held = residents
             .held_of(index as usize)
             .iter()
-            .map(|h| &residents.held[*h as usize])
-            .find(|h| brings(&h.tensor.transfers));
+            .copied()
+            .find(|h| brings(&residents.held[*h as usize].tensor.transfers));
         let (first_channel, count) = (weight.bounds.lower[1], weight.bounds.shape()[1]);
         let nowhere = Weights {
             tiles: vec![None; tiles.len()],
             moves: Vec::new(),
             first: 0,
             slots: 1,
+            held,
         };
         let Some(channel) = weight
             .size
@@ -134,7 +137,7 @@ impl Weights {
             )
         };
         let from_l2 = |(low, n): (u64, u64)| in_l2(&source?.layout, low, n, channel);
-        let Some(held) = held else {
+        let Some(held) = held.map(|h| &residents.held[h as usize]) else {
             return Some(Weights {
                 tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(),
                 ..nowhere
@@ -172,7 +175,7 @@ impl Weights {
                 tiles,
                 moves: moves.into_iter().collect(),
                 first: held.first,
-                slots: 1,
+                ..nowhere
             });
         }
         // Chunks: runs of tiles with the same channels.
@@ -202,6 +205,7 @@ impl Weights {
             moves: Vec::with_capacity(chunks.len()),
             first: held.first,
             slots: slots as usize,
+            ..nowhere
         };
         for (j, (range, span)) in chunks.into_iter().enumerate() {
             let to = at(j as u64 % slots * slot, range.1);

@@ -44,13 +44,13 @@ struct Proof<'p> {
     sorted: &'p [u32],
     clocks: Clocks,
     places: Places,
-    /// Layers that workloads make.
+    /// Layers that workloads make, or would have to make.
     made: HashSet<Name>,
 }
 
 pub(super) fn check(lint: Lint<'_>, network: Option<&Network>, findings: &mut Findings) {
     let schedule = lint.schedule;
-    let frames = Frames::of(schedule);
+    let frames = lint.frames;
     let residents = Residents::find(
         schedule,
         1,
@@ -75,11 +75,20 @@ pub(super) fn check(lint: Lint<'_>, network: Option<&Network>, findings: &mut Fi
         sorted: &sorted,
         clocks: Clocks::new(&plan, &predecessors, &sorted),
         places: Places::new(lint, &residents),
-        made: schedule.workloads().map(|(_, w)| w.layer).collect(),
+        made: made(lint, network),
     };
     let mut operations = Operations::default();
     let reads = flow::check(&proof, &mut operations, findings);
     race::check(&proof, &reads, findings);
+}
+
+/// Layers whose results are nowhere before workloads make them.
+fn made(lint: Lint<'_>, network: Option<&Network>) -> HashSet<Name> {
+    let schedule = lint.schedule;
+    let scheduled = network.into_iter().flat_map(Network::scheduled);
+    let scheduled = scheduled.filter_map(|(name, _)| schedule.names.find(name));
+    let workloads = schedule.workloads().map(|(_, w)| w.layer);
+    workloads.chain(scheduled).collect()
 }
 
 /// A read of a tensor: who reads, which tensor, and the nodes that brought what is read.
