@@ -185,6 +185,16 @@ const FAULTS: &[Fault] = &[
     ("gemini-tensor-layer", |s| {
         with(s, holds_weights)["wl0_buffer"][0]["layer_name"] = json!("Elsewhere");
     }),
+    ("gemini-source-exchanged", |s| {
+        let workloads = s["0"].as_array_mut().expect("a list").iter_mut();
+        let mut tensors = workloads.flat_map(|w| w["buffer"].as_array_mut().expect("a list"));
+        let of_two = |t: &&mut Value| t["source"].as_array().is_some_and(|s| s.len() > 1);
+        let sources = &mut tensors.find(of_two).expect("one of two cores")["source"];
+        let cores = [0, 1].map(|n| sources[n]["core_id"].clone());
+        let [first, second] = cores;
+        sources[0]["core_id"] = second;
+        sources[1]["core_id"] = first;
+    }),
     ("gemini-source-layer", |s| {
         tensor(s, "ifmap")["source"][0]["layer_name"] = json!("Elsewhere");
     }),

@@ -29,7 +29,8 @@ pub(crate) use batch::of as batch_of;
 use chipless_model::{Finding, Limits, Rule};
 use index::Index;
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 /// Workloads that one thread looks at, one after the other.
 const RUN: usize = 64;
@@ -52,8 +53,10 @@ pub fn lint(schedule: &Schedule, text: &str, given: Given<'_>, limits: &Limits) 
     structure::check(schedule, &mut all);
     let index = Index::new(schedule);
     let groups = groups::of(schedule);
+    let misnamed = OnceLock::new();
     let lint = Lint {
         schedule,
+        misnamed: &misnamed,
         groups: &groups,
         index: &index,
         spec: schedule.dialect == Dialect::Spec,
@@ -121,6 +124,8 @@ fn workload(lint: Lint<'_>, core: &Core, position: usize, findings: &mut Finding
 #[derive(Clone, Copy)]
 struct Lint<'a> {
     schedule: &'a Schedule,
+    /// Cores that sources name instead of those that make their transfers, once somebody asks.
+    misnamed: &'a OnceLock<HashSet<[u32; 2]>>,
     /// DRAM groups that hold the data of each transfer, bit by bit (IR-tiling).
     groups: &'a HashMap<u32, u32>,
     index: &'a Index,

@@ -7,7 +7,7 @@ use crate::rules::schedule as rules;
 use crate::schedule::{
     At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload,
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What concerns all cores: makers, stores, destinations.
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
@@ -464,6 +464,21 @@ fn sources(lint: Lint<'_>, tensor: &Tensor, findings: &mut Findings) {
     }
 }
 
+/// Cores that sources name, each with the core that makes the transfer instead.
+fn misnamed(lint: Lint<'_>) -> HashSet<[u32; 2]> {
+    let tensors = lint.schedule.workloads().flat_map(|(_, w)| &w.buffer);
+    let pairs = tensors
+        .flat_map(|tensor| &tensor.sources)
+        .filter_map(|source| {
+            let &(_, maker) = lint.index.makers(source.transfer).first()?;
+            match (source.peer, peer(lint.schedule, maker)) {
+                (Peer::Core(named), Peer::Core(made)) if named != made => Some([named, made]),
+                _ => None,
+            }
+        });
+    pairs.collect()
+}
+
 fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut Findings) {
     let schedule = lint.schedule;
     let Some(&(_, maker)) = lint.index.makers(source.transfer).first() else {
@@ -493,13 +508,23 @@ fn one_source(lint: Lint<'_>, tensor: &Tensor, source: &Source, findings: &mut F
                 name(source.peer)
             )
         };
-        findings.report_with(
-            &rules::SOURCE,
-            tensor.at,
-            message,
-            Some((place(lint, maker), "where it is made")),
-        );
-        return;
+        let is_exchanged = match (from, source.peer) {
+            (Peer::Core(made), Peer::Core(named)) if lint.spec => {
+                let misnamed = lint.misnamed.get_or_init(|| misnamed(lint));
+                misnamed.contains(&[made, named])
+            }
+            _ => false,
+        };
+        let rule = if is_exchanged {
+            &rules::SOURCES_EXCHANGED
+        } else {
+            &rules::SOURCE
+        };
+        let made = Some((place(lint, maker), "where it is made"));
+        findings.report_with(rule, tensor.at, message, made);
+        if !is_exchanged {
+            return;
+        }
     }
     let (bounds, size, layer) = match maker {
         Maker::Dram(index) => schedule

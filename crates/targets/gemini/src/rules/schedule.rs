@@ -89,6 +89,10 @@ chipless_model::rules! {
         "The core of a source, or DRAM, must be where the transfer with that id comes from."
         "Mend core_id and type of the source."
         "Scheduler IR format description, source";
+    SOURCES_EXCHANGED Departure Warning Format "gemini-source-exchanged" "sources name each other's cores"
+        "The transfer id counts, and the proof follows it; the core is repeated for readers. One source names the core that makes the transfer of the other, and the other way round."
+        "Exchange core_id of the two, or their transfers."
+        "Scheduler IR format description, source";
     SOURCE_LAYER Departure Warning Format "gemini-source-layer" "a source names another layer than the one that makes the transfer"
         "Names of layers are repeated for readers; the transfer id counts."
         "Mend the name."
