@@ -29,6 +29,7 @@
 //! reads them, a [`Document`] that says what is in them and makes a program. With a line in `targets/mod.rs` the command line has it too.
 
 mod behind;
+pub mod device;
 pub mod disk;
 mod failure;
 mod file;
@@ -44,6 +45,7 @@ mod target;
 mod targets;
 
 pub use behind::{Behind, with_behind};
+pub use chipless_device::figures::Grade as FigureGrade;
 pub use chipless_dsa as dsa;
 pub use chipless_gemini as gemini;
 pub use chipless_neuron as neuron;

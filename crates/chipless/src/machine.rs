@@ -1,10 +1,11 @@
 //! Machines as text: figures by their names, with unit and source.
 //!
 //! A machine file is TOML. The comment behind a figure, or else the lines above it, say its unit and its source: `# MHz: the vendor's guide`.
-//! Where there is none, those of the section count.
+//! Where there is none, those of the section count. Figures of a device have a grade behind their unit: `# us [assumed]: …`.
 
 use crate::failure::Failure;
 use crate::suggest;
+use chipless_device::figures::Grade;
 use std::collections::BTreeMap;
 
 /// A figure of a machine.
@@ -18,6 +19,8 @@ pub struct Figure {
     pub unit: String,
     /// Where it comes from.
     pub source: String,
+    /// How much that is worth, of figures of a device.
+    pub grade: Option<Grade>,
 }
 
 /// The figures of a machine file, in its order; empty for a text that is none.
@@ -26,17 +29,22 @@ pub fn figures(text: &str) -> Vec<Figure> {
     let mut comments = comments(text);
     let mut figures: Vec<(usize, Figure)> = Vec::new();
     for key in machine.iter().flat_map(|(name, value)| keys(name, value)) {
-        let Some(value) = value(&machine, &key).filter(|value| !value.is_str()) else {
+        let Some(value) =
+            value(&machine, &key).filter(|value| !value.is_str() || key.contains('.'))
+        else {
             continue;
         };
         let (line, (unit, source)) = comments
             .remove(&key)
             .or_else(|| comments.get(key.rsplit_once('.')?.0).cloned())
             .unwrap_or_default();
+        let unit = unit_of(&unit, &key);
+        let (unit, grade) = graded(&unit);
         figures.push((
             line,
             Figure {
-                unit: unit_of(&unit, &key),
+                unit: unit.to_owned(),
+                grade,
                 value: value.to_string(),
                 key,
                 source,
@@ -45,6 +53,17 @@ pub fn figures(text: &str) -> Vec<Figure> {
     }
     figures.sort_by_key(|(line, _)| *line);
     figures.into_iter().map(|(_, figure)| figure).collect()
+}
+
+/// A unit and the grade behind it.
+fn graded(unit: &str) -> (&str, Option<Grade>) {
+    let behind = unit
+        .strip_suffix(']')
+        .and_then(|unit| unit.rsplit_once(" ["));
+    match behind.map(|(unit, name)| (unit, Grade::from_name(name))) {
+        Some((unit, grade @ Some(_))) => (unit, grade),
+        _ => (unit, None),
+    }
 }
 
 /// Of `fixed in µs, per_byte in µs/byte`, the unit of the last name of a key.

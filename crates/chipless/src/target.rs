@@ -157,6 +157,11 @@ pub trait Document: Send + Sync {
         false
     }
 
+    /// Tiles that the program holds while it runs on a device with tiles; `None`: it has the device for itself.
+    fn tiles(&self) -> Option<u32> {
+        None
+    }
+
     /// Pictures of the file, or of a replay of its program.
     fn pictures(&self) -> Result<Vec<Picture>, Failure> {
         Err(Failure::unsupported(

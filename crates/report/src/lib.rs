@@ -23,6 +23,7 @@ mod uses;
 pub mod attribution;
 pub mod chrome;
 pub mod deadlock;
+pub mod device;
 pub mod diff;
 pub mod explain;
 pub mod findings;

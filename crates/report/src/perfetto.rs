@@ -13,7 +13,7 @@
 //! Perfetto's messages with a downloaded protocol compiler and build a tree of large objects for every packet, while a
 //! trace needs a dozen fields.
 
-mod field;
+pub(crate) mod field;
 mod sequence;
 
 use crate::attribution::{Attribution, Lives, Row, layer};

@@ -83,3 +83,9 @@ impl Effects for Functional<'_, '_> {
         Ok(())
     }
 }
+
+impl<E: Effects> Effects for &mut E {
+    fn apply(&mut self, program: &Program<'_>, task: TaskId) -> Result<(), Fault> {
+        (**self).apply(program, task)
+    }
+}

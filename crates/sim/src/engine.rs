@@ -5,38 +5,15 @@
 
 use crate::deadlock::Deadlock;
 use crate::effects::Effects;
-use crate::resource::Shared;
+use crate::stage::{Event, On, Stage};
 use crate::timeline::{Record, Stall, State, Timeline};
-use crate::verified::Verified;
 use chipless_model::{
     Action, Barrier, BarrierFault, Condition, Configuration, ConfigurationId, Counter, Fault,
     IndexVec, Moment, PieceId, Program, QueueId, ResourceId, SplitMix64, SyncId, SyncKind, TaskId,
     Time, Wait,
 };
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 const NONE: u32 = u32::MAX;
-/// Events of resources come after the tasks of the same instant: departures complete their tasks through an event of their own.
-const RESOURCE: u32 = 1 << 31;
-/// A server looks whether it can start its task; only in random orders.
-const START: u32 = 3 << 30;
-
-/// Pending events, earliest first, those of one instant in the order of their numbers.
-#[derive(Debug, Default)]
-struct Events(BinaryHeap<Reverse<u128>>);
-
-impl Events {
-    fn push(&mut self, at: Time, event: u32) {
-        self.0
-            .push(Reverse(u128::from(at.0) << 32 | u128::from(event)));
-    }
-
-    fn pop(&mut self) -> Option<(Time, u32)> {
-        let Reverse(key) = self.0.pop()?;
-        Some((Time((key >> 32) as u64), key as u32))
-    }
-}
 
 /// How a run ended, and what happened until then.
 #[derive(Debug)]
@@ -71,36 +48,6 @@ pub enum Order {
     Random(u64),
 }
 
-/// Runs a program to its end, or until nothing can move.
-pub fn run(program: &Verified<'_, '_>, effects: &mut impl Effects) -> Outcome {
-    run_in(program, Order::Timed, effects)
-}
-
-/// Runs a program in an order of choice.
-pub fn run_in(program: &Verified<'_, '_>, order: Order, effects: &mut impl Effects) -> Outcome {
-    let mut engine = Engine::new(program.program());
-    if let Order::Random(seed) = order {
-        engine.random = Some(SplitMix64(seed));
-    }
-    let stopped = engine.go(effects).err();
-    let finished = engine.finished();
-    let end = match stopped {
-        Some(stop) => Err(stop),
-        None if finished => Ok(()),
-        None => Err(Stop::Deadlock(Deadlock::find(&engine))),
-    };
-    let mut timeline = engine.timeline;
-    timeline.end = engine.done.unwrap_or_else(|| {
-        timeline
-            .tasks
-            .iter()
-            .map(|t| t.end)
-            .max()
-            .unwrap_or_default()
-    });
-    Outcome { timeline, end }
-}
-
 /// A span of any magnitude, so that in a random order some tasks overtake many others.
 fn delay(random: &mut SplitMix64) -> Time {
     let z = random.number();
@@ -131,11 +78,15 @@ struct Backlog {
 pub(crate) struct Engine<'p, 'a> {
     pub(crate) program: &'p Program<'a>,
     pub(crate) timeline: Timeline,
-    now: Time,
+    /// Its number in the world.
+    number: u32,
     done: Option<Time>,
-    /// How many tasks have completed.
+    /// How many tasks have started, and how many have completed.
+    started: usize,
     completed: usize,
-    events: Events,
+    /// Whether no task starts at present, and the servers that would have started one.
+    halted: bool,
+    held: Vec<u32>,
     pub(crate) servers: Vec<Server>,
     backlogs: IndexVec<QueueId, Backlog>,
     next_piece: IndexVec<PieceId, u32>,
@@ -147,7 +98,8 @@ pub(crate) struct Engine<'p, 'a> {
     barriers: Vec<Barrier>,
     configured: IndexVec<ConfigurationId, bool>,
     waiters: IndexVec<SyncId, u32>,
-    resources: IndexVec<ResourceId, Shared>,
+    /// The world's numbers of the program's resources.
+    resources: IndexVec<ResourceId, u32>,
     /// Whether any signal of the program is given at the read.
     reads_signal: bool,
     /// Server of a running task; demands that it still waits for.
@@ -156,7 +108,12 @@ pub(crate) struct Engine<'p, 'a> {
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
-    fn new(program: &'p Program<'a>) -> Engine<'p, 'a> {
+    pub(crate) fn new(
+        program: &'p Program<'a>,
+        number: u32,
+        order: Order,
+        stage: &mut Stage,
+    ) -> Engine<'p, 'a> {
         let mut servers = Vec::new();
         let backlogs = program
             .queues
@@ -214,10 +171,12 @@ impl<'p, 'a> Engine<'p, 'a> {
                 order: Vec::with_capacity(tasks),
                 end: Time::ZERO,
             },
-            now: Time::ZERO,
+            number,
             done: None,
+            started: 0,
             completed: 0,
-            events: Events::default(),
+            halted: false,
+            held: Vec::new(),
             servers,
             backlogs,
             next_piece: IndexVec::from_vec(vec![NONE; program.pieces.len()]),
@@ -227,35 +186,81 @@ impl<'p, 'a> Engine<'p, 'a> {
             barriers,
             configured,
             waiters: IndexVec::from_vec(vec![NONE; program.syncs.len()]),
-            resources: program.resources.iter().map(Shared::new).collect(),
+            resources: program
+                .resources
+                .iter()
+                .map(|resource| stage.resource(program.target, resource))
+                .collect(),
             reads_signal: program.signals.iter().any(|s| s.moment == Moment::Read),
             running: IndexVec::from_vec(vec![(NONE, 0); tasks]),
-            random: None,
+            random: match order {
+                Order::Timed => None,
+                Order::Random(seed) => Some(SplitMix64(seed)),
+            },
         }
     }
 
-    fn go(&mut self, effects: &mut impl Effects) -> Result<(), Stop> {
+    /// Releases what is released before the start.
+    pub(crate) fn begin(&mut self, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
         let program = self.program;
-        for piece in &program.initial {
-            self.release(*piece, None, effects)?;
-        }
-        while let Some((at, event)) = self.events.pop() {
-            self.now = at;
-            if event & START == START {
-                let server = event & !START;
-                self.try_start(
-                    server,
-                    TaskId::from_raw(self.servers[server as usize].task),
-                    None,
-                    effects,
-                )?;
-            } else if event & RESOURCE != 0 {
-                self.serve(ResourceId::from_raw(event & !RESOURCE));
-            } else {
-                self.proceed(TaskId::from_raw(event), effects)?;
+        program
+            .initial
+            .iter()
+            .try_for_each(|piece| self.release(*piece, None, on))
+    }
+
+    /// An event of this program is due.
+    pub(crate) fn handle(
+        &mut self,
+        event: Event,
+        on: &mut On<'_, impl Effects>,
+    ) -> Result<(), Stop> {
+        match event {
+            Event::Task(task) => self.proceed(task, on),
+            Event::Start(server) => {
+                let task = TaskId::from_raw(self.servers[server as usize].task);
+                self.try_start(server, task, None, on)
             }
         }
+    }
+
+    /// No task starts from now on; those in flight run to their end.
+    pub(crate) const fn halt(&mut self) {
+        self.halted = true;
+    }
+
+    /// Goes on where it was halted.
+    pub(crate) fn resume(&mut self, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
+        self.halted = false;
+        for server in std::mem::take(&mut self.held) {
+            let task = TaskId::from_raw(self.servers[server as usize].task);
+            self.try_start(server, task, None, on)?;
+        }
         Ok(())
+    }
+
+    /// Tasks that have started and not completed.
+    pub(crate) const fn in_flight(&self) -> usize {
+        self.started - self.completed
+    }
+
+    /// The end of the run: when the program reported that it was done, or when its last task ended.
+    pub(crate) fn into_outcome(self, stopped: Option<Stop>) -> Outcome {
+        let end = match stopped {
+            Some(stop) => Err(stop),
+            None if self.finished() => Ok(()),
+            None => Err(Stop::Deadlock(Deadlock::find(&self))),
+        };
+        let mut timeline = self.timeline;
+        timeline.end = self.done.unwrap_or_else(|| {
+            timeline
+                .tasks
+                .iter()
+                .map(|t| t.end)
+                .max()
+                .unwrap_or_default()
+        });
+        Outcome { timeline, end }
     }
 
     /// Whether a task's effect happens at its start. Most programs have no such task, and need not look.
@@ -269,7 +274,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Whether the program is done.
-    fn finished(&self) -> bool {
+    pub(crate) fn finished(&self) -> bool {
         match self.program.completion {
             Some(_) => self.done.is_some() && self.idle(),
             None => self.idle(),
@@ -281,8 +286,8 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// A task's effect on memory happens.
-    fn apply(&mut self, task: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
-        effects
+    fn apply(&mut self, task: TaskId, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
+        on.effects
             .apply(self.program, task)
             .map_err(|fault| Stop::Fault { task, fault })?;
         self.timeline.order.push(task);
@@ -290,48 +295,34 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// A task's fixed time is over, or its last demand has been served.
-    fn proceed(&mut self, task: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn proceed(&mut self, task: TaskId, on: &mut On<'_, impl Effects>) -> Result<(), Stop> {
         let program = self.program;
         let (server, pending) = self.running[task];
         if pending > 0 {
             // The fixed time is over: compete for the shared resources. `pending` counts what is left to be served.
             for demand in program.demands(task).iter().filter(|d| d.bytes > 0) {
-                self.resources[demand.resource].arrive(task, demand.bytes, self.now);
-                self.announce(demand.resource);
+                let resource = self.resources[demand.resource];
+                on.stage.arrive(resource, (self.number, task), demand.bytes);
             }
             return Ok(());
         }
         if !self.signals_at_read(task) {
-            self.apply(task, effects)?;
+            self.apply(task, on)?;
         }
         let record = &mut self.timeline.tasks[task];
-        record.end = self.now;
+        record.end = on.stage.now;
         record.state = State::Done;
         self.completed += 1;
-        self.signal(task, Moment::Completion, effects)?;
+        self.signal(task, Moment::Completion, on)?;
         self.servers[server as usize].task += 1;
-        self.attend(server, None, effects)
+        self.attend(server, None, on)
     }
 
-    /// Transfers leave a resource; those that have been served everywhere complete.
-    fn serve(&mut self, resource: ResourceId) {
-        if !self.resources[resource].due(self.now) {
-            return;
-        }
-        while let Some(task) = self.resources[resource].depart(self.now) {
-            let (_, pending) = &mut self.running[task];
-            *pending -= 1;
-            if *pending == 0 {
-                self.events.push(self.now, task.raw());
-            }
-        }
-        self.announce(resource);
-    }
-
-    fn announce(&mut self, resource: ResourceId) {
-        if let Some(at) = self.resources[resource].announce() {
-            self.events.push(at, resource.raw() | RESOURCE);
-        }
+    /// A demand of a task has been served: whether it was the last one.
+    pub(crate) fn served(&mut self, task: TaskId) -> bool {
+        let (_, pending) = &mut self.running[task];
+        *pending -= 1;
+        *pending == 0
     }
 
     /// A server looks for something to do: its next task, or the next piece of its queue.
@@ -339,7 +330,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         server: u32,
         woken_by: Option<TaskId>,
-        effects: &mut impl Effects,
+        on: &mut On<'_, impl Effects>,
     ) -> Result<(), Stop> {
         let queue = self.servers[server as usize].queue;
         while self.servers[server as usize].task == self.servers[server as usize].end {
@@ -358,9 +349,9 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         let task = TaskId::from_raw(self.servers[server as usize].task);
         let record = &mut self.timeline.tasks[task];
-        record.ready = self.now;
+        record.ready = on.stage.now;
         record.server = server - self.backlogs[queue].servers;
-        self.look(server, task, woken_by, effects)
+        self.look(server, task, woken_by, on)
     }
 
     /// Starts a task if it can: at once, or some time later in a random order.
@@ -369,13 +360,14 @@ impl<'p, 'a> Engine<'p, 'a> {
         server: u32,
         task: TaskId,
         woken_by: Option<TaskId>,
-        effects: &mut impl Effects,
+        on: &mut On<'_, impl Effects>,
     ) -> Result<(), Stop> {
         if let Some(random) = &mut self.random {
-            self.events.push(self.now + delay(random), START | server);
+            let at = on.stage.now + delay(random);
+            on.stage.push(at, self.number, Event::Start(server));
             return Ok(());
         }
-        self.try_start(server, task, woken_by, effects)
+        self.try_start(server, task, woken_by, on)
     }
 
     /// Starts the task if all its waits hold; otherwise hangs the server into the list of the first that does not.
@@ -384,8 +376,12 @@ impl<'p, 'a> Engine<'p, 'a> {
         server: u32,
         task: TaskId,
         woken_by: Option<TaskId>,
-        effects: &mut impl Effects,
+        on: &mut On<'_, impl Effects>,
     ) -> Result<(), Stop> {
+        if self.halted {
+            self.held.push(server);
+            return Ok(());
+        }
         let program = self.program;
         let t = &program.tasks[task];
         for wait in t.waits.of(&program.waits) {
@@ -400,22 +396,25 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
         }
         let record = &mut self.timeline.tasks[task];
-        record.start = self.now;
+        record.start = on.stage.now;
         record.state = State::Running;
+        self.started += 1;
         if let Some(stall) = &mut record.stall {
             stall.by = woken_by;
         }
         if let Some(random) = &mut self.random {
             self.running[task] = (server, 0);
-            self.events.push(self.now + delay(random), task.raw());
+            let at = on.stage.now + delay(random);
+            on.stage.push(at, self.number, Event::Task(task));
         } else {
             let pending = program.demands(task).iter().filter(|d| d.bytes > 0).count() as u32;
             self.running[task] = (server, pending);
-            self.events.push(self.now + t.fixed, task.raw());
+            let at = on.stage.now + t.fixed;
+            on.stage.push(at, self.number, Event::Task(task));
         }
         if self.signals_at_read(task) {
-            self.apply(task, effects)?;
-            self.signal(task, Moment::Read, effects)?;
+            self.apply(task, on)?;
+            self.signal(task, Moment::Read, on)?;
         }
         Ok(())
     }
@@ -444,7 +443,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         task: TaskId,
         moment: Moment,
-        effects: &mut impl Effects,
+        on: &mut On<'_, impl Effects>,
     ) -> Result<(), Stop> {
         let program = self.program;
         let stop = |fault: String| Stop::Fault {
@@ -455,15 +454,15 @@ impl<'p, 'a> Engine<'p, 'a> {
             match signal.action {
                 Action::Add(sync, n) => {
                     self.add(sync, n).map_err(stop)?;
-                    self.wake(sync, task, effects)?;
+                    self.wake(sync, task, on)?;
                 }
                 Action::Produce(sync) => {
                     self.on_barrier(sync, task, "is produced", Barrier::produce)?;
-                    self.settle(sync, task, effects)?;
+                    self.settle(sync, task, on)?;
                 }
                 Action::Consume(sync) => {
                     self.on_barrier(sync, task, "is consumed", Barrier::consume)?;
-                    self.settle(sync, task, effects)?;
+                    self.settle(sync, task, on)?;
                 }
                 Action::Configure(configuration) => {
                     let &Configuration {
@@ -481,9 +480,9 @@ impl<'p, 'a> Engine<'p, 'a> {
                     self.on_barrier(sync, task, "is given", |barrier| {
                         barrier.push(configuration, producers, consumers)
                     })?;
-                    self.settle(sync, task, effects)?;
+                    self.settle(sync, task, on)?;
                 }
-                Action::Release(piece) => self.release(piece, Some(task), effects)?,
+                Action::Release(piece) => self.release(piece, Some(task), on)?,
             }
         }
         Ok(())
@@ -524,7 +523,12 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// What follows from a change of a barrier's counts: it is lit, it retires, the program is done.
-    fn settle(&mut self, sync: SyncId, by: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn settle(
+        &mut self,
+        sync: SyncId,
+        by: TaskId,
+        on: &mut On<'_, impl Effects>,
+    ) -> Result<(), Stop> {
         let program = self.program;
         let index = self.barrier_of[sync] as usize;
         if self.barriers[index].is_lit() {
@@ -532,27 +536,32 @@ impl<'p, 'a> Engine<'p, 'a> {
                 && program.completion.is_some()
                 && self.barriers[index].active() == program.completion.as_ref()
             {
-                self.done = Some(self.now);
+                self.done = Some(on.stage.now);
             }
-            self.wake(sync, by, effects)?;
+            self.wake(sync, by, on)?;
         }
         while let Some(retired) = self.barriers[index].retire() {
             for piece in &program.configurations[retired].releases {
-                self.release(*piece, Some(by), effects)?;
+                self.release(*piece, Some(by), on)?;
             }
             if self.barriers[index].is_lit() {
-                self.wake(sync, by, effects)?;
+                self.wake(sync, by, on)?;
             }
         }
         Ok(())
     }
 
     /// Lets every server that waits for this sync look again.
-    fn wake(&mut self, sync: SyncId, by: TaskId, effects: &mut impl Effects) -> Result<(), Stop> {
+    fn wake(
+        &mut self,
+        sync: SyncId,
+        by: TaskId,
+        on: &mut On<'_, impl Effects>,
+    ) -> Result<(), Stop> {
         let mut server = std::mem::replace(&mut self.waiters[sync], NONE);
         while server != NONE {
             let Server { task, next, .. } = self.servers[server as usize];
-            self.look(server, TaskId::from_raw(task), Some(by), effects)?;
+            self.look(server, TaskId::from_raw(task), Some(by), on)?;
             server = next;
         }
         Ok(())
@@ -562,7 +571,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         &mut self,
         piece: PieceId,
         by: Option<TaskId>,
-        effects: &mut impl Effects,
+        on: &mut On<'_, impl Effects>,
     ) -> Result<(), Stop> {
         if std::mem::replace(&mut self.released[piece], true) {
             let task = by.unwrap_or(self.program.pieces[piece].first);
@@ -584,7 +593,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             server.task == server.end
         });
         match idle {
-            Some(server) => self.attend(server, by, effects),
+            Some(server) => self.attend(server, by, on),
             None => Ok(()),
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! [`run`] serves functional and timing runs alike: what a task does to memory is the business of the [`Effects`] that
 //! it is given. The result is a [`Timeline`], the same for every run of the same program. A [`Session`] runs a program many
-//! times on bytes that outlive a run.
+//! times on bytes that outlive a run. A [`World`] holds many runs at once, which share its resources: each can be halted between
+//! tasks, go on, or be aborted.
 //!
 //! What is run has been verified, or is explicitly taken for good:
 //!
@@ -26,13 +27,16 @@ mod effects;
 mod engine;
 mod resource;
 mod session;
+mod stage;
 mod timeline;
 mod verified;
+mod world;
 
 pub use deadlock::{Deadlock, Stuck};
 pub use diagnosis::{Nonfinite, nonfinite, nonfinite_element, origin};
 pub use effects::{Effects, Functional, TimingOnly};
-pub use engine::{Order, Outcome, Stop, run, run_in};
+pub use engine::{Order, Outcome, Stop};
 pub use session::{Part, Session};
 pub use timeline::{Record, Stall, State, Timeline};
 pub use verified::Verified;
+pub use world::{InstanceId, Stopped, World, run, run_in};

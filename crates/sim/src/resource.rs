@@ -13,6 +13,9 @@ use std::collections::BinaryHeap;
 const SERVICE_FRACTION: u32 = 20;
 const RATE_FRACTION: u32 = 40;
 
+/// A transfer: the number of a program in the world, and the program's task.
+pub(crate) type Transfer = (u32, TaskId);
+
 #[derive(Debug)]
 pub(crate) struct Shared {
     capacity: f64,
@@ -23,7 +26,7 @@ pub(crate) struct Shared {
     rate: u64,
     updated: Time,
     /// Service at which transfers leave.
-    leaving: BinaryHeap<Reverse<(u64, TaskId)>>,
+    leaving: BinaryHeap<Reverse<(u64, Transfer)>>,
     /// The earliest pending event: a departure may be due then, or not yet if transfers arrived in the meantime.
     announced: Option<Time>,
 }
@@ -41,12 +44,26 @@ impl Shared {
         }
     }
 
+    /// The transfers of a program leave, served or not.
+    pub(crate) fn withdraw(&mut self, program: u32, now: Time) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        self.advance(now);
+        self.leaving.retain(|Reverse((_, (of, _)))| *of != program);
+        self.share();
+    }
+
     /// A transfer arrives.
-    pub(crate) fn arrive(&mut self, task: TaskId, bytes: u64, now: Time) {
+    pub(crate) fn arrive(&mut self, transfer: Transfer, bytes: u64, now: Time) {
+        if self.leaving.is_empty() {
+            // Nothing was served, and the clock may have been set back.
+            self.updated = now;
+        }
         self.advance(now);
         let size = bytes.saturating_mul(1 << SERVICE_FRACTION);
         self.leaving
-            .push(Reverse((self.service.saturating_add(size), task)));
+            .push(Reverse((self.service.saturating_add(size), transfer)));
         self.share();
     }
 
@@ -56,9 +73,9 @@ impl Shared {
     }
 
     /// A transfer that has been served by now.
-    pub(crate) fn depart(&mut self, now: Time) -> Option<TaskId> {
+    pub(crate) fn depart(&mut self, now: Time) -> Option<Transfer> {
         self.advance(now);
-        let Reverse((service, task)) = *self.leaving.peek()?;
+        let Reverse((service, transfer)) = *self.leaving.peek()?;
         if service > self.service {
             return None;
         }
@@ -68,7 +85,7 @@ impl Shared {
             self.service = 0;
         }
         self.share();
-        Some(task)
+        Some(transfer)
     }
 
     /// The instant of an event for the next departure, unless one is pending that comes no later.

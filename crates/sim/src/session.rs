@@ -1,8 +1,9 @@
 //! One program, run again and again on the same bytes.
 
 use crate::effects::{TimingOnly, accesses_fit};
-use crate::engine::{Order, Stop, run_in};
+use crate::engine::{Order, Stop};
 use crate::verified::Verified;
+use crate::world::run_in;
 use chipless_model::{IndexVec, KernelId, Program, Storage, TaskId};
 
 /// A program with its bytes. Each run finds what the one before has left: state is kept, and inputs keep their bytes until they are

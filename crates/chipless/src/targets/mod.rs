@@ -48,6 +48,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     crate::rules::ALL
         .iter()
         .chain(chipless_verify::RULES)
+        .chain(chipless_device::rules::ALL)
         .copied()
         .chain(targets)
 }
@@ -56,6 +57,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
 pub fn rules_of_targets() -> Vec<(&'static Rule, Vec<&'static str>)> {
     let everyone: Vec<&str> = TARGETS.iter().map(|target| target.name()).collect();
     let shared = crate::rules::ALL.iter().chain(chipless_verify::RULES);
+    let shared = shared.chain(chipless_device::rules::ALL);
     let mut all: Vec<(&'static Rule, Vec<&'static str>)> =
         shared.map(|rule| (*rule, everyone.clone())).collect();
     for target in TARGETS {

@@ -183,6 +183,10 @@ impl Document for Opened<'_> {
         Ok(program.into())
     }
 
+    fn tiles(&self) -> Option<u32> {
+        Some(self.document.tiles().into())
+    }
+
     fn registers(&self, program: &Program<'_>, task: TaskId) -> Result<Vec<Structure>, Failure> {
         let location = &program.tasks[task].location;
         let part = &program.parts[location.part];

@@ -29,7 +29,8 @@ Examples:
   chipless machine gemini --toml > mine.toml
   chipless run model.blob --set dma.latency=800    the same program with another figure
 
-JSON is `{schema_version, target, machine, figures: [{key, value, unit, source}]}`. A target with several machines prints the one that is taken \
+JSON is `{schema_version, target, machine, figures: [{key, value, unit, source}]}`; figures of the device have a `grade`, too: silicon, \
+driver, cost model, seed or assumed. A target with several machines prints the one that is taken \
 for files that name none.
 
 Exit status: 0 done, 2 there is no such target.";
@@ -73,9 +74,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         value,
         unit,
         source,
+        grade,
     } in &figures
     {
-        text.push_str(&format!("  {key:width$}  {value} {unit}  {source}\n"));
+        let grade = grade.map(|grade| format!("{}: ", grade.name()));
+        let grade = grade.unwrap_or_default();
+        text.push_str(&format!(
+            "  {key:width$}  {value} {unit}  {grade}{source}\n"
+        ));
     }
     terminal::print(&text)?;
     Ok(Exit::Done)
@@ -85,5 +91,10 @@ fn report(figure: &Figure) -> Value {
     // Numbers of TOML are numbers of JSON, but for what JSON has none of.
     let value: Value =
         serde_json::from_str(&figure.value).unwrap_or_else(|_| Value::String(figure.value.clone()));
-    json!({ "key": figure.key, "value": value, "unit": figure.unit, "source": figure.source })
+    let mut report =
+        json!({ "key": figure.key, "value": value, "unit": figure.unit, "source": figure.source });
+    if let Some(grade) = figure.grade {
+        report["grade"] = grade.name().into();
+    }
+    report
 }

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod device;
 pub(crate) mod drive;
 pub(crate) mod explain;
 pub(crate) mod format;
@@ -17,6 +18,7 @@ pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod targets;
+pub(crate) mod yields;
 
 use crate::failure::{Failure, Told};
 use crate::files::{self, Bytes};

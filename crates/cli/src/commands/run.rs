@@ -5,7 +5,7 @@ mod contract;
 mod diagnosis;
 mod driven;
 mod inputs;
-mod outputs;
+pub(super) mod outputs;
 mod progress;
 mod steps;
 mod tables;

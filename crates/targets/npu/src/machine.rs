@@ -2,11 +2,35 @@
 
 use crate::dpu::DpuFigures;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
+
+/// Sections of the device around the programs. Whoever simulates that reads them; a program's time rests on none of them.
+const DEVICE: [&str; 20] = [
+    "device",
+    "ring",
+    "host",
+    "doorbell",
+    "firmware",
+    "scheduler",
+    "preempt",
+    "mmu",
+    "cache",
+    "port0",
+    "port1",
+    "port2",
+    "port3",
+    "group0",
+    "group1",
+    "network",
+    "ddr",
+    "watchdog",
+    "reset",
+    "power",
+];
 
 /// The NPU4's figures. See `machine.toml` for units and sources.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// As printed.
     pub name: String,
@@ -18,6 +42,9 @@ pub struct Machine {
     pub dpu: DpuFigures,
     /// SHAVE kernels.
     pub shave: ShaveFigures,
+    /// The device around the programs.
+    #[serde(flatten)]
+    device: BTreeMap<String, IgnoredAny>,
 }
 
 /// Clocks in MHz.
@@ -44,6 +71,12 @@ pub struct DmaFigures {
     pub bytes_per_cycle: f64,
     /// Bytes per second of all transfers together.
     pub ddr_bytes_per_second: f64,
+    /// Of the device around the programs.
+    #[serde(default)]
+    agent: IgnoredAny,
+    /// Of the device around the programs.
+    #[serde(default)]
+    agents_per_tile: IgnoredAny,
 }
 
 /// SHAVE kernels.
@@ -75,6 +108,13 @@ impl Machine {
     /// Reads a machine file; the error says where and what.
     pub fn from_toml(text: &str) -> Result<Machine, String> {
         let machine: Machine = toml::from_str(text).map_err(|e| e.to_string())?;
+        if let Some(name) = machine
+            .device
+            .keys()
+            .find(|k| !DEVICE.contains(&k.as_str()))
+        {
+            return Err(format!("unknown section `{name}`"));
+        }
         let positive = [
             ("clock.dpu", machine.clock.dpu),
             ("clock.shave", machine.clock.shave),

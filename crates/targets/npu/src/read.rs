@@ -103,6 +103,11 @@ pub struct Document<'f> {
 }
 
 impl<'f> Document<'f> {
+    /// Tiles that the program was compiled for.
+    pub fn tiles(&self) -> u8 {
+        self.metadata.resources.tiles
+    }
+
     /// Reads the structure of a blob: container, headers, tables, versions, network description. Programs for other chips
     /// are read as well; see [`Document::supported`]. The program itself is not looked at: that is
     /// [`Image`](crate::image::Image)'s.

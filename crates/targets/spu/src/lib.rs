@@ -90,7 +90,7 @@ pub mod machine;
 mod raw;
 mod read;
 mod saved;
-pub mod yaml;
+pub use chipless_yaml as yaml;
 
 pub use read::{File, recognize};
 

@@ -10,7 +10,7 @@ use chipless_report::summary::Output;
 use std::path::Path;
 
 /// Writes every output to `NAME.npy` in a directory, if there is one, and sums them up.
-pub(super) fn write(
+pub(in crate::commands) fn write(
     program_path: &str,
     program: &Program<'_>,
     storage: &Storage<'_>,

@@ -12,7 +12,7 @@ mod scalar;
 mod write;
 
 pub use comments::Comments;
-pub use read::{Budget, Tree, read};
+pub use read::{Budget, Error, Tree, read};
 pub use write::{write, write_with};
 
 use chipless_model::Place;
@@ -184,7 +184,7 @@ impl Node {
 }
 
 /// The beginning of a text, for messages.
-pub(crate) fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     const SHOWN: usize = 60;
     if text.chars().count() <= SHOWN {
         text.to_owned()

@@ -33,7 +33,7 @@ pub struct Tree {
 }
 
 /// Why a text is no tree: where and what.
-pub(crate) type Error = (Span, String);
+pub type Error = (Span, String);
 
 /// Reads a text of one document.
 ///

@@ -1,0 +1,116 @@
+//! Programs of files, ready to run on a device.
+
+use crate::failure::Failure;
+use crate::file::{File, OpenDocument, open};
+use crate::options::{Bytes, Options};
+use crate::run::stopped;
+use crate::target::Lowered;
+use chipless_device::FileProgram;
+use chipless_model::MemoryKind;
+use chipless_report::attribution::lives;
+use chipless_sim::{Outcome, Timeline, TimingOnly, Verified};
+
+/// Opens programs, proves them safe and runs each alone; then does something with all of them. The numbers count the paths.
+///
+/// # Errors
+/// A program that cannot be read or that is refused: its number, and why.
+pub(super) fn with_programs<T>(
+    paths: &[&str],
+    options: &Options,
+    npu: &Options,
+    then: impl FnOnce(&[FileProgram<'_, '_>]) -> T,
+) -> Result<T, (usize, Failure)> {
+    let about = |number: usize| move |failure: Failure| (number, failure.about(paths[number]));
+    let inputs = paths.iter().enumerate().map(|(number, path)| {
+        let input = options.open(path).map_err(about(number))?;
+        Ok(input.bytes)
+    });
+    let bytes: Vec<Bytes> = inputs.collect::<Result<_, _>>()?;
+    let files = bytes.iter().enumerate().map(|(number, bytes)| {
+        let is_npu =
+            crate::file::recognize(paths[number], bytes).is_some_and(|t| t.name() == "npu");
+        let options = if is_npu { npu } else { options };
+        open(paths[number], bytes, options).map_err(about(number))
+    });
+    let files: Vec<File<'_>> = files.collect::<Result<_, _>>()?;
+    let documents = files.iter().enumerate();
+    let documents = documents.map(|(number, file)| file.read().map_err(about(number)));
+    let documents: Vec<OpenDocument<'_>> = documents.collect::<Result<_, _>>()?;
+    let lowered = documents.iter().enumerate();
+    let lowered = lowered.map(|(number, document)| document.lower().map_err(about(number)));
+    let lowered: Vec<Lowered<'_>> = lowered.collect::<Result<_, _>>()?;
+    let programs = lowered.iter().zip(&documents).enumerate();
+    let programs = programs.map(|(number, (lowered, document))| {
+        let verified = lowered
+            .verify()
+            .map_err(Failure::program)
+            .map_err(about(number))?;
+        let (program, _) = alone(verified, document.tiles()).map_err(about(number))?;
+        Ok(program)
+    });
+    let programs: Vec<FileProgram<'_, '_>> = programs.collect::<Result<_, _>>()?;
+    Ok(then(&programs))
+}
+
+/// Opens one program, proves it safe and runs it alone; then does something with it.
+///
+/// # Errors
+/// A program that cannot be read or that is refused.
+pub fn with_program<T>(
+    path: &str,
+    options: &Options,
+    then: impl FnOnce(&FileProgram<'_, '_>, &Timeline) -> T,
+) -> Result<T, Failure> {
+    let input = options.open(path)?;
+    let file = open(path, &input.bytes, options)?;
+    let document = file.read()?;
+    let lowered = document.lower().map_err(|failure| failure.about(path))?;
+    let verified = lowered
+        .verify()
+        .map_err(Failure::program)
+        .map_err(|f| f.about(path))?;
+    let (program, timeline) = alone(verified, document.tiles()).map_err(|f| f.about(path))?;
+    Ok(then(&program, &timeline))
+}
+
+/// Runs a program alone.
+fn alone<'p, 'a>(
+    verified: Verified<'p, 'a>,
+    tiles: Option<u32>,
+) -> Result<(FileProgram<'p, 'a>, Timeline), Failure> {
+    let program = verified.program();
+    let Outcome { timeline, end } = chipless_sim::run(&verified, &mut TimingOnly);
+    end.map_err(|stop| stopped(program, &stop))?;
+    let mut changes: Vec<(u64, i128)> = Vec::new();
+    for (memory, lives) in lives(program, &timeline).of.iter_enumerated() {
+        if program.memories[memory].kind == MemoryKind::Scratchpad {
+            for live in lives {
+                let size = i128::from(live.bytes.end - live.bytes.start);
+                changes.push((live.start.0, size));
+                changes.push((live.end.0, -size));
+            }
+        }
+    }
+    changes.sort_unstable();
+    let (mut level, mut levels) = (0i128, Vec::new());
+    for (at, change) in changes {
+        level += change;
+        let bytes = u64::try_from(level).unwrap_or(0);
+        match levels.last_mut() {
+            Some((last, known)) if *last == at => *known = bytes,
+            _ => levels.push((at, bytes)),
+        }
+    }
+    let carried = timeline.carried(program);
+    let carried = carried.iter_enumerated();
+    let carried =
+        carried.map(|(resource, bytes)| (program.resources[resource].name.clone(), *bytes));
+    let program = FileProgram {
+        latency: timeline.end.0,
+        tiles: tiles.map(u64::from),
+        levels,
+        carried: carried.collect(),
+        verified,
+    };
+    Ok((program, timeline))
+}

@@ -1,0 +1,230 @@
+//! `chipless device`
+
+use super::run::outputs;
+use crate::failure::{Exit, Failure, Told};
+use crate::files::{self, Growing, Names};
+use crate::output::OutputOptions;
+use crate::terminal;
+use chipless::disk::Disk;
+use chipless::device::{self, Record, Request};
+use chipless::{FailureKind, Options};
+use chipless_model::{Program, Storage};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Simulate many programs and contexts on one device: latencies, shares, preemptions, and where the time goes.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// What runs when: contexts, streams of jobs, figures that are replaced.
+    #[arg(value_name = "WORKLOAD.yaml", required_unless_present = "calibrate")]
+    workload: Option<PathBuf>,
+    /// Write a line of JSON for each job.
+    #[arg(long, value_name = "FILE.jsonl")]
+    jobs: Option<PathBuf>,
+    /// Those lines have start and end of each task of synthetic programs.
+    #[arg(long, requires = "jobs")]
+    job_tasks: bool,
+    /// Execute the programs of files, and write the outputs of the first job of each stream to DIR/STREAM/NAME.npy.
+    #[arg(long, value_name = "DIR")]
+    output_dir: Option<PathBuf>,
+    /// Write a trace for the Perfetto UI: a process for each context.
+    #[arg(long, value_name = "FILE.pftrace")]
+    trace: Option<PathBuf>,
+    /// Write the result as a page.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Another figure, as `set` of the workload has it. May be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// One simulation more, with another figure: a value or a factor (`ddr.bandwidth=0.5x`). May be given several times.
+    #[arg(long = "what-if", value_name = "KEY=VALUE")]
+    what_if: Vec<String>,
+    /// A machine file in place of the workload's machine.
+    #[arg(long, value_name = "FILE.toml")]
+    machine: Option<String>,
+    /// Seed of arrivals, jitter and inputs, in place of the workload's.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Arrivals happen before it, in place of the workload's duration.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<String>,
+    /// Threads that simulate; as many as there are processors without. The result is the same.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Fit figures to published latencies: a table of networks, each with a program.
+    #[arg(long, value_name = "SILICON.json", conflicts_with = "workload")]
+    calibrate: Option<PathBuf>,
+    #[command(flatten)]
+    answer: OutputOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless device workload.yaml
+  chipless device workload.yaml --what-if cache.size=16MiB --what-if mmu.page=4KiB
+  chipless device workload.yaml --jobs jobs.jsonl --trace device.pftrace
+  chipless device --calibrate silicon.json --json
+
+The workload file, the figures and the result are explained in docs/npu-device.md; `chipless machine npu` lists the figures, each with how \
+much it is worth.
+
+Exit status: 0 simulated, also when jobs missed deadlines, were refused or aborted; 1 a program was refused by the verifier, 2 the workload is \
+wrong, a file cannot be used, or the command was misused.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(arguments.threads.map_or(0, usize::from))
+        .stack_size(8 << 20)
+        .build_global();
+    pool.map_err(|error| Failure::misuse("--threads", error))?;
+    let options = Options::with_files(Disk);
+    match (&arguments.calibrate, &arguments.workload) {
+        (Some(table), _) => calibrate(arguments, table, &options),
+        (None, Some(workload)) => simulate(arguments, workload, &options),
+        (None, None) => Err(Failure::misuse("device", "expected a workload, found none")),
+    }
+}
+
+/// The folder of a file, with a separator at its end.
+fn folder(path: &Path) -> String {
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or_else(String::new, |parent| format!("{}/", parent.display()))
+}
+
+fn simulate(arguments: &Arguments, path: &Path, options: &Options) -> Result<Exit, Failure> {
+    let request = Request {
+        name: path.display().to_string(),
+        text: files::read_text(path)?,
+        folder: folder(path),
+        set: arguments.set.clone(),
+        what_if: arguments.what_if.clone(),
+        machine: arguments.machine.clone(),
+        seed: arguments.seed,
+        duration: arguments.duration.clone(),
+        with_tasks: arguments.job_tasks,
+    };
+    let mut log = match &arguments.jobs {
+        Some(path) => Some(Growing::create(path.clone())?),
+        None => None,
+    };
+    let mut kept: Vec<Record> = Vec::new();
+    let keeps = arguments.trace.is_some();
+    let mut lost = None;
+    let mut observe = |record: &Record| {
+        if let Some(log) = &mut log
+            && lost.is_none()
+        {
+            let line = serde_json::to_vec(record).map_err(|error| Failure::misuse("--jobs", error));
+            let put = line.and_then(|mut line| {
+                line.push(b'\n');
+                log.put(&line)
+            });
+            lost = put.err();
+        }
+        if keeps {
+            kept.push(record.clone());
+        }
+    };
+    let observe: Option<&mut dyn FnMut(&Record)> = if arguments.jobs.is_some() || keeps {
+        Some(&mut observe)
+    } else {
+        None
+    };
+    let mut folders = Names::default();
+    let mut put = |stream: &str, program: &Program<'_>, storage: &Storage<'_>| {
+        let Some(directory) = &arguments.output_dir else {
+            return Ok(());
+        };
+        let directory = folders.npy(directory, stream).with_extension("");
+        let written = outputs::write(
+            &request.name,
+            program,
+            storage,
+            Some(&directory),
+            &mut Names::default(),
+        );
+        written.map(|_| ()).map_err(|failure| match failure {
+            Failure::Plain(failure) => *failure,
+            failure => chipless::Failure::misuse("--output-dir", failure.text().trim_end()),
+        })
+    };
+    let output: Option<device::Output<'_>> = match &arguments.output_dir {
+        Some(_) => Some(&mut put),
+        None => None,
+    };
+    let report = device::run(&request, options, observe, output)
+        .map_err(|failure| told(&request.name, failure))?;
+    if let Some(failure) = lost {
+        return Err(failure);
+    }
+    if let Some(log) = log {
+        log.finish()?;
+    }
+    if let Some(path) = &arguments.trace {
+        files::write(path, &[&chipless_report::device::trace(&report, &kept)])?;
+    }
+    if let Some(path) = &arguments.report {
+        files::write(path, &[chipless_report::device::page(&report).as_bytes()])?;
+    }
+    if arguments.answer.is_json() {
+        terminal::print_json(&report)?;
+    } else {
+        terminal::print(&chipless_report::device::text(&report, terminal::out()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A failure; one about a place of the workload begins with it.
+fn told(name: &str, failure: chipless::Failure) -> Failure {
+    let Some(finding) = failure
+        .findings
+        .first()
+        .filter(|_| failure.kind == FailureKind::Unreadable)
+    else {
+        return failure.into();
+    };
+    let (line, column) = finding.place.position.unwrap_or((1, 1));
+    let details = serde_json::json!({
+        "code": finding.rule.code, "line": line, "column": column, "message": finding.message,
+    });
+    Told {
+        text: chipless_report::device::mistake(name, finding, terminal::err()),
+        details: vec![("finding", details)],
+        failure,
+    }
+    .into()
+}
+
+fn calibrate(arguments: &Arguments, path: &Path, options: &Options) -> Result<Exit, Failure> {
+    let text = files::read_text(path)?;
+    let name = path.display().to_string();
+    let machine = arguments.machine.as_deref();
+    let calibration = device::calibrate(&name, &text, &folder(path), machine, options)?;
+    if arguments.answer.is_json() {
+        terminal::print_json(&calibration)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "calibrated on {} and {}\n",
+        calibration.chosen[0], calibration.chosen[1]
+    );
+    for pair in &calibration.pairs {
+        let errors: Vec<String> = pair
+            .errors
+            .iter()
+            .map(|(name, error)| format!("{name} {:.1} %", error * 100.0))
+            .collect();
+        text.push_str(&format!(
+            "  {} and {}: errors {}; median {:.1} %\n",
+            pair.networks[0],
+            pair.networks[1],
+            errors.join(", "),
+            pair.median_error * 100.0
+        ));
+    }
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}

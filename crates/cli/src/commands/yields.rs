@@ -1,0 +1,86 @@
+//! `chipless yield`
+
+use super::Opened;
+use crate::failure::{Exit, Failure};
+use crate::output::OutputOptions;
+use crate::terminal;
+use chipless::disk::Disk;
+use chipless::{Options, device};
+use chipless_model::Time;
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// When a program can be preempted: how long it drains, what it must save, and the best instants.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A program file of any target.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What happens if it is asked to leave at this instant of its run.
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+    #[command(flatten)]
+    answer: OutputOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless yield model.blob
+  chipless yield model.blob --at 350us
+
+Asked to leave, a program starts no task any more; what is in flight runs to its end. Times of tasks are those of `run --timing-only`; states \
+are bytes on the chip that are still needed. Where tasks share resources, a drain may be shorter than worst and mean say.
+
+Exit status: 0 done, 1 the program is refused, 2 the file cannot be used or the command was misused.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let at = match &arguments.at {
+        Some(text) => Some(device::time(text).ok_or_else(|| {
+            Failure::misuse(
+                "--at",
+                format_args!("expected a time (350us), found \"{text}\""),
+            )
+        })?),
+        None => None,
+    };
+    let options = Options::with_files(Disk);
+    let opened = Opened::open(&arguments.file)?;
+    let yields = device::with_program(&opened.path, &options, |program, timeline| {
+        device::yields(program, timeline, at)
+    })
+    .map_err(|failure| opened.told(failure, None))?
+    .map_err(|stopped| Failure::wrong(&opened.path, format_args!("{:?}", stopped.stop)))?;
+    if arguments.answer.is_json() {
+        let mut report = json!({ "schema_version": 1, "program": opened.path });
+        let object =
+            serde_json::to_value(&yields).map_err(|error| Failure::misuse("yield", error))?;
+        if let (Some(report), Some(object)) = (report.as_object_mut(), object.as_object()) {
+            report.extend(object.clone());
+        }
+        terminal::print_json(&report)?;
+        return Ok(Exit::Done);
+    }
+    let time = Time::from_ns;
+    let mut text = format!(
+        "{}: {}\n  {} instants at which nothing is in flight\n  drain: {} on average, {} at most\n  state: {} bytes on average, {} at most\n",
+        opened.path,
+        time(yields.latency_ns),
+        yields.points,
+        time(yields.mean_drain_ns),
+        time(yields.worst_drain_ns),
+        yields.state_bytes.mean.round(),
+        yields.state_bytes.max,
+    );
+    for point in yields.at.iter().chain(&yields.best) {
+        text.push_str(&format!(
+            "  at {:>10}: drain {:>10}, state {} bytes\n",
+            time(point.at_ns).to_string(),
+            time(point.drain_ns).to_string(),
+            point.state_bytes
+        ));
+    }
+    terminal::print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,153 @@
+//! The cache on the memory's side: sets of ways, the least recently used out first, ways by agent.
+//!
+//! Exact, or sampled: then one set in so many is simulated. Few lines are used very often and lie in single sets, so what the sampled
+//! sets see of the accesses says little, and what they miss says nothing of the others. A small table that every access passes takes
+//! the frequent ones out: of what is left, the sampled sets have their share, and so have their misses.
+
+use crate::figures::Figures;
+
+/// Lines touched, found and missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct CacheCounts {
+    /// Lines touched.
+    pub accesses: u64,
+    /// Of these, found.
+    pub hits: u64,
+    /// Of these, fetched from memory.
+    pub misses: u64,
+}
+
+/// A line and when it was last used; 0 is never.
+#[derive(Clone, Copy, Debug, Default)]
+struct Way {
+    line: u64,
+    used: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Cache {
+    line: u64,
+    sets: u64,
+    ways: usize,
+    sample: u64,
+    lines: Vec<Way>,
+    clock: u64,
+    accesses: u64,
+    /// Of simulated sets.
+    misses: u64,
+    /// Lines that passed the filter: of all sets, and of simulated ones.
+    rare: (u64, u64),
+    filter: Vec<u64>,
+}
+
+impl Cache {
+    pub(crate) fn new(figures: &Figures) -> Cache {
+        let (ways, line) = (figures.cache_ways, figures.cache_line);
+        let sets = figures.cache_size / ways / line;
+        let sample = figures.cache_sample.min(sets);
+        Cache {
+            line,
+            sets,
+            ways: ways as usize,
+            sample,
+            lines: vec![Way::default(); (sets.div_ceil(sample) * ways) as usize],
+            clock: 0,
+            accesses: 0,
+            misses: 0,
+            rare: (0, 0),
+            filter: if sample > 1 {
+                vec![u64::MAX; (sets * ways) as usize]
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    /// Touches the lines of a range in rising order; those that are missed may fill the ways of the mask. Returns how many of its bytes the memory must give.
+    pub(crate) fn access(&mut self, start: u64, bytes: u64, mask: u64) -> u64 {
+        if bytes == 0 {
+            return 0;
+        }
+        let (first, last) = (start / self.line, (start + bytes - 1) / self.line);
+        if self.sample > 1 {
+            return self.access_sampled(first, last, bytes, mask);
+        }
+        let mut missed = 0;
+        for line in first..=last {
+            self.accesses += 1;
+            if !self.touch(line, line % self.sets, mask) {
+                self.misses += 1;
+                let from = start.max(line * self.line);
+                let to = (start + bytes).min((line + 1) * self.line);
+                missed += to - from;
+            }
+        }
+        missed
+    }
+
+    fn access_sampled(&mut self, first: u64, last: u64, bytes: u64, mask: u64) -> u64 {
+        let (touched, before) = (last - first + 1, (self.rare, self.misses));
+        for line in first..=last {
+            let place =
+                (line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) as usize % self.filter.len();
+            let is_rare = std::mem::replace(&mut self.filter[place], line) != line;
+            self.rare.0 += u64::from(is_rare);
+            let set = line % self.sets;
+            if set.is_multiple_of(self.sample) {
+                self.rare.1 += u64::from(is_rare);
+                self.misses += u64::from(!self.touch(line, set / self.sample, mask));
+            }
+        }
+        self.accesses += touched;
+        let (rare, sampled) = (self.rare.0 - before.0.0, self.rare.1 - before.0.1);
+        // Short transfers may touch no simulated set: then the share of all until now counts.
+        let share = if sampled > 0 {
+            (self.misses - before.1) as f64 / sampled as f64
+        } else if self.rare.1 > 0 {
+            self.misses as f64 / self.rare.1 as f64
+        } else {
+            1.0
+        };
+        let missed = (share * rare as f64 / touched as f64).min(1.0) * bytes as f64;
+        (missed.round() as u64).min(bytes)
+    }
+
+    /// Whether a line is there; afterwards it is, in one of the ways of the mask.
+    fn touch(&mut self, line: u64, set: u64, mask: u64) -> bool {
+        self.clock += 1;
+        let start = set as usize * self.ways;
+        let ways = &mut self.lines[start..start + self.ways];
+        if let Some(way) = ways.iter_mut().find(|way| way.used > 0 && way.line == line) {
+            way.used = self.clock;
+            return true;
+        }
+        let allowed = |(index, _): &(usize, &mut Way)| mask >> index & 1 == 1;
+        let oldest = ways
+            .iter_mut()
+            .enumerate()
+            .filter(allowed)
+            .min_by_key(|(_, way)| way.used);
+        if let Some((_, way)) = oldest {
+            *way = Way {
+                line,
+                used: self.clock,
+            };
+        }
+        false
+    }
+
+    /// What was touched, found and missed: counted, or estimated from the simulated sets.
+    pub(crate) fn counts(&self) -> CacheCounts {
+        let misses = if self.sample > 1 && self.rare.1 > 0 {
+            let share = self.misses as f64 / self.rare.1 as f64;
+            ((share * self.rare.0 as f64).round() as u64).min(self.accesses)
+        } else {
+            self.misses
+        };
+        CacheCounts {
+            accesses: self.accesses,
+            hits: self.accesses - misses,
+            misses,
+        }
+    }
+}

@@ -1,0 +1,599 @@
+//! The figures of a device: what each is called, its kind, and the value that a machine file and a workload give it.
+
+use crate::quantity::{self, BANDWIDTHS};
+use std::collections::BTreeMap;
+
+/// Bands of the scheduler, lowest first.
+pub const BANDS: [&str; 4] = ["idle", "normal", "focus", "realtime"];
+
+/// Resources that paths of transfers name.
+pub const RESOURCES: [&str; 9] = [
+    "port0", "port1", "port2", "port3", "group0", "group1", "network", "cache", "ddr",
+];
+/// The number of `cache` among them.
+pub(crate) const CACHE: u8 = 7;
+/// The number of `ddr` among them.
+pub(crate) const DDR: u8 = 8;
+
+/// How the scheduler chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyName {
+    /// Bands, turns and preemption, as the firmware does it.
+    #[default]
+    Hardware,
+    /// In the order of the pushes.
+    Fifo,
+    /// One job of each context in turn.
+    RoundRobin,
+}
+
+/// Figures of a device. Times are in picoseconds, bandwidths in bytes a second. The keys are those of the machine file.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the table below names each")]
+pub struct Figures {
+    pub ideal: bool,
+    pub tiles: u64,
+    pub nn_slots: u64,
+    pub copy_slots: u64,
+    pub contexts: u64,
+    pub doorbells: u64,
+    pub ring_jobs: u64,
+    pub host_submit: u64,
+    pub host_complete: u64,
+    pub host_retry: u64,
+    pub host_retry_limit: u64,
+    pub doorbell_latency: u64,
+    pub firmware_start: u64,
+    pub firmware_complete: u64,
+    pub policy: PolicyName,
+    pub quantum: [u64; 4],
+    pub grace: [u64; 4],
+    pub process_grace: [u64; 4],
+    pub context_quantum: u64,
+    pub context_grace: u64,
+    pub normal_percentage: f64,
+    pub preempt_save: u64,
+    pub preempt_restore: u64,
+    pub preempt_bandwidth: f64,
+    pub mmu_enabled: bool,
+    pub mmu_page: u64,
+    pub tlb_entries: u64,
+    pub tlb_ways: u64,
+    pub walk_levels: u64,
+    pub walk_level: u64,
+    pub walk_slots: u64,
+    pub mmu_prefetch: bool,
+    pub cache_enabled: bool,
+    pub cache_size: u64,
+    pub cache_ways: u64,
+    pub cache_line: u64,
+    pub cache_masks: BTreeMap<String, u64>,
+    pub cache_sample: u64,
+    pub bandwidth: [f64; 9],
+    pub agent_entries: u64,
+    pub agents_per_tile: u64,
+    pub watchdog_timeout: u64,
+    pub reset_time: u64,
+    pub power_enabled: bool,
+    pub power_idle: u64,
+    pub power_wake: u64,
+}
+
+/// What kind of value a figure has, and the unit of a plain number in the machine file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Bool,
+    /// Picoseconds; the unit in the machine file.
+    Time(&'static str),
+    /// Bytes.
+    Size,
+    /// A whole number.
+    Count,
+    /// Bytes a second.
+    Bandwidth,
+    /// Of a hundred.
+    Percent,
+    /// Ways that may be filled.
+    Bits,
+    /// The name of a policy.
+    Policy,
+}
+
+enum Slot<'f> {
+    Bool(&'f mut bool),
+    Whole(&'f mut u64),
+    Real(&'f mut f64),
+    Policy(&'f mut PolicyName),
+}
+
+type Access = for<'f> fn(&'f mut Figures) -> Slot<'f>;
+
+/// A figure: its key, its kind, the smallest number that makes sense, and its place.
+pub struct Spec {
+    /// As machine files and workloads name it.
+    pub key: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    low: u64,
+    slot: Access,
+}
+
+macro_rules! specs {
+    ($($key:literal $kind:expr, $low:literal, $slot:ident($($field:tt)+);)*) => {
+        /// Every figure but `cache.mask.AGENT`.
+        pub static SPECS: &[Spec] = &[$(Spec {
+            key: $key, kind: $kind, low: $low, slot: |f| Slot::$slot(&mut f.$($field)+),
+        },)*];
+    };
+}
+
+use Kind::{Bandwidth, Bits, Bool, Count, Percent, Policy, Size, Time};
+
+specs! {
+    "device.ideal" Bool, 0, Bool(ideal);
+    "device.tiles" Count, 1, Whole(tiles);
+    "device.nn_slots" Count, 1, Whole(nn_slots);
+    "device.copy_slots" Count, 1, Whole(copy_slots);
+    "device.contexts" Count, 1, Whole(contexts);
+    "device.doorbells" Count, 1, Whole(doorbells);
+    "ring.jobs" Count, 1, Whole(ring_jobs);
+    "host.submit" Time("us"), 0, Whole(host_submit);
+    "host.complete" Time("us"), 0, Whole(host_complete);
+    "host.retry" Time("us"), 1, Whole(host_retry);
+    "host.retry_limit" Time("s"), 0, Whole(host_retry_limit);
+    "doorbell.latency" Time("us"), 0, Whole(doorbell_latency);
+    "firmware.start" Time("us"), 0, Whole(firmware_start);
+    "firmware.complete" Time("us"), 0, Whole(firmware_complete);
+    "scheduler.policy" Policy, 0, Policy(policy);
+    "scheduler.quantum.idle" Time("ms"), 1, Whole(quantum[0]);
+    "scheduler.quantum.normal" Time("ms"), 1, Whole(quantum[1]);
+    "scheduler.quantum.focus" Time("ms"), 1, Whole(quantum[2]);
+    "scheduler.quantum.realtime" Time("ms"), 1, Whole(quantum[3]);
+    "scheduler.grace.idle" Time("ms"), 0, Whole(grace[0]);
+    "scheduler.grace.normal" Time("ms"), 0, Whole(grace[1]);
+    "scheduler.grace.focus" Time("ms"), 0, Whole(grace[2]);
+    "scheduler.grace.realtime" Time("ms"), 0, Whole(grace[3]);
+    "scheduler.process_grace.idle" Time("ms"), 0, Whole(process_grace[0]);
+    "scheduler.process_grace.normal" Time("ms"), 0, Whole(process_grace[1]);
+    "scheduler.process_grace.focus" Time("ms"), 0, Whole(process_grace[2]);
+    "scheduler.process_grace.realtime" Time("ms"), 0, Whole(process_grace[3]);
+    "scheduler.context_quantum" Time("ms"), 1, Whole(context_quantum);
+    "scheduler.context_grace" Time("ms"), 0, Whole(context_grace);
+    "scheduler.normal_percentage" Percent, 0, Real(normal_percentage);
+    "preempt.save" Time("us"), 0, Whole(preempt_save);
+    "preempt.restore" Time("us"), 0, Whole(preempt_restore);
+    "preempt.bandwidth" Bandwidth, 1, Real(preempt_bandwidth);
+    "mmu.enabled" Bool, 0, Bool(mmu_enabled);
+    "mmu.page" Size, 4096, Whole(mmu_page);
+    "mmu.tlb.entries" Count, 1, Whole(tlb_entries);
+    "mmu.tlb.ways" Count, 1, Whole(tlb_ways);
+    "mmu.walk.levels" Count, 1, Whole(walk_levels);
+    "mmu.walk.level" Time("ns"), 0, Whole(walk_level);
+    "mmu.walk.slots" Count, 1, Whole(walk_slots);
+    "mmu.prefetch" Bool, 0, Bool(mmu_prefetch);
+    "cache.enabled" Bool, 0, Bool(cache_enabled);
+    "cache.size" Size, 1, Whole(cache_size);
+    "cache.ways" Count, 1, Whole(cache_ways);
+    "cache.line" Size, 1, Whole(cache_line);
+    "cache.sample" Count, 1, Whole(cache_sample);
+    "port0.bandwidth" Bandwidth, 1, Real(bandwidth[0]);
+    "port1.bandwidth" Bandwidth, 1, Real(bandwidth[1]);
+    "port2.bandwidth" Bandwidth, 1, Real(bandwidth[2]);
+    "port3.bandwidth" Bandwidth, 1, Real(bandwidth[3]);
+    "group0.bandwidth" Bandwidth, 1, Real(bandwidth[4]);
+    "group1.bandwidth" Bandwidth, 1, Real(bandwidth[5]);
+    "network.bandwidth" Bandwidth, 1, Real(bandwidth[6]);
+    "cache.bandwidth" Bandwidth, 1, Real(bandwidth[7]);
+    "ddr.bandwidth" Bandwidth, 1, Real(bandwidth[8]);
+    "dma.agent.entries" Count, 1, Whole(agent_entries);
+    "dma.agents_per_tile" Count, 1, Whole(agents_per_tile);
+    "watchdog.timeout" Time("s"), 1, Whole(watchdog_timeout);
+    "reset.time" Time("ms"), 0, Whole(reset_time);
+    "power.enabled" Bool, 0, Bool(power_enabled);
+    "power.idle" Time("ms"), 0, Whole(power_idle);
+    "power.wake" Time("ms"), 0, Whole(power_wake);
+}
+
+/// Figures that are 0, or off, on an ideal device.
+const IDEAL: [&str; 12] = [
+    "host.submit",
+    "host.complete",
+    "doorbell.latency",
+    "firmware.start",
+    "firmware.complete",
+    "preempt.save",
+    "preempt.restore",
+    "reset.time",
+    "power.wake",
+    "mmu.enabled",
+    "cache.enabled",
+    "power.enabled",
+];
+
+/// What the keys of masks start with.
+const MASK: &str = "cache.mask.";
+
+/// Whether a key is one of the device's figures.
+pub fn is_figure(key: &str) -> bool {
+    key.starts_with(MASK) || SPECS.iter().any(|spec| spec.key == key)
+}
+
+impl Spec {
+    /// The unit of a plain number, as the machine file says it.
+    pub const fn unit(&self) -> &'static str {
+        match self.kind {
+            Bool => "bool",
+            Time(unit) => unit,
+            Size => "bytes",
+            Count => "count",
+            Bandwidth => "bytes/s",
+            Percent => "percent",
+            Bits => "bits",
+            Policy => "name",
+        }
+    }
+
+    fn put(&self, figures: &mut Figures, text: &str) -> Result<(), String> {
+        let wrong = |expected: &str| {
+            Err(format!(
+                "expected {expected} for {}, found \"{text}\"",
+                self.key
+            ))
+        };
+        match ((self.slot)(figures), self.kind) {
+            (Slot::Bool(slot), _) => match text {
+                "true" => *slot = true,
+                "false" => *slot = false,
+                _ => return wrong("true or false"),
+            },
+            (Slot::Policy(slot), _) => match text {
+                "hardware" => *slot = PolicyName::Hardware,
+                "fifo" => *slot = PolicyName::Fifo,
+                "round_robin" => *slot = PolicyName::RoundRobin,
+                _ => return wrong("hardware, fifo or round_robin"),
+            },
+            (Slot::Real(slot), kind) => {
+                let units = if kind == Bandwidth { BANDWIDTHS } else { &[] };
+                match quantity::real(text, units) {
+                    Some(value) if value >= self.low as f64 => *slot = value,
+                    _ if kind == Bandwidth => return wrong("a bandwidth above zero (10GB/s)"),
+                    _ => return wrong("a number"),
+                }
+            }
+            (Slot::Whole(slot), kind) => {
+                let value = match kind {
+                    Time(unit) => {
+                        let unit = quantity::TIMES.iter().find(|(name, _)| *name == unit);
+                        quantity::time(text, unit.map(|(_, ps)| *ps))
+                    }
+                    Size => quantity::size(text),
+                    _ => text.parse().ok().or_else(|| {
+                        let real: f64 = text.parse().ok()?;
+                        (real >= 0.0 && real.fract() == 0.0 && real < 1e15).then_some(real as u64)
+                    }),
+                };
+                match (value, kind) {
+                    (Some(value), _) if value >= self.low => *slot = value,
+                    (_, Time(_)) => return wrong("a time (5us)"),
+                    (_, Size) => return wrong("a size (64KiB)"),
+                    _ => return wrong(&format!("a whole number from {} on", self.low)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Multiplies a figure; switches and names have no multiples.
+    fn scale(&self, figures: &mut Figures, factor: f64) -> bool {
+        match (self.slot)(figures) {
+            Slot::Whole(slot) => {
+                let scaled = (*slot as f64 * factor).round() as u64;
+                *slot = scaled.max(self.low);
+            }
+            Slot::Real(slot) => *slot *= factor,
+            Slot::Bool(_) | Slot::Policy(_) => return false,
+        }
+        true
+    }
+
+    fn clear(&self, figures: &mut Figures) {
+        match (self.slot)(figures) {
+            Slot::Whole(slot) => *slot = 0,
+            Slot::Bool(slot) => *slot = false,
+            Slot::Real(_) | Slot::Policy(_) => {}
+        }
+    }
+}
+
+impl Default for Figures {
+    /// Everything zero, off, or as large as can be: what a machine file replaces.
+    fn default() -> Figures {
+        Figures {
+            ideal: false,
+            tiles: 1,
+            nn_slots: 1,
+            copy_slots: 1,
+            contexts: 256,
+            doorbells: 255,
+            ring_jobs: 62,
+            host_submit: 0,
+            host_complete: 0,
+            host_retry: 100_000_000,
+            host_retry_limit: 2_000_000_000_000,
+            doorbell_latency: 0,
+            firmware_start: 0,
+            firmware_complete: 0,
+            policy: PolicyName::Hardware,
+            quantum: [u64::MAX; 4],
+            grace: [0; 4],
+            process_grace: [0; 4],
+            context_quantum: u64::MAX,
+            context_grace: 0,
+            normal_percentage: 0.0,
+            preempt_save: 0,
+            preempt_restore: 0,
+            preempt_bandwidth: f64::INFINITY,
+            mmu_enabled: false,
+            mmu_page: 4096,
+            tlb_entries: 1,
+            tlb_ways: 1,
+            walk_levels: 4,
+            walk_level: 0,
+            walk_slots: 1,
+            mmu_prefetch: false,
+            cache_enabled: false,
+            cache_size: 64,
+            cache_ways: 1,
+            cache_line: 64,
+            cache_masks: BTreeMap::new(),
+            cache_sample: 1,
+            bandwidth: [f64::INFINITY; 9],
+            agent_entries: 8,
+            agents_per_tile: 6,
+            watchdog_timeout: 2_000_000_000_000,
+            reset_time: 0,
+            power_enabled: false,
+            power_idle: 0,
+            power_wake: 0,
+        }
+    }
+}
+
+/// Where the value of a figure comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Grade {
+    /// Measured.
+    Silicon,
+    /// The vendor's driver or its headers.
+    Driver,
+    /// The vendor's cost model.
+    CostModel,
+    /// Notes about the device, of unknown origin.
+    Seed,
+    /// Nobody outside the vendor knows.
+    Assumed,
+}
+
+impl Grade {
+    /// All of them, in this order.
+    pub const ALL: [Grade; 5] = [
+        Grade::Silicon,
+        Grade::Driver,
+        Grade::CostModel,
+        Grade::Seed,
+        Grade::Assumed,
+    ];
+
+    /// As machine files write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Grade::Silicon => "silicon",
+            Grade::Driver => "driver",
+            Grade::CostModel => "cost model",
+            Grade::Seed => "seed",
+            Grade::Assumed => "assumed",
+        }
+    }
+
+    /// The grade of this name.
+    pub fn from_name(name: &str) -> Option<Grade> {
+        Grade::ALL.into_iter().find(|grade| grade.name() == name)
+    }
+}
+
+/// What a machine file says of the device: values in the units of [`Spec::unit`], and grades.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Its name.
+    pub name: String,
+    /// Keys and values of the figures of this device, in the order of the file.
+    pub values: Vec<(String, String)>,
+    /// Grades, by key.
+    pub grades: BTreeMap<String, Grade>,
+    /// Keys and values of other figures: those of programs.
+    pub program: Vec<(String, String)>,
+}
+
+/// A figure that a workload replaces: its key, and its value or a factor (`2x`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which figure.
+    pub key: String,
+    /// What it is.
+    pub value: String,
+}
+
+/// Figures, and what a program's machine must know of changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolved {
+    /// The device's.
+    pub figures: Figures,
+    /// `KEY=VALUE` of the changed figures of programs.
+    pub program: Vec<String>,
+    /// Keys of the device's figures that were changed.
+    pub changed: Vec<String>,
+}
+
+/// Why a change makes no sense: which one, and what is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The index of the change; the number of changes where all together are wrong.
+    pub change: usize,
+    /// What was expected and what was found.
+    pub message: String,
+}
+
+fn factor(value: &str) -> Option<f64> {
+    let factor: f64 = value.strip_suffix('x')?.parse().ok()?;
+    (factor.is_finite() && factor > 0.0).then_some(factor)
+}
+
+impl Machine {
+    /// The figures of a machine with changes, later ones over earlier ones; those beside `device.ideal` win over it. `scaled`: every
+    /// assumed figure that is not changed is multiplied by it.
+    ///
+    /// # Errors
+    /// The first change that makes no sense.
+    pub fn resolve(&self, changes: &[Change], scaled: f64) -> Result<Resolved, Mistake> {
+        let mut figures = Figures::default();
+        let wrong = |change: usize, message: String| Mistake { change, message };
+        for (key, value) in &self.values {
+            self.put(&mut figures, key, value)
+                .map_err(|message| wrong(changes.len(), message))?;
+        }
+        let is_changed = |key: &str| changes.iter().any(|change| change.key == key);
+        if scaled.to_bits() != 1f64.to_bits() {
+            let assumed = |spec: &&Spec| self.grades.get(spec.key) == Some(&Grade::Assumed);
+            for spec in SPECS.iter().filter(assumed).filter(|s| !is_changed(s.key)) {
+                spec.scale(&mut figures, scaled);
+            }
+        }
+        let ideal = changes.iter().rev().find(|c| c.key == "device.ideal");
+        if ideal.is_some_and(|change| change.value == "true") {
+            figures.make_ideal();
+        }
+        let mut program: Vec<(String, String)> = Vec::new();
+        for (index, Change { key, value }) in changes.iter().enumerate() {
+            let scale = factor(value);
+            if let Some(spec) = SPECS.iter().find(|spec| spec.key == key) {
+                match scale {
+                    Some(factor) if spec.scale(&mut figures, factor) => {}
+                    _ => spec
+                        .put(&mut figures, value)
+                        .map_err(|message| wrong(index, message))?,
+                }
+            } else if key.starts_with(MASK) {
+                self.put(&mut figures, key, value)
+                    .map_err(|message| wrong(index, message))?;
+            } else {
+                let Some((_, own)) = self.program.iter().find(|(known, _)| known == key) else {
+                    return Err(wrong(index, self.unknown(key)));
+                };
+                let before = program
+                    .iter()
+                    .find(|(known, _)| known == key)
+                    .map_or(own, |(_, value)| value);
+                let value = match (scale, before.parse::<f64>()) {
+                    (Some(factor), Ok(number)) => (number * factor).to_string(),
+                    (None, Ok(_)) if value.parse::<f64>().is_err() => {
+                        return Err(wrong(
+                            index,
+                            format!("expected a number for {key}, found \"{value}\""),
+                        ));
+                    }
+                    _ => value.clone(),
+                };
+                program.retain(|(known, _)| known != key);
+                program.push((key.clone(), value));
+            }
+        }
+        figures.check().map_err(|(keys, message)| {
+            let of = |change: &Change| keys.contains(&change.key.as_str());
+            let last = changes.iter().rposition(of).unwrap_or(changes.len());
+            wrong(last, message)
+        })?;
+        Ok(Resolved {
+            figures,
+            program: program
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect(),
+            changed: changes.iter().map(|change| change.key.clone()).collect(),
+        })
+    }
+
+    fn put(&self, figures: &mut Figures, key: &str, value: &str) -> Result<(), String> {
+        if let Some(agent) = key.strip_prefix(MASK) {
+            let mask = value
+                .strip_prefix("0x")
+                .map_or_else(
+                    || value.parse().ok(),
+                    |hex| u64::from_str_radix(hex, 16).ok(),
+                )
+                .ok_or_else(|| format!("expected bits for {key}, found \"{value}\""))?;
+            figures.cache_masks.insert(agent.to_owned(), mask);
+            return Ok(());
+        }
+        match SPECS.iter().find(|spec| spec.key == key) {
+            Some(spec) => spec.put(figures, value),
+            None => Err(self.unknown(key)),
+        }
+    }
+
+    fn unknown(&self, key: &str) -> String {
+        let known = SPECS.iter().map(|spec| spec.key);
+        let known = known.chain(self.program.iter().map(|(key, _)| key.as_str()));
+        let closest = known
+            .map(|known| (strsim::osa_distance(key, known), known))
+            .filter(|(distance, _)| *distance <= key.chars().count().max(3) / 3)
+            .min();
+        let hint = closest
+            .map(|(_, known)| format!("; did you mean \"{known}\"?"))
+            .unwrap_or_default();
+        format!("expected a figure of the machine, found \"{key}\"{hint}")
+    }
+}
+
+impl Figures {
+    /// Leaves out what an ideal device has not: costs of host, firmware, preemption, reset and power, translation and cache.
+    pub fn make_ideal(&mut self) {
+        for spec in SPECS.iter().filter(|spec| IDEAL.contains(&spec.key)) {
+            spec.clear(self);
+        }
+    }
+
+    /// Whether the figures fit each other; otherwise the keys that do not, and why.
+    fn check(&self) -> Result<(), (&'static [&'static str], String)> {
+        if self.normal_percentage > 100.0 {
+            let text = format!(
+                "expected at most 100 percent for scheduler.normal_percentage, found {}",
+                self.normal_percentage
+            );
+            return Err((&["scheduler.normal_percentage"], text));
+        }
+        if !self.mmu_page.is_power_of_two() {
+            let text = format!(
+                "expected a power of two for mmu.page, found {}",
+                self.mmu_page
+            );
+            return Err((&["mmu.page"], text));
+        }
+        if !self.tlb_entries.is_multiple_of(self.tlb_ways) || self.tlb_entries > 1 << 24 {
+            let text = format!(
+                "expected at most 2^24 entries of a TLB, a multiple of its {} ways, found {}",
+                self.tlb_ways, self.tlb_entries
+            );
+            return Err((&["mmu.tlb.entries", "mmu.tlb.ways"], text));
+        }
+        let (size, ways, line) = (self.cache_size, self.cache_ways, self.cache_line);
+        let sets = size / ways / line;
+        if sets == 0 || ways > 64 || size / line > 1 << 28 {
+            let text = format!(
+                "expected a cache of one set at least, 64 ways and 2^28 lines at most, found {size} bytes in {ways} ways of lines of {line}"
+            );
+            return Err((&["cache.size", "cache.ways", "cache.line"], text));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! The device: many programs and contexts on one accelerator.
+//!
+//! ```text
+//! stream ──▶ ring ──▶ doorbell ──▶ scheduler ──▶ place ──▶ firmware, tasks, firmware ──▶ host
+//! ```
+//!
+//! A [`Workload`] has streams of jobs in contexts. [`simulate`] runs them on a device with these [`Figures`]: each job waits for its
+//! place, holds it while its tasks run, and gives it up when the scheduler asks for it. Programs of files take as long as on an idle
+//! machine while nothing shares with them, and run in a [`World`](chipless_sim::World) where something does; [synthetic](Synthetic)
+//! programs compute, move bytes over resources that are shared max-min fairly, and see page tables and the memory's cache.
+//!
+//! Simulated time is a whole number of picoseconds. Nothing depends on the order of a hash table or on the number of threads. Memory
+//! follows the jobs that are live.
+
+mod arrivals;
+mod cache;
+mod device;
+pub mod figures;
+mod job;
+mod mmu;
+mod network;
+mod policy;
+mod programs;
+pub mod quantity;
+mod read;
+pub mod result;
+pub mod rules;
+mod setup;
+mod statistics;
+mod synthetic;
+mod tasks;
+mod totals;
+mod workload;
+mod yields;
+
+pub use device::{Compute, simulate};
+pub use figures::{Change, Figures, Machine, Mistake, Resolved};
+pub use job::{Breakdown, Preemption, Record, Status};
+pub use programs::{FileProgram, Work};
+pub use read::read;
+pub use result::Report;
+pub use setup::{Program, Setup, StreamSetup};
+pub use synthetic::Synthetic;
+pub use totals::Simulated;
+pub use workload::{ArrivalKind, Arrivals, Context, Engine, Source, Stream, Workload};
+pub use yields::{Point, Yields, drained, yields};

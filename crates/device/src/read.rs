@@ -1,0 +1,550 @@
+//! Reads workload files. Every mistake has its line and column.
+
+use crate::figures::{BANDS, Change};
+use crate::quantity;
+use crate::rules;
+use crate::synthetic;
+use crate::workload::{ArrivalKind, Arrivals, Context, Engine, Source, Stream, Workload};
+use chipless_model::{Finding, Place, Rule};
+use chipless_yaml::{Budget, Node, Span, Value};
+
+/// What reading ends with: the first mistake.
+pub(crate) type Read<T> = Result<T, Box<Finding>>;
+
+/// Nodes of a workload file: programs and lists of times may be long.
+const NODES: u64 = 32_000_000;
+/// Address spaces have 20 bits on the bus.
+const PROCESSES: i128 = 1 << 20;
+/// Times of recorded arrivals in seconds, where they have no unit.
+const SECONDS: f64 = 1e12;
+
+pub(crate) fn wrong<T>(rule: &'static Rule, span: Span, message: impl Into<String>) -> Read<T> {
+    Err(Box::new(rule.at(span.place(), message)))
+}
+
+/// A mapping all of whose keys are known.
+pub(crate) struct Fields<'n> {
+    pub(crate) span: Span,
+    entries: Vec<(&'n str, Span, &'n Node)>,
+}
+
+impl<'n> Fields<'n> {
+    pub(crate) fn of(node: &'n Node, what: &str, known: &[&str]) -> Read<Fields<'n>> {
+        let fields = Fields::any(node, what)?;
+        for (key, span, _) in &fields.entries {
+            if !known.contains(key) {
+                let closest = known
+                    .iter()
+                    .map(|known| (strsim::osa_distance(key, known), known))
+                    .filter(|(distance, _)| *distance <= key.chars().count().max(3) / 2)
+                    .min();
+                let hint = closest.map_or_else(
+                    || format!(" (known: {})", known.join(", ")),
+                    |(_, known)| format!("; did you mean \"{known}\"?"),
+                );
+                let text = format!("expected a field of {what}, found \"{key}\"{hint}");
+                return wrong(&rules::FIELD, *span, text);
+            }
+        }
+        Ok(fields)
+    }
+
+    /// A mapping with any keys.
+    fn any(node: &'n Node, what: &str) -> Read<Fields<'n>> {
+        let Value::Map(entries) = &node.value else {
+            let text = format!("expected a mapping ({what}), found {}", node.describe());
+            return wrong(&rules::TYPE, node.span, text);
+        };
+        let mut found = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let Some(name) = key.value.text() else {
+                let text = format!("expected a name, found {}", key.describe());
+                return wrong(&rules::TYPE, key.span, text);
+            };
+            found.push((name, key.span, value));
+        }
+        Ok(Fields {
+            span: node.span,
+            entries: found,
+        })
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&'n Node> {
+        let entry = self.entries.iter().find(|(name, ..)| *name == key)?;
+        Some(entry.2)
+    }
+
+    fn needs(&self, key: &str, what: &str) -> Read<&'n Node> {
+        match self.get(key) {
+            Some(node) => Ok(node),
+            None => wrong(
+                &rules::MISSING,
+                self.span,
+                format!("expected `{key}` in {what}, found none"),
+            ),
+        }
+    }
+}
+
+pub(crate) fn text<'n>(node: &'n Node, what: &str) -> Read<&'n str> {
+    match node.value.text() {
+        Some(text) => Ok(text),
+        None => wrong(
+            &rules::TYPE,
+            node.span,
+            format!("expected {what}, found {}", node.describe()),
+        ),
+    }
+}
+
+pub(crate) fn list<'n>(node: &'n Node, what: &str) -> Read<&'n [Node]> {
+    match &node.value {
+        Value::List(items) => Ok(items),
+        _ => wrong(
+            &rules::TYPE,
+            node.span,
+            format!("expected a list of {what}, found {}", node.describe()),
+        ),
+    }
+}
+
+pub(crate) fn integer(node: &Node, low: i128, high: i128, what: &str) -> Read<i128> {
+    match node.value {
+        Value::Integer(value) if (low..=high).contains(&value) => Ok(value),
+        _ => wrong(
+            &rules::TYPE,
+            node.span,
+            format!("expected {what}, found {}", node.describe()),
+        ),
+    }
+}
+
+pub(crate) fn flag(node: &Node, what: &str) -> Read<bool> {
+    match node.value {
+        Value::Bool(value) => Ok(value),
+        _ => wrong(
+            &rules::TYPE,
+            node.span,
+            format!(
+                "expected true or false for {what}, found {}",
+                node.describe()
+            ),
+        ),
+    }
+}
+
+pub(crate) fn time(node: &Node, what: &str) -> Read<u64> {
+    let value = node
+        .value
+        .text()
+        .and_then(|text| quantity::time(text, None));
+    match value {
+        Some(value) => Ok(value),
+        None => wrong(
+            &rules::TYPE,
+            node.span,
+            format!(
+                "expected a time for {what} (a number with ps, ns, us, ms or s), found {}",
+                node.describe()
+            ),
+        ),
+    }
+}
+
+pub(crate) fn size(node: &Node, what: &str) -> Read<u64> {
+    let value = match &node.value {
+        Value::Integer(value) => u64::try_from(*value).ok(),
+        Value::Text(text) => quantity::size(text),
+        _ => None,
+    };
+    match value {
+        Some(value) => Ok(value),
+        None => wrong(
+            &rules::TYPE,
+            node.span,
+            format!(
+                "expected a size for {what} (bytes, or a number with B, KiB, MiB, GiB, kB, MB or GB), found {}",
+                node.describe()
+            ),
+        ),
+    }
+}
+
+/// A scalar as it would stand behind `KEY=`.
+fn scalar(node: &Node) -> Read<String> {
+    match &node.value {
+        Value::List(_) | Value::Map(_) | Value::Null => wrong(
+            &rules::FIGURE,
+            node.span,
+            format!("expected a value, found {}", node.describe()),
+        ),
+        _ => Ok(node.label()),
+    }
+}
+
+/// Reads a workload file. `open` gives the text of a file that it names, or says why not.
+///
+/// # Errors
+/// The first mistake, with its place.
+pub fn read(
+    source: &str,
+    mut open: impl FnMut(&str) -> Result<String, String>,
+) -> Result<Workload, Box<Finding>> {
+    let budget = Budget {
+        nodes: NODES,
+        ..Budget::default()
+    };
+    let tree = chipless_yaml::read(source, budget)
+        .map_err(|(span, message)| Box::new(rules::SYNTAX.at(span.place(), message)))?;
+    if let Some((key, first, again)) = tree.duplicates.first() {
+        let text = format!("expected `{key}` once, found it again");
+        let finding = rules::DUPLICATE.at(again.place(), text);
+        return Err(Box::new(finding.with(first.place(), "first here")));
+    }
+    let Some(root) = tree.root else {
+        return wrong(
+            &rules::MISSING,
+            Span {
+                line: 1,
+                column: 1,
+                ..Span::default()
+            },
+            "expected a workload, found an empty file",
+        );
+    };
+    let fields = [
+        "machine", "duration", "seed", "contexts", "streams", "set", "what_if",
+    ];
+    let top = Fields::of(&root, "a workload", &fields)?;
+    let machine = top.needs("machine", "a workload")?;
+    let contexts = contexts(top.needs("contexts", "a workload")?)?;
+    let items = list(top.needs("streams", "a workload")?, "streams")?;
+    if items.is_empty() {
+        return wrong(
+            &rules::MISSING,
+            top.span,
+            "expected a stream at least, found none",
+        );
+    }
+    let mut streams: Vec<Stream> = Vec::with_capacity(items.len());
+    for item in items {
+        let (stream, name) = stream(item, &contexts, &mut open)?;
+        if streams.iter().any(|known| known.name == stream.name) {
+            let text = format!(
+                "expected streams of different names, found a second \"{}\"",
+                stream.name
+            );
+            return wrong(&rules::DUPLICATE, name, text);
+        }
+        streams.push(stream);
+    }
+    let duration = match top.get("duration") {
+        Some(node) => Some(time(node, "duration")?),
+        None => None,
+    };
+    let endless = |stream: &&Stream| {
+        stream.arrivals.count.is_none() && !matches!(stream.arrivals.kind, ArrivalKind::At(_))
+    };
+    if let (None, Some(stream)) = (duration, streams.iter().find(endless)) {
+        let text = format!(
+            "expected `duration`, or a `count` in the arrivals of \"{}\", found neither",
+            stream.name
+        );
+        return wrong(&rules::MISSING, top.span, text);
+    }
+    Ok(Workload {
+        machine: (
+            text(machine, "the name of a machine")?.to_owned(),
+            machine.span,
+        ),
+        duration,
+        seed: match top.get("seed") {
+            Some(node) => integer(node, 0, u64::MAX.into(), "a seed from 0 on")? as u64,
+            None => 0,
+        },
+        contexts,
+        streams,
+        set: match top.get("set") {
+            Some(node) => changes(node)?,
+            None => Vec::new(),
+        },
+        what_if: match top.get("what_if") {
+            Some(node) => what_ifs(node)?,
+            None => Vec::new(),
+        },
+    })
+}
+
+fn changes(node: &Node) -> Read<Vec<(Change, Span)>> {
+    let fields = Fields::any(node, "figures")?;
+    let change = |(key, span, value): &(&str, Span, &Node)| {
+        Ok((
+            Change {
+                key: (*key).to_owned(),
+                value: scalar(value)?,
+            },
+            *span,
+        ))
+    };
+    fields.entries.iter().map(change).collect()
+}
+
+fn what_ifs(node: &Node) -> Read<Vec<(String, Change, Span)>> {
+    let items = list(node, "KEY=VALUE")?;
+    let change = |item: &Node| {
+        let given = text(item, "KEY=VALUE")?;
+        match given.split_once('=') {
+            Some((key, value)) => Ok((
+                given.to_owned(),
+                Change {
+                    key: key.trim().to_owned(),
+                    value: value.trim().to_owned(),
+                },
+                item.span,
+            )),
+            None => wrong(
+                &rules::FIGURE,
+                item.span,
+                format!("expected KEY=VALUE, found \"{given}\""),
+            ),
+        }
+    };
+    items.iter().map(change).collect()
+}
+
+fn contexts(node: &Node) -> Read<Vec<Context>> {
+    let all = Fields::any(node, "contexts")?;
+    let mut contexts = Vec::with_capacity(all.entries.len());
+    for (name, _, node) in &all.entries {
+        let fields = Fields::of(node, "a context", &["process", "band", "priority"])?;
+        let process = fields.needs("process", "a context")?;
+        let band = match fields.get("band") {
+            None => 1,
+            Some(node) => {
+                let given = node.label();
+                match BANDS.iter().position(|band| *band == given) {
+                    Some(band) => band as u8,
+                    None => {
+                        let text = format!("expected {}, found \"{given}\"", BANDS.join(", "));
+                        return wrong(&rules::BAND, node.span, text);
+                    }
+                }
+            }
+        };
+        let priority = match fields.get("priority") {
+            None => 0,
+            Some(node) => match node.value {
+                Value::Integer(value @ -7..=7) => value as i8,
+                _ => {
+                    let text = format!(
+                        "expected a priority from -7 to 7, found {}",
+                        node.describe()
+                    );
+                    return wrong(&rules::BAND, node.span, text);
+                }
+            },
+        };
+        contexts.push(Context {
+            name: (*name).to_owned(),
+            process: integer(
+                process,
+                0,
+                PROCESSES - 1,
+                "the number of a process, from 0 to 2^20 - 1",
+            )? as u32,
+            band,
+            priority,
+        });
+    }
+    Ok(contexts)
+}
+
+fn stream(
+    node: &Node,
+    contexts: &[Context],
+    open: &mut impl FnMut(&str) -> Result<String, String>,
+) -> Read<(Stream, Span)> {
+    let known = [
+        "name", "context", "program", "arrivals", "deadline", "engine",
+    ];
+    let fields = Fields::of(node, "a stream", &known)?;
+    let name = fields.needs("name", "a stream")?;
+    let named = fields.needs("context", "a stream")?;
+    let given = named.label();
+    let Some(context) = contexts.iter().position(|c| c.name == given) else {
+        let text = format!("expected one of `contexts`, found \"{given}\"");
+        return wrong(&rules::CONTEXT, named.span, text);
+    };
+    let engine = match fields.get("engine") {
+        Some(node) => Some(engine(node)?),
+        None => None,
+    };
+    let program = fields.needs("program", "a stream")?;
+    let source = match &program.value {
+        Value::Text(path) => Source::File(path.clone()),
+        _ => Source::Synthetic(Box::new(synthetic::read(program, engine)?)),
+    };
+    let deadline = match fields.get("deadline") {
+        Some(node) => Some(time(node, "deadline")?),
+        None => None,
+    };
+    let stream = Stream {
+        name: match &name.value {
+            Value::Text(_) | Value::Integer(_) => name.label(),
+            _ => text(name, "the name of a stream")?.to_owned(),
+        },
+        context,
+        program: source,
+        span: program.span,
+        arrivals: arrivals(fields.needs("arrivals", "a stream")?, open)?,
+        deadline,
+        engine,
+    };
+    Ok((stream, name.span))
+}
+
+pub(crate) fn engine(node: &Node) -> Read<Engine> {
+    match node.value.text() {
+        Some("nn") => Ok(Engine::Nn),
+        Some("copy") => Ok(Engine::Copy),
+        _ => wrong(
+            &rules::TYPE,
+            node.span,
+            format!("expected the engine nn or copy, found {}", node.describe()),
+        ),
+    }
+}
+
+fn arrivals(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) -> Read<Arrivals> {
+    const KINDS: [&str; 4] = ["every", "poisson", "in_flight", "at"];
+    let known = [
+        "every",
+        "poisson",
+        "in_flight",
+        "at",
+        "jitter",
+        "offset",
+        "count",
+    ];
+    let fields = Fields::of(node, "arrivals", &known)?;
+    let given: Vec<&str> = KINDS
+        .into_iter()
+        .filter(|kind| fields.get(kind).is_some())
+        .collect();
+    let senseless = |span: Span, text: String| wrong(&rules::ARRIVALS, span, text);
+    let ([kind], Some(value)) = (given.as_slice(), given.first().and_then(|k| fields.get(k)))
+    else {
+        let found = if given.is_empty() {
+            "none".to_owned()
+        } else {
+            given.join(" and ")
+        };
+        let text = format!(
+            "expected exactly one of {}, found {found}",
+            KINDS.join(", ")
+        );
+        return senseless(node.span, text);
+    };
+    if let (Some(jitter), true) = (fields.get("jitter"), *kind != "every") {
+        return senseless(
+            jitter.span,
+            format!("expected `jitter` beside `every`, found it beside `{kind}`"),
+        );
+    }
+    let kind = match *kind {
+        "every" => ArrivalKind::Every {
+            period: match time(value, "every")? {
+                0 => {
+                    return senseless(
+                        value.span,
+                        "expected a period above zero, found 0".to_owned(),
+                    );
+                }
+                period => period,
+            },
+            jitter: match fields.get("jitter") {
+                Some(node) => time(node, "jitter")?,
+                None => 0,
+            },
+        },
+        "poisson" => match value.value.text().map(quantity::rate) {
+            Some(Some(rate)) if rate > 0.0 => ArrivalKind::Poisson(rate),
+            Some(Some(rate)) => {
+                return senseless(
+                    value.span,
+                    format!("expected a rate above zero, found {rate}/s"),
+                );
+            }
+            _ => {
+                let text = format!("expected a rate (40/s), found {}", value.describe());
+                return wrong(&rules::TYPE, value.span, text);
+            }
+        },
+        "in_flight" => match value.value {
+            Value::Integer(n @ 1..=1_000_000) => ArrivalKind::InFlight(n as u64),
+            Value::Integer(n) => {
+                return senseless(
+                    value.span,
+                    format!("expected 1 to 1000000 jobs in flight, found {n}"),
+                );
+            }
+            _ => {
+                let text = format!("expected a number of jobs, found {}", value.describe());
+                return wrong(&rules::TYPE, value.span, text);
+            }
+        },
+        _ => ArrivalKind::At(recorded(value, open)?),
+    };
+    let count = match fields.get("count") {
+        Some(node) => match node.value {
+            Value::Integer(0) => {
+                return senseless(
+                    node.span,
+                    "expected a job at least, found a count of 0".to_owned(),
+                );
+            }
+            _ => Some(integer(node, 1, u64::MAX.into(), "a number of jobs")? as u64),
+        },
+        None => None,
+    };
+    Ok(Arrivals {
+        kind,
+        offset: match fields.get("offset") {
+            Some(node) => time(node, "offset")?,
+            None => 0,
+        },
+        count,
+    })
+}
+
+/// The instants of a file: one on each line, seconds where there is no unit, `#` starts a comment.
+fn recorded(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) -> Read<Vec<u64>> {
+    let path = text(node, "the name of a file")?;
+    let content = match open(path) {
+        Ok(content) => content,
+        Err(error) => return wrong(&rules::ARRIVALS, node.span, format!("{path} {error}")),
+    };
+    let mut times = Vec::new();
+    for (number, line) in content.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let line = line.trim().trim_end_matches(',').trim_end();
+        if line.is_empty() {
+            continue;
+        }
+        match quantity::time(line, Some(SECONDS)) {
+            Some(time) => times.push(time),
+            None => {
+                let text = format!(
+                    "expected a time on line {} of {path}, found \"{line}\"",
+                    number + 1
+                );
+                return Err(Box::new(rules::ARRIVALS.at(node.span.place(), text).with(
+                    Place::line(number as u32 + 1, 1).in_part(path.to_owned()),
+                    "the time",
+                )));
+            }
+        }
+    }
+    times.sort_unstable();
+    Ok(times)
+}

@@ -1,0 +1,473 @@
+//! The result of a simulation, as `chipless device --json` prints it.
+
+use crate::cache::CacheCounts;
+use crate::figures::{BANDS, Grade, Machine, PolicyName, RESOURCES, Resolved};
+use crate::mmu::TlbCounts;
+use crate::setup::{Program, Setup};
+use crate::synthetic::TaskKind;
+use crate::totals::Simulated;
+use crate::workload::{Engine, Source};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Version of the result's form.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The whole result.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct Report {
+    pub schema_version: u32,
+    pub workload: String,
+    pub machine: String,
+    pub seed: u64,
+    pub duration_ns: Option<f64>,
+    pub end_ns: f64,
+    pub streams: Vec<StreamReport>,
+    pub contexts: Vec<ContextReport>,
+    pub fairness: f64,
+    pub device: DeviceReport,
+    pub resources: Vec<ResourceReport>,
+    pub grades: BTreeMap<&'static str, u64>,
+    pub sensitivity: Sensitivity,
+    pub what_if: Vec<WhatIf>,
+}
+
+/// Of one stream.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct StreamReport {
+    pub name: String,
+    pub context: String,
+    pub program: String,
+    pub jobs: u64,
+    pub done: u64,
+    pub rejected: u64,
+    pub busy: u64,
+    pub aborted: u64,
+    pub faults: u64,
+    pub hangs: u64,
+    pub missed: u64,
+    pub alone_ns: Option<f64>,
+    pub slowdown: Option<f64>,
+    pub latency_ns: Latency,
+    pub breakdown_ns: BreakdownReport,
+    pub mean_in_system: f64,
+    pub throughput_per_s: f64,
+}
+
+/// Latencies of done jobs.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+/// Means over done jobs; they sum to the mean latency.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct BreakdownReport {
+    pub host: f64,
+    pub ring: f64,
+    pub scheduler: f64,
+    pub firmware: f64,
+    pub translation: f64,
+    pub memory: f64,
+    pub execution: f64,
+    pub preempted: f64,
+    pub save_restore: f64,
+}
+
+impl BreakdownReport {
+    /// Names and nanoseconds.
+    pub const fn parts(&self) -> [(&'static str, f64); 9] {
+        [
+            ("host", self.host),
+            ("ring", self.ring),
+            ("scheduler", self.scheduler),
+            ("firmware", self.firmware),
+            ("translation", self.translation),
+            ("memory", self.memory),
+            ("execution", self.execution),
+            ("preempted", self.preempted),
+            ("save_restore", self.save_restore),
+        ]
+    }
+}
+
+/// Of one context.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct ContextReport {
+    pub name: String,
+    pub process: u32,
+    pub band: &'static str,
+    pub share: f64,
+    pub jobs: u64,
+}
+
+/// Of the device.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct DeviceReport {
+    pub utilization: Utilization,
+    pub preemptions: u64,
+    pub tlb: TlbCounts,
+    pub cache: CacheCounts,
+    pub resets: u64,
+}
+
+/// Part of the time in which an engine had a job.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct Utilization {
+    pub nn: f64,
+    pub copy: f64,
+}
+
+/// What a resource carried.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct ResourceReport {
+    pub name: String,
+    pub bytes: u64,
+}
+
+/// Mean latencies with every assumed figure halved or doubled, as ratios.
+#[derive(Clone, Debug, Default, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct Sensitivity {
+    pub halved: BTreeMap<String, Option<f64>>,
+    pub doubled: BTreeMap<String, Option<f64>>,
+}
+
+/// One simulation with another figure.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct WhatIf {
+    pub change: String,
+    pub streams: Vec<WhatIfStream>,
+    pub device: DeviceReport,
+}
+
+/// Of one stream, with another figure.
+#[derive(Clone, Debug, Serialize)]
+#[allow(missing_docs, reason = "docs/npu-device.md explains every field")]
+pub struct WhatIfStream {
+    pub name: String,
+    pub latency_ns: Latency,
+}
+
+fn ns(ps: f64) -> f64 {
+    ps / 1e3
+}
+
+fn latency(of: &mut crate::totals::StreamTotals) -> Latency {
+    let latencies = &mut of.latencies;
+    let mut at = |part: f64| ns(latencies.quantile(part) as f64);
+    let (p50, p90, p99) = (at(0.5), at(0.9), at(0.99));
+    Latency {
+        mean: ns(latencies.mean()),
+        p50,
+        p90,
+        p99,
+        max: ns(latencies.max() as f64),
+    }
+}
+
+fn device(simulated: &Simulated<'_>) -> DeviceReport {
+    let part = |busy: u64| {
+        if simulated.end == 0 {
+            0.0
+        } else {
+            busy as f64 / simulated.end as f64
+        }
+    };
+    DeviceReport {
+        utilization: Utilization {
+            nn: part(simulated.busy[0]),
+            copy: part(simulated.busy[1]),
+        },
+        preemptions: simulated.preemptions,
+        tlb: simulated.tlb,
+        cache: simulated.cache,
+        resets: simulated.resets,
+    }
+}
+
+/// What the parts of a result come from.
+#[derive(Debug)]
+pub struct Parts<'r, 's, 'p, 'a> {
+    /// The workload, as the command line named it.
+    pub workload: &'r str,
+    /// The machine's name.
+    pub machine: &'r Machine,
+    /// Its figures.
+    pub resolved: &'r Resolved,
+    /// What was simulated.
+    pub setup: &'r Setup<'s, 'p, 'a>,
+    /// Latency of one job of each stream on the idle device, in picoseconds.
+    pub alone: &'r [Option<u64>],
+}
+
+impl Parts<'_, '_, '_, '_> {
+    /// The result of one simulation; other simulations are put beside it afterwards.
+    pub fn report(&self, simulated: &mut Simulated<'_>) -> Report {
+        let grades = self.grades(simulated);
+        let (end, setup) = (simulated.end, self.setup);
+        let streams = setup
+            .streams
+            .iter()
+            .zip(&mut simulated.streams)
+            .zip(self.alone);
+        let streams = streams.map(|((of, totals), alone)| {
+            let latency_ns = latency(totals);
+            let mean = totals.latencies.mean();
+            debug_assert!(totals.latencies.sum() >= u128::from(totals.latencies.max()));
+            let part = |n: usize| {
+                if totals.done == 0 {
+                    0.0
+                } else {
+                    ns(totals.breakdown[n] as f64 / totals.done as f64)
+                }
+            };
+            StreamReport {
+                name: of.stream.name.clone(),
+                context: setup.contexts[of.stream.context].name.clone(),
+                program: match &of.stream.program {
+                    Source::File(path) => path.clone(),
+                    Source::Synthetic(_) => "synthetic".to_owned(),
+                },
+                jobs: totals.jobs,
+                done: totals.done,
+                rejected: totals.rejected,
+                busy: totals.busy,
+                aborted: totals.aborted,
+                faults: totals.faults,
+                hangs: totals.hangs,
+                missed: totals.missed,
+                alone_ns: alone.map(|ps| ns(ps as f64)),
+                slowdown: alone.filter(|ps| *ps > 0).map(|ps| mean / ps as f64),
+                latency_ns,
+                breakdown_ns: BreakdownReport {
+                    host: part(0),
+                    ring: part(1),
+                    scheduler: part(2),
+                    firmware: part(3),
+                    translation: part(4),
+                    memory: part(5),
+                    execution: part(6),
+                    preempted: part(7),
+                    save_restore: part(8),
+                },
+                mean_in_system: if end == 0 {
+                    0.0
+                } else {
+                    totals.inside as f64 / end as f64
+                },
+                throughput_per_s: if end == 0 {
+                    0.0
+                } else {
+                    totals.done as f64 / (end as f64 / 1e12)
+                },
+            }
+        });
+        let streams: Vec<StreamReport> = streams.collect();
+        let held: u128 = simulated.contexts.iter().map(|c| c.held).sum();
+        let contexts = setup
+            .contexts
+            .iter()
+            .zip(&simulated.contexts)
+            .map(|(of, totals)| ContextReport {
+                name: of.name.clone(),
+                process: of.process,
+                band: BANDS[of.band as usize],
+                share: if held == 0 {
+                    0.0
+                } else {
+                    totals.held as f64 / held as f64
+                },
+                jobs: totals.jobs,
+            });
+        let contexts: Vec<ContextReport> = contexts.collect();
+        let resources = simulated
+            .carried
+            .iter()
+            .map(|(name, bytes)| ResourceReport {
+                name: name.clone(),
+                bytes: *bytes,
+            });
+        Report {
+            schema_version: SCHEMA_VERSION,
+            workload: self.workload.to_owned(),
+            machine: self.machine.name.clone(),
+            seed: setup.seed,
+            duration_ns: setup.duration.map(|ps| ns(ps as f64)),
+            end_ns: ns(end as f64),
+            streams,
+            fairness: fairness(setup, &contexts),
+            contexts,
+            device: device(simulated),
+            resources: resources.collect(),
+            grades,
+            sensitivity: Sensitivity::default(),
+            what_if: Vec::new(),
+        }
+    }
+
+    /// On how many figures of each grade a result rests: the machine's that were not replaced and that took part.
+    fn grades(&self, simulated: &Simulated<'_>) -> BTreeMap<&'static str, u64> {
+        let mut counts: BTreeMap<&'static str, u64> =
+            Grade::ALL.iter().map(|grade| (key(*grade), 0)).collect();
+        for figure in self.rests_on(simulated) {
+            if let Some(grade) = self.machine.grades.get(figure.as_str()) {
+                *counts.entry(key(*grade)).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// Whether a result rests on figures that are assumed.
+    pub fn rests_on_assumed(&self, simulated: &Simulated<'_>) -> bool {
+        let is_assumed =
+            |key: &String| self.machine.grades.get(key.as_str()) == Some(&Grade::Assumed);
+        self.rests_on(simulated).iter().any(is_assumed)
+    }
+
+    /// Keys of the figures that took part and that nobody has replaced.
+    fn rests_on(&self, simulated: &Simulated<'_>) -> BTreeSet<String> {
+        let (f, setup) = (&self.resolved.figures, self.setup);
+        let mut keys: BTreeSet<String> = BTreeSet::new();
+        let mut add = |is: bool, key: &str| {
+            if is && !self.resolved.changed.iter().any(|changed| changed == key) {
+                keys.insert(key.to_owned());
+            }
+        };
+        let on = |engine: Engine| setup.streams.iter().any(|s| s.engine == engine);
+        add(on(Engine::Nn), "device.tiles");
+        add(on(Engine::Nn), "device.nn_slots");
+        add(on(Engine::Copy), "device.copy_slots");
+        add(true, "ring.jobs");
+        let refused = simulated.streams.iter().any(|s| s.busy > 0);
+        add(refused, "host.retry");
+        add(refused, "host.retry_limit");
+        add(f.host_submit > 0, "host.submit");
+        add(f.host_complete > 0, "host.complete");
+        add(f.doorbell_latency > 0, "doorbell.latency");
+        add(f.firmware_start > 0, "firmware.start");
+        add(f.firmware_complete > 0, "firmware.complete");
+        add(true, "scheduler.policy");
+        let used: BTreeSet<usize> = setup.streams.iter().map(|s| s.stream.context).collect();
+        let used: Vec<_> = used.into_iter().map(|c| &setup.contexts[c]).collect();
+        if f.policy == PolicyName::Hardware {
+            for (band, name) in BANDS.iter().enumerate() {
+                let of_band = || used.iter().filter(|c| c.band as usize == band);
+                let processes: BTreeSet<u32> = of_band().map(|c| c.process).collect();
+                add(processes.len() > 1, &format!("scheduler.quantum.{name}"));
+                add(
+                    processes.len() > 1,
+                    &format!("scheduler.process_grace.{name}"),
+                );
+                let lower = used.iter().any(|c| (c.band as usize) < band);
+                add(
+                    lower && !processes.is_empty(),
+                    &format!("scheduler.grace.{name}"),
+                );
+                add(
+                    of_band().count() > processes.len(),
+                    "scheduler.context_quantum",
+                );
+                add(
+                    of_band().count() > processes.len(),
+                    "scheduler.context_grace",
+                );
+            }
+            let has = |band: u8| used.iter().any(|c| c.band == band);
+            add(has(1) && has(2), "scheduler.normal_percentage");
+        }
+        let preempted = simulated.preemptions > 0;
+        add(preempted && f.preempt_save > 0, "preempt.save");
+        add(preempted && f.preempt_restore > 0, "preempt.restore");
+        add(preempted, "preempt.bandwidth");
+        let looked_up = simulated.tlb.lookups > 0;
+        for key in ["enabled", "page", "tlb.entries", "tlb.ways", "prefetch"] {
+            add(looked_up, &format!("mmu.{key}"));
+        }
+        for key in ["walk.levels", "walk.level", "walk.slots"] {
+            add(simulated.tlb.misses > 0, &format!("mmu.{key}"));
+        }
+        let cached = simulated.cache.accesses > 0;
+        for key in ["enabled", "size", "ways", "line"] {
+            add(cached, &format!("cache.{key}"));
+        }
+        for (name, passed) in RESOURCES.iter().zip(&simulated.passed) {
+            add(*passed, &format!("{name}.bandwidth"));
+        }
+        let pushes = setup.streams.iter().any(|s| match s.program {
+            Program::Synthetic(p) => p.tasks.iter().any(|t| matches!(t.kind, TaskKind::Push(..))),
+            Program::File(_) => false,
+        });
+        add(pushes, "dma.agent.entries");
+        add(simulated.resets > 0, "watchdog.timeout");
+        add(simulated.resets > 0 && f.reset_time > 0, "reset.time");
+        add(f.power_enabled, "power.idle");
+        add(f.power_enabled && f.power_wake > 0, "power.wake");
+        keys
+    }
+}
+
+/// A grade as a JSON key.
+const fn key(grade: Grade) -> &'static str {
+    match grade {
+        Grade::CostModel => "cost_model",
+        other => other.name(),
+    }
+}
+
+/// Jain's index over the contexts that have streams.
+fn fairness(setup: &Setup<'_, '_, '_>, contexts: &[ContextReport]) -> f64 {
+    let used: BTreeSet<usize> = setup.streams.iter().map(|s| s.stream.context).collect();
+    let shares: Vec<f64> = used
+        .iter()
+        .map(|context| contexts[*context].share)
+        .collect();
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|share| share * share).sum();
+    if squares == 0.0 {
+        1.0
+    } else {
+        sum * sum / (shares.len() as f64 * squares)
+    }
+}
+
+/// A simulation with another figure.
+pub fn what_if(change: &str, setup: &Setup<'_, '_, '_>, simulated: &mut Simulated<'_>) -> WhatIf {
+    let streams = setup.streams.iter().zip(&mut simulated.streams);
+    let streams = streams.map(|(of, totals)| WhatIfStream {
+        name: of.stream.name.clone(),
+        latency_ns: latency(totals),
+    });
+    WhatIf {
+        change: change.to_owned(),
+        streams: streams.collect(),
+        device: device(simulated),
+    }
+}
+
+/// Mean latencies of a simulation against those of another.
+pub fn ratios(
+    setup: &Setup<'_, '_, '_>,
+    other: &Simulated<'_>,
+    base: &Simulated<'_>,
+) -> BTreeMap<String, Option<f64>> {
+    let ratio = |(number, of): (usize, &crate::setup::StreamSetup<'_, '_, '_>)| {
+        let (there, here) = (other.mean(number), base.mean(number));
+        let both = here > 0.0 && there > 0.0;
+        (of.stream.name.clone(), both.then(|| there / here))
+    };
+    setup.streams.iter().enumerate().map(ratio).collect()
+}

@@ -1,0 +1,399 @@
+//! Programs that stand in a workload: computations, transfers and lists for link agents, in order on their queues.
+
+use crate::figures::RESOURCES;
+use crate::read::{Fields, Read, engine, flag, integer, list, size, text, time, wrong};
+use crate::rules;
+use crate::workload::Engine;
+use chipless_yaml::{Node, Span, Value};
+
+/// A synthetic program.
+#[derive(Clone, Debug, Default)]
+pub struct Synthetic {
+    /// On which engine.
+    pub engine: Engine,
+    /// Tiles that it holds.
+    pub tiles: u64,
+    /// Bytes that a preemption saves.
+    pub state: u64,
+    /// Mapped ranges: first address and size; `None`: every address is mapped.
+    pub maps: Option<Vec<(u64, u64)>>,
+    /// Tasks, each with its repetitions.
+    pub tasks: Vec<Task>,
+    /// For each queue its tasks.
+    pub queues: Vec<Vec<u32>>,
+    /// Names of agents, by the numbers that accesses have.
+    pub agents: Vec<String>,
+    /// Where its figures stand.
+    pub span: Span,
+}
+
+/// A task, or several equal ones in a row.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Which queue.
+    pub queue: u32,
+    /// Its number, of the first repetition.
+    pub first: u64,
+    /// How often.
+    pub repeat: u64,
+    /// Tasks and repetitions that must have ended.
+    pub after: Vec<(u32, u64)>,
+    /// What it does.
+    pub kind: TaskKind,
+}
+
+/// What a task does.
+#[derive(Clone, Debug)]
+pub enum TaskKind {
+    /// Takes so many picoseconds.
+    Compute(u64),
+    /// Moves bytes.
+    Transfer(Transfer),
+    /// Hands a list of one transfer to a link agent.
+    Push(u32, Transfer),
+    /// Never ends.
+    Hang,
+}
+
+/// Bytes on their way.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    /// How many.
+    pub bytes: u64,
+    /// Numbers of the resources that they pass.
+    pub path: Vec<u8>,
+    /// The first address, where the memory path sees it.
+    pub address: Option<u64>,
+    /// What the address grows by from repetition to repetition.
+    pub stride: u64,
+    /// Whether they are written.
+    pub write: bool,
+    /// Whose ways of the cache they may fill.
+    pub agent: u32,
+}
+
+impl Synthetic {
+    /// Tasks with repetitions written out.
+    pub fn count(&self) -> u64 {
+        self.tasks.iter().map(|task| task.repeat).sum()
+    }
+
+    /// Lists for link agents.
+    pub fn lists(&self) -> u64 {
+        let push = |task: &&Task| matches!(task.kind, TaskKind::Push(..));
+        self.tasks.iter().filter(push).map(|task| task.repeat).sum()
+    }
+
+    /// Whether any of its transfers is seen by the memory path.
+    pub fn has_addresses(&self) -> bool {
+        self.tasks.iter().any(|task| match &task.kind {
+            TaskKind::Transfer(t) | TaskKind::Push(_, t) => t.address.is_some(),
+            _ => false,
+        })
+    }
+
+    /// Whether anything of it passes a resource that others pass, too.
+    pub fn has_transfers(&self) -> bool {
+        self.tasks
+            .iter()
+            .any(|task| matches!(task.kind, TaskKind::Transfer(_) | TaskKind::Push(..)))
+    }
+}
+
+fn senseless<T>(span: Span, text: impl Into<String>) -> Read<T> {
+    wrong(&rules::SYNTHETIC, span, text)
+}
+
+/// Tasks of one program, repetitions written out.
+const TASKS: u64 = 1 << 40;
+
+/// Reads a program of a workload.
+pub(crate) fn read(node: &Node, asked: Option<Engine>) -> Read<Synthetic> {
+    let outer = Fields::of(node, "a program", &["synthetic"])?;
+    let Some(node) = outer.get("synthetic") else {
+        return wrong(
+            &rules::MISSING,
+            node.span,
+            "expected the name of a file or `synthetic`, found neither",
+        );
+    };
+    let known = ["engine", "tiles", "state", "maps", "tasks"];
+    let fields = Fields::of(node, "a synthetic program", &known)?;
+    let own = match fields.get("engine") {
+        Some(node) => Some((engine(node)?, node.span)),
+        None => None,
+    };
+    if let (Some(asked), Some((own, span))) = (asked, own)
+        && asked != own
+    {
+        return senseless(
+            span,
+            "expected the engine of the stream, found the other one",
+        );
+    }
+    let engine = asked.or(own.map(|(own, _)| own)).unwrap_or_default();
+    let tiles = match fields.get("tiles") {
+        Some(node) => {
+            let tiles = integer(node, 0, u32::MAX.into(), "a number of tiles")? as u64;
+            if engine == Engine::Copy && tiles > 0 {
+                let text = format!("expected no tiles on the copy engine, found {tiles}");
+                return wrong(&rules::TILES, node.span, text);
+            }
+            tiles
+        }
+        None => u64::from(engine == Engine::Nn),
+    };
+    let mut program = Synthetic {
+        engine,
+        tiles,
+        state: match fields.get("state") {
+            Some(node) => size(node, "state")?,
+            None => 0,
+        },
+        maps: match fields.get("maps") {
+            Some(node) => Some(maps(node)?),
+            None => None,
+        },
+        span: fields.get("tiles").map_or(node.span, |node| node.span),
+        ..Synthetic::default()
+    };
+    let Some(tasks) = fields.get("tasks") else {
+        return wrong(
+            &rules::MISSING,
+            node.span,
+            "expected `tasks` in a synthetic program, found none",
+        );
+    };
+    let items = list(tasks, "tasks")?;
+    if items.is_empty() {
+        return senseless(tasks.span, "expected a task at least, found none");
+    }
+    let (mut queues, mut next): (Vec<&str>, u64) = (Vec::new(), 0);
+    for item in items {
+        let task = program.task(item, &mut queues, next)?;
+        next += task.repeat;
+        if next > TASKS {
+            return senseless(
+                item.span,
+                format!("expected at most 2^40 tasks, found {next}"),
+            );
+        }
+        let number = program.tasks.len() as u32;
+        let queue = task.queue as usize;
+        if queue == program.queues.len() {
+            program.queues.push(Vec::new());
+        }
+        program.queues[queue].push(number);
+        program.tasks.push(task);
+    }
+    Ok(program)
+}
+
+fn maps(node: &Node) -> Read<Vec<(u64, u64)>> {
+    let range = |item: &Node| {
+        let fields = Fields::of(item, "a mapped range", &["base", "size"])?;
+        match (fields.get("base"), fields.get("size")) {
+            (Some(base), Some(length)) => Ok((
+                integer(base, 0, 1 << 48, "an address of 48 bits")? as u64,
+                size(length, "size")?,
+            )),
+            _ => wrong(
+                &rules::MISSING,
+                item.span,
+                "expected `base` and `size` in a mapped range, found one of them or none",
+            ),
+        }
+    };
+    list(node, "mapped ranges")?.iter().map(range).collect()
+}
+
+impl Synthetic {
+    fn task<'n>(&mut self, item: &'n Node, queues: &mut Vec<&'n str>, first: u64) -> Read<Task> {
+        const KINDS: [&str; 4] = ["compute", "transfer", "push", "hang"];
+        let known = [
+            "compute",
+            "transfer",
+            "push",
+            "hang",
+            "queue",
+            "after",
+            "repeat",
+            "path",
+            "address",
+            "write",
+            "agent",
+            "stride",
+            "link_agent",
+        ];
+        let fields = Fields::of(item, "a task", &known)?;
+        let given: Vec<&str> = KINDS
+            .into_iter()
+            .filter(|kind| fields.get(kind).is_some())
+            .collect();
+        let ([kind], Some(value)) = (given.as_slice(), given.first().and_then(|k| fields.get(k)))
+        else {
+            let found = if given.is_empty() {
+                "none".to_owned()
+            } else {
+                given.join(" and ")
+            };
+            let text = format!(
+                "expected exactly one of {}, found {found}",
+                KINDS.join(", ")
+            );
+            return senseless(item.span, text);
+        };
+        let moves = matches!(*kind, "transfer" | "push");
+        for only in ["path", "address", "write", "agent", "stride"] {
+            if let (Some(node), false) = (fields.get(only), moves) {
+                return senseless(
+                    node.span,
+                    format!("expected `{only}` beside transfer or push, found it beside {kind}"),
+                );
+            }
+        }
+        if let (Some(node), true) = (fields.get("link_agent"), *kind != "push") {
+            return senseless(
+                node.span,
+                format!("expected `link_agent` beside push, found it beside {kind}"),
+            );
+        }
+        let repeat = match fields.get("repeat") {
+            Some(node) => integer(node, 1, TASKS.into(), "a number of repetitions")? as u64,
+            None => 1,
+        };
+        let queue = match fields.get("queue") {
+            Some(node) => text(node, "the name of a queue")?,
+            None => "q",
+        };
+        let queue = queues
+            .iter()
+            .position(|known| *known == queue)
+            .unwrap_or_else(|| {
+                queues.push(queue);
+                queues.len() - 1
+            });
+        let kind = match *kind {
+            "compute" => TaskKind::Compute(time(value, "compute")?),
+            "transfer" => TaskKind::Transfer(self.transfer(&fields, value, repeat)?),
+            "push" => {
+                let agent = match fields.get("link_agent") {
+                    Some(node) => integer(node, 0, 1 << 16, "the number of a link agent")? as u32,
+                    None => 0,
+                };
+                TaskKind::Push(agent, self.transfer(&fields, value, repeat)?)
+            }
+            _ if flag(value, "hang")? => TaskKind::Hang,
+            _ => return senseless(value.span, "expected hang: true, found false"),
+        };
+        let after = match fields.get("after") {
+            Some(node) => self.after(node, first)?,
+            None => Vec::new(),
+        };
+        Ok(Task {
+            queue: queue as u32,
+            first,
+            repeat,
+            after,
+            kind,
+        })
+    }
+
+    /// Tasks before this one, as numbers of tasks and repetitions.
+    fn after(&self, node: &Node, first: u64) -> Read<Vec<(u32, u64)>> {
+        let find = |item: &Node| {
+            let number = match item.value {
+                Value::Integer(n) if (0..i128::from(first)).contains(&n) => n as u64,
+                Value::Integer(n) => {
+                    let text = format!("expected the number of a task before {first}, found {n}");
+                    return senseless(item.span, text);
+                }
+                _ => {
+                    let text = format!("expected the number of a task, found {}", item.describe());
+                    return wrong(&rules::TYPE, item.span, text);
+                }
+            };
+            let task = self.tasks.partition_point(|task| task.first <= number) - 1;
+            Ok((task as u32, number - self.tasks[task].first))
+        };
+        list(node, "tasks")?.iter().map(find).collect()
+    }
+
+    fn transfer(&mut self, fields: &Fields<'_>, value: &Node, repeat: u64) -> Read<Transfer> {
+        let Some(path) = fields.get("path") else {
+            return wrong(
+                &rules::MISSING,
+                fields.span,
+                "expected `path` beside a transfer, found none",
+            );
+        };
+        let mut passed: Vec<u8> = Vec::new();
+        for item in list(path, "resources")? {
+            let name = text(item, "the name of a resource")?;
+            let Some(number) = RESOURCES.iter().position(|known| *known == name) else {
+                let text = format!("expected one of {}, found \"{name}\"", RESOURCES.join(", "));
+                return senseless(item.span, text);
+            };
+            if passed.contains(&(number as u8)) {
+                return senseless(
+                    item.span,
+                    format!("expected each resource once, found \"{name}\" again"),
+                );
+            }
+            passed.push(number as u8);
+        }
+        if passed.is_empty() {
+            return senseless(
+                path.span,
+                "expected a resource at least, found an empty path",
+            );
+        }
+        let address = match fields.get("address") {
+            Some(node) => Some(integer(node, 0, (1 << 48) - 1, "an address of 48 bits")? as u64),
+            None => None,
+        };
+        let stride = match fields.get("stride") {
+            Some(node) if address.is_none() => {
+                return senseless(
+                    node.span,
+                    "expected `stride` beside `address`, found no address",
+                );
+            }
+            Some(node) => size(node, "stride")?,
+            None => 0,
+        };
+        let bytes = size(value, "the bytes of a transfer")?;
+        let end = address.map(|address| {
+            u128::from(address) + u128::from(stride) * u128::from(repeat - 1) + u128::from(bytes)
+        });
+        if end.is_some_and(|end| end > 1 << 48) {
+            return senseless(
+                value.span,
+                "expected addresses of 48 bits, found a transfer that goes beyond them",
+            );
+        }
+        let agent = match fields.get("agent") {
+            Some(node) => text(node, "the name of an agent")?,
+            None => "dma",
+        };
+        let agent = self
+            .agents
+            .iter()
+            .position(|known| known == agent)
+            .unwrap_or_else(|| {
+                self.agents.push(agent.to_owned());
+                self.agents.len() - 1
+            });
+        Ok(Transfer {
+            bytes,
+            path: passed,
+            address,
+            stride,
+            write: match fields.get("write") {
+                Some(node) => flag(node, "write")?,
+                None => false,
+            },
+            agent: agent as u32,
+        })
+    }
+}

@@ -1,0 +1,185 @@
+//! The result of a simulated device: as text, as a trace with a process for each context, as a page.
+
+use crate::style::Paint;
+use chipless_device::result::{Latency, Report};
+use chipless_model::{Finding, Time};
+
+mod page;
+mod trace;
+
+pub use page::page;
+pub use trace::trace;
+
+fn time(ns: f64) -> String {
+    Time::from_ns(ns).to_string()
+}
+
+/// Times of less than nothing have a sign.
+fn signed(ns: f64) -> String {
+    if ns < 0.0 {
+        format!("-{}", time(-ns))
+    } else {
+        time(ns)
+    }
+}
+
+fn latency(latency: &Latency) -> String {
+    format!(
+        "mean {}, p50 {}, p90 {}, p99 {}, max {}",
+        time(latency.mean),
+        time(latency.p50),
+        time(latency.p90),
+        time(latency.p99),
+        time(latency.max)
+    )
+}
+
+/// For people.
+pub fn text(report: &Report, paint: Paint) -> String {
+    let mut text = format!(
+        "{}: {} on {}, seed {}\n",
+        paint.strong(&report.workload),
+        time(report.end_ns),
+        report.machine,
+        report.seed
+    );
+    for s in &report.streams {
+        text.push_str(&format!(
+            "\n{} ({}, {}): {} jobs, {} done",
+            paint.strong(&s.name),
+            s.context,
+            s.program,
+            s.jobs,
+            s.done
+        ));
+        let others = [
+            ("missed their deadline", s.missed),
+            ("rejected", s.rejected),
+            ("aborted", s.aborted),
+            ("faulted", s.faults),
+            ("hung", s.hangs),
+        ];
+        for (what, count) in others.iter().filter(|(_, count)| *count > 0) {
+            text.push_str(&format!(", {count} {what}"));
+        }
+        text.push_str(&format!(
+            ", {:.1} per second\n  latency: {}\n",
+            s.throughput_per_s,
+            latency(&s.latency_ns)
+        ));
+        if let (Some(alone), Some(slowdown)) = (s.alone_ns, s.slowdown) {
+            text.push_str(&format!(
+                "  alone: {}; {slowdown:.2} times as long here\n",
+                time(alone)
+            ));
+        }
+        let parts = s.breakdown_ns.parts();
+        let parts = parts.iter().filter(|(_, ns)| ns.abs() >= 0.0005);
+        let parts: Vec<String> = parts
+            .map(|(name, ns)| format!("{} {}", name.replace('_', " and "), signed(*ns)))
+            .collect();
+        text.push_str(&format!("  mean time: {}\n", parts.join(", ")));
+    }
+    text.push_str(&format!("\n{}\n", paint.strong("contexts")));
+    for c in &report.contexts {
+        text.push_str(&format!(
+            "  {}: process {}, band {}, {} jobs, {:.1} % of the NN engine's time\n",
+            c.name,
+            c.process,
+            c.band,
+            c.jobs,
+            c.share * 100.0
+        ));
+    }
+    let d = &report.device;
+    text.push_str(&format!(
+        "\n{}\n  NN engine busy {:.1} %, copy engine {:.1} %; {} preemptions, {} resets; fairness {:.3}\n",
+        paint.strong("device"),
+        d.utilization.nn * 100.0,
+        d.utilization.copy * 100.0,
+        d.preemptions,
+        d.resets,
+        report.fairness
+    ));
+    if d.tlb.lookups > 0 {
+        text.push_str(&format!(
+            "  TLB: {} look-ups, {} misses, {} prefetched\n",
+            d.tlb.lookups, d.tlb.misses, d.tlb.prefetches
+        ));
+    }
+    if d.cache.accesses > 0 {
+        let part = d.cache.hits as f64 / d.cache.accesses as f64 * 100.0;
+        text.push_str(&format!(
+            "  cache: {} lines touched, {part:.1} % of them there\n",
+            d.cache.accesses
+        ));
+    }
+    for w in &report.what_if {
+        text.push_str(&format!(
+            "\n{}\n",
+            paint.strong(format!("what if {}", w.change))
+        ));
+        for (other, s) in w.streams.iter().zip(&report.streams) {
+            let ratio = other.latency_ns.mean / s.latency_ns.mean;
+            let ratio = if ratio.is_finite() {
+                format!(" ({:+.2} %)", (ratio - 1.0) * 100.0)
+            } else {
+                String::new()
+            };
+            text.push_str(&format!(
+                "  {}: mean {}{ratio}, p99 {}\n",
+                other.name,
+                time(other.latency_ns.mean),
+                time(other.latency_ns.p99)
+            ));
+        }
+    }
+    text.push_str(&format!("\n{}\n", grounds(report)));
+    text
+}
+
+/// A mistake in a workload file: `FILE:LINE:COLUMN: error[CODE]: …`.
+pub fn mistake(file: &str, finding: &Finding, paint: Paint) -> String {
+    let (line, column) = finding.place.position.unwrap_or((1, 1));
+    let code = paint.code(finding.severity, finding.rule.code);
+    let mut text = format!("{file}:{line}:{column}: {code}: {}\n", finding.message);
+    for (place, role) in &finding.related {
+        text.push_str(&format!("   = {role}: {place}\n"));
+    }
+    text.push_str(&format!(
+        "   = help: chipless explain {}\n",
+        finding.rule.code
+    ));
+    text
+}
+
+/// On what the result rests, in a line.
+pub(crate) fn grounds(report: &Report) -> String {
+    let counts = ["silicon", "driver", "cost_model", "seed", "assumed"];
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|grade| (grade, report.grades.get(grade).copied().unwrap_or(0)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(grade, count)| format!("{count} {}", grade.replace('_', " ")))
+        .collect();
+    let range = |name: &str| {
+        let of = |ratios: &std::collections::BTreeMap<String, Option<f64>>| {
+            ratios
+                .get(name)
+                .copied()
+                .flatten()
+                .map_or_else(|| "?".to_owned(), |r| format!("{r:.3}"))
+        };
+        format!(
+            "{name} {} / {}",
+            of(&report.sensitivity.halved),
+            of(&report.sensitivity.doubled)
+        )
+    };
+    let moves: Vec<String> = report.streams.iter().map(|s| range(&s.name)).collect();
+    format!(
+        "an estimate: it rests on {} figures; mean latency with every assumed one halved / doubled: {}",
+        counts.join(", "),
+        moves.join(", ")
+    )
+}

@@ -1,0 +1,134 @@
+//! The result as a page that needs nothing else.
+
+use super::{grounds, signed, time};
+use chipless_device::result::Report;
+
+/// Colours of the nine parts of a latency.
+const COLOURS: [&str; 9] = [
+    "#7f8c8d", "#b59f3b", "#c0392b", "#8e44ad", "#16a085", "#2980b9", "#27ae60", "#d35400",
+    "#2c3e50",
+];
+
+/// Text with nothing that a browser would obey.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Writes the page.
+pub fn page(report: &Report) -> String {
+    let mut body = format!(
+        "<h1>{}</h1><p>{} of simulated time on {}, seed {}. NN engine busy {:.1} %, {} preemptions, fairness {:.3}.</p>",
+        plain(&report.workload),
+        time(report.end_ns),
+        plain(&report.machine),
+        report.seed,
+        report.device.utilization.nn * 100.0,
+        report.device.preemptions,
+        report.fairness
+    );
+    body.push_str("<h2>Streams</h2><table><tr><th>stream<th>context<th>program<th>done<th>missed<th>mean<th>p50<th>p90<th>p99<th>max<th>alone<th>slowdown<th>per second</tr>");
+    for s in &report.streams {
+        let l = &s.latency_ns;
+        body.push_str(&format!(
+            "<tr><td>{}<td>{}<td>{}<td>{}/{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{:.1}</tr>",
+            plain(&s.name),
+            plain(&s.context),
+            plain(&s.program),
+            s.done,
+            s.jobs,
+            s.missed,
+            time(l.mean),
+            time(l.p50),
+            time(l.p90),
+            time(l.p99),
+            time(l.max),
+            s.alone_ns.map(time).unwrap_or_default(),
+            s.slowdown.map(|x| format!("{x:.2}")).unwrap_or_default(),
+            s.throughput_per_s
+        ));
+    }
+    body.push_str("</table><h2>Where the time goes</h2>");
+    let longest = report
+        .streams
+        .iter()
+        .map(|s| s.latency_ns.mean)
+        .fold(0.0, f64::max);
+    for s in &report.streams {
+        body.push_str(&format!(
+            "<p class=name>{}</p><div class=bar>",
+            plain(&s.name)
+        ));
+        for ((name, ns), colour) in s.breakdown_ns.parts().into_iter().zip(COLOURS) {
+            if ns > 0.0 && longest > 0.0 {
+                let width = ns / longest * 100.0;
+                body.push_str(&format!("<span style=\"width:{width:.3}%;background:{colour}\" title=\"{name} {}\"></span>", time(ns)));
+            }
+        }
+        body.push_str("</div><p class=legend>");
+        for ((name, ns), colour) in s.breakdown_ns.parts().into_iter().zip(COLOURS) {
+            if ns.abs() >= 0.0005 {
+                body.push_str(&format!(
+                    "<i style=\"background:{colour}\"></i>{} {} ",
+                    name.replace('_', " and "),
+                    signed(ns)
+                ));
+            }
+        }
+        body.push_str("</p>");
+    }
+    body.push_str("<h2>Contexts</h2><table><tr><th>context<th>process<th>band<th>jobs<th>share of the NN engine</tr>");
+    for c in &report.contexts {
+        body.push_str(&format!(
+            "<tr><td>{}<td>{}<td>{}<td>{}<td>{:.1} %</tr>",
+            plain(&c.name),
+            c.process,
+            c.band,
+            c.jobs,
+            c.share * 100.0
+        ));
+    }
+    body.push_str("</table>");
+    if !report.what_if.is_empty() {
+        body.push_str(
+            "<h2>What if</h2><table><tr><th>change<th>stream<th>mean<th>against<th>p99</tr>",
+        );
+        for w in &report.what_if {
+            for (other, s) in w.streams.iter().zip(&report.streams) {
+                body.push_str(&format!(
+                    "<tr><td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
+                    plain(&w.change),
+                    plain(&other.name),
+                    time(other.latency_ns.mean),
+                    time(s.latency_ns.mean),
+                    time(other.latency_ns.p99)
+                ));
+            }
+        }
+        body.push_str("</table>");
+    }
+    body.push_str("<h2>Resources</h2><table><tr><th>resource<th>bytes</tr>");
+    for r in report.resources.iter().filter(|r| r.bytes > 0) {
+        body.push_str(&format!("<tr><td>{}<td>{}</tr>", plain(&r.name), r.bytes));
+    }
+    body.push_str(&format!("</table><p>{}</p>", plain(&grounds(report))));
+    format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}</style><body>{body}</body></html>\n",
+        plain(&report.workload)
+    )
+}
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
+table{border-collapse:collapse;margin:.5rem 0 1.5rem}th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;font-variant-numeric:tabular-nums}\
+.bar{display:flex;height:1.4rem;background:#eee}.bar span{display:block}.name{margin:.6rem 0 .2rem;font-weight:600}.legend{margin:.2rem 0;color:#555;font-size:13px}\
+.legend i{display:inline-block;width:.7em;height:.7em;margin:0 .3em 0 .6em}\
+@media(prefers-color-scheme:dark){body{background:#161616;color:#ddd}th,td{border-color:#333}.bar{background:#2a2a2a}.legend{color:#aaa}}";

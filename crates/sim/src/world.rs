@@ -1,0 +1,204 @@
+//! A world: runs of programs side by side, on one clock and on the same resources.
+//!
+//! A run of one program is a world with one instance. Programs of one target that name the same resource, with the same figures,
+//! share it; everything else of an instance is its own.
+
+use crate::effects::Effects;
+use crate::engine::{Engine, Order, Outcome, Stop};
+use crate::stage::{Due, Event, On, Stage};
+use crate::verified::Verified;
+use chipless_model::Time;
+use std::collections::BTreeMap;
+
+/// Names a run of a program in a [`World`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InstanceId(u32);
+
+/// A run that cannot go on: a fault of a task. A deadlock shows when nothing is left to happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Which run.
+    pub instance: InstanceId,
+    /// Why.
+    pub stop: Stop,
+}
+
+/// Runs of programs, and what they share.
+pub struct World<'p, 'a, E> {
+    stage: Stage,
+    instances: BTreeMap<u32, (Engine<'p, 'a>, E)>,
+    placed: u32,
+}
+
+impl<E> std::fmt::Debug for World<'_, '_, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("now", &self.stage.now)
+            .field("instances", &self.instances.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E> Default for World<'_, '_, E> {
+    fn default() -> Self {
+        World {
+            stage: Stage::default(),
+            instances: BTreeMap::new(),
+            placed: 0,
+        }
+    }
+}
+
+impl<'p, 'a, E: Effects> World<'p, 'a, E> {
+    /// Starts a program at an instant: now or later, or, while nothing is pending, also before.
+    ///
+    /// # Errors
+    /// The program breaks the protocol of a sync at its start.
+    pub fn place(
+        &mut self,
+        program: &Verified<'p, 'a>,
+        order: Order,
+        mut effects: E,
+        at: Time,
+    ) -> Result<InstanceId, Stopped> {
+        debug_assert!(at >= self.stage.now || self.next().is_none());
+        self.stage.now = at;
+        // Events have room for so many; nobody places them all.
+        let number = self.placed & (u32::MAX >> 2);
+        self.placed += 1;
+        let mut engine = Engine::new(program.program(), number, order, &mut self.stage);
+        let begun = engine.begin(&mut On {
+            stage: &mut self.stage,
+            effects: &mut effects,
+        });
+        self.instances.insert(number, (engine, effects));
+        let instance = InstanceId(number);
+        begun
+            .map(|()| instance)
+            .map_err(|stop| Stopped { instance, stop })
+    }
+
+    /// When something happens next.
+    pub fn next(&self) -> Option<Time> {
+        self.stage.next()
+    }
+
+    /// Lets one thing happen.
+    ///
+    /// # Errors
+    /// A task cannot be executed, or breaks the protocol of a sync.
+    pub fn step(&mut self) -> Result<(), Stopped> {
+        let Some(due) = self.stage.pop() else {
+            return Ok(());
+        };
+        let (number, event) = match due {
+            Due::Program(number, event) => (number, event),
+            Due::Resource(resource) => {
+                self.serve(resource);
+                return Ok(());
+            }
+        };
+        // What was aborted may have left events behind.
+        let Some((engine, effects)) = self.instances.get_mut(&number) else {
+            return Ok(());
+        };
+        let stage = &mut self.stage;
+        engine
+            .handle(event, &mut On { stage, effects })
+            .map_err(|stop| Stopped {
+                instance: InstanceId(number),
+                stop,
+            })
+    }
+
+    /// Lets everything happen that does so before an instant.
+    ///
+    /// # Errors
+    /// As of [`step`](World::step).
+    pub fn run_until(&mut self, until: Time) -> Result<(), Stopped> {
+        while self.next().is_some_and(|at| at < until) {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Transfers leave a resource; those that have been served everywhere complete.
+    fn serve(&mut self, resource: u32) {
+        if !self.stage.due(resource) {
+            return;
+        }
+        while let Some((number, task)) = self.stage.depart(resource) {
+            let engine = self.instances.get_mut(&number);
+            if engine.is_some_and(|(engine, _)| engine.served(task)) {
+                self.stage.push(self.stage.now, number, Event::Task(task));
+            }
+        }
+        self.stage.announce(resource);
+    }
+
+    /// No task of an instance starts from now on; those in flight run to their end.
+    pub fn halt(&mut self, instance: InstanceId) {
+        if let Some((engine, _)) = self.instances.get_mut(&instance.0) {
+            engine.halt();
+        }
+    }
+
+    /// A halted instance goes on at an instant, as of [`place`](World::place).
+    ///
+    /// # Errors
+    /// As of [`step`](World::step).
+    pub fn resume(&mut self, instance: InstanceId, at: Time) -> Result<(), Stopped> {
+        debug_assert!(at >= self.stage.now || self.next().is_none());
+        self.stage.now = at;
+        let Some((engine, effects)) = self.instances.get_mut(&instance.0) else {
+            return Ok(());
+        };
+        let stage = &mut self.stage;
+        engine
+            .resume(&mut On { stage, effects })
+            .map_err(|stop| Stopped { instance, stop })
+    }
+
+    /// Whether no task of an instance is in flight.
+    pub fn is_still(&self, instance: InstanceId) -> bool {
+        let engine = self.instances.get(&instance.0);
+        engine.is_none_or(|(engine, _)| engine.in_flight() == 0)
+    }
+
+    /// Whether an instance has come to its end.
+    pub fn is_done(&self, instance: InstanceId) -> bool {
+        let engine = self.instances.get(&instance.0);
+        engine.is_none_or(|(engine, _)| engine.finished())
+    }
+
+    /// Takes an instance out of the world, at its end or before, with its effects and what has happened until now.
+    pub fn remove(&mut self, instance: InstanceId) -> Option<(Outcome, E)> {
+        let (engine, effects) = self.instances.remove(&instance.0)?;
+        if engine.in_flight() > 0 {
+            self.stage.withdraw(instance.0);
+        }
+        Some((engine.into_outcome(None), effects))
+    }
+}
+
+/// Runs a program to its end, or until nothing can move.
+pub fn run(program: &Verified<'_, '_>, effects: &mut impl Effects) -> Outcome {
+    run_in(program, Order::Timed, effects)
+}
+
+/// Runs a program in an order of choice.
+pub fn run_in(program: &Verified<'_, '_>, order: Order, effects: &mut impl Effects) -> Outcome {
+    let mut world = World::default();
+    let mut stopped = world.place(program, order, effects, Time::ZERO).err();
+    while stopped.is_none() && world.next().is_some() {
+        stopped = world.step().err();
+    }
+    let stop = stopped.map(|stopped| stopped.stop);
+    world.instances.pop_first().map_or_else(
+        || Outcome {
+            timeline: crate::Timeline::default(),
+            end: Ok(()),
+        },
+        |(_, (engine, _))| engine.into_outcome(stop),
+    )
+}
