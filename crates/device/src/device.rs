@@ -185,10 +185,16 @@ impl<'a> Device<'_, '_, 'a> {
             }
             self.draw(stream);
         }
-        while let Some(at) = self.next() {
-            if at > self.now {
-                self.report();
-                self.now = at;
+        loop {
+            // What the scheduler has just freed is given out before time goes on.
+            if !self.engines.iter().any(|places| places.is_dirty) {
+                let Some(at) = self.next() else {
+                    break;
+                };
+                if at > self.now {
+                    self.report();
+                    self.now = at;
+                }
             }
             self.happen()?;
             for engine in 0..self.engines.len() {

@@ -33,9 +33,11 @@ mod totals;
 mod workload;
 mod yields;
 
+pub use cache::CacheCounts;
 pub use device::{Compute, simulate};
 pub use figures::{Change, Figures, Machine, Mistake, Resolved};
 pub use job::{Breakdown, Preemption, Record, Status};
+pub use mmu::TlbCounts;
 pub use programs::{FileProgram, Work};
 pub use read::read;
 pub use result::Report;

@@ -316,7 +316,11 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
     let all = Fields::any(node, "contexts")?;
     let mut contexts = Vec::with_capacity(all.entries.len());
     for (name, _, node) in &all.entries {
-        let fields = Fields::of(node, "a context", &["process", "band", "priority"])?;
+        let fields = Fields::of(
+            node,
+            "a context",
+            &["process", "band", "priority", "percentage"],
+        )?;
         let process = fields.needs("process", "a context")?;
         let band = match fields.get("band") {
             None => 1,
@@ -344,6 +348,10 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
                 }
             },
         };
+        let percentage = match fields.get("percentage") {
+            None => None,
+            Some(node) => Some(percentage(node, band)?),
+        };
         contexts.push(Context {
             name: (*name).to_owned(),
             process: integer(
@@ -354,9 +362,31 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
             )? as u32,
             band,
             priority,
+            percentage,
         });
     }
     Ok(contexts)
+}
+
+/// What the normal band has at least; only its own contexts say so.
+fn percentage(node: &Node, band: u8) -> Read<f64> {
+    if band != 1 {
+        let text = format!(
+            "expected `percentage` in a context of the normal band, found it in one of band {}",
+            BANDS[band as usize]
+        );
+        return wrong(&rules::BAND, node.span, text);
+    }
+    let value = match node.value {
+        Value::Integer(value) => value as f64,
+        Value::Float(value) => value,
+        _ => f64::NAN,
+    };
+    if (0.0..=100.0).contains(&value) {
+        return Ok(value);
+    }
+    let text = format!("expected 0 to 100 percent, found {}", node.describe());
+    wrong(&rules::TYPE, node.span, text)
 }
 
 fn stream(

@@ -160,6 +160,16 @@ impl Simulated<'_> {
         self.streams[stream].latencies.mean()
     }
 
+    /// Look-ups of pages.
+    pub const fn tlb(&self) -> TlbCounts {
+        self.tlb
+    }
+
+    /// Accesses to the cache.
+    pub const fn cache(&self) -> CacheCounts {
+        self.cache
+    }
+
     /// Jobs of a stream that were done.
     pub fn done(&self, stream: usize) -> u64 {
         self.streams[stream].done

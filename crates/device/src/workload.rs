@@ -34,6 +34,8 @@ pub struct Context {
     pub band: u8,
     /// Among the contexts of its process, from -7 to 7.
     pub priority: i8,
+    /// Of a context of the normal band: of a hundred, the time that the band has while focus work would keep it from the device.
+    pub percentage: Option<f64>,
 }
 
 /// Where jobs come from.

@@ -86,7 +86,8 @@ fn alone<'p, 'a>(
         if program.memories[memory].kind == MemoryKind::Scratchpad {
             for live in lives {
                 let size = i128::from(live.bytes.end - live.bytes.start);
-                changes.push((live.start.0, size));
+                // A task that starts at the instant of a request does not.
+                changes.push((live.start.0 + 1, size));
                 changes.push((live.end.0, -size));
             }
         }

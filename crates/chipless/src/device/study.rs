@@ -176,18 +176,32 @@ impl<'r> Study<'r> {
     ) -> Result<Resolved, Failure> {
         let all: Vec<Change> = self.changes.iter().chain(more).cloned().collect();
         let resolved = self.described.machine.resolve(&all, scaled);
-        resolved.map_err(|Mistake { change, message }| {
-            let own = self.workload.set.len();
-            if let Some((_, span)) = self.workload.set.get(change) {
-                return self.mistake(rules::FIGURE.at(span.place(), message));
+        let asked = self
+            .workload
+            .contexts
+            .iter()
+            .filter_map(|context| context.percentage);
+        let asked = asked.reduce(f64::max);
+        let with_percentage = |mut resolved: Resolved| {
+            if let Some(percentage) = asked {
+                resolved.figures.normal_percentage = percentage;
             }
-            match (change < self.changes.len(), span) {
-                (false, Some(span)) => self.mistake(rules::FIGURE.at(span.place(), message)),
-                (true, _) if change >= own => Failure::misuse("--set", message),
-                (_, None) if change < all.len() => Failure::misuse("--what-if", message),
-                _ => Failure::misuse(&self.described.machine.name, message),
-            }
-        })
+            resolved
+        };
+        resolved
+            .map(with_percentage)
+            .map_err(|Mistake { change, message }| {
+                let own = self.workload.set.len();
+                if let Some((_, span)) = self.workload.set.get(change) {
+                    return self.mistake(rules::FIGURE.at(span.place(), message));
+                }
+                match (change < self.changes.len(), span) {
+                    (false, Some(span)) => self.mistake(rules::FIGURE.at(span.place(), message)),
+                    (true, _) if change >= own => Failure::misuse("--set", message),
+                    (_, None) if change < all.len() => Failure::misuse("--what-if", message),
+                    _ => Failure::misuse(&self.described.machine.name, message),
+                }
+            })
     }
 
     /// Whether the workload fits the device.
@@ -538,6 +552,7 @@ pub(super) fn one_job_of_file(
         process: 1,
         band: 1,
         priority: 0,
+        percentage: None,
     }];
     let stream = Stream {
         name: "alone".to_owned(),

@@ -3,6 +3,7 @@
 mod command_line;
 mod containers;
 mod contracts;
+mod device;
 mod findings;
 mod house;
 mod npu;

@@ -136,6 +136,22 @@ impl Hardware {
         self.contexts.update(now, &level, &mut wake);
     }
 
+    /// Turns that have just begun end while others wait.
+    fn wake_for_turns(&self, now: u64, waiting: &[Candidate], plan: &mut Plan) {
+        let is_placed = |c: &&Candidate| plan.place.contains(&c.context);
+        let mut ends = Vec::new();
+        for c in waiting.iter().filter(is_placed) {
+            for other in waiting.iter().filter(|c| !is_placed(c)) {
+                if other.band == c.band && other.process != c.process {
+                    ends.push(now.saturating_add(self.quantum[c.band as usize]));
+                } else if other.band == c.band && other.priority >= c.priority {
+                    ends.push(now.saturating_add(self.context_quantum));
+                }
+            }
+        }
+        ends.into_iter().for_each(|end| plan.wake_at(end));
+    }
+
     /// Those whose turn has ended, and whose grace has, too, leave for who waits.
     fn expire(&self, now: u64, waiting: &[Candidate], holding: &[Holder], plan: &mut Plan) {
         for h in holding.iter().filter(|h| !h.is_leaving) {
@@ -264,6 +280,7 @@ impl Policy for Hardware {
         blocked.clear();
         self.blocked = still;
 
+        self.wake_for_turns(now, waiting, &mut plan);
         let holds = |band: u8| {
             let placed = |c: &&Candidate| c.band == band && plan.place.contains(&c.context);
             holding.iter().any(|h| h.band == band) || waiting.iter().any(|c| placed(&c))

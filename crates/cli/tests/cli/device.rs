@@ -1,0 +1,210 @@
+//! `device` and `yield`: a program alone takes as long as `run` says, whatever its target; outputs stay what they are.
+
+use crate::support::{done, root, run};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+/// A program of each target.
+const PROGRAMS: [&str; 5] = [
+    "fixtures/npu/net_cnn_dpu/program.blob",
+    "fixtures/neuron/gelu_mlp/program.neff",
+    "fixtures/gemini/set.json",
+    "fixtures/dsa/kernels/axpy.dfg",
+    "fixtures/spu/dense/plan.json",
+];
+const BLOB: &str = PROGRAMS[0];
+
+fn parsed(arguments: &[&str]) -> Value {
+    serde_json::from_str(&done(arguments)).expect("JSON")
+}
+
+fn latency(program: &str) -> f64 {
+    parsed(&["run", "--timing-only", "--json", program])["latency_ns"]
+        .as_f64()
+        .expect("a time")
+}
+
+/// Writes a workload beside which nothing else lies.
+fn workload(folder: &Path, streams: &Value, contexts: &Value) -> String {
+    let path = folder.join("workload.yaml");
+    let all = json!({
+        "machine": "npu4", "duration": "10s", "set": {"device.ideal": true}, "contexts": contexts, "streams": streams,
+    });
+    fs::write(&path, all.to_string()).expect("a file");
+    path.display().to_string()
+}
+
+fn path_of(program: &str) -> String {
+    let path = fs::canonicalize(root().join(program)).expect("a fixture");
+    path.display().to_string()
+}
+
+#[test]
+fn a_program_alone_takes_as_long_as_it_does_without_a_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for program in PROGRAMS {
+        let streams = json!([{
+            "name": "it", "context": "c", "program": path_of(program), "arrivals": {"in_flight": 1, "count": 1},
+        }]);
+        let path = workload(folder.path(), &streams, &json!({"c": {"process": 1}}));
+        let found = parsed(&["device", &path, "--json"]);
+        assert_eq!(
+            found["streams"][0]["latency_ns"]["mean"],
+            latency(program),
+            "{program}"
+        );
+        assert_eq!(
+            found["streams"][0]["breakdown_ns"]["execution"],
+            latency(program),
+            "{program}"
+        );
+    }
+}
+
+#[test]
+fn a_preempted_program_keeps_its_bits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (alone, out) = (folder.path().join("alone"), folder.path().join("out"));
+    let third = (latency(BLOB) / 3.0) as u64;
+    let streams = json!([
+        {"name": "low", "context": "low", "program": path_of(BLOB), "arrivals": {"in_flight": 1, "count": 1}},
+        {
+            "name": "high", "context": "high", "program": {"synthetic": {"tiles": 6, "tasks": [{"compute": "3us"}]}},
+            "arrivals": {"every": format!("{third}ns"), "offset": "100ns", "count": 3},
+        },
+    ]);
+    let contexts = json!({"low": {"process": 1}, "high": {"process": 2, "band": "realtime"}});
+    let path = workload(folder.path(), &streams, &contexts);
+    let jobs = folder.path().join("jobs.jsonl");
+    let named = |path: &Path| path.display().to_string();
+    done(&[
+        "run",
+        BLOB,
+        "--seed",
+        "3",
+        "--output-dir",
+        &named(&alone),
+        "--json",
+    ]);
+    let set = ["--set", "preempt.save=1us", "--seed", "3"];
+    let found = [
+        &[
+            "device",
+            &path,
+            "--json",
+            "--output-dir",
+            &named(&out),
+            "--jobs",
+            &named(&jobs),
+        ],
+        &set[..],
+    ]
+    .concat();
+    assert!(parsed(&found)["device"]["preemptions"].as_u64() >= Some(2));
+    for entry in fs::read_dir(&alone).expect("outputs") {
+        let name = entry.expect("an output").file_name();
+        let (one, two) = (
+            fs::read(alone.join(&name)),
+            fs::read(out.join("low").join(&name)),
+        );
+        assert_eq!(one.expect("an output"), two.expect("the same output"));
+    }
+    for line in fs::read_to_string(&jobs).expect("jobs").lines() {
+        let job: Value = serde_json::from_str(line).expect("JSON");
+        let parts = job["breakdown_ps"].as_object().expect("parts").values();
+        let sum: i64 = parts.map(|part| part.as_i64().expect("a number")).sum();
+        assert_eq!(
+            sum,
+            job["done_ps"].as_i64().expect("a time") - job["arrival_ps"].as_i64().expect("a time")
+        );
+    }
+}
+
+#[test]
+fn what_yield_says_of_an_instant_happens_on_the_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = format!("{}ns", (latency(BLOB) * 0.4) as u64);
+    let yields = parsed(&["yield", BLOB, "--json", "--at", &at]);
+    let streams = json!([
+        {"name": "low", "context": "low", "program": path_of(BLOB), "arrivals": {"in_flight": 1, "count": 1}},
+        {
+            "name": "high", "context": "high", "program": {"synthetic": {"tiles": 6, "tasks": [{"compute": "3us"}]}},
+            "arrivals": {"in_flight": 1, "count": 1, "offset": at},
+        },
+    ]);
+    let contexts = json!({"low": {"process": 1}, "high": {"process": 2, "band": "realtime"}});
+    let path = workload(folder.path(), &streams, &contexts);
+    let found = parsed(&["device", &path, "--json"]);
+    assert_eq!(
+        found["streams"][1]["breakdown_ns"]["scheduler"],
+        yields["at"]["drain_ns"]
+    );
+    assert_eq!(yields["latency_ns"], latency(BLOB));
+    assert_eq!(yields["best"][0]["drain_ns"], 0.0);
+}
+
+#[test]
+fn workloads_run_and_their_mistakes_are_placed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for workload in [
+        "fixtures/device/two_networks.yaml",
+        "fixtures/device/memory.yaml",
+    ] {
+        let (trace, page) = (file("a.pftrace"), file("a.html"));
+        let text = done(&[
+            "device",
+            workload,
+            "--trace",
+            &trace,
+            "--report",
+            &page,
+            "--duration",
+            "20ms",
+        ]);
+        assert!(
+            text.contains("an estimate: it rests on") && text.contains("what if"),
+            "{text}"
+        );
+        assert!(
+            fs::read_to_string(page)
+                .expect("a page")
+                .contains("Where the time goes")
+        );
+        assert!(fs::metadata(trace).expect("a trace").len() > 1000);
+        let found = |threads: &str| {
+            done(&[
+                "device",
+                workload,
+                "--json",
+                "--duration",
+                "20ms",
+                "--threads",
+                threads,
+            ])
+        };
+        assert_eq!(found("1"), found("3"));
+    }
+    let broken = file("broken.yaml");
+    fs::write(
+        &broken,
+        "machine: npu4\nduration: 17\ncontexts: {}\nstreams: []\n",
+    )
+    .expect("a file");
+    let (code, _, err) = run(&["device", &broken]);
+    assert!(
+        code == 2 && err.starts_with(&format!("{broken}:3:")) || err.contains("workload-missing"),
+        "{err}"
+    );
+    let (code, _, err) = run(&[
+        "device",
+        "fixtures/device/memory.yaml",
+        "--set",
+        "cache.sise=1MiB",
+    ]);
+    assert!(
+        code == 2 && err.contains("did you mean \"cache.size\""),
+        "{err}"
+    );
+}

@@ -1,0 +1,82 @@
+//! The device from the outside: a workload in, exact times out.
+
+mod memory;
+mod scheduling;
+mod workloads;
+
+use chipless_device::{
+    Figures, Program, Record, Setup, Simulated, Source, StreamSetup, Workload, read, simulate,
+};
+
+/// An ideal device of six tiles and two places on the NN engine.
+fn ideal() -> Figures {
+    Figures {
+        tiles: 6,
+        nn_slots: 2,
+        ..Figures::default()
+    }
+}
+
+fn workload(text: &str) -> Workload {
+    read(text, |path| Err(format!("is not there: {path}")))
+        .unwrap_or_else(|finding| panic!("{finding}"))
+}
+
+/// Simulates a workload of synthetic programs: its jobs in the order of their ends.
+fn jobs(text: &str, figures: &Figures) -> Vec<Record> {
+    let mut records = Vec::new();
+    with(
+        text,
+        figures,
+        Some(&mut |record: &Record| records.push(record.clone())),
+        |_| (),
+    );
+    records
+}
+
+/// Simulates a workload of synthetic programs, and looks at what was counted.
+fn with<T>(
+    text: &str,
+    figures: &Figures,
+    observe: Option<&mut dyn FnMut(&Record)>,
+    then: impl FnOnce(&Simulated<'_>) -> T,
+) -> T {
+    let workload = workload(text);
+    let streams = workload.streams.iter().map(|stream| {
+        let Source::Synthetic(program) = &stream.program else {
+            panic!("a synthetic program is expected")
+        };
+        StreamSetup {
+            stream,
+            program: Program::Synthetic(program),
+            engine: program.engine,
+            alone: 0,
+        }
+    });
+    let setup = Setup {
+        contexts: &workload.contexts,
+        streams: streams.collect(),
+        duration: workload.duration,
+        seed: workload.seed,
+        with_tasks: true,
+    };
+    let observe: Option<&mut dyn FnMut(&Record)> = match observe {
+        Some(observe) => Some(&mut *observe),
+        None => None,
+    };
+    let simulated =
+        simulate(&setup, figures, None, observe).expect("no program of a file can fail");
+    assert_eq!(simulated.stuck, 0);
+    then(&simulated)
+}
+
+fn job<'r>(records: &'r [Record], stream: &str, index: u64) -> &'r Record {
+    let is_it = |r: &&Record| r.stream == stream && r.index == index;
+    records
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no job {stream} {index}"))
+}
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1_000_000_000;
