@@ -629,6 +629,11 @@ impl<'a> Device<'_, '_, 'a> {
             }
         }
         places.is_dirty = true;
+        // The next job of the context may wait for the other engine.
+        if let Some(next) = self.rings[context].waiting.front().copied() {
+            let other = self.engine_of(next);
+            self.engines[other].is_dirty = true;
+        }
         if engine == Engine::Nn as usize {
             self.totals.contexts[context].held += u128::from(time);
         }
