@@ -473,7 +473,6 @@ impl<'a> Device<'_, '_, 'a> {
         let (stream, first) = (self.job(id).stream, self.job(id).first_push);
         self.totals.streams[stream].busy += 1;
         if now.saturating_add(figures.host_retry) > first.saturating_add(figures.host_retry_limit) {
-            self.charge(id);
             self.leave(id, Status::Rejected);
         } else {
             self.enter(id, Phase::Refused, figures.host_retry);
@@ -747,7 +746,6 @@ impl<'a> Device<'_, '_, 'a> {
             let engine = self.engine_of(id);
             self.engines[engine].waiting -= 1;
             self.retire();
-            self.charge(id);
             self.leave(id, Status::Aborted);
         }
         for id in 0..self.jobs.len() as JobId {
@@ -756,7 +754,6 @@ impl<'a> Device<'_, '_, 'a> {
                     && self.setup.streams[j.stream].stream.context == context
             };
             if self.is_current(id, early) {
-                self.charge(id);
                 self.leave(id, Status::Aborted);
             }
         }
@@ -795,6 +792,7 @@ impl<'a> Device<'_, '_, 'a> {
 
     /// A job leaves the device and the host.
     fn leave(&mut self, id: JobId, status: Status) {
+        self.charge(id);
         let Some(job) = self.jobs[id as usize].take() else {
             return;
         };

@@ -46,13 +46,14 @@ fn a_realtime_job_waits_for_tasks_in_flight_and_the_save() {
         doorbell_latency: US,
         preempt_save: 2 * US,
         preempt_restore: 4 * US,
+        host_complete: 5 * US,
         ..ideal()
     };
     let found = jobs(&text, &figures);
     // Both jobs take a microsecond to the scheduler. Tasks end at 11, 21, …; the request comes at 15.
     let (a, b) = (job(&found, "a", 0), job(&found, "b", 0));
     assert_eq!(b.start_ps, Some(23 * US));
-    assert_eq!(a.done_ps, (1 + 50 + 2 + 3 + 4) * US);
+    assert_eq!(a.done_ps, (1 + 50 + 2 + 3 + 4 + 5) * US);
     let p = &a.preemptions[0];
     let times = (
         p.request_ps,
