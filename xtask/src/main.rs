@@ -20,6 +20,19 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
             "info", "run", "refuse", "survive", "clean", "broken", "latency", "names", "imports",
         ],
     ),
+    (
+        "device.py",
+        &[
+            "contexts",
+            "sharing",
+            "rings",
+            "preempt",
+            "translation",
+            "faults",
+            "laws",
+            "files",
+        ],
+    ),
     // `broken` holds an unknown opcode to be an error, which `unknown` forbids.
     (
         "neff.py",
