@@ -87,21 +87,21 @@ fn a_preempted_program_keeps_its_bits() {
         &named(&alone),
         "--json",
     ]);
-    let set = ["--set", "preempt.save=1us", "--seed", "3"];
-    let found = [
-        &[
-            "device",
-            &path,
-            "--json",
-            "--output-dir",
-            &named(&out),
-            "--jobs",
-            &named(&jobs),
-        ],
-        &set[..],
-    ]
-    .concat();
-    assert!(parsed(&found)["device"]["preemptions"].as_u64() >= Some(2));
+    let (out_name, jobs_name) = (named(&out), named(&jobs));
+    let found = parsed(&[
+        "device",
+        &path,
+        "--json",
+        "--output-dir",
+        &out_name,
+        "--jobs",
+        &jobs_name,
+        "--set",
+        "preempt.save=1us",
+        "--seed",
+        "3",
+    ]);
+    assert!(found["device"]["preemptions"].as_u64() >= Some(2));
     for entry in fs::read_dir(&alone).expect("outputs") {
         let name = entry.expect("an output").file_name();
         let (one, two) = (
