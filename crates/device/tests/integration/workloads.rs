@@ -57,7 +57,7 @@ fn mistakes_have_codes_and_places() {
             "workload-syntax",
             8,
         ),
-        ("    context: a\n", "\tcontext: a\n", "workload-syntax", 7),
+        ("    context: a\n", "\tcontext: a\n", "workload-syntax", 6),
     ] {
         let finding = read(&GOOD.replace(from, to), |_| Err(String::new())).expect_err(to);
         let found = (
