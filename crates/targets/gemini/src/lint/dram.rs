@@ -355,9 +355,9 @@ fn stored<'w>(lint: Lint<'_>, workload: &'w Workload, tensor: &Tensor) -> Option
             .iter()
             .any(|d| matches!(d.peer, Peer::Dram(_)))
     };
-    let same = |piece: &Ofmap| {
-        piece.bounds == tensor.bounds || lint.frames.piece(workload, piece) == tensor.bounds
-    };
+    let as_written = |piece: &Ofmap| piece.bounds == tensor.bounds;
+    let from_layer = |piece: &Ofmap| lint.frames.piece(workload, piece) == tensor.bounds;
+    let same = |piece: &Ofmap| as_written(piece) || from_layer(piece);
     // A piece that goes to a core as well may have a tensor of its own for that.
     let on_chip = (lint.schedule.dram_in.len() + lint.schedule.dram_out.len()) as u64;
     let elsewhere = workload
@@ -372,10 +372,8 @@ fn stored<'w>(lint: Lint<'_>, workload: &'w Workload, tensor: &Tensor) -> Option
     {
         None
     } else {
-        workload
-            .ofmaps
-            .iter()
-            .filter(to_dram)
-            .find(|piece| same(piece))
+        let stored = || workload.ofmaps.iter().filter(to_dram);
+        let found = stored().find(|piece| as_written(piece));
+        found.or_else(|| stored().find(|piece| from_layer(piece)))
     }
 }

@@ -333,10 +333,6 @@ impl<'s> Plan<'s> {
                 && resident.first == position
                 && tensor.layer.is_none_or(|layer| layer == workload.layer)
         };
-        let has_box = |r: u32| {
-            let bounds = residents.all[r as usize].tensor.bounds;
-            bounds == piece || bounds == ofmap.bounds
-        };
         let is_queued = |r: u32| {
             let order = residents.all[r as usize].tensor.tensor_order;
             order.is_some_and(|order| u64::from(order) < on_chip)
@@ -344,11 +340,17 @@ impl<'s> Plan<'s> {
         let snapshot = residents.of(index as usize);
         let candidates = || snapshot.iter().copied().filter(|r| fits(*r));
         let free = |r: &u32| !taken.contains(r);
-        candidates()
-            .filter(free)
-            .find(|r| has_box(*r) && is_queued(*r) == to_dram)
-            .or_else(|| candidates().filter(free).find(|r| has_box(*r)))
-            .or_else(|| candidates().find(|r| has_box(*r)))
+        let of = |bounds: Bounds| {
+            candidates().filter(move |r| residents.all[*r as usize].tensor.bounds == bounds)
+        };
+        // The box is written as that of the ofmap; some count it from the layer all the same.
+        let written = [ofmap.bounds, piece];
+        let queued = |bounds| of(bounds).filter(free).find(|r| is_queued(*r) == to_dram);
+        let mut found = written.into_iter().find_map(queued);
+        found = found.or_else(|| written.into_iter().find_map(|bounds| of(bounds).find(free)));
+        found
+            .or_else(|| of(ofmap.bounds).next())
+            .or_else(|| of(piece).next())
             // Converted ancestors count boxes in other frames.
             .or_else(|| {
                 candidates().filter(free).find(|r| {
