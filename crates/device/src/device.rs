@@ -6,7 +6,7 @@
 use crate::arrivals::{Arrival, Source};
 use crate::cache::Cache;
 use crate::figures::Figures;
-use crate::job::{Body, Job, Phase, Preemption, Record, Status};
+use crate::job::{Job, Record};
 use crate::mmu::Mmu;
 use crate::network::Network;
 use crate::policy::{self, Candidate, Holder, Place, Policy};
@@ -14,7 +14,6 @@ use crate::programs::Work;
 use crate::setup::Setup;
 use crate::tasks::{Agent, Owner};
 use crate::totals::{Simulated, Totals};
-use crate::workload::Engine;
 use chipless_model::Storage;
 use chipless_sim::{Stopped, World};
 use std::cmp::Reverse;
@@ -51,23 +50,23 @@ const WAKES: u32 = u32::MAX;
 /// A context's ring, and what became of its jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Ring {
-    waiting: VecDeque<JobId>,
-    held: u64,
+    pub(crate) waiting: VecDeque<JobId>,
+    pub(crate) held: u64,
     pub(crate) running: Option<JobId>,
     pub(crate) is_dead: bool,
 }
 
 /// An engine's places.
 pub(crate) struct Places {
-    policy: Box<dyn Policy>,
-    room: Place,
+    pub(crate) policy: Box<dyn Policy>,
+    pub(crate) room: Place,
     pub(crate) holding: Vec<(JobId, Holder)>,
     /// Jobs that wait for one.
-    waiting: usize,
-    is_dirty: bool,
-    wake: Option<u64>,
+    pub(crate) waiting: usize,
+    pub(crate) is_dirty: bool,
+    pub(crate) wake: Option<u64>,
     pub(crate) reset_until: u64,
-    busy_since: u64,
+    pub(crate) busy_since: u64,
 }
 
 /// What gives the inputs of a stream's first job.
@@ -77,12 +76,12 @@ pub(crate) struct Device<'s, 'p, 'a> {
     pub(crate) setup: &'s Setup<'s, 'p, 'a>,
     pub(crate) figures: &'s Figures,
     pub(crate) now: u64,
-    events: BinaryHeap<Reverse<(u64, u32, u64, Due)>>,
-    numbers: u64,
-    jobs: Vec<Option<Job>>,
-    free: Vec<JobId>,
-    live: usize,
-    sources: Vec<Source>,
+    pub(crate) events: BinaryHeap<Reverse<(u64, u32, u64, Due)>>,
+    pub(crate) numbers: u64,
+    pub(crate) jobs: Vec<Option<Job>>,
+    pub(crate) free: Vec<JobId>,
+    pub(crate) live: usize,
+    pub(crate) sources: Vec<Source>,
     pub(crate) rings: Vec<Ring>,
     pub(crate) engines: [Places; 2],
     pub(crate) network: Network<Owner>,
@@ -93,19 +92,19 @@ pub(crate) struct Device<'s, 'p, 'a> {
     /// Jobs whose tasks may start at the end of this instant.
     pub(crate) eager: Vec<(JobId, u64)>,
     /// Jobs that wait for a place or hold one.
-    active: usize,
-    idle_since: u64,
-    awake_at: u64,
+    pub(crate) active: usize,
+    pub(crate) idle_since: u64,
+    pub(crate) awake_at: u64,
     pub(crate) compute: Option<Compute<'s, 'a>>,
-    observe: Option<&'s mut dyn FnMut(&Record)>,
+    pub(crate) observe: Option<&'s mut dyn FnMut(&Record)>,
     /// Jobs that left at this instant.
-    left: Vec<(usize, u64, Record)>,
+    pub(crate) left: Vec<(usize, u64, Record)>,
     pub(crate) totals: Totals<'a>,
     /// Ways of the cache that the agents of each stream may fill.
     pub(crate) masks: Vec<Vec<u64>>,
     pub(crate) ended: Vec<Owner>,
-    candidates: Vec<Candidate>,
-    holders: Vec<Holder>,
+    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) holders: Vec<Holder>,
 }
 
 /// Simulates a setup to the end of its last job.
@@ -304,7 +303,7 @@ impl<'a> Device<'_, '_, 'a> {
         }
     }
 
-    fn arrives(&mut self, stream: usize, Arrival { at, index, delay }: Arrival) {
+    pub(crate) fn arrives(&mut self, stream: usize, Arrival { at, index, delay }: Arrival) {
         if self.sources[stream].has_jitter() {
             self.at(at, Due::Drawn(stream, index, delay));
         } else {
@@ -318,7 +317,7 @@ impl<'a> Device<'_, '_, 'a> {
             .unwrap_or_else(|| unreachable!("live jobs are named only"))
     }
 
-    fn is_current(&self, job: JobId, is: impl Fn(&Job) -> bool) -> bool {
+    pub(crate) fn is_current(&self, job: JobId, is: impl Fn(&Job) -> bool) -> bool {
         self.jobs
             .get(job as usize)
             .and_then(Option::as_ref)
@@ -333,522 +332,6 @@ impl<'a> Device<'_, '_, 'a> {
     pub(crate) fn engine_of(&mut self, job: JobId) -> usize {
         let stream = self.job(job).stream;
         self.setup.streams[stream].engine as usize
-    }
-
-    fn arrive(&mut self, stream: usize, index: u64) {
-        self.numbers += 1;
-        let job = Job {
-            stream,
-            index,
-            arrival: self.now,
-            push: None,
-            first_push: self.now,
-            start: None,
-            end: None,
-            phase: Phase::Submitting,
-            since: self.now,
-            stamp: self.numbers,
-            epoch: self.numbers,
-            spent: crate::job::Breakdown::default(),
-            ran: 0,
-            walked: 0,
-            preemptions: Vec::new(),
-            leaving: None,
-            has_begun: false,
-            number: 0,
-            placed: 0,
-            status: Status::Done,
-            body: Body::None,
-        };
-        self.totals.streams[stream].jobs += 1;
-        self.live += 1;
-        let id = if let Some(id) = self.free.pop() {
-            self.jobs[id as usize] = Some(job);
-            id
-        } else {
-            self.jobs.push(Some(job));
-            self.jobs.len() as JobId - 1
-        };
-        if self.rings[self.setup.streams[stream].stream.context].is_dead {
-            self.leave(id, Status::Aborted);
-        } else {
-            self.enter(id, Phase::Submitting, self.figures.host_submit);
-        }
-    }
-
-    /// Time since the last change goes to the part that the phase belongs to.
-    fn charge(&mut self, id: JobId) {
-        let now = self.now;
-        let job = self.job(id);
-        let time = now - job.since;
-        job.since = now;
-        let part = match job.phase {
-            Phase::Submitting | Phase::Returning => &mut job.spent.host,
-            Phase::Refused | Phase::Ringing => &mut job.spent.ring,
-            Phase::Waiting => &mut job.spent.scheduler,
-            Phase::Preempted | Phase::Resetting => &mut job.spent.preempted,
-            Phase::Starting | Phase::Completing => &mut job.spent.firmware,
-            Phase::Restoring | Phase::Saving => &mut job.spent.save_restore,
-            Phase::Running => {
-                job.ran += time;
-                return;
-            }
-        };
-        *part += time as i64;
-    }
-
-    /// A job enters a phase that lasts so long.
-    pub(crate) fn enter(&mut self, id: JobId, phase: Phase, time: u64) {
-        self.set_phase(id, phase);
-        if time == 0 {
-            self.elapsed(id);
-        } else {
-            let stamp = self.job(id).stamp;
-            self.at(self.now.saturating_add(time), Due::Phase(id, stamp));
-        }
-    }
-
-    fn set_phase(&mut self, id: JobId, phase: Phase) {
-        self.charge(id);
-        self.numbers += 1;
-        let stamp = self.numbers;
-        let job = self.job(id);
-        (job.phase, job.stamp) = (phase, stamp);
-    }
-
-    /// A phase is over.
-    fn elapsed(&mut self, id: JobId) {
-        let now = self.now;
-        match self.job(id).phase {
-            Phase::Submitting => {
-                self.job(id).first_push = now;
-                self.push(id);
-            }
-            Phase::Refused => self.push(id),
-            Phase::Ringing => self.wait(id, Phase::Waiting),
-            Phase::Starting | Phase::Resetting => {
-                if self.job(id).leaving.is_some() {
-                    self.save(id);
-                } else {
-                    self.begin(id);
-                }
-            }
-            Phase::Restoring => {
-                if self.job(id).leaving.is_some() {
-                    self.save(id);
-                } else {
-                    if let Some(last) = self.job(id).preemptions.last_mut() {
-                        last.resume_ps = Some(now);
-                    }
-                    self.begin(id);
-                }
-            }
-            Phase::Saving => {
-                self.give_up_place(id);
-                self.job(id).leaving = None;
-                self.wait(id, Phase::Preempted);
-            }
-            Phase::Completing => {
-                self.give_up_place(id);
-                self.retire();
-                self.enter(id, Phase::Returning, self.figures.host_complete);
-            }
-            Phase::Returning => {
-                let status = self.job(id).status;
-                self.leave(id, status);
-            }
-            Phase::Waiting | Phase::Preempted | Phase::Running => {}
-        }
-    }
-
-    fn push(&mut self, id: JobId) {
-        let (now, figures) = (self.now, self.figures);
-        let context = self.context_of(id);
-        if self.rings[context].held < figures.ring_jobs {
-            self.rings[context].held += 1;
-            self.job(id).push = Some(now);
-            self.enter(id, Phase::Ringing, figures.doorbell_latency);
-            return;
-        }
-        let (stream, first) = (self.job(id).stream, self.job(id).first_push);
-        self.totals.streams[stream].busy += 1;
-        if now.saturating_add(figures.host_retry) > first.saturating_add(figures.host_retry_limit) {
-            self.leave(id, Status::Rejected);
-        } else {
-            self.enter(id, Phase::Refused, figures.host_retry);
-        }
-    }
-
-    /// A job waits for its place, the first of its ring if it had one before.
-    fn wait(&mut self, id: JobId, phase: Phase) {
-        self.set_phase(id, phase);
-        let (context, engine) = (self.context_of(id), self.engine_of(id));
-        if phase == Phase::Preempted {
-            self.rings[context].waiting.push_front(id);
-        } else {
-            self.numbers += 1;
-            self.job(id).number = self.numbers;
-            self.rings[context].waiting.push_back(id);
-            let figures = self.figures;
-            if self.active == 0
-                && figures.power_enabled
-                && self.now - self.idle_since >= figures.power_idle
-                && self.now > 0
-            {
-                self.awake_at = self.now.saturating_add(figures.power_wake);
-            }
-            self.active += 1;
-        }
-        self.engines[engine].waiting += 1;
-        self.engines[engine].is_dirty = true;
-    }
-
-    /// The scheduler of an engine looks.
-    fn schedule(&mut self, engine: usize) -> Result<(), Stopped> {
-        let ready = self.engines[engine].reset_until.max(self.awake_at);
-        if self.now < ready {
-            self.wake(engine, ready);
-            return Ok(());
-        }
-        let mut candidates = std::mem::take(&mut self.candidates);
-        candidates.clear();
-        for (number, ring) in self.rings.iter().enumerate() {
-            let (Some(first), None) = (ring.waiting.front(), ring.running) else {
-                continue;
-            };
-            let Some(job) = &self.jobs[*first as usize] else {
-                continue;
-            };
-            let stream = &self.setup.streams[job.stream];
-            if stream.engine as usize != engine {
-                continue;
-            }
-            let context = &self.setup.contexts[number];
-            candidates.push(Candidate {
-                context: number,
-                process: context.process,
-                band: context.band,
-                priority: context.priority,
-                need: self.need(job.stream),
-                number: job.number,
-            });
-        }
-        let mut holders = std::mem::take(&mut self.holders);
-        holders.clear();
-        let places = &mut self.engines[engine];
-        holders.extend(places.holding.iter().map(|(_, holder)| *holder));
-        let plan = places
-            .policy
-            .plan(self.now, &mut candidates, &holders, places.room);
-        (self.candidates, self.holders) = (candidates, holders);
-        if let Some(at) = plan.wake {
-            self.wake(engine, at);
-        }
-        for (context, by) in plan.preempt {
-            if let Some(job) = self.rings[context].running {
-                self.ask_to_leave(job, by)?;
-            }
-        }
-        for context in plan.place {
-            self.place(context);
-        }
-        Ok(())
-    }
-
-    fn wake(&mut self, engine: usize, at: u64) {
-        let places = &mut self.engines[engine];
-        if places.wake.is_none_or(|wake| at < wake) {
-            places.wake = Some(at);
-            self.at(at, Due::Wake(engine));
-        }
-    }
-
-    /// The place that a job of a stream needs.
-    fn need(&self, stream: usize) -> Place {
-        let (figures, stream) = (self.figures, &self.setup.streams[stream]);
-        match (stream.engine, stream.program.tiles()) {
-            (Engine::Copy, _) => Place { slots: 1, tiles: 0 },
-            (Engine::Nn, Some(tiles)) => Place { slots: 1, tiles },
-            (Engine::Nn, None) => Place {
-                slots: figures.nn_slots,
-                tiles: figures.tiles,
-            },
-        }
-    }
-
-    /// The first waiting job of a context gets its place.
-    fn place(&mut self, context: usize) {
-        let Some(id) = self.rings[context].waiting.pop_front() else {
-            return;
-        };
-        self.numbers += 1;
-        let (now, number, stream) = (self.now, self.numbers, self.job(id).stream);
-        let (engine, need) = (
-            self.setup.streams[stream].engine as usize,
-            self.need(stream),
-        );
-        self.job(id).placed = now;
-        self.rings[context].running = Some(id);
-        let of = &self.setup.contexts[context];
-        let holder = Holder {
-            context,
-            process: of.process,
-            band: of.band,
-            priority: of.priority,
-            holds: need,
-            placed: number,
-            is_leaving: false,
-        };
-        let places = &mut self.engines[engine];
-        places.waiting -= 1;
-        places.room = places.room.minus(need);
-        if places.holding.is_empty() {
-            places.busy_since = now;
-        }
-        places.holding.push((id, holder));
-        let figures = self.figures;
-        if self.job(id).phase == Phase::Preempted {
-            let time = figures.preempt_restore.saturating_add(self.state_time(id));
-            self.enter(id, Phase::Restoring, time);
-        } else {
-            self.enter(id, Phase::Starting, figures.firmware_start);
-        }
-    }
-
-    pub(crate) fn give_up_place(&mut self, id: JobId) {
-        let (now, engine, context) = (self.now, self.engine_of(id), self.context_of(id));
-        let time = now - self.job(id).placed;
-        self.rings[context].running = None;
-        let places = &mut self.engines[engine];
-        if let Some(at) = places.holding.iter().position(|(job, _)| *job == id) {
-            let (_, holder) = places.holding.remove(at);
-            places.room = places.room.plus(holder.holds);
-            if places.holding.is_empty() {
-                self.totals.busy[engine] += now - places.busy_since;
-            }
-        }
-        places.is_dirty = true;
-        // The next job of the context may wait for the other engine.
-        if let Some(next) = self.rings[context].waiting.front().copied() {
-            let other = self.engine_of(next);
-            self.engines[other].is_dirty = true;
-        }
-        if engine == Engine::Nn as usize {
-            self.totals.contexts[context].held += u128::from(time);
-        }
-    }
-
-    /// A job that holds a place must leave it for a context.
-    fn ask_to_leave(&mut self, id: JobId, by: usize) -> Result<(), Stopped> {
-        let (now, engine) = (self.now, self.engine_of(id));
-        let holding = &mut self.engines[engine].holding;
-        if let Some((_, holder)) = holding.iter_mut().find(|(job, _)| *job == id) {
-            holder.is_leaving = true;
-        }
-        self.job(id).leaving = Some((now, by));
-        if self.job(id).phase == Phase::Running {
-            self.halt(id)?;
-            self.drain(id);
-        }
-        Ok(())
-    }
-
-    /// Saves a leaving job as soon as nothing of it is in flight.
-    pub(crate) fn drain(&mut self, id: JobId) {
-        if self.job(id).phase == Phase::Running && self.is_still(id) {
-            self.save(id);
-        }
-    }
-
-    fn save(&mut self, id: JobId) {
-        let now = self.now;
-        self.charge(id);
-        let time = self
-            .figures
-            .preempt_save
-            .saturating_add(self.state_time(id));
-        let Some((request, by)) = self.job(id).leaving else {
-            return;
-        };
-        let by = self.setup.contexts[by].name.clone();
-        self.totals.preemptions += 1;
-        self.job(id).preemptions.push(Preemption {
-            request_ps: request,
-            drain_ps: now - request,
-            save_ps: time,
-            resume_ps: None,
-            by,
-        });
-        self.enter(id, Phase::Saving, time);
-    }
-
-    /// How long the state of a job takes to or from memory.
-    fn state_time(&mut self, id: JobId) -> u64 {
-        let (ran, has_begun) = (self.job(id).ran, self.job(id).has_begun);
-        let stream = self.job(id).stream;
-        let bytes = if has_begun {
-            self.setup.streams[stream].program.state(ran)
-        } else {
-            0
-        };
-        let rate = self.figures.preempt_bandwidth;
-        if rate.fract() == 0.0 && rate < 1e18 {
-            let time = (u128::from(bytes) * 1_000_000_000_000).div_ceil(rate as u128);
-            return u64::try_from(time).unwrap_or(u64::MAX);
-        }
-        (bytes as f64 * 1e12 / rate).ceil() as u64
-    }
-
-    /// The program of a job begins or goes on.
-    fn begin(&mut self, id: JobId) {
-        let now = self.now;
-        self.job(id).start.get_or_insert(now);
-        self.set_phase(id, Phase::Running);
-        let epoch = self.job(id).epoch;
-        self.eager.push((id, epoch));
-    }
-
-    /// The last task of a job has ended.
-    pub(crate) fn tasks_ended(&mut self, id: JobId) {
-        let now = self.now;
-        self.charge(id);
-        self.job(id).end = Some(now);
-        self.carry(id);
-        self.enter(id, Phase::Completing, self.figures.firmware_complete);
-    }
-
-    /// A job's work on the device is over.
-    fn retire(&mut self) {
-        self.active -= 1;
-        self.idle_since = self.now;
-    }
-
-    /// A job fails at this instant, and all others of its context.
-    pub(crate) fn fail(&mut self, id: JobId, status: Status) {
-        let now = self.now;
-        self.charge(id);
-        self.drop_program(id);
-        self.job(id).end = Some(now);
-        self.job(id).status = status;
-        self.give_up_place(id);
-        self.retire();
-        let context = self.context_of(id);
-        self.abort(context);
-        self.enter(id, Phase::Returning, self.figures.host_complete);
-    }
-
-    /// All jobs of a context end, but those that have ended on the device.
-    fn abort(&mut self, context: usize) {
-        let ring = &mut self.rings[context];
-        ring.is_dead = true;
-        let waiting = std::mem::take(&mut ring.waiting);
-        for id in waiting {
-            let engine = self.engine_of(id);
-            self.engines[engine].waiting -= 1;
-            self.retire();
-            self.leave(id, Status::Aborted);
-        }
-        for id in 0..self.jobs.len() as JobId {
-            let early = |j: &Job| {
-                matches!(j.phase, Phase::Submitting | Phase::Refused | Phase::Ringing)
-                    && self.setup.streams[j.stream].stream.context == context
-            };
-            if self.is_current(id, early) {
-                self.leave(id, Status::Aborted);
-            }
-        }
-    }
-
-    /// A job hangs: the engine is reset, the others on it start again.
-    fn hang(&mut self, id: JobId) {
-        let engine = self.engine_of(id);
-        let reset = self.figures.reset_time;
-        self.fail(id, Status::Hang);
-        self.totals.resets += 1;
-        self.engines[engine].reset_until = self.now.saturating_add(reset);
-        let others: Vec<JobId> = self.engines[engine]
-            .holding
-            .iter()
-            .map(|(job, _)| *job)
-            .collect();
-        for other in others {
-            if self.job(other).phase == Phase::Completing {
-                continue;
-            }
-            self.charge(other);
-            self.drop_program(other);
-            self.numbers += 1;
-            let epoch = self.numbers;
-            let job = self.job(other);
-            job.spent.preempted += job.ran as i64;
-            (job.ran, job.walked, job.has_begun, job.epoch) = (0, 0, false, epoch);
-            job.leaving = None;
-            for (id, holder) in &mut self.engines[engine].holding {
-                holder.is_leaving &= *id != other;
-            }
-            self.enter(other, Phase::Resetting, reset);
-        }
-    }
-
-    /// A job leaves the device and the host.
-    fn leave(&mut self, id: JobId, status: Status) {
-        self.charge(id);
-        let Some(job) = self.jobs[id as usize].take() else {
-            return;
-        };
-        self.free.push(id);
-        self.live -= 1;
-        let stream = &self.setup.streams[job.stream];
-        let context = stream.stream.context;
-        if job.push.is_some() {
-            self.rings[context].held -= 1;
-        }
-        let mut spent = job.spent;
-        let (ran, walked) = (job.ran as i64, job.walked.min(job.ran) as i64);
-        spent.translation = walked;
-        if status == Status::Done {
-            spent.execution = stream.alone.min(i64::MAX as u64) as i64;
-            let rest = ran - walked - spent.execution;
-            // Where nothing is shared, what a drain leaves idle is the preemption's.
-            if job.preemptions.is_empty() || stream.program.shares() || rest < 0 {
-                spent.memory = rest;
-            } else {
-                spent.preempted += rest;
-            }
-        } else {
-            spent.execution = ran - walked;
-        }
-        self.totals.left(&job, stream, status, self.now, &spent);
-        if self.observe.is_some() {
-            let tasks = match job.body {
-                Body::Synthetic(run) => run.times,
-                _ => None,
-            };
-            let record = Record {
-                stream: stream.stream.name.clone(),
-                index: job.index,
-                context: self.setup.contexts[context].name.clone(),
-                status,
-                arrival_ps: job.arrival,
-                push_ps: job.push,
-                start_ps: job.start,
-                end_ps: job.end,
-                done_ps: self.now,
-                breakdown_ps: spent,
-                preemptions: job.preemptions,
-                tasks,
-            };
-            self.left.push((job.stream, job.index, record));
-        }
-        let again = match status {
-            Status::Rejected => self.now.saturating_add(self.figures.host_retry),
-            _ => self.now,
-        };
-        if !self.rings[context].is_dead
-            && let Some(arrival) = self.sources[job.stream].follow(again)
-        {
-            self.arrives(job.stream, arrival);
-        }
     }
 
     /// Tells of the jobs that left at this instant.
