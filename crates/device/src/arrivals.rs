@@ -91,7 +91,7 @@ impl Source {
                     let delay = if jitter == 0 {
                         0
                     } else {
-                        (u128::from(self.random.number()) * u128::from(jitter) >> 64) as u64
+                        ((u128::from(self.random.number()) * u128::from(jitter)) >> 64) as u64
                     };
                     if base < self.end && base.saturating_add(delay) >= self.end {
                         self.made += 1;

@@ -111,8 +111,8 @@ pub(crate) struct Device<'s, 'p, 'a> {
 ///
 /// # Errors
 /// A program that gets stuck or faults: which stream, and why.
-pub fn simulate<'s, 'p, 'a>(
-    setup: &'s Setup<'s, 'p, 'a>,
+pub fn simulate<'s, 'a>(
+    setup: &'s Setup<'s, '_, 'a>,
     figures: &'s Figures,
     compute: Option<Compute<'s, 'a>>,
     observe: Option<&'s mut dyn FnMut(&Record)>,
@@ -233,7 +233,7 @@ impl<'a> Device<'_, '_, 'a> {
                 .is_some_and(|Reverse((at, ..))| is_due(*at))
             {
                 if let Some(Reverse((.., due))) = self.events.pop() {
-                    self.handle(due)?;
+                    self.handle(due);
                 }
             } else if self.network.next().is_some_and(is_due) {
                 self.transfers_end();
@@ -259,7 +259,7 @@ impl<'a> Device<'_, '_, 'a> {
         self.events.push(Reverse((at, order, self.numbers, due)));
     }
 
-    fn handle(&mut self, due: Due) -> Result<(), Stopped> {
+    fn handle(&mut self, due: Due) {
         match due {
             Due::Drawn(stream, index, delay) => {
                 self.at(self.now + delay, Due::Arrival(stream, index));
@@ -272,7 +272,7 @@ impl<'a> Device<'_, '_, 'a> {
                 }
             }
             Due::Phase(job, stamp) if self.is_current(job, |j| j.stamp == stamp) => {
-                self.elapsed(job)
+                self.elapsed(job);
             }
             Due::Task(job, epoch, queue) if self.is_current(job, |j| j.epoch == epoch) => {
                 self.task_ends(job, queue);
@@ -283,10 +283,11 @@ impl<'a> Device<'_, '_, 'a> {
             Due::Program(job, epoch) if self.is_current(job, |j| j.epoch == epoch) => {
                 self.tasks_ended(job);
             }
-            Due::Watchdog(job, epoch, since) if self.is_current(job, |j| j.epoch == epoch) => {
-                if self.hangs_since(job) == Some(since) {
-                    self.hang(job);
-                }
+            Due::Watchdog(job, epoch, since)
+                if self.is_current(job, |j| j.epoch == epoch)
+                    && self.hangs_since(job) == Some(since) =>
+            {
+                self.hang(job);
             }
             Due::Wake(engine) => {
                 self.engines[engine].wake = None;
@@ -294,7 +295,6 @@ impl<'a> Device<'_, '_, 'a> {
             }
             _ => {}
         }
-        Ok(())
     }
 
     fn draw(&mut self, stream: usize) {

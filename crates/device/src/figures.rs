@@ -30,6 +30,10 @@ pub enum PolicyName {
 /// Figures of a device. Times are in picoseconds, bandwidths in bytes a second. The keys are those of the machine file.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the table below names each")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own in the machine file"
+)]
 pub struct Figures {
     pub ideal: bool,
     pub tiles: u64,

@@ -173,9 +173,11 @@ mod tests {
             let Some(now) = start.into_iter().chain(network.next()).min() else {
                 return found;
             };
-            let mut ended = Vec::new();
+            let mut ended: Vec<usize> = Vec::new();
             network.ended(now, &mut ended);
-            ended.iter().for_each(|i: &usize| found[*i] = now);
+            for i in &ended {
+                found[*i] = now;
+            }
             if start == Some(now) {
                 let i = waiting.remove(0);
                 let (_, bytes, path) = transfers[i];

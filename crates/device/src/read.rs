@@ -326,27 +326,25 @@ fn contexts(node: &Node) -> Read<Vec<Context>> {
             None => 1,
             Some(node) => {
                 let given = node.label();
-                match BANDS.iter().position(|band| *band == given) {
-                    Some(band) => band as u8,
-                    None => {
-                        let text = format!("expected {}, found \"{given}\"", BANDS.join(", "));
-                        return wrong(&rules::BAND, node.span, text);
-                    }
-                }
+                let Some(band) = BANDS.iter().position(|band| *band == given) else {
+                    let text = format!("expected {}, found \"{given}\"", BANDS.join(", "));
+                    return wrong(&rules::BAND, node.span, text);
+                };
+                band as u8
             }
         };
         let priority = match fields.get("priority") {
             None => 0,
-            Some(node) => match node.value {
-                Value::Integer(value @ -7..=7) => value as i8,
-                _ => {
+            Some(node) => {
+                let Value::Integer(value @ -7..=7) = node.value else {
                     let text = format!(
                         "expected a priority from -7 to 7, found {}",
                         node.describe()
                     );
                     return wrong(&rules::BAND, node.span, text);
-                }
-            },
+                };
+                value as i8
+            }
         };
         let percentage = match fields.get("percentage") {
             None => None,
@@ -561,19 +559,16 @@ fn recorded(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) 
         if line.is_empty() {
             continue;
         }
-        match quantity::time(line, Some(SECONDS)) {
-            Some(time) => times.push(time),
-            None => {
-                let text = format!(
-                    "expected a time on line {} of {path}, found \"{line}\"",
-                    number + 1
-                );
-                return Err(Box::new(rules::ARRIVALS.at(node.span.place(), text).with(
-                    Place::line(number as u32 + 1, 1).in_part(path.to_owned()),
-                    "the time",
-                )));
-            }
-        }
+        let Some(time) = quantity::time(line, Some(SECONDS)) else {
+            let text = format!(
+                "expected a time on line {} of {path}, found \"{line}\"",
+                number + 1
+            );
+            let place = Place::line(number as u32 + 1, 1).in_part(path.to_owned());
+            let finding = rules::ARRIVALS.at(node.span.place(), text);
+            return Err(Box::new(finding.with(place, "the time")));
+        };
+        times.push(time);
     }
     times.sort_unstable();
     Ok(times)

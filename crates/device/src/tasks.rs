@@ -35,7 +35,7 @@ pub(crate) struct Agent {
     is_moving: bool,
 }
 
-impl<'s, 'p, 'a> Device<'s, 'p, 'a> {
+impl<'s> Device<'s, '_, '_> {
     /// The synthetic program of a job under way, and its run.
     fn run(&mut self, id: JobId) -> Option<(&'s Synthetic, &mut Run)> {
         let stream = self.job(id).stream;

@@ -149,7 +149,9 @@ impl Hardware {
                 }
             }
         }
-        ends.into_iter().for_each(|end| plan.wake_at(end));
+        for end in ends {
+            plan.wake_at(end);
+        }
     }
 
     /// Those whose turn has ended, and whose grace has, too, leave for who waits.
