@@ -1,0 +1,197 @@
+//! A network as it comes in: the layers, and what each of them computes.
+
+use crate::network::Network;
+use std::rc::Rc;
+
+/// How integers stand for numbers: real = (stored − zero) · scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Quantisation {
+    /// Of a step.
+    pub scale: f64,
+    /// What stands for zero.
+    pub zero: f64,
+}
+
+/// How the elements C, H, W of a tensor are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// N, C, H, W.
+    Map,
+    /// N, L, D: D channels, L rows.
+    Sequence,
+    /// N and all the rest.
+    Vector,
+    /// N, L, G, d: G · d channels.
+    Split(i64),
+    /// N, G, L, d: G · d channels.
+    Heads(i64),
+}
+
+/// An input of the network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// `input1`, `input2`, … in the order of the file.
+    pub name: String,
+    /// Channels, rows, columns.
+    pub extents: [i64; 3],
+    /// How the file writes it.
+    pub layout: Layout,
+    /// As the file says it.
+    pub quantisation: Option<Quantisation>,
+}
+
+/// Where a part of an operand comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// An input of the network.
+    Input(usize),
+    /// A layer.
+    Layer(usize),
+}
+
+/// Channels of an input or a layer's result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Whose.
+    pub source: Source,
+    /// First channel and the one behind the last.
+    pub channels: [i64; 2],
+}
+
+/// What a layer reads: pieces whose channels follow each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operand {
+    /// The pieces.
+    pub pieces: Vec<Piece>,
+    /// How the reader takes it, as the file says it.
+    pub quantisation: Option<Quantisation>,
+    /// Channels, rows, columns.
+    pub extents: [i64; 3],
+}
+
+/// A constant tensor: its numbers, or what is missing.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// In the order of `shape`, or the tensor and the file that are not there.
+    pub values: Result<Rc<Vec<f64>>, String>,
+    /// Extents.
+    pub shape: Vec<i64>,
+    /// Scales along an axis where the numbers are stored integers; none where they are real.
+    pub scales: Option<(Rc<Vec<f64>>, usize)>,
+}
+
+/// What bounds a result from below and above.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Activation {
+    /// Nothing.
+    #[default]
+    None,
+    /// Zero.
+    Relu,
+    /// Zero and this.
+    Bounded(f64),
+}
+
+/// Window of a convolution or a pooling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Rows and columns.
+    pub kernel: [i64; 2],
+    /// Rows and columns.
+    pub stride: [i64; 2],
+    /// Top, bottom, left, right.
+    pub padding: [i64; 4],
+}
+
+/// Functions of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// The error function's.
+    Gelu,
+    /// 1 / (1 + e^-x).
+    Sigmoid,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// Error function.
+    Erf,
+    /// Nothing but the activation.
+    Identity,
+}
+
+/// What is done with two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// Sum.
+    Add,
+    /// Difference.
+    Subtract,
+    /// Product.
+    Multiply,
+    /// Quotient.
+    Divide,
+}
+
+/// What a layer computes.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// A convolution or matrix product with constants: weights K, C / groups, R, S. `columns` says that the file has them as
+    /// C, K.
+    Weighted {
+        /// The window.
+        window: Window,
+        /// The weights.
+        weight: Numbers,
+        /// Whether the file has them with the inputs first.
+        columns: bool,
+        /// One number for each output channel.
+        bias: Option<Numbers>,
+    },
+    /// The product of two activations by groups.
+    Product,
+    /// The largest of a window.
+    MaxPool(Window),
+    /// The mean of a window; whether what is padded counts.
+    AveragePool(Window, bool),
+    /// Two operands.
+    Combine(Arithmetic),
+    /// An operand and a constant: one number, or one for each channel.
+    Constant(Arithmetic, Numbers),
+    /// Over the features of each position, by groups.
+    Softmax(i64),
+    /// Over the features of each position: factor, offset, what is added to the variance.
+    LayerNorm(Numbers, Option<Numbers>, f64),
+    /// A factor and an offset for each channel.
+    Affine(Numbers, Numbers),
+    /// A function of each element.
+    Function(Function),
+    /// Channels and rows exchanged.
+    Transpose,
+}
+
+/// What a layer does.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Operands, in order.
+    pub operands: Vec<Operand>,
+    /// What becomes of them.
+    pub action: Action,
+    /// What bounds the result.
+    pub activation: Activation,
+    /// How the result is stored, as the file says it.
+    pub output: Option<Quantisation>,
+    /// How the file writes the result.
+    pub layout: Layout,
+}
+
+/// A network with everything that the file says.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// The layers.
+    pub network: Network,
+    /// What goes in.
+    pub inputs: Vec<Input>,
+    /// What each layer does.
+    pub operations: Vec<Operation>,
+    /// What comes out: channels of layers.
+    pub outputs: Vec<Operand>,
+}

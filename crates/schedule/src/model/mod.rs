@@ -1,0 +1,172 @@
+//! SET's cost model: energy, delay, byte-hops, DRAM traffic and room of a tree, to the last digit of what SET itself prints.
+//!
+//! The formulas are those of the program that came with "Inter-layer Scheduling Space Definition and Exploration for Tiled
+//! Accelerators" (ISCA 2023), with its quirks: a concatenation of which only the first producer's bytes travel, a second weight
+//! buffer that costs nothing, paddings of its own. They stay, for otherwise no comparison would be fair.
+
+mod bounds;
+mod core;
+mod evaluate;
+mod leaf;
+mod mesh;
+pub(crate) mod node;
+mod placed;
+pub(crate) mod segment;
+
+pub use bounds::Bounds;
+pub(crate) use bounds::bounds;
+pub(crate) use evaluate::{explicit, nodes_of, tree_of};
+pub use placed::Partition;
+use crate::machine::Machine;
+use crate::network::Network;
+use leaf::Costs;
+use segment::Evaluator;
+pub(crate) use placed::intervals;
+
+/// What a tree costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Energy, pJ.
+    pub energy: f64,
+    /// Delay, cycles.
+    pub delay: i64,
+    /// Bytes times links.
+    pub hops: i64,
+    /// Bytes from and to DRAM.
+    pub dram: i64,
+    /// Bytes on the busiest link.
+    pub busiest_link: i64,
+}
+
+impl Cost {
+    /// Energy times delay.
+    pub fn edp(&self) -> f64 {
+        self.energy * self.delay as f64
+    }
+}
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// Energy times delay.
+    #[default]
+    Edp,
+    /// Delay.
+    Delay,
+    /// Energy.
+    Energy,
+}
+
+impl Objective {
+    /// As options name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Objective::Edp => "edp",
+            Objective::Delay => "delay",
+            Objective::Energy => "energy",
+        }
+    }
+
+    /// The figure to minimise.
+    pub fn of(self, energy: f64, delay: f64) -> f64 {
+        match self {
+            Objective::Edp => energy * delay,
+            // What costs nothing is better with less of the other.
+            Objective::Delay => delay * (1.0 + 1e-20 * energy),
+            Objective::Energy => energy * (1.0 + 1e-20 * delay),
+        }
+    }
+}
+
+/// Why a tree is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Impossible {
+    /// No mapping of a layer's part onto the array.
+    Mapping(String),
+    /// Something does not fit into L2.
+    Room {
+        /// What.
+        what: String,
+        /// Bytes that it needs on the fullest core.
+        needed: i64,
+        /// Bytes that there are.
+        present: i64,
+    },
+    /// The tree breaks a rule.
+    Rule(String),
+}
+
+impl std::fmt::Display for Impossible {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Impossible::Mapping(layer) => write!(f, "{layer}: no mapping of its part onto the array of a core"),
+            Impossible::Room { what, needed, present } => write!(
+                f,
+                "L2 is short: {what} needs {needed} bytes on a core, there are {present}, {} too few",
+                needed - present
+            ),
+            Impossible::Rule(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Impossible {}
+
+/// Ordered factorisations of numbers into four: parts along K, B, H, W, in the order in which SET tries them.
+#[derive(Debug)]
+pub(crate) struct Factors(Vec<Vec<Partition>>);
+
+impl Factors {
+    /// Of all numbers up to this one.
+    pub(crate) fn up_to(most: usize) -> Factors {
+        let four = |n: usize| {
+            let mut all = Vec::new();
+            for [x, y] in pairs(n) {
+                for [a, b] in pairs(x) {
+                    all.extend(pairs(y).into_iter().map(|[c, d]| [a, b, c, d].map(|v| v as u16)));
+                }
+            }
+            all
+        };
+        Factors((0..=most).map(|n| if n == 0 { Vec::new() } else { four(n) }).collect())
+    }
+
+    /// Of this number.
+    pub(crate) fn of(&self, n: u16) -> &[Partition] {
+        &self.0[usize::from(n)]
+    }
+}
+
+/// Ordered factorisations into two.
+fn pairs(n: usize) -> Vec<[usize; 2]> {
+    match n {
+        1 => vec![[1, 1]],
+        4 => vec![[2, 2], [1, 4], [4, 1]],
+        6 => vec![[2, 3], [3, 2], [1, 6], [6, 1]],
+        8 => vec![[2, 4], [4, 2], [1, 8], [8, 1]],
+        9 => vec![[3, 3], [1, 9], [9, 1]],
+        10 => vec![[2, 5], [5, 2], [1, 10], [10, 1]],
+        0..=11 => vec![[1, n], [n, 1]],
+        _ => {
+            let root = n.isqrt();
+            let mut all = Vec::new();
+            if n.is_multiple_of(root) {
+                all.push([root, n / root]);
+                if root * root != n {
+                    all.push([n / root, root]);
+                }
+            }
+            for i in (2..root).rev().filter(|i| n.is_multiple_of(*i)) {
+                all.extend([[i, n / i], [n / i, i]]);
+            }
+            all.extend([[1, n], [n, 1]]);
+            all
+        }
+    }
+}
+
+/// Calls a function with what evaluates trees of a network on a machine.
+pub(crate) fn with_evaluator<T>(network: &Network, machine: &Machine, batch: i64, f: impl FnOnce(&mut Evaluator<'_>) -> T) -> T {
+    let factors = Factors::up_to(machine.cores());
+    f(&mut Evaluator::new(Costs::new(machine, network, batch), &factors))
+}

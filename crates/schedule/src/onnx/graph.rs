@@ -1,0 +1,366 @@
+//! The graph of an ONNX file: what each tensor is, node after node.
+
+use super::Refused;
+use super::constant::{self, Beside, Constant, Data, Externals};
+use super::proto::{Attribute, Graph, Node, ValueInfo};
+use crate::front::{Activation, Action, Front, Input, Layout, Numbers, Operand, Operation, Piece, Quantisation, Source};
+use crate::network::{Kind, Layer, Network};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// What a tensor is.
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    /// A constant, with scales where it is made of stored integers.
+    Constant(Constant, Option<(Vec<f64>, i64)>),
+    /// Made by layers or given to the network.
+    Value(Value),
+    /// Made by what is not supported.
+    Unknown,
+}
+
+/// A tensor that is no constant.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Value {
+    pub(super) pieces: Vec<Piece>,
+    /// Channels, rows, columns.
+    pub(super) extents: [i64; 3],
+    pub(super) layout: Layout,
+    pub(super) quantisation: Option<Quantisation>,
+}
+
+impl Value {
+    /// Extents as the file writes them, without the batch.
+    pub(super) fn dims(&self) -> Vec<i64> {
+        let [c, h, w] = self.extents;
+        match self.layout {
+            Layout::Map => vec![c, h, w],
+            Layout::Sequence => vec![h, c],
+            Layout::Vector => vec![c * h * w],
+            Layout::Split(g) => vec![h, g, c / g],
+            Layout::Heads(g) => vec![g, h, c / g],
+        }
+    }
+}
+
+/// Reads a graph.
+pub(super) struct Reader<'g> {
+    pub(super) graph: &'g Graph,
+    pub(super) batch: i64,
+    pub(super) known: HashMap<String, Known>,
+    /// How many nodes and outputs read each tensor.
+    pub(super) uses: HashMap<&'g str, usize>,
+    pub(super) layers: Vec<Layer>,
+    pub(super) operations: Vec<Operation>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) name: String,
+}
+
+/// Nodes of a graph, at most.
+const MOST_NODES: usize = 60_000;
+
+/// A node's attributes.
+pub(super) struct Attributes<'n>(pub(super) &'n [Attribute]);
+
+impl<'n> Attributes<'n> {
+    fn find(&self, name: &str) -> Option<&'n Attribute> {
+        self.0.iter().find(|a| a.name.as_deref() == Some(name))
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        self.find(name)?.i
+    }
+
+    pub(super) fn float(&self, name: &str) -> Option<f64> {
+        self.find(name)?.f.map(f64::from)
+    }
+
+    pub(super) fn ints(&self, name: &str) -> Option<&'n [i64]> {
+        self.find(name).map(|a| a.ints.as_slice()).filter(|ints| !ints.is_empty())
+    }
+
+    pub(super) fn text(&self, name: &str) -> Option<&'n str> {
+        std::str::from_utf8(self.find(name)?.s.as_deref()?).ok()
+    }
+}
+
+/// What came of a node.
+pub(super) type Outcome = Result<Known, String>;
+
+impl<'g> Reader<'g> {
+    pub(super) fn new(graph: &'g Graph, batch: i64, beside: Beside<'_>) -> Result<Reader<'g>, Refused> {
+        let refuse = |text: String| Refused(vec![text]);
+        if graph.node.len() > MOST_NODES {
+            return Err(refuse(format!("{} nodes, more than {MOST_NODES}", graph.node.len())));
+        }
+        let mut reader = Reader {
+            graph,
+            batch,
+            known: HashMap::new(),
+            uses: HashMap::new(),
+            layers: Vec::new(),
+            operations: Vec::new(),
+            inputs: Vec::new(),
+            name: String::new(),
+        };
+        let mut externals = Externals::default();
+        for tensor in &graph.initializer {
+            let constant = constant::read(tensor, &mut externals, beside).map_err(refuse)?;
+            reader.known.insert(constant.name.clone(), Known::Constant(constant, None));
+        }
+        for input in &graph.input {
+            let name = input.name.clone().unwrap_or_default();
+            if !reader.known.contains_key(&name) {
+                let value = reader.input(input).map_err(refuse)?;
+                reader.known.insert(name, Known::Value(value));
+            }
+        }
+        let read = graph.node.iter().flat_map(|node| node.input.iter().map(String::as_str));
+        for name in read.chain(graph.output.iter().filter_map(|o| o.name.as_deref())) {
+            *reader.uses.entry(name).or_default() += 1;
+        }
+        Ok(reader)
+    }
+
+    fn input(&mut self, input: &ValueInfo) -> Result<Value, String> {
+        let name = input.name.as_deref().unwrap_or_default();
+        let shape = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref()?.shape.as_ref());
+        let shape = shape.ok_or_else(|| format!("the shape of the input `{name}` is not given"))?;
+        let mut dims = Vec::new();
+        for (at, dim) in shape.dim.iter().enumerate().skip(1) {
+            let extent = dim.dim_value.filter(|v| (1..1 << 31).contains(v));
+            dims.push(extent.ok_or_else(|| {
+                let open = dim.dim_param.clone().unwrap_or_else(|| format!("{at}"));
+                format!("the input `{name}` has the open dimension `{open}`: shapes cannot be inferred")
+            })?);
+        }
+        let (extents, layout) = match dims.as_slice() {
+            [c, h, w] => ([*c, *h, *w], Layout::Map),
+            [l, d] => ([*d, *l, 1], Layout::Sequence),
+            [k] => ([*k, 1, 1], Layout::Vector),
+            _ => {
+                return Err(format!(
+                    "the input `{name}` has {} dimensions; expected batch and one, two or three more",
+                    shape.dim.len()
+                ));
+            }
+        };
+        let index = self.inputs.len();
+        self.inputs.push(Input { name: format!("input{}", index + 1), extents, layout, quantisation: None });
+        let pieces = vec![Piece { source: Source::Input(index), channels: [0, extents[0]] }];
+        Ok(Value { pieces, extents, layout, quantisation: None })
+    }
+
+    pub(super) fn read(mut self) -> Result<Front, Refused> {
+        let order = self.order()?;
+        let mut refused = Vec::new();
+        for index in order {
+            let node = &self.graph.node[index];
+            let kind = node.op_type.as_deref().unwrap_or_default();
+            let plain = format!("{kind}_{index}");
+            let name = node.name.clone().filter(|name| !name.is_empty()).unwrap_or(plain);
+            self.name = name.clone();
+            let known = match self.node(node, kind) {
+                Ok(known) => known,
+                Err(text) => {
+                    refused.push(format!("the node `{name}` ({kind}): {text}"));
+                    Known::Unknown
+                }
+            };
+            // Parts of a Split are told apart there.
+            let spread = kind == "Split" && !matches!(known, Known::Unknown);
+            for output in node.output.iter().filter(|output| !output.is_empty() && !spread) {
+                self.known.insert(output.clone(), known.clone());
+            }
+        }
+        if !refused.is_empty() {
+            return Err(Refused(refused));
+        }
+        let mut outputs = Vec::new();
+        for output in self.graph.output.iter().filter_map(|o| o.name.as_deref()) {
+            match self.known.get(output) {
+                Some(Known::Value(value)) => outputs.push(self.operand(value)),
+                _ => return Err(Refused(vec![format!("the output `{output}` is made by no node")])),
+            }
+        }
+        if self.layers.is_empty() {
+            return Err(Refused(vec!["the graph has no layers".to_owned()]));
+        }
+        let title = self.graph.name.clone().unwrap_or_default();
+        let network = Network::new(title, self.layers).map_err(|e| Refused(vec![e.to_string()]))?;
+        Ok(Front { network, inputs: self.inputs, operations: self.operations, outputs })
+    }
+
+    /// Nodes in an order in which each comes after what it reads; that of the file where it is one.
+    fn order(&self) -> Result<Vec<usize>, Refused> {
+        let made: HashMap<&str, usize> = self
+            .graph
+            .node
+            .iter()
+            .enumerate()
+            .flat_map(|(i, node)| node.output.iter().map(move |o| (o.as_str(), i)))
+            .filter(|(name, _)| !name.is_empty())
+            .collect();
+        let mut waits: Vec<usize> = Vec::new();
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); self.graph.node.len()];
+        for (index, node) in self.graph.node.iter().enumerate() {
+            let mut producers = HashSet::new();
+            for input in node.input.iter().filter(|i| !i.is_empty()) {
+                match made.get(input.as_str()) {
+                    Some(producer) => {
+                        producers.insert(*producer);
+                    }
+                    None if self.known.contains_key(input) => {}
+                    None => {
+                        let name = node.name.as_deref().unwrap_or_default();
+                        return Err(Refused(vec![format!("the node `{name}` reads `{input}`, which nothing makes")]));
+                    }
+                }
+            }
+            waits.push(producers.len());
+            let mut producers: Vec<usize> = producers.into_iter().collect();
+            producers.sort_unstable();
+            producers.into_iter().for_each(|producer| readers[producer].push(index));
+        }
+        let mut ready: BTreeMap<usize, ()> = (0..waits.len()).filter(|i| waits[*i] == 0).map(|i| (i, ())).collect();
+        let mut order = Vec::new();
+        while let Some((index, ())) = ready.pop_first() {
+            order.push(index);
+            for reader in &readers[index] {
+                waits[*reader] -= 1;
+                if waits[*reader] == 0 {
+                    ready.insert(*reader, ());
+                }
+            }
+        }
+        if order.len() < waits.len() {
+            let stuck = (0..waits.len()).filter(|i| waits[*i] > 0).take(5);
+            let names: Vec<&str> = stuck.filter_map(|i| self.graph.node[i].name.as_deref()).collect();
+            return Err(Refused(vec![format!("the graph has a cycle: {} wait for each other", names.join(", "))]));
+        }
+        Ok(order)
+    }
+
+    fn node(&mut self, node: &'g Node, kind: &str) -> Outcome {
+        let domain = node.domain.as_deref().unwrap_or_default();
+        if !matches!(domain, "" | "ai.onnx") {
+            return Err(format!("operations of the domain `{domain}` are not supported"));
+        }
+        let inputs: Vec<Option<Known>> = node.input.iter().map(|i| self.known.get(i).cloned()).collect();
+        if !super::compute::SUPPORTED.contains(&kind) {
+            return Err("the operation is not supported".to_owned());
+        }
+        if inputs.iter().flatten().any(|known| matches!(known, Known::Unknown)) {
+            return Ok(Known::Unknown);
+        }
+        self.compute(node, kind, &inputs)
+    }
+
+    /// The first input, which must be no constant.
+    pub(super) fn value(inputs: &[Option<Known>], at: usize) -> Result<&Value, String> {
+        match inputs.get(at) {
+            Some(Some(Known::Value(value))) => Ok(value),
+            Some(Some(_)) => Err(format!("input {at} is a constant; expected a result of another layer")),
+            _ => Err(format!("input {at} is missing")),
+        }
+    }
+
+    /// An input that must be a constant, if it is there.
+    pub(super) fn constant(inputs: &[Option<Known>], at: usize) -> Result<Option<(&Constant, Option<&(Vec<f64>, i64)>)>, String> {
+        match inputs.get(at) {
+            Some(Some(Known::Constant(constant, scales))) => Ok(Some((constant, scales.as_ref()))),
+            Some(Some(_)) => Err(format!("input {at} is no constant")),
+            _ => Ok(None),
+        }
+    }
+
+    /// The numbers of a constant, as layers keep them.
+    pub(super) fn numbers(constant: &Constant, scales: Option<&(Vec<f64>, i64)>) -> Numbers {
+        let rank = constant.shape.len() as i64;
+        Numbers {
+            values: constant.numbers(),
+            shape: constant.shape.clone(),
+            scales: scales.map(|(scales, axis)| {
+                let axis = if *axis < 0 { axis + rank } else { *axis };
+                (scales.clone().into(), axis.max(0) as usize)
+            }),
+        }
+    }
+
+    /// Whole numbers of a constant.
+    pub(super) fn whole(constant: &Constant) -> Result<Vec<i64>, String> {
+        match &constant.data {
+            Data::There(numbers) => Ok(numbers.iter().map(|v| *v as i64).collect()),
+            Data::Absent(_) => constant.numbers().map(|_| Vec::new()),
+        }
+    }
+
+    pub(super) fn operand(&self, value: &Value) -> Operand {
+        let quantisation = value.quantisation.or_else(|| match value.pieces.as_slice() {
+            [Piece { source: Source::Input(input), .. }] => self.inputs[*input].quantisation,
+            _ => None,
+        });
+        Operand { pieces: value.pieces.clone(), quantisation, extents: value.extents }
+    }
+
+    /// Adds a layer that makes `output`; what it reads follows from its operands.
+    pub(super) fn layer(&mut self, mut layer: Layer, operands: &[&Value], weights: Option<&Value>, action: Action, layout: Layout) -> Value {
+        let sources = |value: &Value| {
+            let layers = value.pieces.iter().filter_map(|piece| match piece.source {
+                Source::Layer(layer) => Some(layer),
+                Source::Input(_) => None,
+            });
+            let mut layers: Vec<usize> = layers.collect();
+            layers.sort_unstable();
+            layers.dedup();
+            layers
+        };
+        layer.previous = operands.iter().flat_map(|value| sources(value)).collect();
+        if layer.kind != Kind::Eltwise {
+            layer.previous.dedup();
+        }
+        layer.previous.sort_unstable();
+        layer.weights_from = weights.map(sources).unwrap_or_default();
+        let external: i64 = operands
+            .iter()
+            .flat_map(|value| &value.pieces)
+            .filter(|piece| matches!(piece.source, Source::Input(_)))
+            .map(|piece| piece.channels[1] - piece.channels[0])
+            .sum();
+        if external > 0 {
+            let [_, h, w] = operands[0].extents;
+            layer.external = Some([external, h, w]);
+        }
+        if self.layers.iter().any(|other| other.name == layer.name) {
+            layer.name = format!("{}_{}", layer.name, self.layers.len());
+        }
+        let extents = layer.output;
+        let index = self.layers.len();
+        let operands = operands.iter().copied().chain(weights).map(|value| self.operand(value)).collect();
+        self.layers.push(layer);
+        self.operations.push(Operation { operands, action, activation: Activation::None, output: None, layout });
+        Value {
+            pieces: vec![Piece { source: Source::Layer(index), channels: [0, extents[0]] }],
+            extents,
+            layout,
+            quantisation: None,
+        }
+    }
+
+    /// A layer with nothing but its name, kind and output.
+    pub(super) fn plain(&self, kind: Kind, output: [i64; 3]) -> Layer {
+        Layer {
+            name: self.name.clone(),
+            kind,
+            output,
+            channels: 0,
+            kernel: [1, 1],
+            stride: [1, 1],
+            groups: 1,
+            operands: 1,
+            order: [0, 1, 2],
+            previous: Vec::new(),
+            weights_from: Vec::new(),
+            external: None,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Reads ONNX.
+//!
+//! Nodes become layers, or are taken into the layer before them (batch norm, bias, activations, quantisation), or change nothing
+//! but the view of a tensor (reshapes, concatenation, slices of channels). Shapes are inferred for the batch that is asked for.
+
+mod compute;
+mod constant;
+mod fuse;
+mod graph;
+mod proto;
+mod view;
+
+pub use constant::Beside;
+
+use crate::front::Front;
+use std::fmt;
+
+/// Why an ONNX file cannot be scheduled: what is wrong, one line each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(pub Vec<String>);
+
+/// Lines of a refusal that are shown.
+const SHOWN: usize = 10;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n"))?;
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more; {} in all", self.0.len()),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Reads an ONNX file for a batch; files that it names are asked for with `beside`.
+///
+/// # Errors
+/// What cannot be read or is not supported, by node.
+pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refused> {
+    let alone = |text: String| Refused(vec![text]);
+    if bytes.is_empty() {
+        return Err(alone("the file is empty; expected an ONNX model".to_owned()));
+    }
+    let model = <proto::Model as prost::Message>::decode(bytes)
+        .map_err(|error| alone(format!("no ONNX model, or a part of one: {error}")))?;
+    let graph = model.graph.ok_or_else(|| alone("no ONNX model: it has no graph".to_owned()))?;
+    graph::Reader::new(&graph, batch, beside)?.read()
+}
