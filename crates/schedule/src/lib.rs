@@ -8,6 +8,7 @@ pub mod machine;
 pub mod model;
 pub mod network;
 pub mod onnx;
+pub mod search;
 pub mod tree;
 
 use machine::Machine;

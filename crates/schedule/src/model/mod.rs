@@ -15,13 +15,12 @@ pub(crate) mod segment;
 
 pub use bounds::Bounds;
 pub(crate) use bounds::bounds;
-pub(crate) use evaluate::{explicit, nodes_of, tree_of};
+pub(crate) use evaluate::{explicit, share, tree_of};
 pub use placed::Partition;
 use crate::machine::Machine;
 use crate::network::Network;
 use leaf::Costs;
 use segment::Evaluator;
-pub(crate) use placed::intervals;
 
 /// What a tree costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -169,4 +168,31 @@ fn pairs(n: usize) -> Vec<[usize; 2]> {
 pub(crate) fn with_evaluator<T>(network: &Network, machine: &Machine, batch: i64, f: impl FnOnce(&mut Evaluator<'_>) -> T) -> T {
     let factors = Factors::up_to(machine.cores());
     f(&mut Evaluator::new(Costs::new(machine, network, batch), &factors))
+}
+
+/// What layers of a network cost on a machine.
+pub(crate) fn leaf_costs<'a>(machine: &'a Machine, network: &'a Network, batch: i64) -> Costs<'a> {
+    Costs::new(machine, network, batch)
+}
+
+/// About how good a partition is: energy times time with transfers estimated; nothing where it does not fit.
+pub(crate) fn placed_estimate(costs: &mut Costs<'_>, layer: usize, part: Partition, batch: i64) -> Option<f64> {
+    let tile = costs.tile(layer, part, batch)?;
+    let machine = costs.machine;
+    let count: u16 = part.iter().product();
+    let cores: Vec<u16> = (0..count).map(|place| machine.core_at(usize::from(place))).collect();
+    let placed = placed::Placed::new(machine, costs.network, layer, part, &cores, batch);
+    if placed.fullest(machine.stream) > machine.l2.bytes {
+        return None;
+    }
+    let share = if costs.network.layers[layer].weights_from.is_empty() { costs.batch / batch } else { 1 };
+    // Each copy costs a hop at least, each transfer about half the mesh.
+    let way = (machine.mesh[0] + machine.mesh[1]) as f64 / 2.0;
+    let weights: i64 = placed.weights.iter().map(|entry| entry.bytes).sum();
+    let inputs: i64 = placed.ifmaps.iter().map(|entry| entry.bytes).sum();
+    let hops = (placed.weight_total as f64 + weights as f64 * way) / share as f64 + placed.ifmap_total as f64 + inputs as f64 * way / 2.0;
+    let kept = placed.weight_total as f64 / share as f64 + placed.ifmap_total as f64;
+    let energy = tile.energy * f64::from(count) + kept * machine.l2.write + hops * machine.hop_energy + (weights / share) as f64 * machine.dram_energy;
+    let time = tile.time.max(machine.dram.cycles(weights / share)).max(1);
+    Some(energy * time as f64)
 }

@@ -143,6 +143,14 @@ impl Placed {
     }
 }
 
+impl Placed {
+    /// Bytes that it needs in the fullest L2.
+    pub(crate) fn fullest(&self, stream: i64) -> i64 {
+        let kept = self.ifmap_kept.iter().zip(&self.weight_kept);
+        kept.map(|(ifmap, weight)| if *ifmap > 0 { ifmap + stream + weight } else { *weight }).max().unwrap_or(0)
+    }
+}
+
 /// The box of the input that a box of the result needs, as SET has it.
 fn window(layer: &Layer, facts: &Facts, [c, b, h, w]: &Block) -> Block {
     let side = |range: &Range, d: usize| {

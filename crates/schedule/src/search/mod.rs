@@ -1,0 +1,304 @@
+//! The search for a tree: annealing chains from a start that a dynamic program finds.
+//!
+//! A fixed number of chains runs in rounds; between rounds they learn of the best tree. Each chain has random numbers of its own and
+//! costs follow from trees alone, so neither the number of threads nor what happens to be kept of costs changes a result.
+
+mod chain;
+mod menu;
+mod moves;
+mod start;
+mod state;
+
+use crate::machine::Machine;
+use crate::model::segment::Evaluator;
+use crate::model::{Bounds, Cost, Factors, Impossible, Objective, bounds, explicit, tree_of};
+use crate::model::{leaf_costs, node::Node};
+use crate::network::Network;
+use crate::tree::Tree;
+use chain::Chain;
+use menu::Searcher;
+use state::State;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+/// Chains.
+const CHAINS: usize = 4;
+/// Trees of a chain in a round.
+const ROUND: u64 = 200;
+
+/// What a search is told.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Images.
+    pub batch: i64,
+    /// What is minimised.
+    pub objective: Objective,
+    /// Wall time after which it stops.
+    pub seconds: Option<f64>,
+    /// Trees after which it stops.
+    pub trees: Option<u64>,
+    /// Of the random numbers.
+    pub seed: u64,
+    /// Threads.
+    pub threads: usize,
+}
+
+/// Why a search stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// The time was over.
+    Time,
+    /// So many trees were evaluated.
+    Trees,
+    /// Somebody interrupted it.
+    Interrupted,
+}
+
+impl Stopped {
+    /// As reports name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stopped::Time => "time",
+            Stopped::Trees => "trees",
+            Stopped::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Seconds since it began.
+    pub seconds: f64,
+    /// Trees so far.
+    pub trees: u64,
+    /// Figures of the best.
+    pub best: Cost,
+    /// What none beats.
+    pub bounds: Bounds,
+}
+
+/// A best tree when it was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Seconds since the search began.
+    pub seconds: f64,
+    /// Its energy times delay.
+    pub edp: f64,
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The best tree, with partitions and cores.
+    pub tree: Tree,
+    /// Its cost.
+    pub cost: Cost,
+    /// Other good trees, best first.
+    pub others: Vec<(Tree, Cost)>,
+    /// What no tree beats.
+    pub bounds: Bounds,
+    /// Each new best.
+    pub history: Vec<Step>,
+    /// Trees that were evaluated.
+    pub trees: u64,
+    /// Wall time.
+    pub seconds: f64,
+    /// Why it stopped.
+    pub stopped: Stopped,
+}
+
+/// What the coordinator and the workers share.
+struct Shared {
+    chains: Vec<Mutex<Option<Chain>>>,
+    barrier: Barrier,
+    over: AtomicBool,
+    /// When a chain stops in the middle of a round.
+    deadline: Option<Instant>,
+}
+
+/// Searches for the best tree.
+///
+/// # Errors
+/// What is short where not even the layers one by one fit.
+pub fn search(
+    network: &Network,
+    machine: &Machine,
+    options: &Options,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Found, Impossible> {
+    let began = Instant::now();
+    let factors = Factors::up_to(machine.cores());
+    let deadline = options.seconds.map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
+    let evaluator = || Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
+    let mut searcher = Searcher::new(evaluator(), options.objective);
+    let limits = bounds(&searcher.evaluator.costs);
+    let starts = start::starts(&mut searcher, &limits, deadline, interrupted)?;
+    let chains: Vec<Chain> = (0..CHAINS)
+        .map(|index| {
+            let state = starts[index.min(starts.len() - 1)].clone();
+            Chain::new(state, options.seed, index)
+        })
+        .collect();
+    let shared = Shared {
+        chains: chains.into_iter().map(|chain| Mutex::new(Some(chain))).collect(),
+        barrier: Barrier::new(options.threads.clamp(1, CHAINS)),
+        over: AtomicBool::new(false),
+        deadline,
+    };
+    let threads = options.threads.clamp(1, CHAINS);
+    let mut coordinator = Coordinator {
+        options,
+        began,
+        interrupted,
+        limits,
+        best: starts[0].clone(),
+        history: Vec::new(),
+        trees: 1,
+        stopped: None,
+        said: began,
+        next_share: 0.1,
+    };
+    coordinator.note();
+    std::thread::scope(|scope| {
+        for worker in 1..threads {
+            let (shared, evaluator) = (&shared, &evaluator);
+            scope.spawn(move || {
+                let mut searcher = Searcher::new(evaluator(), options.objective);
+                loop {
+                    shared.barrier.wait();
+                    if shared.over.load(Ordering::Acquire) {
+                        break;
+                    }
+                    work(&mut searcher, shared, worker, threads);
+                    shared.barrier.wait();
+                }
+            });
+        }
+        while coordinator.prepare(&shared) {
+            shared.barrier.wait();
+            work(&mut searcher, &shared, 0, threads);
+            shared.barrier.wait();
+            coordinator.gather(&shared, progress);
+        }
+        shared.over.store(true, Ordering::Release);
+        shared.barrier.wait();
+    });
+    let mut others: Vec<State> = shared
+        .chains
+        .iter()
+        .filter_map(|chain| chain.lock().ok()?.take().map(|chain| chain.best))
+        .collect();
+    others.extend(starts);
+    others.retain(|state| *state != coordinator.best);
+    others.sort_by(|a, b| a.score(options.objective).total_cmp(&b.score(options.objective)));
+    others.dedup();
+    let mut whole = |state: &State| {
+        let tree = tree_of(&searcher.evaluator, &Node::Cut(state.root()));
+        explicit(&mut searcher.evaluator, &tree)
+    };
+    let (cost, tree) = whole(&coordinator.best)?;
+    let others = others.iter().filter_map(|state| whole(state).ok().map(|(cost, tree)| (tree, cost))).collect();
+    Ok(Found {
+        tree,
+        cost,
+        others,
+        bounds: limits,
+        history: coordinator.history,
+        trees: coordinator.trees,
+        seconds: began.elapsed().as_secs_f64(),
+        stopped: coordinator.stopped.unwrap_or(Stopped::Time),
+    })
+}
+
+fn work(searcher: &mut Searcher<'_>, shared: &Shared, worker: usize, threads: usize) {
+    for slot in shared.chains.iter().skip(worker).step_by(threads) {
+        // A poisoned lock is that of a thread that is gone with a panic, which the scope hands on.
+        let Ok(mut slot) = slot.lock() else { return };
+        if let Some(chain) = slot.as_mut() {
+            chain.run(searcher, shared.deadline);
+        }
+    }
+}
+
+/// Hands out rounds and keeps the best.
+struct Coordinator<'o> {
+    options: &'o Options,
+    began: Instant,
+    interrupted: &'o AtomicBool,
+    limits: Bounds,
+    best: State,
+    history: Vec<Step>,
+    trees: u64,
+    stopped: Option<Stopped>,
+    said: Instant,
+    /// Part of the search after which all chains go on from the best.
+    next_share: f64,
+}
+
+impl Coordinator<'_> {
+    /// Gives each chain its part of the next round; `false` where there is none.
+    fn prepare(&mut self, shared: &Shared) -> bool {
+        let elapsed = self.began.elapsed().as_secs_f64();
+        let of_time = self.options.seconds.map_or(0.0, |seconds| elapsed / seconds.max(1e-9));
+        let of_trees = self.options.trees.map_or(0.0, |trees| self.trees as f64 / trees.max(1) as f64);
+        let part = of_time.max(of_trees);
+        if self.interrupted.load(Ordering::Relaxed) {
+            self.stopped = Some(Stopped::Interrupted);
+        } else if self.options.trees.is_some_and(|trees| self.trees >= trees) {
+            self.stopped = Some(Stopped::Trees);
+        } else if of_time >= 1.0 {
+            self.stopped = Some(Stopped::Time);
+        }
+        if self.stopped.is_some() {
+            return false;
+        }
+        let together = part >= self.next_share;
+        if together {
+            self.next_share += 0.1;
+        }
+        let left = self.options.trees.map_or(u64::MAX, |trees| trees - self.trees);
+        for (index, slot) in shared.chains.iter().enumerate() {
+            let Ok(mut slot) = slot.lock() else { return false };
+            if let Some(chain) = slot.as_mut() {
+                let index = index as u64;
+                let share = left / CHAINS as u64 + u64::from(index < left % CHAINS as u64);
+                chain.quota = share.min(ROUND);
+                chain.part = part;
+                if together {
+                    chain.state = self.best.clone();
+                }
+            }
+        }
+        true
+    }
+
+    fn gather(&mut self, shared: &Shared, progress: &mut dyn FnMut(&Progress)) {
+        for slot in &shared.chains {
+            let Ok(slot) = slot.lock() else { return };
+            let Some(chain) = slot.as_ref() else { continue };
+            self.trees += chain.done;
+            let objective = self.options.objective;
+            if chain.best.score(objective) < self.best.score(objective) {
+                self.best = chain.best.clone();
+                self.note();
+            }
+        }
+        if self.said.elapsed() >= Duration::from_secs(1) {
+            self.said = Instant::now();
+            progress(&Progress {
+                seconds: self.began.elapsed().as_secs_f64(),
+                trees: self.trees,
+                best: Cost { energy: self.best.energy(), delay: self.best.delay(), ..Cost::default() },
+                bounds: self.limits,
+            });
+        }
+    }
+
+    fn note(&mut self) {
+        let edp = self.best.energy() * self.best.delay() as f64;
+        self.history.push(Step { seconds: self.began.elapsed().as_secs_f64(), edp });
+    }
+}

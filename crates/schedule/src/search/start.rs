@@ -1,0 +1,209 @@
+//! Where the search begins: layers one by one, and segments found by a dynamic program over the order of layers.
+
+use super::menu::Searcher;
+use super::state::{Piece, State};
+use crate::model::node::{Branch, Leaf, Node, Region, Site};
+use crate::model::{Bounds, Impossible};
+use crate::tree::Cut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// Layers of a segment that the dynamic program tries, at most.
+const LONGEST: usize = 80;
+/// Segments in a row that do not fit, or cost more than their parts, after which longer ones are not tried.
+const PATIENCE: usize = 6;
+
+/// Trees to begin with, best first; there is at least one.
+pub(super) fn starts(
+    searcher: &mut Searcher<'_>,
+    limits: &Bounds,
+    deadline: Option<Instant>,
+    interrupted: &AtomicBool,
+) -> Result<Vec<State>, Impossible> {
+    let batch = searcher.evaluator.costs.batch as u32;
+    let objective = searcher.objective;
+    let mut weight = (limits.energy / limits.delay.max(1.0)).max(1e-9);
+    if objective == crate::model::Objective::Delay {
+        weight *= 1e6;
+    } else if objective == crate::model::Objective::Energy {
+        weight *= 1e-6;
+    }
+    let mut states = Vec::new();
+    let mut short = None;
+    for groups in (1..=batch).rev().filter(|groups| batch.is_multiple_of(*groups)).take(6) {
+        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) || interrupted.load(Ordering::Relaxed);
+        if late && !states.is_empty() {
+            break;
+        }
+        match alone(searcher, groups, weight) {
+            Ok(state) => {
+                let improved = segments(searcher, &state, weight);
+                states.push(state);
+                states.extend(improved);
+            }
+            Err(impossible) => short = short.or(Some(impossible)),
+        }
+    }
+    states.sort_by(|a, b| a.score(objective).total_cmp(&b.score(objective)));
+    match (states.is_empty(), short) {
+        (true, Some(short)) => Err(short),
+        (true, None) => Err(Impossible::Rule("the network has no layers".to_owned())),
+        _ => Ok(states),
+    }
+}
+
+/// All layers one by one.
+fn alone(searcher: &mut Searcher<'_>, groups: u32, weight: f64) -> Result<State, Impossible> {
+    let costs = &searcher.evaluator.costs;
+    let (machine, network) = (costs.machine, costs.network);
+    let batch = costs.batch as u32;
+    let whole = Region { first: 0, count: machine.cores() as u16 };
+    let inner = batch / groups;
+    let mut pieces = Vec::with_capacity(network.layers.len());
+    for layer in 0..network.layers.len() as u16 {
+        let sources = vec![None; network.facts[usize::from(layer)].reads.len()];
+        let leaf = match searcher.best_leaf(layer, inner, whole, &sources, true, weight) {
+            Some(leaf) => leaf,
+            None => any_leaf(searcher, layer, inner, whole)?,
+        };
+        pieces.push(searcher.piece(Node::Leaf(leaf))?);
+    }
+    Ok(State { batch, groups, whole, pieces })
+}
+
+/// The place that needs the least room, where the menu has none that fits.
+fn any_leaf(searcher: &mut Searcher<'_>, layer: u16, batch: u32, whole: Region) -> Result<Leaf, Impossible> {
+    let machine = searcher.evaluator.costs.machine;
+    let network = searcher.evaluator.costs.network;
+    let factors = searcher.evaluator.factors;
+    let mut least: Option<(i64, Leaf)> = None;
+    let mut mapped = false;
+    for count in (1..=whole.count).rev() {
+        for (position, part) in factors.of(count).iter().enumerate() {
+            if searcher.evaluator.costs.tile(usize::from(layer), *part, i64::from(batch)).is_none() {
+                continue;
+            }
+            mapped = true;
+            let site = Site::new(whole, count, crate::model::node::Line::Bands, position, 0);
+            let leaf = Leaf { layer, batch, region: whole, site };
+            let (_, placed) = searcher.evaluator.placed(layer, batch, site);
+            let needed = placed.fullest(machine.stream);
+            if least.as_ref().is_none_or(|(fewest, _)| needed < *fewest) {
+                least = Some((needed, leaf));
+            }
+        }
+        if least.as_ref().is_some_and(|(needed, _)| *needed <= machine.l2.bytes) {
+            break;
+        }
+    }
+    let name = &network.layers[usize::from(layer)].name;
+    match least {
+        Some((needed, leaf)) if needed <= machine.l2.bytes => Ok(leaf),
+        Some((needed, _)) => {
+            let what = format!("the layer {name} over all {} cores", whole.count);
+            Err(Impossible::Room { what, needed, present: machine.l2.bytes })
+        }
+        None if mapped => Err(Impossible::Rule(format!("{name}: no partition fits"))),
+        None => Err(Impossible::Mapping(name.clone())),
+    }
+}
+
+/// The best segments of consecutive layers, each with cuts in time such that all it can stays on the chip.
+fn segments(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Option<State> {
+    let leaves = chained(searcher, state, weight);
+    let count = leaves.len();
+    // Least cost of the first so many layers, and where their last segment begins.
+    let mut best: Vec<(f64, usize, Option<Piece>)> = vec![(0.0, 0, None)];
+    for end in 1..=count {
+        let mut least: Option<(f64, usize, Piece)> = None;
+        let mut misses = 0;
+        for start in (end.saturating_sub(LONGEST)..end).rev() {
+            let piece = segment(searcher, state, &leaves, start, end, weight);
+            let cost = piece.as_ref().map(|piece| best[start].0 + piece.energy + weight * piece.time as f64);
+            match (cost, piece) {
+                (Some(cost), Some(piece)) if least.as_ref().is_none_or(|(other, _, _)| cost < *other) => {
+                    least = Some((cost, start, piece));
+                    misses = 0;
+                }
+                _ => misses += 1,
+            }
+            if misses > PATIENCE {
+                break;
+            }
+        }
+        let (cost, start, piece) = least?;
+        best.push((cost, start, Some(piece)));
+    }
+    let mut pieces = Vec::new();
+    let mut end = count;
+    while end > 0 {
+        let (_, start, piece) = &best[end];
+        pieces.push(piece.clone()?);
+        end = *start;
+    }
+    pieces.reverse();
+    Some(State { pieces, ..state.clone() })
+}
+
+/// Each layer where it is cheapest when it gets all it reads straight from the cores chosen before.
+fn chained(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Vec<Leaf> {
+    let network = searcher.evaluator.costs.network;
+    let mut leaves: Vec<Leaf> = Vec::with_capacity(network.layers.len());
+    for piece in &state.pieces {
+        let Node::Leaf(alone) = &*piece.node else { continue };
+        let facts = &network.facts[usize::from(alone.layer)];
+        let sources: Vec<_> = facts.reads.iter().map(|read| {
+            let source = &leaves[*read];
+            Some((source.site, source.layer, source.batch))
+        }).collect();
+        let last = facts.readers.is_empty();
+        let chosen = searcher.best_leaf(alone.layer, alone.batch, alone.region, &sources, last, weight);
+        leaves.push(chosen.unwrap_or_else(|| alone.clone()));
+    }
+    leaves
+}
+
+/// A segment of consecutive layers: flat, or nested so that what is read never skips a child.
+fn segment(searcher: &mut Searcher<'_>, state: &State, leaves: &[Leaf], start: usize, end: usize, weight: f64) -> Option<Piece> {
+    if end - start == 1 {
+        let single = searcher.piece(Node::Leaf(leaves[start].clone())).ok();
+        return single.or_else(|| Some(state.pieces[start].clone()));
+    }
+    let flat = Node::Cut(Branch {
+        cut: Cut::Time,
+        batch: state.inner_batch(),
+        groups: 1,
+        region: state.whole,
+        children: leaves[start..end].iter().cloned().map(Node::Leaf).collect(),
+    });
+    let nested = nest(searcher, state, leaves, start, end);
+    let same = nested == flat;
+    let cost = |piece: &Piece| piece.energy + weight * piece.time as f64;
+    let nested = searcher.piece(nested).ok();
+    if same {
+        return nested;
+    }
+    let flat = searcher.piece(flat).ok();
+    [nested, flat].into_iter().flatten().min_by(|a, b| cost(a).total_cmp(&cost(b)))
+}
+
+/// Cuts in time inside each other: boundaries as early as they can be, no layer's reader behind more than one of them.
+fn nest(searcher: &Searcher<'_>, state: &State, leaves: &[Leaf], start: usize, end: usize) -> Node {
+    if end - start == 1 {
+        return Node::Leaf(leaves[start].clone());
+    }
+    let network = searcher.evaluator.costs.network;
+    let mut bounds = vec![start, start + 1];
+    while bounds[bounds.len() - 1] < end {
+        let (before, last) = (bounds[bounds.len() - 2], bounds[bounds.len() - 1]);
+        // What the child before the last boundary makes must be read in the next one; what came earlier was.
+        let reach = (before..last)
+            .flat_map(|layer| &network.facts[layer].readers)
+            .copied()
+            .filter(|reader| (last..end).contains(reader))
+            .max();
+        bounds.push(reach.map_or(last + 1, |reader| reader + 1));
+    }
+    let children = bounds.windows(2).map(|pair| nest(searcher, state, leaves, pair[0], pair[1])).collect();
+    Node::Cut(Branch { cut: Cut::Time, batch: state.inner_batch(), groups: 1, region: state.whole, children })
+}
