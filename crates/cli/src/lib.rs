@@ -64,6 +64,7 @@ enum Command {
     Iospec(commands::iospec::Arguments),
     Kernels(commands::kernels::Arguments),
     Report(commands::report::Arguments),
+    Schedule(commands::schedule::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -103,6 +104,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Iospec(arguments) => commands::iospec::run(&arguments),
         Command::Kernels(arguments) => commands::kernels::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
+        Command::Schedule(arguments) => commands::schedule::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

@@ -41,7 +41,7 @@ pub struct Input {
 }
 
 /// Where a part of an operand comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// An input of the network.
     Input(usize),

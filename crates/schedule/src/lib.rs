@@ -3,11 +3,14 @@
 //! A network comes in as ONNX or as a front-end file, a machine as a file of its own. What comes out says for each core what it
 //! computes when, what it holds, and what moves.
 
+pub mod emit;
 pub mod front;
+pub mod frontend;
 pub mod machine;
 pub mod model;
 pub mod network;
 pub mod onnx;
+pub mod report;
 pub mod search;
 pub mod tree;
 
@@ -20,11 +23,88 @@ use tree::Tree;
 ///
 /// # Errors
 /// What the tree breaks.
-pub fn evaluate(network: &Network, machine: &Machine, batch: i64, tree: &Tree) -> Result<(Cost, Tree), Impossible> {
-    model::with_evaluator(network, machine, batch, |evaluator| model::explicit(evaluator, tree))
+pub fn evaluate(
+    network: &Network,
+    machine: &Machine,
+    batch: i64,
+    tree: &Tree,
+) -> Result<(Cost, Tree), Impossible> {
+    model::with_evaluator(network, machine, batch, |evaluator| {
+        model::explicit(evaluator, tree)
+    })
 }
 
 /// What no tree beats in SET's model.
 pub fn lower_bounds(network: &Network, machine: &Machine, batch: i64) -> Bounds {
-    model::with_evaluator(network, machine, batch, |evaluator| model::bounds(&evaluator.costs))
+    model::with_evaluator(network, machine, batch, |evaluator| {
+        model::bounds(&evaluator.costs)
+    })
+}
+
+/// A child of the root and what it costs, for one pass of the root.
+#[derive(Clone, Debug)]
+pub struct SegmentCost {
+    /// Its first and last layer, or its only one.
+    pub layers: String,
+    /// Energy, pJ.
+    pub energy: f64,
+    /// Cycles.
+    pub cycles: i64,
+    /// Bytes from and to DRAM.
+    pub dram: i64,
+    /// Cycles that these take.
+    pub dram_cycles: i64,
+    /// Cycles that the busiest link takes.
+    pub link_cycles: i64,
+}
+
+impl SegmentCost {
+    /// What its time is.
+    pub const fn bound_by(&self) -> &'static str {
+        if self.cycles <= self.link_cycles {
+            "the busiest link"
+        } else if self.cycles <= self.dram_cycles {
+            "DRAM"
+        } else {
+            "its layers, one after another"
+        }
+    }
+}
+
+/// What each segment of a tree costs.
+///
+/// # Errors
+/// What the tree breaks.
+pub fn segments(
+    network: &Network,
+    machine: &Machine,
+    tree: &Tree,
+) -> Result<Vec<SegmentCost>, Impossible> {
+    model::with_evaluator(network, machine, tree.batch(), |evaluator| {
+        let model::node::Node::Cut(root) = model::nodes_of(evaluator, tree)? else {
+            return Ok(Vec::new());
+        };
+        let mut segments = Vec::new();
+        for child in &root.children {
+            let cost = evaluator.segment(child)?;
+            let layers = child.layers();
+            let name = |layer: Option<&u16>| {
+                layer.map_or("", |l| network.layers[usize::from(*l)].name.as_str())
+            };
+            let (first, last) = (name(layers.first()), name(layers.last()));
+            segments.push(SegmentCost {
+                layers: if layers.len() == 1 {
+                    first.to_owned()
+                } else {
+                    format!("{first} to {last} ({})", layers.len())
+                },
+                energy: cost.energy,
+                cycles: cost.time,
+                dram: cost.traffic.dram,
+                dram_cycles: machine.dram.cycles(cost.traffic.dram),
+                link_cycles: machine.link.cycles(cost.traffic.busiest()),
+            });
+        }
+        Ok(segments)
+    })
 }

@@ -128,29 +128,67 @@ impl Machine {
     /// # Errors
     /// No JSON, a key that is missing, a value that makes no sense.
     pub fn read(text: &str) -> Result<(Machine, Vec<String>), Wrong> {
-        let value: Value = serde_json::from_str(text).map_err(|e| Wrong(format!("no JSON: {e}")))?;
+        let value: Value =
+            serde_json::from_str(text).map_err(|e| Wrong(format!("no JSON: {e}")))?;
         let mut unknown = Vec::new();
-        let top = Section { value: &value, path: String::new() };
+        let top = Section {
+            value: &value,
+            path: String::new(),
+        };
         top.only(
-            &["name", "mesh", "stride", "clock_hz", "dram", "noc", "l2", "weight_buffer", "vector", "ofmap_stream_bytes", "core"],
+            &[
+                "name",
+                "mesh",
+                "stride",
+                "clock_hz",
+                "dram",
+                "noc",
+                "l2",
+                "weight_buffer",
+                "vector",
+                "ofmap_stream_bytes",
+                "core",
+            ],
             &mut unknown,
         )?;
         let mesh = top.pair("mesh")?.map(|v| v as usize);
         if mesh.iter().any(|v| *v == 0) || mesh[0].saturating_mul(mesh[1]) > MOST_CORES {
-            return Err(Wrong(format!("`mesh` is {} x {}; expected 1 to {MOST_CORES} cores", mesh[0], mesh[1])));
+            return Err(Wrong(format!(
+                "`mesh` is {} x {}; expected 1 to {MOST_CORES} cores",
+                mesh[0], mesh[1]
+            )));
         }
         let stride = top.whole("stride", 1)? as usize;
         if !mesh[0].is_multiple_of(stride) {
-            return Err(Wrong(format!("`stride` is {stride}; expected a divisor of the {} columns of the mesh", mesh[0])));
+            return Err(Wrong(format!(
+                "`stride` is {stride}; expected a divisor of the {} columns of the mesh",
+                mesh[0]
+            )));
         }
-        let (dram, noc, l2) = (top.section("dram")?, top.section("noc")?, top.section("l2")?);
-        let (weights, vector, core) = (top.section("weight_buffer")?, top.section("vector")?, top.section("core")?);
+        let (dram, noc, l2) = (
+            top.section("dram")?,
+            top.section("noc")?,
+            top.section("l2")?,
+        );
+        let (weights, vector, core) = (
+            top.section("weight_buffer")?,
+            top.section("vector")?,
+            top.section("core")?,
+        );
         dram.only(&["ports", "bytes_per_cycle", "pj_per_byte"], &mut unknown)?;
         noc.only(&["bytes_per_cycle", "pj_per_byte_hop"], &mut unknown)?;
-        l2.only(&["bytes", "read_pj", "write_pj", "bytes_per_cycle"], &mut unknown)?;
+        l2.only(
+            &["bytes", "read_pj", "write_pj", "bytes_per_cycle"],
+            &mut unknown,
+        )?;
         weights.only(&["banks", "bytes_per_bank"], &mut unknown)?;
         vector.only(&["lanes", "pj_per_op"], &mut unknown)?;
-        core.only(&["kind", "array", "lanes", "vector", "mac_pj", "bus", "buffers"], &mut unknown)?;
+        core.only(
+            &[
+                "kind", "array", "lanes", "vector", "mac_pj", "bus", "buffers",
+            ],
+            &mut unknown,
+        )?;
         let bus = core.section("bus")?;
         bus.only(&["bytes_per_cycle", "pj_per_byte"], &mut unknown)?;
         let machine = Machine {
@@ -165,7 +203,10 @@ impl Machine {
             hop_energy: noc.energy("pj_per_byte_hop")?,
             l2: l2.buffer()?,
             l2_bandwidth: Bandwidth(l2.above_zero("bytes_per_cycle")?),
-            weight_buffer: [weights.whole("banks", 1)?, weights.whole("bytes_per_bank", 1)?],
+            weight_buffer: [
+                weights.whole("banks", 1)?,
+                weights.whole("bytes_per_bank", 1)?,
+            ],
             vector_lanes: vector.whole("lanes", 1)?,
             vector_energy: vector.energy("pj_per_op")?,
             stream: top.whole("ofmap_stream_bytes", 0)?,
@@ -185,7 +226,12 @@ impl Machine {
     /// Multipliers of a core.
     pub fn macs(&self) -> i64 {
         match &self.array {
-            Array::Polar { array, lanes, vector, .. } => array[0] * array[1] * lanes * vector,
+            Array::Polar {
+                array,
+                lanes,
+                vector,
+                ..
+            } => array[0] * array[1] * lanes * vector,
             Array::Eyeriss { array, .. } => array[0] * array[1],
         }
     }
@@ -206,12 +252,19 @@ fn ports(dram: &Section<'_>, mesh: [usize; 2]) -> Result<Vec<[usize; 2]>, Wrong>
     let [columns, rows] = mesh;
     let value = dram.get("ports")?;
     if value.as_str() == Some("columns") {
-        return Ok([0, columns - 1].iter().flat_map(|x| (0..rows).map(|y| [*x, y])).collect());
+        return Ok([0, columns - 1]
+            .iter()
+            .flat_map(|x| (0..rows).map(|y| [*x, y]))
+            .collect());
     }
     let list = value
         .as_array()
         .filter(|list| !list.is_empty() && list.len() <= MOST_CORES)
-        .ok_or_else(|| Wrong(format!("`dram.ports` is {value}; expected \"columns\" or a list of [column, row]")))?;
+        .ok_or_else(|| {
+            Wrong(format!(
+                "`dram.ports` is {value}; expected \"columns\" or a list of [column, row]"
+            ))
+        })?;
     list.iter()
         .map(|port| {
             let place: Option<Vec<usize>> = port
@@ -231,7 +284,10 @@ fn array(core: &Section<'_>, unknown: &mut Vec<String>) -> Result<Array, Wrong> 
     let kind = core.text("kind")?;
     let array = core.pair("array")?;
     if array.contains(&0) {
-        return Err(Wrong(format!("`core.array` is {} x {}; expected at least 1 x 1", array[0], array[1])));
+        return Err(Wrong(format!(
+            "`core.array` is {} x {}; expected at least 1 x 1",
+            array[0], array[1]
+        )));
     }
     let buffers = core.section("buffers")?;
     let buffer = |name: &str, unknown: &mut Vec<String>| {
@@ -261,7 +317,9 @@ fn array(core: &Section<'_>, unknown: &mut Vec<String>) -> Result<Array, Wrong> 
                 pl1: buffer("pl1", unknown)?,
             })
         }
-        other => Err(Wrong(format!("`core.kind` is \"{other}\"; expected \"polar\" or \"eyeriss\""))),
+        other => Err(Wrong(format!(
+            "`core.kind` is \"{other}\"; expected \"polar\" or \"eyeriss\""
+        ))),
     }
 }
 
@@ -273,36 +331,62 @@ struct Section<'v> {
 
 impl<'v> Section<'v> {
     fn key(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
     fn get(&self, key: &str) -> Result<&'v Value, Wrong> {
-        self.value.get(key).ok_or_else(|| Wrong(format!("the key `{}` is missing", self.key(key))))
+        self.value
+            .get(key)
+            .ok_or_else(|| Wrong(format!("the key `{}` is missing", self.key(key))))
     }
 
     fn only(&self, keys: &[&str], unknown: &mut Vec<String>) -> Result<(), Wrong> {
         let object = self.value.as_object().ok_or_else(|| {
-            let place = if self.path.is_empty() { "the file" } else { &self.path };
+            let place = if self.path.is_empty() {
+                "the file"
+            } else {
+                &self.path
+            };
             Wrong(format!("expected an object, found another value: {place}"))
         })?;
-        unknown.extend(object.keys().filter(|key| !keys.contains(&key.as_str())).map(|key| self.key(key)));
+        unknown.extend(
+            object
+                .keys()
+                .filter(|key| !keys.contains(&key.as_str()))
+                .map(|key| self.key(key)),
+        );
         Ok(())
     }
 
     fn section(&self, key: &str) -> Result<Section<'v>, Wrong> {
-        Ok(Section { value: self.get(key)?, path: self.key(key) })
+        Ok(Section {
+            value: self.get(key)?,
+            path: self.key(key),
+        })
     }
 
     fn text(&self, key: &str) -> Result<&'v str, Wrong> {
         let value = self.get(key)?;
-        value.as_str().ok_or_else(|| Wrong(format!("`{}` is {value}; expected a text", self.key(key))))
+        value
+            .as_str()
+            .ok_or_else(|| Wrong(format!("`{}` is {value}; expected a text", self.key(key))))
     }
 
     fn whole(&self, key: &str, least: i64) -> Result<i64, Wrong> {
         let value = self.get(key)?;
-        value.as_i64().filter(|v| (least..1 << 40).contains(v)).ok_or_else(|| {
-            Wrong(format!("`{}` is {value}; expected a whole number of at least {least}", self.key(key)))
-        })
+        value
+            .as_i64()
+            .filter(|v| (least..1 << 40).contains(v))
+            .ok_or_else(|| {
+                Wrong(format!(
+                    "`{}` is {value}; expected a whole number of at least {least}",
+                    self.key(key)
+                ))
+            })
     }
 
     fn number(&self, key: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, Wrong> {
@@ -310,7 +394,12 @@ impl<'v> Section<'v> {
         value
             .as_f64()
             .filter(|v| v.is_finite() && *v < 1e18 && fits(*v))
-            .ok_or_else(|| Wrong(format!("`{}` is {value}; expected {expected}", self.key(key))))
+            .ok_or_else(|| {
+                Wrong(format!(
+                    "`{}` is {value}; expected {expected}",
+                    self.key(key)
+                ))
+            })
     }
 
     fn above_zero(&self, key: &str) -> Result<f64, Wrong> {
@@ -324,15 +413,24 @@ impl<'v> Section<'v> {
     fn pair(&self, key: &str) -> Result<[i64; 2], Wrong> {
         let value = self.get(key)?;
         let list: Option<Vec<i64>> = value.as_array().and_then(|list| {
-            list.iter().map(|v| v.as_i64().filter(|v| (0..1 << 20).contains(v))).collect()
+            list.iter()
+                .map(|v| v.as_i64().filter(|v| (0..1 << 20).contains(v)))
+                .collect()
         });
         match list.as_deref() {
             Some([a, b]) => Ok([*a, *b]),
-            _ => Err(Wrong(format!("`{}` is {value}; expected two whole numbers", self.key(key)))),
+            _ => Err(Wrong(format!(
+                "`{}` is {value}; expected two whole numbers",
+                self.key(key)
+            ))),
         }
     }
 
     fn buffer(&self) -> Result<Buffer, Wrong> {
-        Ok(Buffer { bytes: self.whole("bytes", 1)?, read: self.energy("read_pj")?, write: self.energy("write_pj")? })
+        Ok(Buffer {
+            bytes: self.whole("bytes", 1)?,
+            read: self.energy("read_pj")?,
+            write: self.energy("write_pj")?,
+        })
     }
 }

@@ -125,22 +125,44 @@ impl Network {
     pub fn new(name: String, layers: Vec<Layer>) -> Result<Network, Inconsistent> {
         let mut facts: Vec<Facts> = Vec::with_capacity(layers.len());
         for (index, layer) in layers.iter().enumerate() {
-            let positive = layer.output.iter().chain(&layer.kernel).chain(&layer.stride);
-            if positive.chain([&layer.groups, &layer.operands]).any(|v| !(1..1 << 31).contains(v)) {
-                return Err(Inconsistent(format!("{}: an extent is not positive", layer.name)));
+            let positive = layer
+                .output
+                .iter()
+                .chain(&layer.kernel)
+                .chain(&layer.stride);
+            if positive
+                .chain([&layer.groups, &layer.operands])
+                .any(|v| !(1..1 << 31).contains(v))
+            {
+                return Err(Inconsistent(format!(
+                    "{}: an extent is not positive",
+                    layer.name
+                )));
             }
-            let mut reads: Vec<usize> = layer.previous.iter().chain(&layer.weights_from).copied().collect();
+            let mut reads: Vec<usize> = layer
+                .previous
+                .iter()
+                .chain(&layer.weights_from)
+                .copied()
+                .collect();
             reads.sort_unstable();
             reads.dedup();
             if reads.last().is_some_and(|last| *last >= index) {
-                return Err(Inconsistent(format!("{} stands before a layer that it reads", layer.name)));
+                return Err(Inconsistent(format!(
+                    "{} stands before a layer that it reads",
+                    layer.name
+                )));
             }
             for read in &reads {
                 facts[*read].readers.push(index);
             }
             facts.push(Facts::of(layer, &layers, reads)?);
         }
-        Ok(Network { name, layers, facts })
+        Ok(Network {
+            name,
+            layers,
+            facts,
+        })
     }
 
     /// The layers as a table: what SET's model knows of a network.
@@ -151,8 +173,22 @@ impl Network {
             .map(|l| {
                 let [k, h, w] = l.output;
                 json!([
-                    l.name, l.kind.name(), k, h, w, l.channels, l.kernel[0], l.kernel[1], l.stride[0], l.stride[1], l.groups,
-                    l.operands, l.order, l.previous, l.weights_from, l.external
+                    l.name,
+                    l.kind.name(),
+                    k,
+                    h,
+                    w,
+                    l.channels,
+                    l.kernel[0],
+                    l.kernel[1],
+                    l.stride[0],
+                    l.stride[1],
+                    l.groups,
+                    l.operands,
+                    l.order,
+                    l.previous,
+                    l.weights_from,
+                    l.external
                 ])
             })
             .collect();
@@ -167,7 +203,22 @@ impl Network {
 
 /// Columns of the table of layers.
 const FIELDS: [&str; 16] = [
-    "name", "type", "K", "H", "W", "C", "R", "S", "sH", "sW", "G", "N", "order", "prevs", "wgt_prevs", "external",
+    "name",
+    "type",
+    "K",
+    "H",
+    "W",
+    "C",
+    "R",
+    "S",
+    "sH",
+    "sW",
+    "G",
+    "N",
+    "order",
+    "prevs",
+    "wgt_prevs",
+    "external",
 ];
 
 impl Facts {
@@ -176,7 +227,12 @@ impl Facts {
         let [external_channels, rows, columns] = layer
             .external
             .unwrap_or_else(|| first.map_or([0, 0, 0], |p| [0, p.output[1], p.output[2]]));
-        let total = external_channels + layer.previous.iter().map(|p| layers[*p].output[0]).sum::<i64>();
+        let total = external_channels
+            + layer
+                .previous
+                .iter()
+                .map(|p| layers[*p].output[0])
+                .sum::<i64>();
         let [k, h, w] = layer.output;
         let (mut input, mut padding) = ([total, rows, columns], [0, 0]);
         match layer.kind {
@@ -209,7 +265,11 @@ impl Facts {
             [layer.channels, k]
         };
         let window = layer.kernel[0] * layer.kernel[1];
-        let macs = if multiplies { k * h * w * group[0] * window } else { 0 };
+        let macs = if multiplies {
+            k * h * w * group[0] * window
+        } else {
+            0
+        };
         Ok(Facts {
             readers: Vec::new(),
             reads,
@@ -218,7 +278,11 @@ impl Facts {
             padding,
             group,
             macs,
-            operations: if multiplies { macs } else { k * h * w * layer.operands * window },
+            operations: if multiplies {
+                macs
+            } else {
+                k * h * w * layer.operands * window
+            },
             weights: if multiplies { window * group[0] * k } else { 0 },
         })
     }

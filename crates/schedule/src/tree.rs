@@ -141,7 +141,12 @@ impl Tree {
     pub fn missing<'n>(&self, network: &'n Network) -> Vec<&'n str> {
         let leaves = self.leaves();
         let named = |name: &str| leaves.iter().any(|leaf| leaf.layer == name);
-        network.layers.iter().map(|l| l.name.as_str()).filter(|name| !named(name)).collect()
+        network
+            .layers
+            .iter()
+            .map(|l| l.name.as_str())
+            .filter(|name| !named(name))
+            .collect()
     }
 }
 
@@ -152,29 +157,49 @@ fn dimension(name: &str) -> Option<usize> {
 
 fn from_json(value: &Value, path: &str) -> Result<Tree, Unreadable> {
     let count = |key: &str| {
-        value.get(key).and_then(Value::as_i64).filter(|v| (1..1 << 20).contains(v)).ok_or_else(|| {
-            Unreadable(format!("{path}: `{key}` is missing or no positive number"))
-        })
+        value
+            .get(key)
+            .and_then(Value::as_i64)
+            .filter(|v| (1..1 << 20).contains(v))
+            .ok_or_else(|| Unreadable(format!("{path}: `{key}` is missing or no positive number")))
     };
     let batch = count("batch")?;
     if let Some(layer) = value.get("layer") {
-        let layer = layer.as_str().ok_or_else(|| Unreadable(format!("{path}: `layer` is no text")))?;
-        let mut leaf = Leaf { layer: layer.to_owned(), batch, part: None, order: None, cores: None };
+        let layer = layer
+            .as_str()
+            .ok_or_else(|| Unreadable(format!("{path}: `layer` is no text")))?;
+        let mut leaf = Leaf {
+            layer: layer.to_owned(),
+            batch,
+            part: None,
+            order: None,
+            cores: None,
+        };
         if let Some(part) = value.get("part") {
-            let parts = part.as_object().ok_or_else(|| Unreadable(format!("{path}: `part` is no object")))?;
+            let parts = part
+                .as_object()
+                .ok_or_else(|| Unreadable(format!("{path}: `part` is no object")))?;
             let mut counts = [1; 4];
             for (key, count) in parts {
-                let at = dimension(key).ok_or_else(|| Unreadable(format!("{path}: there is no dimension `{key}`")))?;
-                counts[at] = count.as_u64().filter(|v| (1..=4096).contains(v)).ok_or_else(|| {
-                    Unreadable(format!("{path}: {count} parts along {key}"))
-                })? as u16;
+                let at = dimension(key)
+                    .ok_or_else(|| Unreadable(format!("{path}: there is no dimension `{key}`")))?;
+                counts[at] = count
+                    .as_u64()
+                    .filter(|v| (1..=4096).contains(v))
+                    .ok_or_else(|| Unreadable(format!("{path}: {count} parts along {key}")))?
+                    as u16;
             }
             leaf.part = Some(counts);
             if let Some(cores) = value.get("cores") {
-                let numbers: Option<Vec<u16>> = cores
-                    .as_array()
-                    .and_then(|list| list.iter().map(|v| v.as_u64().and_then(|v| u16::try_from(v).ok())).collect());
-                leaf.cores = Some(numbers.ok_or_else(|| Unreadable(format!("{path}: `cores` is no list of cores")))?);
+                let numbers: Option<Vec<u16>> = cores.as_array().and_then(|list| {
+                    list.iter()
+                        .map(|v| v.as_u64().and_then(|v| u16::try_from(v).ok()))
+                        .collect()
+                });
+                leaf.cores =
+                    Some(numbers.ok_or_else(|| {
+                        Unreadable(format!("{path}: `cores` is no list of cores"))
+                    })?);
             }
         }
         return Ok(Tree::Leaf(leaf));
@@ -182,7 +207,11 @@ fn from_json(value: &Value, path: &str) -> Result<Tree, Unreadable> {
     let cut = match value.get("cut").and_then(Value::as_str) {
         Some("T") => Cut::Time,
         Some("S") => Cut::Space,
-        _ => return Err(Unreadable(format!("{path}: neither `layer` nor `cut` (T or S)"))),
+        _ => {
+            return Err(Unreadable(format!(
+                "{path}: neither `layer` nor `cut` (T or S)"
+            )));
+        }
     };
     let children = value
         .get("children")
@@ -192,7 +221,12 @@ fn from_json(value: &Value, path: &str) -> Result<Tree, Unreadable> {
         .enumerate()
         .map(|(i, child)| from_json(child, &format!("{path}.children[{i}]")))
         .collect::<Result<_, _>>()?;
-    Ok(Tree::Cut(Branch { cut, batch, groups: count("groups")?, children }))
+    Ok(Tree::Cut(Branch {
+        cut,
+        batch,
+        groups: count("groups")?,
+        children,
+    }))
 }
 
 /// A line of SET's file: its depth and what stands on it.
@@ -206,23 +240,48 @@ fn line(number: usize, line: &str) -> Result<(usize, Tree), Unreadable> {
     let (Some(name), Some(batch)) = (words.next(), words.next()) else {
         return Err(wrong("expected a cut or a layer with its batch"));
     };
-    let positive = |text: &str| text.parse::<i64>().ok().filter(|v| (1..1 << 20).contains(v));
+    let positive = |text: &str| {
+        text.parse::<i64>()
+            .ok()
+            .filter(|v| (1..1 << 20).contains(v))
+    };
     if let ("S" | "T", Some((batch, groups))) = (name, batch.split_once('/')) {
         let cut = if name == "T" { Cut::Time } else { Cut::Space };
         let (Some(batch), Some(groups)) = (positive(batch), positive(groups)) else {
             return Err(wrong("expected batch/groups"));
         };
-        return Ok((depth, Tree::Cut(Branch { cut, batch, groups, children: Vec::new() })));
+        return Ok((
+            depth,
+            Tree::Cut(Branch {
+                cut,
+                batch,
+                groups,
+                children: Vec::new(),
+            }),
+        ));
     }
     let batch = positive(batch).ok_or_else(|| wrong("expected the batch of a layer"))?;
-    let mut leaf = Leaf { layer: name.to_owned(), batch, part: None, order: None, cores: None };
-    if let Some(parts) = words.next().and_then(|w| w.strip_prefix('(')?.strip_suffix(')')) {
+    let mut leaf = Leaf {
+        layer: name.to_owned(),
+        batch,
+        part: None,
+        order: None,
+        cores: None,
+    };
+    if let Some(parts) = words
+        .next()
+        .and_then(|w| w.strip_prefix('(')?.strip_suffix(')'))
+    {
         let (mut part, mut order) = ([1; 4], [0; 4]);
         let mut seen = 0;
         for (place, pair) in parts.split(',').enumerate() {
-            let (key, count) = pair.split_once(':').ok_or_else(|| wrong("expected DIMENSION:PARTS"))?;
+            let (key, count) = pair
+                .split_once(':')
+                .ok_or_else(|| wrong("expected DIMENSION:PARTS"))?;
             let at = dimension(key).ok_or_else(|| wrong("expected one of K, B, H, W"))?;
-            let count = positive(count).filter(|c| *c <= 4096).ok_or_else(|| wrong("expected a number of parts"))?;
+            let count = positive(count)
+                .filter(|c| *c <= 4096)
+                .ok_or_else(|| wrong("expected a number of parts"))?;
             if place >= 4 || seen & (1 << at) != 0 {
                 return Err(wrong("a dimension stands twice"));
             }
@@ -249,14 +308,22 @@ fn from_text(text: &str) -> Result<Tree, Unreadable> {
         }
         Ok(())
     };
-    for (number, text) in text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
+    for (number, text) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, text)| !text.trim().is_empty())
+    {
         let (depth, node) = line(number + 1, text)?;
         if depth > open.len() || (depth == 0) != open.is_empty() {
-            return Err(Unreadable(format!("line {}: {depth} tabs, which no line before leads to", number + 1)));
+            return Err(Unreadable(format!(
+                "line {}: {depth} tabs, which no line before leads to",
+                number + 1
+            )));
         }
         close(&mut open, depth)?;
         open.push(node);
     }
     close(&mut open, 0)?;
-    open.pop().ok_or_else(|| Unreadable("no tree: the file is empty".to_owned()))
+    open.pop()
+        .ok_or_else(|| Unreadable("no tree: the file is empty".to_owned()))
 }

@@ -17,6 +17,7 @@ pub(crate) mod map;
 pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod schedule;
 pub(crate) mod targets;
 pub(crate) mod yields;
 

@@ -40,13 +40,17 @@ fn read(network: &Network, index: usize, channels: i64) -> i64 {
     let [_, rows, columns] = facts.input;
     match layer.kind {
         Kind::Eltwise | Kind::PointToPoint | Kind::Transpose => channels * rows * columns,
-        Kind::Fc => channels * (layer.kernel[0] - facts.padding[0]) * (layer.kernel[1] - facts.padding[1]),
+        Kind::Fc => {
+            channels * (layer.kernel[0] - facts.padding[0]) * (layer.kernel[1] - facts.padding[1])
+        }
         _ => {
             let touched = |d: usize| {
                 let size = facts.input[d + 1];
-                let windows = (0..layer.output[d + 1]).map(|o| o * layer.stride[d] - facts.padding[d]);
-                let lines: BTreeSet<i64> =
-                    windows.flat_map(|first| first.max(0)..(first + layer.kernel[d]).min(size)).collect();
+                let windows =
+                    (0..layer.output[d + 1]).map(|o| o * layer.stride[d] - facts.padding[d]);
+                let lines: BTreeSet<i64> = windows
+                    .flat_map(|first| first.max(0)..(first + layer.kernel[d]).min(size))
+                    .collect();
                 lines.len() as i64
             };
             channels * touched(0) * touched(1)
@@ -63,7 +67,9 @@ pub(crate) fn bounds(costs: &Costs<'_>) -> Bounds {
         let constant = layer.weights_from.is_empty();
         let own = if constant { facts.weights } else { 0 };
         let written = if facts.readers.is_empty() { out } else { 0 };
-        dram += (own - (batch - 1)).max(0) + read(network, index, facts.external_channels) * batch + written;
+        dram += (own - (batch - 1)).max(0)
+            + read(network, index, facts.external_channels) * batch
+            + written;
         work += costs.unit_time(index) * batch as f64;
         let weights = facts.weights * if constant { 1 } else { batch };
         energy += out as f64 * machine.l2.read
@@ -75,7 +81,9 @@ pub(crate) fn bounds(costs: &Costs<'_>) -> Bounds {
         }
         energy += (facts.macs * batch) as f64 * machine.mac_energy + out as f64 * machine.l2.write;
         match &machine.array {
-            Array::Polar { vector, ol1, ol2, .. } => {
+            Array::Polar {
+                vector, ol1, ol2, ..
+            } => {
                 let sums = (facts.macs * batch) as f64 / *vector as f64;
                 energy += sums * (ol1.read + ol1.write)
                     + out as f64 * (ol1.read + ol2.read + ol2.write)
@@ -87,5 +95,10 @@ pub(crate) fn bounds(costs: &Costs<'_>) -> Bounds {
     energy += dram as f64 * machine.dram_energy;
     let compute = work / machine.cores() as f64;
     let delay = compute.max(machine.dram.cycles(dram) as f64);
-    Bounds { energy, delay, dram, compute }
+    Bounds {
+        energy,
+        delay,
+        dram,
+        compute,
+    }
 }

@@ -126,8 +126,28 @@ struct Loops {
 
 impl<'a> Polar<'a> {
     fn new(machine: &'a Machine, work: &'a Workload) -> Option<Polar<'a>> {
-        let Array::Polar { array, lanes, vector, al1, wl1, ol1, ol2 } = machine.array else { return None };
-        let Workload { k, c, b, h, w, kernel: [r, s], groups, .. } = *work;
+        let Array::Polar {
+            array,
+            lanes,
+            vector,
+            al1,
+            wl1,
+            ol1,
+            ol2,
+        } = machine.array
+        else {
+            return None;
+        };
+        let Workload {
+            k,
+            c,
+            b,
+            h,
+            w,
+            kernel: [r, s],
+            groups,
+            ..
+        } = *work;
         let (mut copies, mut rounds) = (1, groups);
         if groups > 1 {
             copies = (vector / c).min(lanes / k);
@@ -160,7 +180,16 @@ impl<'a> Polar<'a> {
     }
 
     fn split(&self, inner: Axis, outer: Axis, best: &mut Option<(Tile, f64)>) {
-        let Workload { k, c, b, h, w, kernel: [r, s], stride: [sh, sw], .. } = *self.work;
+        let Workload {
+            k,
+            c,
+            b,
+            h,
+            w,
+            kernel: [r, s],
+            stride: [sh, sw],
+            ..
+        } = *self.work;
         let mut p = [1; 5];
         p[inner as usize] *= self.array[0];
         p[outer as usize] *= self.array[1];
@@ -168,8 +197,11 @@ impl<'a> Polar<'a> {
         let (tc, tk) = (ceil(c, self.vector * pc), ceil(k, self.lanes * pk));
         let (th, tw, tb) = (ceil(h, ph), ceil(w, pw), ceil(b, pb));
         let [al1, wl1, ol1, _] = self.buffers;
-        let (activations, results, weights) =
-            (al1.bytes / self.vector, ol1.bytes / self.lanes, wl1.bytes / self.vector);
+        let (activations, results, weights) = (
+            al1.bytes / self.vector,
+            ol1.bytes / self.lanes,
+            wl1.bytes / self.vector,
+        );
         let area = activations / tc;
         let most_k = weights / (r * s * tc);
         let most_w = area / r;
@@ -201,17 +233,34 @@ impl<'a> Polar<'a> {
         let mut last = 0;
         for w1 in (1..=most_w).rev() {
             let width = (w1 - 1) * sw + s;
-            let h1 = (results / w1).min((area / width - r).div_euclid(sh) + 1).min(th);
+            let h1 = (results / w1)
+                .min((area / width - r).div_euclid(sh) + 1)
+                .min(th);
             if h1 == last {
                 continue;
             }
             last = h1;
             let wn = ceil(split.tw, w1);
             let wb = wn.min(split.activation_copies);
-            let loops = Loops { w1, h1, h3: ceil(th, h1), wn, wb2: ceil(wn, wb), tile: tile * h1 * w1 };
+            let loops = Loops {
+                w1,
+                h1,
+                h3: ceil(th, h1),
+                wn,
+                wb2: ceil(wn, wb),
+                tile: tile * h1 * w1,
+            };
             let many = tb > 1 || loops.h3 > 1;
             let mut variant = |spare, weights_round, activations_round| {
-                if let Some(tile) = self.variant(&split, &loops, Variant { spare, weights_round, activations_round }) {
+                if let Some(tile) = self.variant(
+                    &split,
+                    &loops,
+                    Variant {
+                        spare,
+                        weights_round,
+                        activations_round,
+                    },
+                ) {
                     keep(best, tile);
                 }
             };
@@ -236,30 +285,58 @@ impl<'a> Polar<'a> {
     }
 
     fn variant(&self, split: &Split, loops: &Loops, variant: Variant) -> Option<Tile> {
-        let Workload { k, c, b, h, w, kernel: [r, s], stride: [sh, sw], groups } = *self.work;
-        let Variant { spare, weights_round, activations_round } = variant;
+        let Workload {
+            k,
+            c,
+            b,
+            h,
+            w,
+            kernel: [r, s],
+            stride: [sh, sw],
+            groups,
+        } = *self.work;
+        let Variant {
+            spare,
+            weights_round,
+            activations_round,
+        } = variant;
         let [pc, pk, ph, pw, _] = split.p;
         let bus = self.machine.bus.0;
         let weight_tile = r * s * split.oc * split.ok.min(split.k1 * self.lanes);
         if weights_round && (loops.tile as f64) * bus < (weight_tile * self.copies) as f64 {
             return None;
         }
-        let passed = wrap(i128::from((loops.h1 + r - sh) * loops.w1) * i128::from(split.oc * self.copies));
+        let passed =
+            wrap(i128::from((loops.h1 + r - sh) * loops.w1) * i128::from(split.oc * self.copies));
         if activations_round && (loops.tile as f64) * bus < passed as f64 {
             return None;
         }
         let wide = |v: i64| i128::from(v);
         let k3 = if weights_round { split.kb2 } else { split.kn };
-        let w3 = if activations_round { loops.wb2 } else { loops.wn };
-        let (wbt, filter, ofmap, macs) = (loops.wn, wide(self.filter), wide(self.ofmap), wide(self.macs));
+        let w3 = if activations_round {
+            loops.wb2
+        } else {
+            loops.wn
+        };
+        let (wbt, filter, ofmap, macs) = (
+            loops.wn,
+            wide(self.filter),
+            wide(self.ofmap),
+            wide(self.macs),
+        );
         let all_tiles = wrap(wide(wbt) * wide(loops.h3) * wide(split.tb));
         let outer_tiles = wrap(wide(w3) * wide(loops.h3) * wide(split.tb));
         let rows = |n: i64| wrap(wide(h + (r - sh) * (n * ph - 1)));
         let columns = |n: i64| wrap(wide(w + (s - sw) * (n * pw - 1)));
         let strip = wrap(rows(if wbt == 1 { 1 } else { loops.h3 }) * wide(c) * wide(b));
         let l1_size = strip * columns(if activations_round { w3 } else { 1 });
-        let l2_size = wrap(rows(if w3 == 1 { 1 } else { loops.h3 }) * columns(1) * wide(c) * wide(b));
-        let l2_fetches = if weights_round && activations_round && !spare { 1 } else { k3 };
+        let l2_size =
+            wrap(rows(if w3 == 1 { 1 } else { loops.h3 }) * columns(1) * wide(c) * wide(b));
+        let l2_fetches = if weights_round && activations_round && !spare {
+            1
+        } else {
+            k3
+        };
         let weight_writes = if weights_round {
             all_tiles
         } else if spare {
@@ -267,7 +344,11 @@ impl<'a> Polar<'a> {
         } else {
             1
         };
-        let l2_weight_reads = if activations_round || spare { outer_tiles } else { 1 };
+        let l2_weight_reads = if activations_round || spare {
+            outer_tiles
+        } else {
+            1
+        };
         let adup = split.activation_copies;
         let (mut extra, mut shared, mut weight_shared) = (0, 0, 0);
         if activations_round {
@@ -278,7 +359,11 @@ impl<'a> Polar<'a> {
             extra *= wide(w3 * (adup - 1));
         }
         if weights_round {
-            let rest = wrap(wide(k) - wide(split.k1 * self.lanes * pk) * wide(split.kn - split.kn % split.weight_copies));
+            let rest = wrap(
+                wide(k)
+                    - wide(split.k1 * self.lanes * pk)
+                        * wide(split.kn - split.kn % split.weight_copies),
+            );
             let left = wide(((split.weight_copies - 1) * split.kn) % split.weight_copies);
             weight_shared = filter / wide(k) * rest * weight_writes * left;
         }
@@ -321,9 +406,13 @@ impl<'a> Polar<'a> {
         }
         let mut energy = l2 + buffers + round + macs as f64 * machine.mac_energy;
         let copies = wide(self.copies);
-        let mut time = split.cycles.max(machine.l2_bandwidth.cycles((l2_read * copies) as i64));
+        let mut time = split
+            .cycles
+            .max(machine.l2_bandwidth.cycles((l2_read * copies) as i64));
         if spare {
-            time = time.max(ceil((weights_l2 * copies) as i64, 256)).max(ceil((weights_l2_filled * copies) as i64, 256));
+            time = time
+                .max(ceil((weights_l2 * copies) as i64, 256))
+                .max(ceil((weights_l2_filled * copies) as i64, 256));
         }
         if groups > 1 {
             energy *= groups as f64;
@@ -352,8 +441,22 @@ struct RowStationary<'a> {
 
 impl<'a> RowStationary<'a> {
     fn new(machine: &'a Machine, work: &'a Workload) -> Option<RowStationary<'a>> {
-        let Array::Eyeriss { array: [x, y], al1, wl1, pl1 } = machine.array else { return None };
-        let Workload { k, b, h, kernel: [r, s], .. } = *work;
+        let Array::Eyeriss {
+            array: [x, y],
+            al1,
+            wl1,
+            pl1,
+        } = machine.array
+        else {
+            return None;
+        };
+        let Workload {
+            k,
+            b,
+            h,
+            kernel: [r, s],
+            ..
+        } = *work;
         let most_c = al1.bytes / s;
         if r > y || most_c == 0 {
             return None;
@@ -385,7 +488,9 @@ impl<'a> RowStationary<'a> {
         let (c, copies, abreast, all) = (self.work.c, self.copies, self.abreast, self.folded);
         let most_k = ceil(self.rest_k, self.most_k).min(copies);
         let most_c = ceil(c, self.most_c).min(copies);
-        let mut cost = |ct, kt, bt, k_copies, b_copies| keep(&mut best, self.cost(ct, kt, bt, k_copies, b_copies));
+        let mut cost = |ct, kt, bt, k_copies, b_copies| {
+            keep(&mut best, self.cost(ct, kt, bt, k_copies, b_copies))
+        };
         if most_c * most_k >= copies {
             let mut cr = copies / most_k;
             let mut kr = copies / cr;
@@ -421,14 +526,32 @@ impl<'a> RowStationary<'a> {
                 kr = left / br;
             }
         } else {
-            cost(ceil(c, most_c), ceil(self.rest_k, most_k), 1, abreast * most_k, all);
+            cost(
+                ceil(c, most_c),
+                ceil(self.rest_k, most_k),
+                1,
+                abreast * most_k,
+                all,
+            );
         }
         let groups = self.work.groups;
-        best.map(|(tile, _)| Tile { energy: tile.energy * groups as f64, time: tile.time * groups })
+        best.map(|(tile, _)| Tile {
+            energy: tile.energy * groups as f64,
+            time: tile.time * groups,
+        })
     }
 
     fn cost(&self, ct: i64, kt: i64, bt: i64, k_copies: i64, b_copies: i64) -> Tile {
-        let Workload { k, c, b, h, w, kernel: [r, s], stride: [_, sw], .. } = *self.work;
+        let Workload {
+            k,
+            c,
+            b,
+            h,
+            w,
+            kernel: [r, s],
+            stride: [_, sw],
+            ..
+        } = *self.work;
         let wide = |v: i64| i128::from(v);
         let filter = wide(r * s * c * k);
         let (ofmap, macs) = (wide(h * w * k * b), wide(c * k * r * s) * wide(h * w * b));
@@ -462,7 +585,10 @@ impl<'a> RowStationary<'a> {
         let over = |bytes: i128| machine.bus.cycles(bytes as i64);
         Tile {
             energy: l2 + buffers + bus + macs as f64 * machine.mac_energy,
-            time: over(activations).max(over(sums)).max(over(filter)).max(cycles),
+            time: over(activations)
+                .max(over(sums))
+                .max(over(filter))
+                .max(cycles),
         }
     }
 }

@@ -17,7 +17,9 @@ pub(crate) fn tree_of(evaluator: &Evaluator<'_>, node: &Node) -> Tree {
         Node::Leaf(leaf) => {
             let (part, cores) = evaluator.resolve(leaf.site);
             Tree::Leaf(tree::Leaf {
-                layer: evaluator.costs.network.layers[usize::from(leaf.layer)].name.clone(),
+                layer: evaluator.costs.network.layers[usize::from(leaf.layer)]
+                    .name
+                    .clone(),
                 batch: i64::from(leaf.batch),
                 part: Some(part),
                 order: None,
@@ -28,7 +30,11 @@ pub(crate) fn tree_of(evaluator: &Evaluator<'_>, node: &Node) -> Tree {
             cut: branch.cut,
             batch: i64::from(branch.batch),
             groups: i64::from(branch.groups),
-            children: branch.children.iter().map(|child| tree_of(evaluator, child)).collect(),
+            children: branch
+                .children
+                .iter()
+                .map(|child| tree_of(evaluator, child))
+                .collect(),
         }),
     }
 }
@@ -37,9 +43,14 @@ pub(crate) fn tree_of(evaluator: &Evaluator<'_>, node: &Node) -> Tree {
 ///
 /// # Errors
 /// What the tree breaks.
-pub(crate) fn explicit(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<(Cost, Tree), Impossible> {
+pub(crate) fn explicit(
+    evaluator: &mut Evaluator<'_>,
+    tree: &Tree,
+) -> Result<(Cost, Tree), Impossible> {
     let root = nodes_of(evaluator, tree)?;
-    let Node::Cut(branch) = &root else { return Err(rule("the root is no T cut")) };
+    let Node::Cut(branch) = &root else {
+        return Err(rule("the root is no T cut"));
+    };
     let mut total = Cost::default();
     let mut links = vec![0; 4 * evaluator.costs.machine.cores()];
     for child in &branch.children {
@@ -48,7 +59,10 @@ pub(crate) fn explicit(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<(Co
         total.delay += segment.time;
         total.hops += segment.traffic.hops;
         total.dram += segment.traffic.dram;
-        links.iter_mut().zip(&segment.traffic.links).for_each(|(link, more)| *link += more);
+        links
+            .iter_mut()
+            .zip(&segment.traffic.links)
+            .for_each(|(link, more)| *link += more);
     }
     let groups = i64::from(branch.groups);
     total.energy *= groups as f64;
@@ -65,14 +79,22 @@ pub(crate) fn explicit(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<(Co
 /// What the tree breaks.
 pub(crate) fn nodes_of(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Node, Impossible> {
     let network = evaluator.costs.network;
-    let Tree::Cut(root) = tree else { return Err(rule("the root is no T cut")) };
+    let Tree::Cut(root) = tree else {
+        return Err(rule("the root is no T cut"));
+    };
     if root.cut != Cut::Time {
         return Err(rule("the root is no T cut"));
     }
     if root.batch != evaluator.costs.batch {
-        return Err(rule(format!("the root has batch {}, not {}", root.batch, evaluator.costs.batch)));
+        return Err(rule(format!(
+            "the root has batch {}, not {}",
+            root.batch, evaluator.costs.batch
+        )));
     }
-    let whole = Region { first: 0, count: evaluator.costs.machine.cores() as u16 };
+    let whole = Region {
+        first: 0,
+        count: evaluator.costs.machine.cores() as u16,
+    };
     let Node::Cut(mut branch) = bare(network, tree, &mut vec![false; network.layers.len()])? else {
         return Err(rule("the root is no T cut"));
     };
@@ -80,7 +102,10 @@ pub(crate) fn nodes_of(evaluator: &mut Evaluator<'_>, tree: &Tree) -> Result<Nod
         return Err(rule(format!("the layer {missing} is missing")));
     }
     branch.region = whole;
-    let mut placer = Placer { evaluator, placed: vec![None; network.layers.len()] };
+    let mut placer = Placer {
+        evaluator,
+        placed: vec![None; network.layers.len()],
+    };
     for (node, child) in branch.children.iter_mut().zip(&root.children) {
         let mut shape = Shape::new(network);
         shape.read(node, network);
@@ -104,10 +129,18 @@ fn bare(network: &Network, tree: &Tree, seen: &mut Vec<bool>) -> Result<Node, Im
             }
             if let Some(read) = network.facts[index].reads.iter().find(|read| !seen[**read]) {
                 let read = &network.layers[*read].name;
-                return Err(rule(format!("{} stands before {read}, which it reads", leaf.layer)));
+                return Err(rule(format!(
+                    "{} stands before {read}, which it reads",
+                    leaf.layer
+                )));
             }
             let (layer, batch) = (index as u16, leaf.batch as u32);
-            return Ok(Node::Leaf(Leaf { layer, batch, region: Region::default(), site: Site::listed(index) }));
+            return Ok(Node::Leaf(Leaf {
+                layer,
+                batch,
+                region: Region::default(),
+                site: Site::listed(index),
+            }));
         }
         Tree::Cut(branch) => branch,
     };
@@ -116,17 +149,28 @@ fn bare(network: &Network, tree: &Tree, seen: &mut Vec<bool>) -> Result<Node, Im
     }
     let (batch, groups) = (branch.batch, branch.groups);
     if batch % groups != 0 {
-        return Err(rule(format!("{groups} groups do not divide a batch of {batch}")));
+        return Err(rule(format!(
+            "{groups} groups do not divide a batch of {batch}"
+        )));
     }
     let mut children = Vec::with_capacity(branch.children.len());
     for child in &branch.children {
         if child.batch() * groups != batch {
-            return Err(rule(format!("a child has batch {}, its cut {batch}/{groups}", child.batch())));
+            return Err(rule(format!(
+                "a child has batch {}, its cut {batch}/{groups}",
+                child.batch()
+            )));
         }
         children.push(bare(network, child, seen)?);
     }
     let region = Region::default();
-    Ok(Node::Cut(Branch { cut: branch.cut, batch: batch as u32, groups: groups as u32, region, children }))
+    Ok(Node::Cut(Branch {
+        cut: branch.cut,
+        batch: batch as u32,
+        groups: groups as u32,
+        region,
+        children,
+    }))
 }
 
 /// Gives layers their partitions and cores.
@@ -138,7 +182,14 @@ struct Placer<'r, 'a> {
 
 impl Placer<'_, '_> {
     /// A node on the cores of a region, or on those that its layers name.
-    fn node(&mut self, node: &mut Node, tree: &Tree, shape: &Shape, at: usize, region: Option<Region>) -> Result<(), Impossible> {
+    fn node(
+        &mut self,
+        node: &mut Node,
+        tree: &Tree,
+        shape: &Shape,
+        at: usize,
+        region: Option<Region>,
+    ) -> Result<(), Impossible> {
         let (branch, file) = match (node, tree) {
             (Node::Leaf(leaf), Tree::Leaf(file)) => return self.leaf(leaf, file, shape, region),
             (Node::Cut(branch), Tree::Cut(file)) => (branch, file),
@@ -152,41 +203,68 @@ impl Placer<'_, '_> {
                 apart(file)?;
                 regions.fill(None);
             } else {
-                let whole = region.ok_or_else(|| rule("a layer has no list of cores, others beside it have"))?;
+                let whole = region
+                    .ok_or_else(|| rule("a layer has no list of cores, others beside it have"))?;
                 regions = self.allocate(branch, shape, at, whole)?;
             }
         }
         let flats = &shape.nodes[at].children;
-        for ((child, file), (flat, region)) in branch.children.iter_mut().zip(&file.children).zip(flats.iter().zip(regions)) {
+        for ((child, file), (flat, region)) in branch
+            .children
+            .iter_mut()
+            .zip(&file.children)
+            .zip(flats.iter().zip(regions))
+        {
             self.node(child, file, shape, *flat as usize, region)?;
         }
         Ok(())
     }
 
-    fn leaf(&mut self, leaf: &mut Leaf, file: &tree::Leaf, shape: &Shape, region: Option<Region>) -> Result<(), Impossible> {
+    fn leaf(
+        &mut self,
+        leaf: &mut Leaf,
+        file: &tree::Leaf,
+        shape: &Shape,
+        region: Option<Region>,
+    ) -> Result<(), Impossible> {
         let machine = self.evaluator.costs.machine;
         let (part, cores) = match (&file.part, &file.cores) {
             (Some(part), Some(cores)) => (*part, cores.clone()),
             (part, _) => {
-                let region = region.ok_or_else(|| rule(format!("{} has no list of cores", file.layer)))?;
+                let region =
+                    region.ok_or_else(|| rule(format!("{} has no list of cores", file.layer)))?;
                 let (part, order) = match (part, file.order) {
                     (Some(part), order) => (*part, order.unwrap_or([0, 1, 2, 3])),
                     (None, _) => self.greedy(leaf, shape, region)?,
                 };
                 if product(part) != usize::from(region.count) {
-                    return Err(rule(format!("{}: {part:?} parts on {} cores", file.layer, region.count)));
+                    return Err(rule(format!(
+                        "{}: {part:?} parts on {} cores",
+                        file.layer, region.count
+                    )));
                 }
                 (part, cores_of(machine, region, part, order))
             }
         };
         if product(part) != cores.len() {
-            return Err(rule(format!("{}: {part:?} parts on {} cores", file.layer, cores.len())));
+            return Err(rule(format!(
+                "{}: {part:?} parts on {} cores",
+                file.layer,
+                cores.len()
+            )));
         }
         let mut sorted = cores.clone();
         sorted.sort_unstable();
         let twice = sorted.windows(2).any(|two| two[0] == two[1]);
-        if twice || sorted.last().is_some_and(|core| usize::from(*core) >= machine.cores()) {
-            return Err(rule(format!("{}: a core stands twice or is none of the mesh", file.layer)));
+        if twice
+            || sorted
+                .last()
+                .is_some_and(|core| usize::from(*core) >= machine.cores())
+        {
+            return Err(rule(format!(
+                "{}: a core stands twice or is none of the mesh",
+                file.layer
+            )));
         }
         self.evaluator.listed.push((part, cores));
         leaf.site = Site::listed(self.evaluator.listed.len() - 1);
@@ -197,7 +275,12 @@ impl Placer<'_, '_> {
     }
 
     /// SET's choice of partition and order: the first with the least energy times delay.
-    fn greedy(&mut self, leaf: &Leaf, shape: &Shape, region: Region) -> Result<(Partition, [usize; 4]), Impossible> {
+    fn greedy(
+        &mut self,
+        leaf: &Leaf,
+        shape: &Shape,
+        region: Region,
+    ) -> Result<(Partition, [usize; 4]), Impossible> {
         let index = usize::from(leaf.layer);
         let costs = &mut self.evaluator.costs;
         let (machine, network) = (costs.machine, costs.network);
@@ -211,10 +294,13 @@ impl Placer<'_, '_> {
             _ => 0,
         };
         let utilisation = |part: &Partition| {
-            extents.iter().zip(part).fold(1.0, |product, (extent, parts)| {
-                let parts = i64::from(*parts);
-                product * (*extent as f64 / (super::core::ceil(*extent, parts) * parts) as f64)
-            })
+            extents
+                .iter()
+                .zip(part)
+                .fold(1.0, |product, (extent, parts)| {
+                    let parts = i64::from(*parts);
+                    product * (*extent as f64 / (super::core::ceil(*extent, parts) * parts) as f64)
+                })
         };
         let all: Vec<(f64, Partition)> = self
             .evaluator
@@ -224,7 +310,11 @@ impl Placer<'_, '_> {
             .filter(|[_, b, h, w]| i64::from(*b) * i64::from(*h) * i64::from(*w) >= cuts)
             .map(|part| (utilisation(part), *part))
             .collect();
-        let mut good: Vec<Partition> = all.iter().filter(|(used, _)| *used >= 0.75).map(|(_, part)| *part).collect();
+        let mut good: Vec<Partition> = all
+            .iter()
+            .filter(|(used, _)| *used >= 0.75)
+            .map(|(_, part)| *part)
+            .collect();
         if good.is_empty() {
             let mut most = 0.0;
             for (used, part) in &all {
@@ -239,25 +329,42 @@ impl Placer<'_, '_> {
             .reads
             .iter()
             .zip(sources)
-            .map(|(read, direct)| self.placed[*read].as_ref().filter(|_| direct.is_some()).map(|(_, placed)| Rc::clone(placed)))
+            .map(|(read, direct)| {
+                self.placed[*read]
+                    .as_ref()
+                    .filter(|_| direct.is_some())
+                    .map(|(_, placed)| Rc::clone(placed))
+            })
             .collect();
-        let around = Surroundings { direct: &direct, to_dram };
+        let around = Surroundings {
+            direct: &direct,
+            to_dram,
+        };
         let mut found: Option<((Partition, [usize; 4]), f64)> = None;
         for part in good {
             for order in orders_of(part) {
                 let cores = cores_of(machine, region, part, order);
                 let placed = Rc::new(Placed::new(machine, network, index, part, &cores, batch));
-                if machine.stream + placed.ifmap_largest + placed.weight_largest > machine.l2.bytes {
+                if machine.stream + placed.ifmap_largest + placed.weight_largest > machine.l2.bytes
+                {
                     break;
                 }
-                let Some(cost) = self.evaluator.costs.leaf(index, part, &placed, &around, false) else { break };
+                let Some(cost) = self
+                    .evaluator
+                    .costs
+                    .leaf(index, part, &placed, &around, false)
+                else {
+                    break;
+                };
                 let score = cost.energy * cost.time as f64;
                 if found.as_ref().is_none_or(|(_, least)| score < *least) {
                     found = Some(((part, order), score));
                 }
             }
         }
-        found.map(|(choice, _)| choice).ok_or_else(|| rule(format!("{}: no partition fits", layer.name)))
+        found
+            .map(|(choice, _)| choice)
+            .ok_or_else(|| rule(format!("{}: no partition fits", layer.name)))
     }
 
     /// Work of a node: what its cores are shared out by.
@@ -268,27 +375,45 @@ impl Placer<'_, '_> {
         };
         let flat = &shape.nodes[at];
         let children = branch.children.iter().zip(&flat.children);
-        let sum: f64 = children.map(|(child, at)| self.units(child, shape, *at as usize)).sum();
+        let sum: f64 = children
+            .map(|(child, at)| self.units(child, shape, *at as usize))
+            .sum();
         match branch.cut {
             Cut::Time => sum,
-            Cut::Space => sum * f64::from(branch.groups as i32 + flat.stages as i32) / f64::from(branch.groups),
+            Cut::Space => {
+                sum * f64::from(branch.groups as i32 + flat.stages as i32)
+                    / f64::from(branch.groups)
+            }
         }
     }
 
     /// How SET shares out the cores of a cut in space.
-    fn allocate(&self, branch: &Branch, shape: &Shape, at: usize, whole: Region) -> Result<Vec<Option<Region>>, Impossible> {
+    fn allocate(
+        &self,
+        branch: &Branch,
+        shape: &Shape,
+        at: usize,
+        whole: Region,
+    ) -> Result<Vec<Option<Region>>, Impossible> {
         let children = branch.children.iter().zip(&shape.nodes[at].children);
-        let units: Vec<f64> = children.map(|(child, at)| self.units(child, shape, *at as usize)).collect();
+        let units: Vec<f64> = children
+            .map(|(child, at)| self.units(child, shape, *at as usize))
+            .collect();
         if units.len() > usize::from(whole.count) {
             return Err(rule("a cut in space has more children than cores"));
         }
         let (counts, busy) = share(i64::from(whole.count), &units);
         if busy < 0.75 {
-            return Err(rule(format!("a cut in space keeps its cores {busy:.2} busy, less than 0.75")));
+            return Err(rule(format!(
+                "a cut in space keeps its cores {busy:.2} busy, less than 0.75"
+            )));
         }
         let mut first = whole.first;
         let regions = counts.into_iter().map(|count| {
-            let region = Region { first, count: count as u16 };
+            let region = Region {
+                first,
+                count: count as u16,
+            };
             first += count as u16;
             Some(region)
         });
@@ -334,7 +459,10 @@ fn product(part: Partition) -> usize {
 
 /// Cores of the parts of a layer in a region.
 fn cores_of(machine: &Machine, region: Region, part: Partition, order: [usize; 4]) -> Vec<u16> {
-    placement(part, order).into_iter().map(|place| machine.core_at(usize::from(region.first) + place)).collect()
+    placement(part, order)
+        .into_iter()
+        .map(|place| machine.core_at(usize::from(region.first) + place))
+        .collect()
 }
 
 /// Orders of the dimensions that are cut, those that are not innermost: as SET goes through them.
@@ -342,7 +470,11 @@ fn orders_of(part: Partition) -> Vec<[usize; 4]> {
     let cut: SmallVec<[usize; 4]> = (0..4).filter(|d| part[*d] > 1).collect();
     let whole: SmallVec<[usize; 4]> = (0..4).rev().filter(|d| part[*d] == 1).collect();
     // In lexical order of what is cut, as permutations of an ascending list come.
-    ORDERS.iter().filter(|order| order[cut.len()..] == whole[..]).copied().collect()
+    ORDERS
+        .iter()
+        .filter(|order| order[cut.len()..] == whole[..])
+        .copied()
+        .collect()
 }
 
 /// Children of a cut in space whose layers name their cores must not share any.

@@ -37,7 +37,12 @@ pub(crate) struct Costs<'a> {
 
 impl<'a> Costs<'a> {
     pub(crate) fn new(machine: &'a Machine, network: &'a Network, batch: i64) -> Costs<'a> {
-        Costs { machine, network, batch, tiles: FxHashMap::default() }
+        Costs {
+            machine,
+            network,
+            batch,
+            tiles: FxHashMap::default(),
+        }
     }
 
     /// What the largest part of a layer costs its core.
@@ -49,7 +54,10 @@ impl<'a> Costs<'a> {
         if !layer.kind.multiplies() {
             let operations = k * h * w * layer.operands * layer.kernel[0] * layer.kernel[1] * b;
             let energy = operations as f64 * self.machine.vector_energy;
-            return Some(Tile { energy, time: ceil(operations, self.machine.vector_lanes) });
+            return Some(Tile {
+                energy,
+                time: ceil(operations, self.machine.vector_lanes),
+            });
         }
         let (mut groups, mut c) = (1, layer.channels);
         if layer.kind == Kind::GroupConv {
@@ -62,9 +70,21 @@ impl<'a> Costs<'a> {
         if !layer.weights_from.is_empty() {
             (groups, b) = (groups * b, 1);
         }
-        let work = Workload { k, c, b, h, w, kernel: layer.kernel, stride: layer.stride, groups };
+        let work = Workload {
+            k,
+            c,
+            b,
+            h,
+            w,
+            kernel: layer.kernel,
+            stride: layer.stride,
+            groups,
+        };
         let machine = self.machine;
-        *self.tiles.entry(work).or_insert_with(|| best(machine, &work))
+        *self
+            .tiles
+            .entry(work)
+            .or_insert_with(|| best(machine, &work))
     }
 
     /// Time of a layer's image on one core without any loss but that of the array's shape.
@@ -78,7 +98,14 @@ impl<'a> Costs<'a> {
         };
         let [c, k] = facts.group;
         let [_, h, w] = layer.output;
-        let work = ceil(c, vector) * vector * ceil(k, lanes) * lanes * layer.kernel[0] * layer.kernel[1] * h * w;
+        let work = ceil(c, vector)
+            * vector
+            * ceil(k, lanes)
+            * lanes
+            * layer.kernel[0]
+            * layer.kernel[1]
+            * h
+            * w;
         let mut time = work as f64;
         if layer.kind == Kind::GroupConv {
             time = (work * layer.groups) as f64;
@@ -90,7 +117,14 @@ impl<'a> Costs<'a> {
     }
 
     /// The cost of a layer; links are counted where asked for.
-    pub(crate) fn leaf(&mut self, index: usize, part: Partition, placed: &Rc<Placed>, around: &Surroundings<'_>, links: bool) -> Option<Leaf> {
+    pub(crate) fn leaf(
+        &mut self,
+        index: usize,
+        part: Partition,
+        placed: &Rc<Placed>,
+        around: &Surroundings<'_>,
+        links: bool,
+    ) -> Option<Leaf> {
         let tile = self.tile(index, part, placed.batch)?;
         let traffic = self.transfers(index, placed, around, links);
         let (layer, machine) = (&self.network.layers[index], self.machine);
@@ -103,14 +137,34 @@ impl<'a> Costs<'a> {
         outer += placed.ifmap_total as f64 * machine.l2.write;
         let mut energy = tile.energy * placed.places.len() as f64;
         energy += outer;
-        energy += traffic.hops as f64 * machine.hop_energy + traffic.dram as f64 * machine.dram_energy;
+        energy +=
+            traffic.hops as f64 * machine.hop_energy + traffic.dram as f64 * machine.dram_energy;
         let time = tile.time.max(machine.dram.cycles(traffic.dram));
-        Some(Leaf { energy, time, traffic, placed: Rc::clone(placed) })
+        Some(Leaf {
+            energy,
+            time,
+            traffic,
+            placed: Rc::clone(placed),
+        })
     }
 
-    fn transfers(&self, index: usize, placed: &Placed, around: &Surroundings<'_>, links: bool) -> Traffic {
-        let (layer, facts, machine) = (&self.network.layers[index], &self.network.facts[index], self.machine);
-        let mut traffic = if links { Traffic::new(machine) } else { Traffic::default() };
+    fn transfers(
+        &self,
+        index: usize,
+        placed: &Placed,
+        around: &Surroundings<'_>,
+        links: bool,
+    ) -> Traffic {
+        let (layer, facts, machine) = (
+            &self.network.layers[index],
+            &self.network.facts[index],
+            self.machine,
+        );
+        let mut traffic = if links {
+            Traffic::new(machine)
+        } else {
+            Traffic::default()
+        };
         let direct = |producer: usize| {
             let at = facts.reads.binary_search(&producer).ok()?;
             around.direct[at].as_deref()
@@ -125,14 +179,20 @@ impl<'a> Costs<'a> {
             for producer in &layer.weights_from {
                 let more = self.network.layers[*producer].output[0];
                 match direct(*producer) {
-                    Some(source) => self.between(&mut traffic, source, placed, &placed.weights, channel),
+                    Some(source) => {
+                        self.between(&mut traffic, source, placed, &placed.weights, channel)
+                    }
                     None => self.remote(&mut traffic, &placed.weights, [channel, channel + more]),
                 }
                 channel += more;
             }
         }
         // Operands of an element-wise layer lie over each other, those of the others follow each other.
-        let operand = if layer.kind == Kind::Eltwise { layer.output[0] } else { 0 };
+        let operand = if layer.kind == Kind::Eltwise {
+            layer.output[0]
+        } else {
+            0
+        };
         let mut channel = facts.external_channels;
         self.remote(&mut traffic, &placed.ifmaps, [0, channel]);
         if operand > 0 && channel == operand {
@@ -150,7 +210,12 @@ impl<'a> Costs<'a> {
             }
         }
         if around.to_dram {
-            for (place, bytes) in placed.places.iter().zip(&placed.results).filter(|(_, bytes)| **bytes > 0) {
+            for (place, bytes) in placed
+                .places
+                .iter()
+                .zip(&placed.results)
+                .filter(|(_, bytes)| **bytes > 0)
+            {
                 traffic.store(machine, *place, *bytes);
             }
         }
@@ -173,10 +238,21 @@ impl<'a> Costs<'a> {
     }
 
     /// From the cores of a producer, whose channels begin at `offset` of what is read.
-    fn between(&self, traffic: &mut Traffic, source: &Placed, placed: &Placed, entries: &[Shared], offset: i64) {
+    fn between(
+        &self,
+        traffic: &mut Traffic,
+        source: &Placed,
+        placed: &Placed,
+        entries: &[Shared],
+        offset: i64,
+    ) {
         let mesh = self.machine.mesh;
         let [_, pb, ph, pw] = [0, 1, 2, 3].map(|d| source.ends[d].len() - 1);
-        let shrink = if source.batch > placed.batch { source.batch / placed.batch } else { 1 };
+        let shrink = if source.batch > placed.batch {
+            source.batch / placed.batch
+        } else {
+            1
+        };
         for entry in entries {
             let Some(block) = &entry.block else { continue };
             // What begins before the producer's channels counts nothing: SET's difference wraps in 32 bits.
@@ -184,7 +260,8 @@ impl<'a> Costs<'a> {
                 continue;
             }
             let channels = [block[0][0] - offset, block[0][1] - offset];
-            let [oc, oh, ow] = [(0, channels), (2, block[2]), (3, block[3])].map(|(d, range)| overlaps(&source.ends[d], range));
+            let [oc, oh, ow] = [(0, channels), (2, block[2]), (3, block[3])]
+                .map(|(d, range)| overlaps(&source.ends[d], range));
             if oc.is_empty() || oh.is_empty() || ow.is_empty() {
                 continue;
             }
@@ -216,7 +293,9 @@ impl<'a> Costs<'a> {
 
 /// Parts that have something of a range, with how much.
 fn overlaps(ends: &[i64], range: Range) -> smallvec::SmallVec<[(usize, i64); 8]> {
-    let first = ends.partition_point(|end| *end <= range[0]).saturating_sub(1);
+    let first = ends
+        .partition_point(|end| *end <= range[0])
+        .saturating_sub(1);
     ends.windows(2)
         .enumerate()
         .skip(first)
@@ -234,7 +313,11 @@ fn common(part: Range, read: Range, produced: i64, consumed: i64) -> i64 {
     if produced == consumed {
         return (part[1].min(read[1]) - part[0].max(read[0])).max(0);
     }
-    let (mut small, large, step) = if produced > consumed { (read, part, consumed) } else { (part, read, produced) };
+    let (mut small, large, step) = if produced > consumed {
+        (read, part, consumed)
+    } else {
+        (part, read, produced)
+    };
     let mut images = 0;
     while small[0] < large[1] {
         if small[1] > large[0] {

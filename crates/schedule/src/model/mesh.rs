@@ -27,7 +27,8 @@ impl Fan {
     /// The cores (row · columns + column).
     pub(crate) fn new(mesh: [usize; 2], cores: impl Iterator<Item = u16>) -> Fan {
         let width = mesh[0] as u16;
-        let mut places: SmallVec<[(u16, u16); 16]> = cores.map(|core| (core % width, core / width)).collect();
+        let mut places: SmallVec<[(u16, u16); 16]> =
+            cores.map(|core| (core % width, core / width)).collect();
         places.sort_unstable();
         let mut columns: SmallVec<[[u16; 3]; 4]> = SmallVec::new();
         for (x, y) in &places {
@@ -36,14 +37,21 @@ impl Fan {
                 _ => columns.push([*x, *y, *y]),
             }
         }
-        let span = [places.first().map_or(0, |p| p.0), places.last().map_or(0, |p| p.0)];
+        let span = [
+            places.first().map_or(0, |p| p.0),
+            places.last().map_or(0, |p| p.0),
+        ];
         Fan { span, columns }
     }
 
     /// Links that a transfer from this place uses.
     pub(crate) fn length(&self, [x, y]: [u16; 2]) -> i64 {
         let across = x.max(self.span[1]) - x.min(self.span[0]);
-        let along: u16 = self.columns.iter().map(|[_, low, high]| y.max(*high) - y.min(*low)).sum();
+        let along: u16 = self
+            .columns
+            .iter()
+            .map(|[_, low, high]| y.max(*high) - y.min(*low))
+            .sum();
         i64::from(across) + i64::from(along)
     }
 }
@@ -51,7 +59,11 @@ impl Fan {
 impl Traffic {
     /// Nothing, with links of a mesh.
     pub(crate) fn new(machine: &Machine) -> Traffic {
-        Traffic { hops: 0, dram: 0, links: vec![0; 4 * machine.cores()] }
+        Traffic {
+            hops: 0,
+            dram: 0,
+            links: vec![0; 4 * machine.cores()],
+        }
     }
 
     /// From one place to several, in XY order, every link once.
@@ -92,7 +104,12 @@ impl Traffic {
     pub(crate) fn store(&mut self, machine: &Machine, from: [u16; 2], bytes: i64) {
         for (port, part) in shares(machine, bytes) {
             let core = port[1] * machine.mesh[0] as u16 + port[0];
-            self.send(machine.mesh, from, &Fan::new(machine.mesh, std::iter::once(core)), part);
+            self.send(
+                machine.mesh,
+                from,
+                &Fan::new(machine.mesh, std::iter::once(core)),
+                part,
+            );
         }
         self.dram += bytes;
     }
@@ -131,7 +148,10 @@ impl Traffic {
 
     /// Cycles that DRAM and the busiest link take.
     pub(crate) fn time(&self, machine: &Machine) -> i64 {
-        machine.dram.cycles(self.dram).max(machine.link.cycles(self.busiest()))
+        machine
+            .dram
+            .cycles(self.dram)
+            .max(machine.link.cycles(self.busiest()))
     }
 }
 

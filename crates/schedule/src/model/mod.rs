@@ -13,13 +13,14 @@ pub(crate) mod node;
 mod placed;
 pub(crate) mod segment;
 
-pub use bounds::Bounds;
-pub(crate) use bounds::bounds;
-pub(crate) use evaluate::{explicit, share, tree_of};
-pub use placed::Partition;
 use crate::machine::Machine;
 use crate::network::Network;
+pub use bounds::Bounds;
+pub(crate) use bounds::bounds;
+pub(crate) use evaluate::{explicit, nodes_of, share, tree_of};
 use leaf::Costs;
+pub use placed::Partition;
+pub(crate) use placed::{Block, Range, intervals, window};
 use segment::Evaluator;
 
 /// What a tree costs.
@@ -91,6 +92,15 @@ pub enum Impossible {
         /// Bytes that there are.
         present: i64,
     },
+    /// The weights of a layer's part do not fit into the weight buffer.
+    WeightBuffer {
+        /// The layer.
+        layer: String,
+        /// Bytes that it needs in each bank, as few channels at a time as there can be.
+        needed: i64,
+        /// Bytes that there are.
+        present: i64,
+    },
     /// The tree breaks a rule.
     Rule(String),
 }
@@ -98,10 +108,26 @@ pub enum Impossible {
 impl std::fmt::Display for Impossible {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Impossible::Mapping(layer) => write!(f, "{layer}: no mapping of its part onto the array of a core"),
-            Impossible::Room { what, needed, present } => write!(
+            Impossible::Mapping(layer) => write!(
+                f,
+                "{layer}: no mapping of its part onto the array of a core"
+            ),
+            Impossible::Room {
+                what,
+                needed,
+                present,
+            } => write!(
                 f,
                 "L2 is short: {what} needs {needed} bytes on a core, there are {present}, {} too few",
+                needed - present
+            ),
+            Impossible::WeightBuffer {
+                layer,
+                needed,
+                present,
+            } => write!(
+                f,
+                "the weight buffer is short: the layer {layer} needs {needed} bytes in a bank, there are {present}, {} too few",
                 needed - present
             ),
             Impossible::Rule(text) => f.write_str(text),
@@ -122,12 +148,20 @@ impl Factors {
             let mut all = Vec::new();
             for [x, y] in pairs(n) {
                 for [a, b] in pairs(x) {
-                    all.extend(pairs(y).into_iter().map(|[c, d]| [a, b, c, d].map(|v| v as u16)));
+                    all.extend(
+                        pairs(y)
+                            .into_iter()
+                            .map(|[c, d]| [a, b, c, d].map(|v| v as u16)),
+                    );
                 }
             }
             all
         };
-        Factors((0..=most).map(|n| if n == 0 { Vec::new() } else { four(n) }).collect())
+        Factors(
+            (0..=most)
+                .map(|n| if n == 0 { Vec::new() } else { four(n) })
+                .collect(),
+        )
     }
 
     /// Of this number.
@@ -165,9 +199,17 @@ fn pairs(n: usize) -> Vec<[usize; 2]> {
 }
 
 /// Calls a function with what evaluates trees of a network on a machine.
-pub(crate) fn with_evaluator<T>(network: &Network, machine: &Machine, batch: i64, f: impl FnOnce(&mut Evaluator<'_>) -> T) -> T {
+pub(crate) fn with_evaluator<T>(
+    network: &Network,
+    machine: &Machine,
+    batch: i64,
+    f: impl FnOnce(&mut Evaluator<'_>) -> T,
+) -> T {
     let factors = Factors::up_to(machine.cores());
-    f(&mut Evaluator::new(Costs::new(machine, network, batch), &factors))
+    f(&mut Evaluator::new(
+        Costs::new(machine, network, batch),
+        &factors,
+    ))
 }
 
 /// What layers of a network cost on a machine.
@@ -176,23 +218,39 @@ pub(crate) fn leaf_costs<'a>(machine: &'a Machine, network: &'a Network, batch: 
 }
 
 /// About how good a partition is: energy times time with transfers estimated; nothing where it does not fit.
-pub(crate) fn placed_estimate(costs: &mut Costs<'_>, layer: usize, part: Partition, batch: i64) -> Option<f64> {
+pub(crate) fn placed_estimate(
+    costs: &mut Costs<'_>,
+    layer: usize,
+    part: Partition,
+    batch: i64,
+) -> Option<f64> {
     let tile = costs.tile(layer, part, batch)?;
     let machine = costs.machine;
     let count: u16 = part.iter().product();
-    let cores: Vec<u16> = (0..count).map(|place| machine.core_at(usize::from(place))).collect();
+    let cores: Vec<u16> = (0..count)
+        .map(|place| machine.core_at(usize::from(place)))
+        .collect();
     let placed = placed::Placed::new(machine, costs.network, layer, part, &cores, batch);
-    if placed.fullest(machine.stream) > machine.l2.bytes {
+    if placed.fullest() > machine.l2.bytes {
         return None;
     }
-    let share = if costs.network.layers[layer].weights_from.is_empty() { costs.batch / batch } else { 1 };
+    let share = if costs.network.layers[layer].weights_from.is_empty() {
+        costs.batch / batch
+    } else {
+        1
+    };
     // Each copy costs a hop at least, each transfer about half the mesh.
     let way = (machine.mesh[0] + machine.mesh[1]) as f64 / 2.0;
     let weights: i64 = placed.weights.iter().map(|entry| entry.bytes).sum();
     let inputs: i64 = placed.ifmaps.iter().map(|entry| entry.bytes).sum();
-    let hops = (placed.weight_total as f64 + weights as f64 * way) / share as f64 + placed.ifmap_total as f64 + inputs as f64 * way / 2.0;
+    let hops = (placed.weight_total as f64 + weights as f64 * way) / share as f64
+        + placed.ifmap_total as f64
+        + inputs as f64 * way / 2.0;
     let kept = placed.weight_total as f64 / share as f64 + placed.ifmap_total as f64;
-    let energy = tile.energy * f64::from(count) + kept * machine.l2.write + hops * machine.hop_energy + (weights / share) as f64 * machine.dram_energy;
+    let energy = tile.energy * f64::from(count)
+        + kept * machine.l2.write
+        + hops * machine.hop_energy
+        + (weights / share) as f64 * machine.dram_energy;
     let time = tile.time.max(machine.dram.cycles(weights / share)).max(1);
     Some(energy * time as f64)
 }

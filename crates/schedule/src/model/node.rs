@@ -51,9 +51,21 @@ pub(crate) enum Line {
 }
 
 impl Site {
-    pub(crate) fn new(region: Region, cores: u16, line: Line, factors: usize, order: usize) -> Site {
+    pub(crate) fn new(
+        region: Region,
+        cores: u16,
+        line: Line,
+        factors: usize,
+        order: usize,
+    ) -> Site {
         let [first, cores] = [region.first, cores].map(u64::from);
-        Site(first | cores << 13 | (line as u64) << 26 | (order as u64) << 28 | (factors as u64) << 36)
+        Site(
+            first
+                | cores << 13
+                | (line as u64) << 26
+                | (order as u64) << 28
+                | (factors as u64) << 36,
+        )
     }
 
     /// A list of cores that stands in a table.
@@ -82,11 +94,17 @@ impl Site {
     }
 
     /// Parts and the core of each.
-    pub(crate) fn resolve(self, machine: &Machine, factors: &super::Factors) -> (Partition, Vec<u16>) {
+    pub(crate) fn resolve(
+        self,
+        machine: &Machine,
+        factors: &super::Factors,
+    ) -> (Partition, Vec<u16>) {
         let first = (self.0 & 0x1FFF) as usize;
         let cores = usize::from(self.cores());
         let part = factors.of(self.cores())[(self.0 >> 36 & 0x3FF_FFFF) as usize];
-        let mut list: Vec<u16> = (first..first + cores).map(|place| machine.core_at(place)).collect();
+        let mut list: Vec<u16> = (first..first + cores)
+            .map(|place| machine.core_at(place))
+            .collect();
         if self.0 >> 26 & 3 == Line::Rows as u64 {
             list.sort_unstable();
         }

@@ -16,11 +16,16 @@ pub(crate) type Block = [Range; 4];
 /// Ends of so many parts of an extent, small parts first.
 pub(crate) fn intervals(extent: i64, parts: u16) -> Vec<i64> {
     let parts = i64::from(parts);
-    (0..=parts).map(|i| extent - extent * (parts - i) / parts).collect()
+    (0..=parts)
+        .map(|i| extent - extent * (parts - i) / parts)
+        .collect()
 }
 
 fn volume(block: &Block) -> i64 {
-    block.iter().map(|[low, high]| (high - low).max(0)).product()
+    block
+        .iter()
+        .map(|[low, high]| (high - low).max(0))
+        .product()
 }
 
 /// Bytes that several cores need alike.
@@ -54,23 +59,44 @@ pub(crate) struct Placed {
     /// Bytes in the L2 of each core of the mesh; an activation in the place of weights counts as ifmap.
     pub(crate) ifmap_kept: Vec<i64>,
     pub(crate) weight_kept: Vec<i64>,
+    /// The ifmap and the stream of results, where there is an ifmap.
+    pub(crate) room: Vec<i64>,
 }
 
 impl Placed {
     /// The layer's parts on these cores (row · columns + column), in the order ((k · B + b) · H + h) · W + w.
-    pub(crate) fn new(machine: &Machine, network: &Network, index: usize, part: Partition, cores: &[u16], batch: i64) -> Placed {
+    pub(crate) fn new(
+        machine: &Machine,
+        network: &Network,
+        index: usize,
+        part: Partition,
+        cores: &[u16],
+        batch: i64,
+    ) -> Placed {
         let (layer, facts) = (&network.layers[index], &network.facts[index]);
         let [k, h, w] = layer.output;
-        let ends = [intervals(k, part[0]), intervals(batch, part[1]), intervals(h, part[2]), intervals(w, part[3])];
+        let ends = [
+            intervals(k, part[0]),
+            intervals(batch, part[1]),
+            intervals(h, part[2]),
+            intervals(w, part[3]),
+        ];
         let [pk, pb, ph, pw] = part.map(usize::from);
         let at = |k: usize, b: usize, h: usize, w: usize| ((k * pb + b) * ph + h) * pw + w;
         let by_channel = !matches!(layer.kind, Kind::Conv | Kind::Fc);
         let weights_by_image = !layer.weights_from.is_empty();
-        let copies = if layer.kind == Kind::Eltwise { layer.operands } else { 1 };
+        let copies = if layer.kind == Kind::Eltwise {
+            layer.operands
+        } else {
+            1
+        };
         let columns = machine.mesh[0] as u16;
         let mut placed = Placed {
             batch,
-            places: cores.iter().map(|core| [core % columns, core / columns]).collect(),
+            places: cores
+                .iter()
+                .map(|core| [core % columns, core / columns])
+                .collect(),
             results: Vec::with_capacity(cores.len()),
             ifmaps: Vec::new(),
             weights: Vec::new(),
@@ -80,6 +106,7 @@ impl Placed {
             weight_largest: 0,
             ifmap_kept: vec![0; machine.cores()],
             weight_kept: vec![0; machine.cores()],
+            room: Vec::new(),
             ends,
         };
         let end = &placed.ends;
@@ -103,7 +130,9 @@ impl Placed {
                         if facts.weights > 0 && (weights_by_image || b == 0) && h == 0 && w == 0 {
                             let images = if weights_by_image { b..b + 1 } else { 0..pb };
                             let who: Vec<u16> = images
-                                .flat_map(|b| (0..ph).flat_map(move |h| (0..pw).map(move |w| (b, h, w))))
+                                .flat_map(|b| {
+                                    (0..ph).flat_map(move |h| (0..pw).map(move |w| (b, h, w)))
+                                })
                                 .map(|(b, h, w)| cores[at(k, b, h, w)])
                                 .collect();
                             let images = if weights_by_image { block[1] } else { [0, 1] };
@@ -131,7 +160,11 @@ impl Placed {
         }
         for (block, who) in weights {
             let entry = shared(block, &who);
-            let kept = if weights_by_image { &mut placed.ifmap_kept } else { &mut placed.weight_kept };
+            let kept = if weights_by_image {
+                &mut placed.ifmap_kept
+            } else {
+                &mut placed.weight_kept
+            };
             for core in &who {
                 kept[usize::from(*core)] += entry.bytes;
             }
@@ -139,20 +172,26 @@ impl Placed {
             placed.weight_largest = placed.weight_largest.max(entry.bytes);
             placed.weights.push(entry);
         }
+        let stream = |kept: &i64| if *kept > 0 { kept + machine.stream } else { 0 };
+        placed.room = placed.ifmap_kept.iter().map(stream).collect();
         placed
     }
 }
 
 impl Placed {
     /// Bytes that it needs in the fullest L2.
-    pub(crate) fn fullest(&self, stream: i64) -> i64 {
-        let kept = self.ifmap_kept.iter().zip(&self.weight_kept);
-        kept.map(|(ifmap, weight)| if *ifmap > 0 { ifmap + stream + weight } else { *weight }).max().unwrap_or(0)
+    pub(crate) fn fullest(&self) -> i64 {
+        self.room
+            .iter()
+            .zip(&self.weight_kept)
+            .map(|(room, weight)| room + weight)
+            .max()
+            .unwrap_or(0)
     }
 }
 
 /// The box of the input that a box of the result needs, as SET has it.
-fn window(layer: &Layer, facts: &Facts, [c, b, h, w]: &Block) -> Block {
+pub(crate) fn window(layer: &Layer, facts: &Facts, [c, b, h, w]: &Block) -> Block {
     let side = |range: &Range, d: usize| {
         let low = range[0] * layer.stride[d] - facts.padding[d];
         let high = (range[1] - 1) * layer.stride[d] + layer.kernel[d] - facts.padding[d];
@@ -178,7 +217,11 @@ fn window(layer: &Layer, facts: &Facts, [c, b, h, w]: &Block) -> Block {
         Kind::GroupConv => {
             let [inputs, outputs] = facts.group;
             let low = c[0] / outputs * inputs;
-            let high = if c[1] == 0 { 0 } else { ((c[1] - 1) / outputs + 1) * inputs };
+            let high = if c[1] == 0 {
+                0
+            } else {
+                ((c[1] - 1) / outputs + 1) * inputs
+            };
             [[low, high], *b, side(h, 0), side(w, 1)]
         }
     }

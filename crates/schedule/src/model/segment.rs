@@ -6,7 +6,7 @@
 
 use super::leaf::{Costs, Leaf as LeafCost, Surroundings};
 use super::mesh::Traffic;
-use super::node::{Leaf, Node, Site};
+use super::node::{Branch, Leaf, Node, Site};
 use super::placed::{Partition, Placed};
 use super::{Factors, Impossible, Objective};
 use crate::network::Network;
@@ -34,6 +34,8 @@ type Key = SmallVec<[u64; 8]>;
 pub(crate) struct Evaluator<'a> {
     pub(crate) costs: Costs<'a>,
     pub(crate) factors: &'a Factors,
+    /// Refusals say nothing but that there is no room: nobody reads those of a search.
+    pub(crate) terse: bool,
     /// Partitions and cores of layers whose cores are listed.
     pub(crate) listed: Vec<(Partition, Vec<u16>)>,
     placed: FxHashMap<(u16, u32, Site), (Partition, Rc<Placed>)>,
@@ -42,6 +44,7 @@ pub(crate) struct Evaluator<'a> {
     most_placed: usize,
     shape: Shape,
     spare: Vec<Vec<i64>>,
+    spare_links: Vec<Vec<i64>>,
 }
 
 /// Where a layer lies that is read straight from its cores: site, layer, batch.
@@ -66,12 +69,12 @@ pub(crate) struct Flat {
     parent: u32,
     /// Position among its siblings, and its stage where they stand side by side.
     position: u32,
-    stage: u32,
+    pub(crate) stage: u32,
     space: bool,
     /// First leaf and the one behind the last.
     leaves: [u32; 2],
     /// Children of a cut, in order.
-    pub(crate) children: SmallVec<[u32; 4]>,
+    pub(crate) children: SmallVec<[u32; 8]>,
     /// Highest stage of the children.
     pub(crate) stages: i64,
 }
@@ -93,6 +96,7 @@ impl<'a> Evaluator<'a> {
         Evaluator {
             costs,
             factors,
+            terse: false,
             listed: Vec::new(),
             placed: FxHashMap::default(),
             kept: FxHashMap::default(),
@@ -100,6 +104,7 @@ impl<'a> Evaluator<'a> {
             most_placed: KEPT / (cores * 300 + 200),
             shape,
             spare: Vec::new(),
+            spare_links: Vec::new(),
         }
     }
 
@@ -113,8 +118,16 @@ impl<'a> Evaluator<'a> {
         }
         let (part, cores) = self.resolve(site);
         let (machine, network) = (self.costs.machine, self.costs.network);
-        let placed = Rc::new(Placed::new(machine, network, usize::from(layer), part, &cores, i64::from(batch)));
-        self.placed.insert((layer, batch, site), (part, Rc::clone(&placed)));
+        let placed = Rc::new(Placed::new(
+            machine,
+            network,
+            usize::from(layer),
+            part,
+            &cores,
+            i64::from(batch),
+        ));
+        self.placed
+            .insert((layer, batch, site), (part, Rc::clone(&placed)));
         (part, placed)
     }
 
@@ -130,26 +143,40 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn segment(&mut self, node: &Node) -> Result<Segment, Impossible> {
         let mut shape = std::mem::take(&mut self.shape);
         shape.read(node, self.costs.network);
-        let sum = self.sum(node, &shape, 0, true);
+        let child = match node {
+            Node::Leaf(leaf) => self.leaf_sum(node, leaf, &shape).map(Child::Leaf),
+            Node::Cut(branch) => self.sum(node, branch, &shape, 0, true).map(Child::Sum),
+        };
         shape.forget();
         self.shape = shape;
-        let sum = sum?;
-        let time = sum.time.max(sum.traffic.time(self.costs.machine));
-        for spare in [sum.ifmap, sum.weight, sum.room] {
-            self.spare.push(spare);
-        }
-        Ok(Segment { energy: sum.energy, time, traffic: sum.traffic })
+        let child = child?;
+        let (energy, time, traffic) = child.figures();
+        let time = time.max(traffic.time(self.costs.machine));
+        let segment = Segment {
+            energy,
+            time,
+            traffic: traffic.clone(),
+        };
+        self.give_back(child);
+        Ok(segment)
     }
 
     /// Cost of a layer alone in a tree: all it reads comes from DRAM, its result goes there.
     pub(crate) fn alone(&mut self, leaf: &Leaf, objective: Objective) -> Option<f64> {
-        let reads = self.costs.network.facts[usize::from(leaf.layer)].reads.len();
+        let reads = self.costs.network.facts[usize::from(leaf.layer)]
+            .reads
+            .len();
         let cost = self.leaf_cost(leaf, &vec![None; reads], true)?;
         Some(objective.of(cost.energy, cost.time as f64))
     }
 
     /// Cost of a layer; for each that it reads straight from cores: where that lies.
-    pub(crate) fn leaf_cost(&mut self, leaf: &Leaf, sources: &[Source], to_dram: bool) -> Option<Rc<LeafCost>> {
+    pub(crate) fn leaf_cost(
+        &mut self,
+        leaf: &Leaf,
+        sources: &[Source],
+        to_dram: bool,
+    ) -> Option<Rc<LeafCost>> {
         let mut key: Key = SmallVec::new();
         key.push(u64::from(leaf.layer) | u64::from(leaf.batch) << 20 | u64::from(to_dram) << 60);
         key.push(leaf.site.number());
@@ -170,8 +197,14 @@ impl<'a> Evaluator<'a> {
             .iter()
             .map(|source| source.map(|(site, layer, batch)| self.placed(layer, batch, site).1))
             .collect();
-        let around = Surroundings { direct: &direct, to_dram };
-        let cost = self.costs.leaf(usize::from(leaf.layer), part, &placed, &around, true).map(Rc::new);
+        let around = Surroundings {
+            direct: &direct,
+            to_dram,
+        };
+        let cost = self
+            .costs
+            .leaf(usize::from(leaf.layer), part, &placed, &around, true)
+            .map(Rc::new);
         self.kept.insert(key, cost.clone());
         cost
     }
@@ -188,11 +221,22 @@ impl<'a> Evaluator<'a> {
 
     fn name(&self, node: &Node) -> String {
         match node {
-            Node::Leaf(leaf) => format!("the layer {}", self.costs.network.layers[usize::from(leaf.layer)].name),
+            Node::Leaf(leaf) => format!(
+                "the layer {}",
+                self.costs.network.layers[usize::from(leaf.layer)].name
+            ),
             Node::Cut(_) => {
                 let layers = node.layers();
-                let name = |layer: Option<&u16>| layer.map_or("", |l| self.costs.network.layers[usize::from(*l)].name.as_str());
-                format!("the cut from {} to {}", name(layers.first()), name(layers.last()))
+                let name = |layer: Option<&u16>| {
+                    layer.map_or("", |l| {
+                        self.costs.network.layers[usize::from(*l)].name.as_str()
+                    })
+                };
+                format!(
+                    "the cut from {} to {}",
+                    name(layers.first()),
+                    name(layers.last())
+                )
             }
         }
     }
@@ -200,101 +244,123 @@ impl<'a> Evaluator<'a> {
     fn check(&self, node: &Node, needed: i64, what: &str) -> Result<(), Impossible> {
         let present = self.costs.machine.l2.bytes;
         if needed > present {
-            let what = format!("{what}{}", self.name(node));
-            return Err(Impossible::Room { what, needed, present });
+            return Err(self.room(node, needed, what));
         }
         Ok(())
     }
 
-    fn leaf_sum(&mut self, node: &Node, leaf: &Leaf, shape: &Shape) -> Result<Rc<LeafCost>, Impossible> {
+    #[cold]
+    fn room(&self, node: &Node, needed: i64, what: &str) -> Impossible {
+        let what = if self.terse {
+            String::new()
+        } else {
+            format!("{what}{}", self.name(node))
+        };
+        Impossible::Room {
+            what,
+            needed,
+            present: self.costs.machine.l2.bytes,
+        }
+    }
+
+    fn leaf_sum(
+        &mut self,
+        node: &Node,
+        leaf: &Leaf,
+        shape: &Shape,
+    ) -> Result<Rc<LeafCost>, Impossible> {
         let network = self.costs.network;
         let (sources, to_dram) = shape.around(leaf.layer);
-        let cost = self
-            .leaf_cost(leaf, sources, to_dram)
-            .ok_or_else(|| Impossible::Mapping(network.layers[usize::from(leaf.layer)].name.clone()))?;
-        let stream = self.costs.machine.stream;
-        let needed = cost.placed.ifmap_kept.iter().zip(&cost.placed.weight_kept).map(|(i, w)| with(stream, *i) + w).max();
-        self.check(node, needed.unwrap_or(0), "")?;
+        let cost = self.leaf_cost(leaf, sources, to_dram).ok_or_else(|| {
+            Impossible::Mapping(network.layers[usize::from(leaf.layer)].name.clone())
+        })?;
+        self.check(node, cost.placed.fullest(), "")?;
         Ok(cost)
     }
 
-    fn sum(&mut self, node: &Node, shape: &Shape, at: usize, segment: bool) -> Result<Sum, Impossible> {
-        let branch = match node {
-            Node::Leaf(leaf) => {
-                let cost = self.leaf_sum(node, leaf, shape)?;
-                let mut sum = Sum {
-                    energy: cost.energy,
-                    time: cost.time,
-                    traffic: cost.traffic.clone(),
-                    ifmap: self.zeros(),
-                    weight: self.zeros(),
-                    room: self.zeros(),
-                };
-                sum.ifmap.copy_from_slice(&cost.placed.ifmap_kept);
-                sum.weight.copy_from_slice(&cost.placed.weight_kept);
-                let stream = self.costs.machine.stream;
-                sum.room.iter_mut().zip(&sum.ifmap).for_each(|(room, kept)| *room = with(stream, *kept));
-                return Ok(sum);
-            }
-            Node::Cut(branch) => branch,
-        };
+    fn sum(
+        &mut self,
+        node: &Node,
+        branch: &Branch,
+        shape: &Shape,
+        at: usize,
+        segment: bool,
+    ) -> Result<Sum, Impossible> {
+        let links = self.spare_links.pop().map_or_else(
+            || vec![0; 4 * self.costs.machine.cores()],
+            |mut links| {
+                links.fill(0);
+                links
+            },
+        );
         let mut total = Sum {
             energy: 0.0,
             time: 0,
-            traffic: Traffic::new(self.costs.machine),
+            traffic: Traffic {
+                links,
+                ..Traffic::default()
+            },
             ifmap: self.zeros(),
             weight: self.zeros(),
             room: self.zeros(),
         };
         // A segment in time that does all of its batch at once loads weights as it goes.
         let shifts = branch.cut == Cut::Time && segment && branch.groups == 1;
-        let (mut first, mut last): (Option<Vec<i64>>, Option<Sum>) = (None, None);
+        let (mut first, mut last): (Option<Vec<i64>>, Option<Child>) = (None, None);
         for (child, flat) in branch.children.iter().zip(&shape.nodes[at].children) {
-            let part = self.sum(child, shape, *flat as usize, false)?;
-            total.energy += part.energy;
-            total.traffic.add(&part.traffic);
+            let part = match child {
+                Node::Leaf(leaf) => Child::Leaf(self.leaf_sum(child, leaf, shape)?),
+                Node::Cut(inner) => {
+                    Child::Sum(self.sum(child, inner, shape, *flat as usize, false)?)
+                }
+            };
+            let (energy, time, traffic) = part.figures();
+            total.energy += energy;
+            total.traffic.add(traffic);
             match branch.cut {
                 Cut::Space => {
-                    total.time = total.time.max(part.time);
-                    add(&mut total.room, &part.room);
+                    total.time = total.time.max(time);
+                    add(&mut total.room, part.room());
                     if branch.groups > 1 {
-                        add(&mut total.room, &part.ifmap);
+                        add(&mut total.room, part.ifmap());
                     }
-                    add(&mut total.weight, &part.weight);
+                    add(&mut total.weight, part.weight());
                 }
                 Cut::Time => {
-                    total.time += part.time;
+                    total.time += time;
                     if let Some(last) = &last {
-                        let weights = shifts.then_some((&last.weight, &part.weight));
-                        raise(&mut total.room, &part.ifmap, &last.room, weights);
+                        let weights = shifts.then_some((last.weight(), part.weight()));
+                        raise(&mut total.room, part.ifmap(), last.room(), weights);
                     }
                     if !shifts {
-                        add(&mut total.weight, &part.weight);
+                        add(&mut total.weight, part.weight());
                     }
                 }
             }
             if !segment {
-                add(&mut total.ifmap, &part.ifmap);
+                add(&mut total.ifmap, part.ifmap());
             }
             if first.is_none() && branch.groups > 1 {
-                first = Some(part.ifmap.clone());
+                first = Some(part.ifmap().to_vec());
             }
             if let Some(before) = last.replace(part) {
-                self.spare.extend([before.ifmap, before.weight, before.room]);
+                self.give_back(before);
             }
         }
         let groups = i64::from(branch.groups);
-        if let (Cut::Time, Some(last)) = (branch.cut, last.take()) {
-            match &first {
-                Some(first) => raise(&mut total.room, first, &last.room, None),
-                None => {
-                    let weights = shifts.then_some(&last.weight);
-                    for (core, room) in total.room.iter_mut().enumerate() {
-                        *room = (*room).max(last.room[core] + weights.map_or(0, |w| w[core]));
+        if let Some(last) = last.take() {
+            if branch.cut == Cut::Time {
+                match &first {
+                    Some(first) => raise(&mut total.room, first, last.room(), None),
+                    None => {
+                        let weights = shifts.then_some(last.weight());
+                        for (core, room) in total.room.iter_mut().enumerate() {
+                            *room = (*room).max(last.room()[core] + weights.map_or(0, |w| w[core]));
+                        }
                     }
                 }
             }
-            self.spare.extend([last.ifmap, last.weight, last.room]);
+            self.give_back(last);
         }
         if groups > 1 {
             total.ifmap.iter_mut().for_each(|kept| *kept *= groups);
@@ -304,7 +370,12 @@ impl<'a> Evaluator<'a> {
         let most = if shifts {
             total.room.iter().copied().max()
         } else {
-            total.room.iter().zip(&total.weight).map(|(room, weight)| room + weight).max()
+            total
+                .room
+                .iter()
+                .zip(&total.weight)
+                .map(|(room, weight)| room + weight)
+                .max()
         };
         self.check(node, most.unwrap_or(0), "")?;
         total.time *= match branch.cut {
@@ -315,19 +386,60 @@ impl<'a> Evaluator<'a> {
         total.traffic.multiply(groups);
         Ok(total)
     }
+
+    fn give_back(&mut self, child: Child) {
+        if let Child::Sum(sum) = child {
+            self.spare.extend([sum.ifmap, sum.weight, sum.room]);
+            self.spare_links.push(sum.traffic.links);
+        }
+    }
 }
 
-/// Input kept, and the stream of results where there is some.
-fn with(stream: i64, kept: i64) -> i64 {
-    if kept > 0 { kept + stream } else { kept }
+/// What a child of a cut adds to it.
+enum Child {
+    Leaf(Rc<LeafCost>),
+    Sum(Sum),
+}
+
+impl Child {
+    fn figures(&self) -> (f64, i64, &Traffic) {
+        match self {
+            Child::Leaf(leaf) => (leaf.energy, leaf.time, &leaf.traffic),
+            Child::Sum(sum) => (sum.energy, sum.time, &sum.traffic),
+        }
+    }
+
+    fn ifmap(&self) -> &[i64] {
+        match self {
+            Child::Leaf(leaf) => &leaf.placed.ifmap_kept,
+            Child::Sum(sum) => &sum.ifmap,
+        }
+    }
+
+    fn weight(&self) -> &[i64] {
+        match self {
+            Child::Leaf(leaf) => &leaf.placed.weight_kept,
+            Child::Sum(sum) => &sum.weight,
+        }
+    }
+
+    fn room(&self) -> &[i64] {
+        match self {
+            Child::Leaf(leaf) => &leaf.placed.room,
+            Child::Sum(sum) => &sum.room,
+        }
+    }
 }
 
 fn add(total: &mut [i64], more: &[i64]) {
-    total.iter_mut().zip(more).for_each(|(total, more)| *total += more);
+    total
+        .iter_mut()
+        .zip(more)
+        .for_each(|(total, more)| *total += more);
 }
 
 /// The next one's input beside the last one's room.
-fn raise(room: &mut [i64], next: &[i64], last: &[i64], weights: Option<(&Vec<i64>, &Vec<i64>)>) {
+fn raise(room: &mut [i64], next: &[i64], last: &[i64], weights: Option<(&[i64], &[i64])>) {
     for (core, room) in room.iter_mut().enumerate() {
         let pinned = weights.map_or(0, |(last, next)| last[core] + next[core]);
         *room = (*room).max(next[core] + last[core] + pinned);
@@ -337,13 +449,19 @@ fn raise(room: &mut [i64], next: &[i64], last: &[i64], weights: Option<(&Vec<i64
 impl Shape {
     /// For the layers of a network.
     pub(crate) fn new(network: &Network) -> Shape {
-        Shape { place: vec![NOWHERE; network.layers.len()], ..Shape::default() }
+        Shape {
+            place: vec![NOWHERE; network.layers.len()],
+            ..Shape::default()
+        }
     }
 
     /// What a layer of the segment reads straight from cores, and whether its result goes to DRAM.
     pub(crate) fn around(&self, layer: u16) -> (&[Source], bool) {
         let place = self.place[usize::from(layer)] as usize;
-        (&self.direct[self.first_read[place]..self.first_read[place + 1]], self.to_dram[place])
+        (
+            &self.direct[self.first_read[place]..self.first_read[place + 1]],
+            self.to_dram[place],
+        )
     }
 
     /// Reads a segment. It must be forgotten before the next.
@@ -391,7 +509,15 @@ impl Shape {
         let at = self.nodes.len() as u32;
         let first = self.leaves.len() as u32;
         let space = matches!(node, Node::Cut(branch) if branch.cut == Cut::Space);
-        self.nodes.push(Flat { parent, position, stage: 0, space, leaves: [first; 2], children: SmallVec::new(), stages: 0 });
+        self.nodes.push(Flat {
+            parent,
+            position,
+            stage: 0,
+            space,
+            leaves: [first; 2],
+            children: SmallVec::new(),
+            stages: 0,
+        });
         match node {
             Node::Leaf(leaf) => {
                 self.place[usize::from(leaf.layer)] = first;
@@ -418,7 +544,9 @@ impl Shape {
             let [first, end] = self.nodes[*child as usize].leaves;
             read.clear();
             for place in first..end {
-                for producer in &network.facts[usize::from(self.leaves[place as usize].1.layer)].reads {
+                for producer in
+                    &network.facts[usize::from(self.leaves[place as usize].1.layer)].reads
+                {
                     let from = self.place[*producer];
                     if from >= start && from < first {
                         read.push(self.nodes[self.below(from, at as u32) as usize].position);
@@ -457,7 +585,10 @@ impl Shape {
             child = cut;
             cut = self.nodes[cut as usize].parent;
         }
-        let (source, reader) = (&self.nodes[self.below(from, cut) as usize], &self.nodes[child as usize]);
+        let (source, reader) = (
+            &self.nodes[self.below(from, cut) as usize],
+            &self.nodes[child as usize],
+        );
         if self.nodes[cut as usize].space {
             reader.stage > source.stage + 1
         } else {

@@ -7,21 +7,59 @@ use crate::network::Kind;
 
 /// The operations of ONNX that are read.
 pub(super) const SUPPORTED: [&str; 35] = [
-    "Conv", "Gemm", "MatMul", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "Add", "Sub", "Mul", "Div",
-    "Softmax", "LayerNormalization", "Gelu", "Sigmoid", "Tanh", "Erf", "BatchNormalization", "Relu", "Clip",
-    "QuantizeLinear", "DequantizeLinear", "Concat", "Slice", "Split", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity",
-    "Dropout", "Transpose", "Constant", "Cast",
+    "Conv",
+    "Gemm",
+    "MatMul",
+    "MaxPool",
+    "AveragePool",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "ReduceMean",
+    "Add",
+    "Sub",
+    "Mul",
+    "Div",
+    "Softmax",
+    "LayerNormalization",
+    "Gelu",
+    "Sigmoid",
+    "Tanh",
+    "Erf",
+    "BatchNormalization",
+    "Relu",
+    "Clip",
+    "QuantizeLinear",
+    "DequantizeLinear",
+    "Concat",
+    "Slice",
+    "Split",
+    "Reshape",
+    "Flatten",
+    "Squeeze",
+    "Unsqueeze",
+    "Identity",
+    "Dropout",
+    "Transpose",
+    "Constant",
+    "Cast",
 ];
 
 impl<'g> Reader<'g> {
-    pub(super) fn compute(&mut self, node: &'g Node, kind: &str, inputs: &[Option<Known>]) -> Outcome {
+    pub(super) fn compute(
+        &mut self,
+        node: &'g Node,
+        kind: &str,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         let attributes = Attributes(&node.attribute);
         match kind {
             "Conv" => self.convolution(&attributes, inputs),
             "Gemm" => self.gemm(&attributes, inputs),
             "MatMul" => self.product(inputs),
             "MaxPool" | "AveragePool" => self.pool(kind, &attributes, inputs),
-            "GlobalAveragePool" | "GlobalMaxPool" => self.global_pool(kind == "GlobalMaxPool", inputs),
+            "GlobalAveragePool" | "GlobalMaxPool" => {
+                self.global_pool(kind == "GlobalMaxPool", inputs)
+            }
             "ReduceMean" => self.mean(&attributes, inputs),
             "Add" => self.combine(Arithmetic::Add, node, inputs),
             "Sub" => self.combine(Arithmetic::Subtract, node, inputs),
@@ -47,20 +85,43 @@ impl<'g> Reader<'g> {
         let (weight, scales) = Self::constant(inputs, 1)?.ok_or("it has no weights")?;
         let [c, rows, columns] = map(&x)?;
         let &[k, per_group, r, s] = weight.shape.as_slice() else {
-            return Err(format!("weights of the shape {:?}; expected four dimensions", weight.shape));
+            return Err(format!(
+                "weights of the shape {:?}; expected four dimensions",
+                weight.shape
+            ));
         };
         let groups = attributes.int("group").unwrap_or(1);
         if groups < 1 || k < 1 || k % groups != 0 || per_group.checked_mul(groups) != Some(c) {
-            return Err(format!("{c} channels arrive; its weights {:?} in {groups} groups expect {}", weight.shape, per_group.saturating_mul(groups)));
+            return Err(format!(
+                "{c} channels arrive; its weights {:?} in {groups} groups expect {}",
+                weight.shape,
+                per_group.saturating_mul(groups)
+            ));
         }
         let (window, [h, w]) = window(attributes, [rows, columns], Some([r, s]))?;
-        let kind = if groups > 1 { Kind::GroupConv } else { Kind::Conv };
+        let kind = if groups > 1 {
+            Kind::GroupConv
+        } else {
+            Kind::Conv
+        };
         let mut layer = self.plain(kind, [k, h, w]);
-        (layer.channels, layer.groups, layer.kernel, layer.stride) = (c, groups, [r, s], window.stride);
+        (layer.channels, layer.groups, layer.kernel, layer.stride) =
+            (c, groups, [r, s], window.stride);
         let bias = Self::constant(inputs, 2)?.map(|(bias, scales)| Self::numbers(bias, scales));
         let weight = Self::numbers(weight, scales);
-        let action = Action::Weighted { window, weight, columns: false, bias };
-        Ok(Known::Value(self.layer(layer, &[&x], None, action, Layout::Map)))
+        let action = Action::Weighted {
+            window,
+            weight,
+            columns: false,
+            bias,
+        };
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            None,
+            action,
+            Layout::Map,
+        )))
     }
 
     fn gemm(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
@@ -68,7 +129,11 @@ impl<'g> Reader<'g> {
         if attributes.int("transA").unwrap_or(0) != 0 {
             return Err("a transposed first operand is not supported".to_owned());
         }
-        if [attributes.float("alpha"), attributes.float("beta")].iter().flatten().any(|v| *v != 1.0) {
+        if [attributes.float("alpha"), attributes.float("beta")]
+            .iter()
+            .flatten()
+            .any(|v| *v != 1.0)
+        {
             return Err("alpha and beta other than 1 are not supported".to_owned());
         }
         let (weight, scales) = Self::constant(inputs, 1)?.ok_or("it has no weights")?;
@@ -78,9 +143,18 @@ impl<'g> Reader<'g> {
         self.fully_connected(&x, weight, columns, bias)
     }
 
-    fn fully_connected(&mut self, x: &Value, weight: crate::front::Numbers, columns: bool, bias: Option<crate::front::Numbers>) -> Outcome {
+    fn fully_connected(
+        &mut self,
+        x: &Value,
+        weight: crate::front::Numbers,
+        columns: bool,
+        bias: Option<crate::front::Numbers>,
+    ) -> Outcome {
         let &[a, b] = weight.shape.as_slice() else {
-            return Err(format!("weights of the shape {:?}; expected two dimensions", weight.shape));
+            return Err(format!(
+                "weights of the shape {:?}; expected two dimensions",
+                weight.shape
+            ));
         };
         let (inputs, outputs) = if columns { (a, b) } else { (b, a) };
         let [c, h, w] = x.extents;
@@ -90,17 +164,46 @@ impl<'g> Reader<'g> {
             }
             let mut layer = self.plain(Kind::Conv, [outputs, h, 1]);
             layer.channels = c;
-            let action = Action::Weighted { window: Window::point(), weight, columns, bias };
-            return Ok(Known::Value(self.layer(layer, &[x], None, action, Layout::Sequence)));
+            let action = Action::Weighted {
+                window: Window::point(),
+                weight,
+                columns,
+                bias,
+            };
+            return Ok(Known::Value(self.layer(
+                layer,
+                &[x],
+                None,
+                action,
+                Layout::Sequence,
+            )));
         }
         if x.layout != Layout::Vector || inputs != c * h * w {
-            return Err(format!("{:?} arrives, its weights expect {inputs} numbers", x.dims()));
+            return Err(format!(
+                "{:?} arrives, its weights expect {inputs} numbers",
+                x.dims()
+            ));
         }
         let mut layer = self.plain(Kind::Fc, [outputs, 1, 1]);
         (layer.channels, layer.kernel) = (c, [h, w]);
-        let window = Window { kernel: [h, w], stride: [1, 1], padding: [0; 4] };
-        let action = Action::Weighted { window, weight, columns, bias };
-        Ok(Known::Value(self.layer(layer, &[x], None, action, Layout::Vector)))
+        let window = Window {
+            kernel: [h, w],
+            stride: [1, 1],
+            padding: [0; 4],
+        };
+        let action = Action::Weighted {
+            window,
+            weight,
+            columns,
+            bias,
+        };
+        Ok(Known::Value(self.layer(
+            layer,
+            &[x],
+            None,
+            action,
+            Layout::Vector,
+        )))
     }
 
     fn product(&mut self, inputs: &[Option<Known>]) -> Outcome {
@@ -116,7 +219,11 @@ impl<'g> Reader<'g> {
             _ => None,
         };
         let (Some(groups), true) = (groups(&x), x.layout == y.layout) else {
-            return Err(format!("a product of {:?} and {:?} is not supported", x.dims(), y.dims()));
+            return Err(format!(
+                "a product of {:?} and {:?} is not supported",
+                x.dims(),
+                y.dims()
+            ));
         };
         let ([c, l, _], [k, inner, _]) = (x.extents, y.extents);
         if c / groups != inner {
@@ -124,10 +231,21 @@ impl<'g> Reader<'g> {
         }
         let mut layer = self.plain(Kind::GroupConv, [k, l, 1]);
         (layer.channels, layer.groups) = (c, groups);
-        Ok(Known::Value(self.layer(layer, &[&x], Some(&y), Action::Product, x.layout)))
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            Some(&y),
+            Action::Product,
+            x.layout,
+        )))
     }
 
-    fn pool(&mut self, kind: &str, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn pool(
+        &mut self,
+        kind: &str,
+        attributes: &Attributes<'_>,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let [c, rows, columns] = map(&x)?;
         let (window, [h, w]) = window(attributes, [rows, columns], None)?;
@@ -138,17 +256,37 @@ impl<'g> Reader<'g> {
         } else {
             Action::AveragePool(window, attributes.int("count_include_pad") == Some(1))
         };
-        Ok(Known::Value(self.layer(layer, &[&x], None, action, Layout::Map)))
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            None,
+            action,
+            Layout::Map,
+        )))
     }
 
     fn global_pool(&mut self, largest: bool, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let [c, rows, columns] = map(&x)?;
-        let window = Window { kernel: [rows, columns], stride: [rows, columns], padding: [0; 4] };
+        let window = Window {
+            kernel: [rows, columns],
+            stride: [rows, columns],
+            padding: [0; 4],
+        };
         let mut layer = self.plain(Kind::Pool, [c, 1, 1]);
         (layer.kernel, layer.stride) = (window.kernel, window.stride);
-        let action = if largest { Action::MaxPool(window) } else { Action::AveragePool(window, false) };
-        Ok(Known::Value(self.layer(layer, &[&x], None, action, Layout::Map)))
+        let action = if largest {
+            Action::MaxPool(window)
+        } else {
+            Action::AveragePool(window, false)
+        };
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            None,
+            action,
+            Layout::Map,
+        )))
     }
 
     fn mean(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
@@ -157,31 +295,51 @@ impl<'g> Reader<'g> {
             axes = Self::whole(constant)?;
         }
         let x = Self::value(inputs, 0)?;
-        axes.iter_mut().filter(|axis| **axis < 0).for_each(|axis| *axis += 4);
+        axes.iter_mut()
+            .filter(|axis| **axis < 0)
+            .for_each(|axis| *axis += 4);
         axes.sort_unstable();
         if x.layout != Layout::Map || axes != [2, 3] {
             return Err("a mean over other axes than rows and columns is not supported".to_owned());
         }
         let mean = self.global_pool(false, inputs)?;
         Ok(match mean {
-            Known::Value(value) if attributes.int("keepdims") == Some(0) => Known::Value(Value { layout: Layout::Vector, ..value }),
+            Known::Value(value) if attributes.int("keepdims") == Some(0) => Known::Value(Value {
+                layout: Layout::Vector,
+                ..value
+            }),
             mean => mean,
         })
     }
 
-    fn combine(&mut self, arithmetic: Arithmetic, node: &'g Node, inputs: &[Option<Known>]) -> Outcome {
+    fn combine(
+        &mut self,
+        arithmetic: Arithmetic,
+        node: &'g Node,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         match (inputs.first(), inputs.get(1)) {
             (Some(Some(Known::Value(x))), Some(Some(Known::Value(y)))) => {
                 if arithmetic == Arithmetic::Divide {
                     return Err("a quotient of two activations is not supported".to_owned());
                 }
                 if x.extents != y.extents || x.dims() != y.dims() {
-                    return Err(format!("operands of {:?} and {:?}; broadcasting is not supported", x.dims(), y.dims()));
+                    return Err(format!(
+                        "operands of {:?} and {:?}; broadcasting is not supported",
+                        x.dims(),
+                        y.dims()
+                    ));
                 }
                 let mut layer = self.plain(Kind::Eltwise, x.extents);
                 layer.operands = 2;
                 let (x, y) = (x.clone(), y.clone());
-                Ok(Known::Value(self.layer(layer, &[&x, &y], None, Action::Combine(arithmetic), x.layout)))
+                Ok(Known::Value(self.layer(
+                    layer,
+                    &[&x, &y],
+                    None,
+                    Action::Combine(arithmetic),
+                    x.layout,
+                )))
             }
             (Some(Some(Known::Value(x))), Some(Some(Known::Constant(constant, scales)))) => {
                 let numbers = Self::numbers(constant, scales.as_ref());
@@ -210,41 +368,74 @@ impl<'g> Reader<'g> {
             _ => return Err(format!("over {:?} it is not supported", x.dims())),
         };
         if !last {
-            return Err(format!("over the axis {axis} it is not supported; only over the last"));
+            return Err(format!(
+                "over the axis {axis} it is not supported; only over the last"
+            ));
         }
         let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(layer, &[&x], None, Action::Softmax(groups), x.layout)))
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            None,
+            Action::Softmax(groups),
+            x.layout,
+        )))
     }
 
     fn layer_norm(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let axis = attributes.int("axis").unwrap_or(-1);
         let vector = x.layout == Layout::Vector && x.extents[1] * x.extents[2] == 1;
-        if !(x.layout == Layout::Sequence && matches!(axis, -1 | 2) || vector && matches!(axis, -1 | 1)) {
-            return Err(format!("over the axis {axis} of {:?} it is not supported; only over the last of a sequence", x.dims()));
+        if !(x.layout == Layout::Sequence && matches!(axis, -1 | 2)
+            || vector && matches!(axis, -1 | 1))
+        {
+            return Err(format!(
+                "over the axis {axis} of {:?} it is not supported; only over the last of a sequence",
+                x.dims()
+            ));
         }
         let (factor, scales) = Self::constant(inputs, 1)?.ok_or("its factor is missing")?;
         let factor = Self::numbers(factor, scales);
-        let offset = Self::constant(inputs, 2)?.map(|(offset, scales)| Self::numbers(offset, scales));
+        let offset =
+            Self::constant(inputs, 2)?.map(|(offset, scales)| Self::numbers(offset, scales));
         if factor.shape.iter().product::<i64>() != x.extents[0] {
-            return Err(format!("{} features arrive, its factor has the shape {:?}", x.extents[0], factor.shape));
+            return Err(format!(
+                "{} features arrive, its factor has the shape {:?}",
+                x.extents[0], factor.shape
+            ));
         }
         let epsilon = attributes.float("epsilon").unwrap_or(1e-5);
         let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(layer, &[&x], None, Action::LayerNorm(factor, offset, epsilon), x.layout)))
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            None,
+            Action::LayerNorm(factor, offset, epsilon),
+            x.layout,
+        )))
     }
 
     pub(super) fn function(&mut self, function: Function, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(layer, &[&x], None, Action::Function(function), x.layout)))
+        Ok(Known::Value(self.layer(
+            layer,
+            &[&x],
+            None,
+            Action::Function(function),
+            x.layout,
+        )))
     }
 }
 
 impl Window {
     /// Of one element.
     pub(crate) const fn point() -> Window {
-        Window { kernel: [1, 1], stride: [1, 1], padding: [0; 4] }
+        Window {
+            kernel: [1, 1],
+            stride: [1, 1],
+            padding: [0; 4],
+        }
     }
 }
 
@@ -252,20 +443,32 @@ impl Window {
 fn map(value: &Value) -> Result<[i64; 3], String> {
     match value.layout {
         Layout::Map => Ok(value.extents),
-        _ => Err(format!("{:?} arrives; expected channels, rows and columns", value.dims())),
+        _ => Err(format!(
+            "{:?} arrives; expected channels, rows and columns",
+            value.dims()
+        )),
     }
 }
 
 /// The window of a node, and the rows and columns of its result.
-fn window(attributes: &Attributes<'_>, from: [i64; 2], weights: Option<[i64; 2]>) -> Result<(Window, [i64; 2]), String> {
+fn window(
+    attributes: &Attributes<'_>,
+    from: [i64; 2],
+    weights: Option<[i64; 2]>,
+) -> Result<(Window, [i64; 2]), String> {
     let pair = |name: &str, otherwise: Option<[i64; 2]>| match (attributes.ints(name), otherwise) {
         (Some([a, b]), _) if *a > 0 && *b > 0 && *a < 1 << 20 && *b < 1 << 20 => Ok([*a, *b]),
         (None, Some(otherwise)) => Ok(otherwise),
-        (given, _) => Err(format!("`{name}` is {:?}; expected two positive numbers", given.unwrap_or_default())),
+        (given, _) => Err(format!(
+            "`{name}` is {:?}; expected two positive numbers",
+            given.unwrap_or_default()
+        )),
     };
     let kernel = pair("kernel_shape", weights)?;
     if weights.is_some_and(|weights| weights != kernel) {
-        return Err(format!("`kernel_shape` is {kernel:?}, its weights have {weights:?}"));
+        return Err(format!(
+            "`kernel_shape` is {kernel:?}, its weights have {weights:?}"
+        ));
     }
     let stride = pair("strides", Some([1, 1]))?;
     if pair("dilations", Some([1, 1]))? != [1, 1] {
@@ -273,8 +476,18 @@ fn window(attributes: &Attributes<'_>, from: [i64; 2], weights: Option<[i64; 2]>
     }
     let mut padding = match attributes.ints("pads") {
         None => [0; 4],
-        Some(&[top, left, bottom, right]) if [top, left, bottom, right].iter().all(|v| (0..1 << 20).contains(v)) => [top, bottom, left, right],
-        Some(other) => return Err(format!("`pads` is {other:?}; expected four numbers that are not negative")),
+        Some(&[top, left, bottom, right])
+            if [top, left, bottom, right]
+                .iter()
+                .all(|v| (0..1 << 20).contains(v)) =>
+        {
+            [top, bottom, left, right]
+        }
+        Some(other) => {
+            return Err(format!(
+                "`pads` is {other:?}; expected four numbers that are not negative"
+            ));
+        }
     };
     let same = attributes.text("auto_pad").unwrap_or("NOTSET");
     let mut to = [0; 2];
@@ -284,13 +497,20 @@ fn window(attributes: &Attributes<'_>, from: [i64; 2], weights: Option<[i64; 2]>
             to[d] = (extent - 1) / stride + 1;
             let all = ((to[d] - 1) * stride + kernel - extent).max(0);
             let small = all / 2;
-            let (first, last) = if same == "SAME_LOWER" { (all - small, small) } else { (small, all - small) };
+            let (first, last) = if same == "SAME_LOWER" {
+                (all - small, small)
+            } else {
+                (small, all - small)
+            };
             (padding[2 * d], padding[2 * d + 1]) = (first, last);
             continue;
         }
         let room = extent + padding[2 * d] + padding[2 * d + 1] - kernel;
         if room < 0 {
-            return Err(format!("a window of {kernel} over {extent} elements with {} of padding", room + kernel - extent));
+            return Err(format!(
+                "a window of {kernel} over {extent} elements with {} of padding",
+                room + kernel - extent
+            ));
         }
         to[d] = room / stride + 1;
         let begins = |last: i64| last * stride < extent + padding[2 * d];
@@ -299,5 +519,12 @@ fn window(attributes: &Attributes<'_>, from: [i64; 2], weights: Option<[i64; 2]>
             padding[2 * d + 1] += stride - room % stride;
         }
     }
-    Ok((Window { kernel, stride, padding }, to))
+    Ok((
+        Window {
+            kernel,
+            stride,
+            padding,
+        },
+        to,
+    ))
 }

@@ -38,7 +38,10 @@ impl Constant {
     pub(crate) fn numbers(&self) -> Result<Rc<Vec<f64>>, String> {
         match &self.data {
             Data::There(numbers) => Ok(Rc::clone(numbers)),
-            Data::Absent(file) => Err(format!("the tensor `{}` lies in the file {file}, which is not there", self.name)),
+            Data::Absent(file) => Err(format!(
+                "the tensor `{}` lies in the file {file}, which is not there",
+                self.name
+            )),
         }
     }
 
@@ -59,24 +62,43 @@ pub(crate) struct Externals(HashMap<String, Option<Rc<Vec<u8>>>>);
 ///
 /// # Errors
 /// A type that no network of integers or floats has, fewer bytes than the shape needs.
-pub(crate) fn read(tensor: &Tensor, externals: &mut Externals, beside: Beside<'_>) -> Result<Constant, String> {
+pub(crate) fn read(
+    tensor: &Tensor,
+    externals: &mut Externals,
+    beside: Beside<'_>,
+) -> Result<Constant, String> {
     let name = tensor.name.clone().unwrap_or_default();
     let wrong = |text: String| format!("the tensor `{name}`: {text}");
     let mut count = 1_usize;
     for extent in &tensor.dims {
-        let extent = usize::try_from(*extent).map_err(|_| wrong(format!("an extent of {extent}")))?;
-        count = count.checked_mul(extent).filter(|c| *c <= MOST).ok_or_else(|| wrong("too many elements".to_owned()))?;
+        let extent =
+            usize::try_from(*extent).map_err(|_| wrong(format!("an extent of {extent}")))?;
+        count = count
+            .checked_mul(extent)
+            .filter(|c| *c <= MOST)
+            .ok_or_else(|| wrong("too many elements".to_owned()))?;
     }
-    let mut constant = Constant { name: name.clone(), shape: tensor.dims.clone(), data: Data::There(Rc::default()) };
+    let mut constant = Constant {
+        name: name.clone(),
+        shape: tensor.dims.clone(),
+        data: Data::There(Rc::default()),
+    };
     let external = |key: &str| {
-        let entry = tensor.external_data.iter().find(|entry| entry.key.as_deref() == Some(key))?;
+        let entry = tensor
+            .external_data
+            .iter()
+            .find(|entry| entry.key.as_deref() == Some(key))?;
         entry.value.clone()
     };
     let mut bytes: &[u8] = tensor.raw_data.as_deref().unwrap_or_default();
     let file;
     if tensor.data_location == Some(1) {
-        let location = external("location").ok_or_else(|| wrong("external data without a location".to_owned()))?;
-        let found = externals.0.entry(location.clone()).or_insert_with(|| beside(&location).map(Rc::new));
+        let location = external("location")
+            .ok_or_else(|| wrong("external data without a location".to_owned()))?;
+        let found = externals
+            .0
+            .entry(location.clone())
+            .or_insert_with(|| beside(&location).map(Rc::new));
         let Some(found) = found else {
             constant.data = Data::Absent(location);
             return Ok(constant);
@@ -101,7 +123,12 @@ pub(crate) fn read(tensor: &Tensor, externals: &mut Externals, beside: Beside<'_
         typed
     } else {
         fn each<const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> f64) -> Vec<f64> {
-            bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
+            bytes
+                .as_chunks::<N>()
+                .0
+                .iter()
+                .map(|chunk| read(*chunk))
+                .collect()
         }
         match kind {
             1 => each(bytes, |b: [u8; 4]| f64::from(f32::from_le_bytes(b))),
@@ -116,7 +143,10 @@ pub(crate) fn read(tensor: &Tensor, externals: &mut Externals, beside: Beside<'_
         }
     };
     if numbers.len() != count {
-        return Err(wrong(format!("expected {count} elements, found {}", numbers.len())));
+        return Err(wrong(format!(
+            "expected {count} elements, found {}",
+            numbers.len()
+        )));
     }
     constant.data = Data::There(Rc::new(numbers));
     Ok(constant)

@@ -3,7 +3,10 @@
 use super::Refused;
 use super::constant::{self, Beside, Constant, Data, Externals};
 use super::proto::{Attribute, Graph, Node, ValueInfo};
-use crate::front::{Activation, Action, Front, Input, Layout, Numbers, Operand, Operation, Piece, Quantisation, Source};
+use crate::front::{
+    Action, Activation, Front, Input, Layout, Numbers, Operand, Operation, Piece, Quantisation,
+    Source,
+};
 use crate::network::{Kind, Layer, Network};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -75,7 +78,9 @@ impl<'n> Attributes<'n> {
     }
 
     pub(super) fn ints(&self, name: &str) -> Option<&'n [i64]> {
-        self.find(name).map(|a| a.ints.as_slice()).filter(|ints| !ints.is_empty())
+        self.find(name)
+            .map(|a| a.ints.as_slice())
+            .filter(|ints| !ints.is_empty())
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&'n str> {
@@ -87,10 +92,17 @@ impl<'n> Attributes<'n> {
 pub(super) type Outcome = Result<Known, String>;
 
 impl<'g> Reader<'g> {
-    pub(super) fn new(graph: &'g Graph, batch: i64, beside: Beside<'_>) -> Result<Reader<'g>, Refused> {
+    pub(super) fn new(
+        graph: &'g Graph,
+        batch: i64,
+        beside: Beside<'_>,
+    ) -> Result<Reader<'g>, Refused> {
         let refuse = |text: String| Refused(vec![text]);
         if graph.node.len() > MOST_NODES {
-            return Err(refuse(format!("{} nodes, more than {MOST_NODES}", graph.node.len())));
+            return Err(refuse(format!(
+                "{} nodes, more than {MOST_NODES}",
+                graph.node.len()
+            )));
         }
         let mut reader = Reader {
             graph,
@@ -105,7 +117,9 @@ impl<'g> Reader<'g> {
         let mut externals = Externals::default();
         for tensor in &graph.initializer {
             let constant = constant::read(tensor, &mut externals, beside).map_err(refuse)?;
-            reader.known.insert(constant.name.clone(), Known::Constant(constant, None));
+            reader
+                .known
+                .insert(constant.name.clone(), Known::Constant(constant, None));
         }
         for input in &graph.input {
             let name = input.name.clone().unwrap_or_default();
@@ -114,7 +128,10 @@ impl<'g> Reader<'g> {
                 reader.known.insert(name, Known::Value(value));
             }
         }
-        let read = graph.node.iter().flat_map(|node| node.input.iter().map(String::as_str));
+        let read = graph
+            .node
+            .iter()
+            .flat_map(|node| node.input.iter().map(String::as_str));
         for name in read.chain(graph.output.iter().filter_map(|o| o.name.as_deref())) {
             *reader.uses.entry(name).or_default() += 1;
         }
@@ -123,14 +140,19 @@ impl<'g> Reader<'g> {
 
     fn input(&mut self, input: &ValueInfo) -> Result<Value, String> {
         let name = input.name.as_deref().unwrap_or_default();
-        let shape = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref()?.shape.as_ref());
+        let shape = input
+            .r#type
+            .as_ref()
+            .and_then(|t| t.tensor_type.as_ref()?.shape.as_ref());
         let shape = shape.ok_or_else(|| format!("the shape of the input `{name}` is not given"))?;
         let mut dims = Vec::new();
         for (at, dim) in shape.dim.iter().enumerate().skip(1) {
             let extent = dim.dim_value.filter(|v| (1..1 << 31).contains(v));
             dims.push(extent.ok_or_else(|| {
                 let open = dim.dim_param.clone().unwrap_or_else(|| format!("{at}"));
-                format!("the input `{name}` has the open dimension `{open}`: shapes cannot be inferred")
+                format!(
+                    "the input `{name}` has the open dimension `{open}`: shapes cannot be inferred"
+                )
             })?);
         }
         let (extents, layout) = match dims.as_slice() {
@@ -145,9 +167,22 @@ impl<'g> Reader<'g> {
             }
         };
         let index = self.inputs.len();
-        self.inputs.push(Input { name: format!("input{}", index + 1), extents, layout, quantisation: None });
-        let pieces = vec![Piece { source: Source::Input(index), channels: [0, extents[0]] }];
-        Ok(Value { pieces, extents, layout, quantisation: None })
+        self.inputs.push(Input {
+            name: format!("input{}", index + 1),
+            extents,
+            layout,
+            quantisation: None,
+        });
+        let pieces = vec![Piece {
+            source: Source::Input(index),
+            channels: [0, extents[0]],
+        }];
+        Ok(Value {
+            pieces,
+            extents,
+            layout,
+            quantisation: None,
+        })
     }
 
     pub(super) fn read(mut self) -> Result<Front, Refused> {
@@ -157,7 +192,11 @@ impl<'g> Reader<'g> {
             let node = &self.graph.node[index];
             let kind = node.op_type.as_deref().unwrap_or_default();
             let plain = format!("{kind}_{index}");
-            let name = node.name.clone().filter(|name| !name.is_empty()).unwrap_or(plain);
+            let name = node
+                .name
+                .clone()
+                .filter(|name| !name.is_empty())
+                .unwrap_or(plain);
             self.name = name.clone();
             let known = match self.node(node, kind) {
                 Ok(known) => known,
@@ -168,7 +207,11 @@ impl<'g> Reader<'g> {
             };
             // Parts of a Split are told apart there.
             let spread = kind == "Split" && !matches!(known, Known::Unknown);
-            for output in node.output.iter().filter(|output| !output.is_empty() && !spread) {
+            for output in node
+                .output
+                .iter()
+                .filter(|output| !output.is_empty() && !spread)
+            {
                 self.known.insert(output.clone(), known.clone());
             }
         }
@@ -179,7 +222,11 @@ impl<'g> Reader<'g> {
         for output in self.graph.output.iter().filter_map(|o| o.name.as_deref()) {
             match self.known.get(output) {
                 Some(Known::Value(value)) => outputs.push(self.operand(value)),
-                _ => return Err(Refused(vec![format!("the output `{output}` is made by no node")])),
+                _ => {
+                    return Err(Refused(vec![format!(
+                        "the output `{output}` is made by no node"
+                    )]));
+                }
             }
         }
         if self.layers.is_empty() {
@@ -187,7 +234,12 @@ impl<'g> Reader<'g> {
         }
         let title = self.graph.name.clone().unwrap_or_default();
         let network = Network::new(title, self.layers).map_err(|e| Refused(vec![e.to_string()]))?;
-        Ok(Front { network, inputs: self.inputs, operations: self.operations, outputs })
+        Ok(Front {
+            network,
+            inputs: self.inputs,
+            operations: self.operations,
+            outputs,
+        })
     }
 
     /// Nodes in an order in which each comes after what it reads; that of the file where it is one.
@@ -212,16 +264,23 @@ impl<'g> Reader<'g> {
                     None if self.known.contains_key(input) => {}
                     None => {
                         let name = node.name.as_deref().unwrap_or_default();
-                        return Err(Refused(vec![format!("the node `{name}` reads `{input}`, which nothing makes")]));
+                        return Err(Refused(vec![format!(
+                            "the node `{name}` reads `{input}`, which nothing makes"
+                        )]));
                     }
                 }
             }
             waits.push(producers.len());
             let mut producers: Vec<usize> = producers.into_iter().collect();
             producers.sort_unstable();
-            producers.into_iter().for_each(|producer| readers[producer].push(index));
+            producers
+                .into_iter()
+                .for_each(|producer| readers[producer].push(index));
         }
-        let mut ready: BTreeMap<usize, ()> = (0..waits.len()).filter(|i| waits[*i] == 0).map(|i| (i, ())).collect();
+        let mut ready: BTreeMap<usize, ()> = (0..waits.len())
+            .filter(|i| waits[*i] == 0)
+            .map(|i| (i, ()))
+            .collect();
         let mut order = Vec::new();
         while let Some((index, ())) = ready.pop_first() {
             order.push(index);
@@ -234,8 +293,13 @@ impl<'g> Reader<'g> {
         }
         if order.len() < waits.len() {
             let stuck = (0..waits.len()).filter(|i| waits[*i] > 0).take(5);
-            let names: Vec<&str> = stuck.filter_map(|i| self.graph.node[i].name.as_deref()).collect();
-            return Err(Refused(vec![format!("the graph has a cycle: {} wait for each other", names.join(", "))]));
+            let names: Vec<&str> = stuck
+                .filter_map(|i| self.graph.node[i].name.as_deref())
+                .collect();
+            return Err(Refused(vec![format!(
+                "the graph has a cycle: {} wait for each other",
+                names.join(", ")
+            )]));
         }
         Ok(order)
     }
@@ -243,13 +307,23 @@ impl<'g> Reader<'g> {
     fn node(&mut self, node: &'g Node, kind: &str) -> Outcome {
         let domain = node.domain.as_deref().unwrap_or_default();
         if !matches!(domain, "" | "ai.onnx") {
-            return Err(format!("operations of the domain `{domain}` are not supported"));
+            return Err(format!(
+                "operations of the domain `{domain}` are not supported"
+            ));
         }
-        let inputs: Vec<Option<Known>> = node.input.iter().map(|i| self.known.get(i).cloned()).collect();
+        let inputs: Vec<Option<Known>> = node
+            .input
+            .iter()
+            .map(|i| self.known.get(i).cloned())
+            .collect();
         if !super::compute::SUPPORTED.contains(&kind) {
             return Err("the operation is not supported".to_owned());
         }
-        if inputs.iter().flatten().any(|known| matches!(known, Known::Unknown)) {
+        if inputs
+            .iter()
+            .flatten()
+            .any(|known| matches!(known, Known::Unknown))
+        {
             return Ok(Known::Unknown);
         }
         self.compute(node, kind, &inputs)
@@ -259,13 +333,18 @@ impl<'g> Reader<'g> {
     pub(super) fn value(inputs: &[Option<Known>], at: usize) -> Result<&Value, String> {
         match inputs.get(at) {
             Some(Some(Known::Value(value))) => Ok(value),
-            Some(Some(_)) => Err(format!("input {at} is a constant; expected a result of another layer")),
+            Some(Some(_)) => Err(format!(
+                "input {at} is a constant; expected a result of another layer"
+            )),
             _ => Err(format!("input {at} is missing")),
         }
     }
 
     /// An input that must be a constant, if it is there.
-    pub(super) fn constant(inputs: &[Option<Known>], at: usize) -> Result<Option<(&Constant, Option<&(Vec<f64>, i64)>)>, String> {
+    pub(super) fn constant(
+        inputs: &[Option<Known>],
+        at: usize,
+    ) -> Result<Option<(&Constant, Option<&(Vec<f64>, i64)>)>, String> {
         match inputs.get(at) {
             Some(Some(Known::Constant(constant, scales))) => Ok(Some((constant, scales.as_ref()))),
             Some(Some(_)) => Err(format!("input {at} is no constant")),
@@ -295,15 +374,33 @@ impl<'g> Reader<'g> {
     }
 
     pub(super) fn operand(&self, value: &Value) -> Operand {
-        let quantisation = value.quantisation.or_else(|| match value.pieces.as_slice() {
-            [Piece { source: Source::Input(input), .. }] => self.inputs[*input].quantisation,
-            _ => None,
-        });
-        Operand { pieces: value.pieces.clone(), quantisation, extents: value.extents }
+        let quantisation = value
+            .quantisation
+            .or_else(|| match value.pieces.as_slice() {
+                [
+                    Piece {
+                        source: Source::Input(input),
+                        ..
+                    },
+                ] => self.inputs[*input].quantisation,
+                _ => None,
+            });
+        Operand {
+            pieces: value.pieces.clone(),
+            quantisation,
+            extents: value.extents,
+        }
     }
 
     /// Adds a layer that makes `output`; what it reads follows from its operands.
-    pub(super) fn layer(&mut self, mut layer: Layer, operands: &[&Value], weights: Option<&Value>, action: Action, layout: Layout) -> Value {
+    pub(super) fn layer(
+        &mut self,
+        mut layer: Layer,
+        operands: &[&Value],
+        weights: Option<&Value>,
+        action: Action,
+        layout: Layout,
+    ) -> Value {
         let sources = |value: &Value| {
             let layers = value.pieces.iter().filter_map(|piece| match piece.source {
                 Source::Layer(layer) => Some(layer),
@@ -335,11 +432,25 @@ impl<'g> Reader<'g> {
         }
         let extents = layer.output;
         let index = self.layers.len();
-        let operands = operands.iter().copied().chain(weights).map(|value| self.operand(value)).collect();
+        let operands = operands
+            .iter()
+            .copied()
+            .chain(weights)
+            .map(|value| self.operand(value))
+            .collect();
         self.layers.push(layer);
-        self.operations.push(Operation { operands, action, activation: Activation::None, output: None, layout });
+        self.operations.push(Operation {
+            operands,
+            action,
+            activation: Activation::None,
+            output: None,
+            layout,
+        });
         Value {
-            pieces: vec![Piece { source: Source::Layer(index), channels: [0, extents[0]] }],
+            pieces: vec![Piece {
+                source: Source::Layer(index),
+                channels: [0, extents[0]],
+            }],
             extents,
             layout,
             quantisation: None,

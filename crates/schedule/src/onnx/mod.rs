@@ -24,7 +24,15 @@ const SHOWN: usize = 10;
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("\n"))?;
+        f.write_str(
+            &self
+                .0
+                .iter()
+                .take(SHOWN)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("\n"),
+        )?;
         match self.0.len().saturating_sub(SHOWN) {
             0 => Ok(()),
             more => write!(f, "\nand {more} more; {} in all", self.0.len()),
@@ -41,10 +49,14 @@ impl std::error::Error for Refused {}
 pub fn read(bytes: &[u8], batch: i64, beside: Beside<'_>) -> Result<Front, Refused> {
     let alone = |text: String| Refused(vec![text]);
     if bytes.is_empty() {
-        return Err(alone("the file is empty; expected an ONNX model".to_owned()));
+        return Err(alone(
+            "the file is empty; expected an ONNX model".to_owned(),
+        ));
     }
     let model = <proto::Model as prost::Message>::decode(bytes)
         .map_err(|error| alone(format!("no ONNX model, or a part of one: {error}")))?;
-    let graph = model.graph.ok_or_else(|| alone("no ONNX model: it has no graph".to_owned()))?;
+    let graph = model
+        .graph
+        .ok_or_else(|| alone("no ONNX model: it has no graph".to_owned()))?;
     graph::Reader::new(&graph, batch, beside)?.read()
 }

@@ -7,20 +7,42 @@ use crate::front::{Action, Layout, Piece};
 use crate::network::Kind;
 
 impl<'g> Reader<'g> {
-    pub(super) fn view(&mut self, node: &'g Node, kind: &str, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    pub(super) fn view(
+        &mut self,
+        node: &'g Node,
+        kind: &str,
+        attributes: &Attributes<'_>,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         match kind {
             "Constant" => {
-                let tensor = node.attribute.iter().find_map(|a| a.t.as_ref()).ok_or("it has no tensor")?;
+                let tensor = node
+                    .attribute
+                    .iter()
+                    .find_map(|a| a.t.as_ref())
+                    .ok_or("it has no tensor")?;
                 let constant = constant::read(tensor, &mut Externals::default(), &|_| None)?;
                 Ok(Known::Constant(constant, None))
             }
-            "Identity" | "Dropout" | "Cast" => inputs.first().cloned().flatten().ok_or_else(|| "its input is missing".to_owned()),
+            "Identity" | "Dropout" | "Cast" => inputs
+                .first()
+                .cloned()
+                .flatten()
+                .ok_or_else(|| "its input is missing".to_owned()),
             "Flatten" => {
                 let x = Self::value(inputs, 0)?.clone();
-                if attributes.int("axis").unwrap_or(1) != 1 || x.layout != Layout::Map && x.layout != Layout::Vector {
-                    return Err(format!("{:?} along another axis than 1 is not supported", x.dims()));
+                if attributes.int("axis").unwrap_or(1) != 1
+                    || x.layout != Layout::Map && x.layout != Layout::Vector
+                {
+                    return Err(format!(
+                        "{:?} along another axis than 1 is not supported",
+                        x.dims()
+                    ));
                 }
-                Ok(Known::Value(Value { layout: Layout::Vector, ..x }))
+                Ok(Known::Value(Value {
+                    layout: Layout::Vector,
+                    ..x
+                }))
             }
             "Reshape" => {
                 let x = Self::value(inputs, 0)?.clone();
@@ -47,16 +69,33 @@ impl<'g> Reader<'g> {
     fn reshape(&self, x: Value, shape: &[i64]) -> Outcome {
         let dims = x.dims();
         let all: i64 = dims.iter().product();
-        let whole = |d: usize| if d == 0 { self.batch } else { dims.get(d - 1).copied().unwrap_or(1) };
-        let Some((first, rest)) = shape.split_first() else { return Err("a shape of no dimensions".to_owned()) };
-        let mut rest: Vec<i64> = rest.iter().zip(1..).map(|(extent, d)| if *extent == 0 { whole(d) } else { *extent }).collect();
+        let whole = |d: usize| {
+            if d == 0 {
+                self.batch
+            } else {
+                dims.get(d - 1).copied().unwrap_or(1)
+            }
+        };
+        let Some((first, rest)) = shape.split_first() else {
+            return Err("a shape of no dimensions".to_owned());
+        };
+        let mut rest: Vec<i64> = rest
+            .iter()
+            .zip(1..)
+            .map(|(extent, d)| if *extent == 0 { whole(d) } else { *extent })
+            .collect();
         let known: i64 = rest.iter().filter(|extent| **extent > 0).product();
         for extent in rest.iter_mut().filter(|extent| **extent == -1) {
             *extent = if known > 0 { all / known } else { 0 };
         }
         let keeps_batch = matches!(*first, 0 | -1 | 1) || *first == self.batch;
-        if !keeps_batch || rest.iter().any(|extent| *extent < 1) || rest.iter().product::<i64>() != all {
-            return Err(format!("{dims:?} of each image as {shape:?} is not supported"));
+        if !keeps_batch
+            || rest.iter().any(|extent| *extent < 1)
+            || rest.iter().product::<i64>() != all
+        {
+            return Err(format!(
+                "{dims:?} of each image as {shape:?} is not supported"
+            ));
         }
         let [c, h, w] = x.extents;
         let layout = match (x.layout, rest.as_slice()) {
@@ -68,7 +107,11 @@ impl<'g> Reader<'g> {
             // A sequence of one is a vector.
             (Layout::Sequence, [_]) if h == 1 => Layout::Vector,
             (Layout::Vector, [1, _]) if h * w == 1 => Layout::Sequence,
-            _ => return Err(format!("{dims:?} of each image as {rest:?} is not supported")),
+            _ => {
+                return Err(format!(
+                    "{dims:?} of each image as {rest:?} is not supported"
+                ));
+            }
         };
         Ok(Known::Value(Value { layout, ..x }))
     }
@@ -89,17 +132,27 @@ impl<'g> Reader<'g> {
             _ => 0,
         };
         if axis != channels {
-            return Err(format!("along the axis {axis} of {:?} it is not supported; only along the channels", first.dims()));
+            return Err(format!(
+                "along the axis {axis} of {:?} it is not supported; only along the channels",
+                first.dims()
+            ));
         }
-        let alike = |value: &&Value| value.layout == first.layout && value.extents[1..] == first.extents[1..];
+        let alike = |value: &&Value| {
+            value.layout == first.layout && value.extents[1..] == first.extents[1..]
+        };
         if !values.iter().all(alike) {
             return Err("its inputs have other extents beside that axis".to_owned());
         }
         // Operands that are stored in one way stay so; where they are stored in several, it depends on what stores the result.
-        let quantisation = first.quantisation.filter(|q| values.iter().all(|v| v.quantisation == Some(*q)));
+        let quantisation = first
+            .quantisation
+            .filter(|q| values.iter().all(|v| v.quantisation == Some(*q)));
         let [_, h, w] = first.extents;
         Ok(Known::Value(Value {
-            pieces: values.iter().flat_map(|value| value.pieces.iter().copied()).collect(),
+            pieces: values
+                .iter()
+                .flat_map(|value| value.pieces.iter().copied())
+                .collect(),
             extents: [values.iter().map(|value| value.extents[0]).sum(), h, w],
             layout: first.layout,
             quantisation,
@@ -126,7 +179,12 @@ impl<'g> Reader<'g> {
         part(&x, *axis, [*start, *end]).map(Known::Value)
     }
 
-    fn split(&mut self, node: &'g Node, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn split(
+        &mut self,
+        node: &'g Node,
+        attributes: &Attributes<'_>,
+        inputs: &[Option<Known>],
+    ) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let axis = attributes.int("axis").unwrap_or(0);
         let sizes = match Self::constant(inputs, 1)? {
@@ -136,7 +194,10 @@ impl<'g> Reader<'g> {
                 None => vec![x.extents[0] / node.output.len().max(1) as i64; node.output.len()],
             },
         };
-        if sizes.len() != node.output.len() || sizes.iter().sum::<i64>() != x.extents[0] || sizes.iter().any(|size| *size < 1) {
+        if sizes.len() != node.output.len()
+            || sizes.iter().sum::<i64>() != x.extents[0]
+            || sizes.iter().any(|size| *size < 1)
+        {
             return Err(format!("parts of {sizes:?} of {} channels", x.extents[0]));
         }
         let mut start = 0;
@@ -154,12 +215,22 @@ impl<'g> Reader<'g> {
         let layout = match (x.layout, order) {
             (Layout::Split(groups), [0, 2, 1, 3]) => Layout::Heads(groups),
             (Layout::Heads(groups), [0, 2, 1, 3]) => Layout::Split(groups),
-            (_, order) if order.iter().zip(0..).all(|(from, to)| *from == to) && !order.is_empty() => x.layout,
+            (_, order)
+                if order.iter().zip(0..).all(|(from, to)| *from == to) && !order.is_empty() =>
+            {
+                x.layout
+            }
             (Layout::Sequence, [0, 2, 1]) => {
                 let [c, h, _] = x.extents;
                 let mut layer = self.plain(Kind::Transpose, [h, c, 1]);
                 layer.order = [1, 0, 2];
-                return Ok(Known::Value(self.layer(layer, &[&x], None, Action::Transpose, Layout::Sequence)));
+                return Ok(Known::Value(self.layer(
+                    layer,
+                    &[&x],
+                    None,
+                    Action::Transpose,
+                    Layout::Sequence,
+                )));
             }
             _ => return Err(format!("{order:?} of {:?} is not supported", x.dims())),
         };
@@ -181,7 +252,10 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
     let bound = |at: i64| (if at < 0 { at + channels } else { at }).clamp(0, channels);
     let (start, end) = (bound(start), bound(end));
     if axis != of_channels || start >= end {
-        return Err(format!("[{start}, {end}) along the axis {axis} of {:?} is not supported; only channels are", x.dims()));
+        return Err(format!(
+            "[{start}, {end}) along the axis {axis} of {:?} is not supported; only channels are",
+            x.dims()
+        ));
     }
     let (mut pieces, mut at) = (Vec::new(), 0);
     for piece in &x.pieces {
@@ -189,19 +263,29 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
         let (low, high) = (start.max(at), end.min(at + size));
         if low < high {
             let channels = [piece.channels[0] + low - at, piece.channels[0] + high - at];
-            pieces.push(Piece { source: piece.source, channels });
+            pieces.push(Piece {
+                source: piece.source,
+                channels,
+            });
         }
         at += size;
     }
     let [_, h, w] = x.extents;
-    Ok(Value { pieces, extents: [end - start, h, w], layout: x.layout, quantisation: x.quantisation })
+    Ok(Value {
+        pieces,
+        extents: [end - start, h, w],
+        layout: x.layout,
+        quantisation: x.quantisation,
+    })
 }
 
 fn squeeze(x: Value, away: bool, axes: &[i64]) -> Outcome {
     let dims = x.dims();
     let layout = match (x.layout, away, axes) {
         (Layout::Map, true, _) if dims[1..] == [1, 1] => Layout::Vector,
-        (Layout::Vector, false, [2, 3] | [-2, -1]) if x.extents[1] * x.extents[2] == 1 => Layout::Map,
+        (Layout::Vector, false, [2, 3] | [-2, -1]) if x.extents[1] * x.extents[2] == 1 => {
+            Layout::Map
+        }
         (Layout::Sequence, true, [1]) if dims[0] == 1 => Layout::Vector,
         (Layout::Vector, false, [1]) if x.extents[1] * x.extents[2] == 1 => Layout::Sequence,
         _ => return Err(format!("{dims:?} along {axes:?} is not supported")),

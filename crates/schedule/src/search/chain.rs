@@ -29,7 +29,15 @@ impl Chain {
         let mut rng = Rng::with_seed(seed);
         (0..=index).for_each(|_| drop(rng.fork()));
         let rng = Rng::with_seed(rng.u64(..) ^ (index as u64) << 32);
-        Chain { best: state.clone(), state, rng, warmest: WARMEST[index], quota: 0, done: 0, part: 0.0 }
+        Chain {
+            best: state.clone(),
+            state,
+            rng,
+            warmest: WARMEST[index],
+            quota: 0,
+            done: 0,
+            part: 0.0,
+        }
     }
 
     /// Evaluates the trees of a round.
@@ -39,11 +47,14 @@ impl Chain {
         let (mut now, mut best) = (self.state.score(objective), self.best.score(objective));
         let temperature = self.warmest * (1.0 - self.part).max(0.0) / (1.0 + 8.0 * self.part);
         while self.done < self.quota {
-            if self.done % LOOK == 0 && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if self.done % LOOK == 0 && deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            {
                 break;
             }
             self.done += 1;
-            let Some(next) = moves::neighbour(searcher, &self.state, &mut self.rng) else { continue };
+            let Some(next) = moves::neighbour(searcher, &self.state, &mut self.rng) else {
+                continue;
+            };
             let score = next.score(objective);
             let worse = (score - now) / now;
             if worse <= 0.0 || temperature > 0.0 && self.rng.f64() < (-worse / temperature).exp() {

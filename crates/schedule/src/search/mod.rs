@@ -131,7 +131,9 @@ pub fn search(
 ) -> Result<Found, Impossible> {
     let began = Instant::now();
     let factors = Factors::up_to(machine.cores());
-    let deadline = options.seconds.map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
+    let deadline = options
+        .seconds
+        .map(|seconds| began + Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
     let evaluator = || Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
     let mut searcher = Searcher::new(evaluator(), options.objective);
     let limits = bounds(&searcher.evaluator.costs);
@@ -143,7 +145,10 @@ pub fn search(
         })
         .collect();
     let shared = Shared {
-        chains: chains.into_iter().map(|chain| Mutex::new(Some(chain))).collect(),
+        chains: chains
+            .into_iter()
+            .map(|chain| Mutex::new(Some(chain)))
+            .collect(),
         barrier: Barrier::new(options.threads.clamp(1, CHAINS)),
         over: AtomicBool::new(false),
         deadline,
@@ -186,6 +191,7 @@ pub fn search(
         shared.over.store(true, Ordering::Release);
         shared.barrier.wait();
     });
+    searcher.evaluator.terse = false;
     let mut others: Vec<State> = shared
         .chains
         .iter()
@@ -193,14 +199,20 @@ pub fn search(
         .collect();
     others.extend(starts);
     others.retain(|state| *state != coordinator.best);
-    others.sort_by(|a, b| a.score(options.objective).total_cmp(&b.score(options.objective)));
+    others.sort_by(|a, b| {
+        a.score(options.objective)
+            .total_cmp(&b.score(options.objective))
+    });
     others.dedup();
     let mut whole = |state: &State| {
         let tree = tree_of(&searcher.evaluator, &Node::Cut(state.root()));
         explicit(&mut searcher.evaluator, &tree)
     };
     let (cost, tree) = whole(&coordinator.best)?;
-    let others = others.iter().filter_map(|state| whole(state).ok().map(|(cost, tree)| (tree, cost))).collect();
+    let others = others
+        .iter()
+        .filter_map(|state| whole(state).ok().map(|(cost, tree)| (tree, cost)))
+        .collect();
     Ok(Found {
         tree,
         cost,
@@ -242,8 +254,14 @@ impl Coordinator<'_> {
     /// Gives each chain its part of the next round; `false` where there is none.
     fn prepare(&mut self, shared: &Shared) -> bool {
         let elapsed = self.began.elapsed().as_secs_f64();
-        let of_time = self.options.seconds.map_or(0.0, |seconds| elapsed / seconds.max(1e-9));
-        let of_trees = self.options.trees.map_or(0.0, |trees| self.trees as f64 / trees.max(1) as f64);
+        let of_time = self
+            .options
+            .seconds
+            .map_or(0.0, |seconds| elapsed / seconds.max(1e-9));
+        let of_trees = self
+            .options
+            .trees
+            .map_or(0.0, |trees| self.trees as f64 / trees.max(1) as f64);
         let part = of_time.max(of_trees);
         if self.interrupted.load(Ordering::Relaxed) {
             self.stopped = Some(Stopped::Interrupted);
@@ -259,9 +277,14 @@ impl Coordinator<'_> {
         if together {
             self.next_share += 0.1;
         }
-        let left = self.options.trees.map_or(u64::MAX, |trees| trees - self.trees);
+        let left = self
+            .options
+            .trees
+            .map_or(u64::MAX, |trees| trees - self.trees);
         for (index, slot) in shared.chains.iter().enumerate() {
-            let Ok(mut slot) = slot.lock() else { return false };
+            let Ok(mut slot) = slot.lock() else {
+                return false;
+            };
             if let Some(chain) = slot.as_mut() {
                 let index = index as u64;
                 let share = left / CHAINS as u64 + u64::from(index < left % CHAINS as u64);
@@ -291,7 +314,11 @@ impl Coordinator<'_> {
             progress(&Progress {
                 seconds: self.began.elapsed().as_secs_f64(),
                 trees: self.trees,
-                best: Cost { energy: self.best.energy(), delay: self.best.delay(), ..Cost::default() },
+                best: Cost {
+                    energy: self.best.energy(),
+                    delay: self.best.delay(),
+                    ..Cost::default()
+                },
                 bounds: self.limits,
             });
         }
@@ -299,6 +326,9 @@ impl Coordinator<'_> {
 
     fn note(&mut self) {
         let edp = self.best.energy() * self.best.delay() as f64;
-        self.history.push(Step { seconds: self.began.elapsed().as_secs_f64(), edp });
+        self.history.push(Step {
+            seconds: self.began.elapsed().as_secs_f64(),
+            edp,
+        });
     }
 }

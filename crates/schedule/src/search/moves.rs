@@ -11,7 +11,11 @@ use fastrand::Rng;
 const DEEPEST: usize = 40;
 
 /// A tree beside this one; nothing where the change is none, or what comes of it does not fit.
-pub(super) fn neighbour(searcher: &mut Searcher<'_>, state: &State, rng: &mut Rng) -> Option<State> {
+pub(super) fn neighbour(
+    searcher: &mut Searcher<'_>,
+    state: &State,
+    rng: &mut Rng,
+) -> Option<State> {
     match rng.u32(..100) {
         0..56 => within(searcher, state, rng, replace),
         56..62 => within(searcher, state, rng, follow),
@@ -83,7 +87,10 @@ fn leaf_at<'n>(node: &'n mut Node, at: &mut usize) -> Option<&'n mut Leaf> {
             *at -= 1;
             None
         }
-        Node::Cut(branch) => branch.children.iter_mut().find_map(|child| leaf_at(child, at)),
+        Node::Cut(branch) => branch
+            .children
+            .iter_mut()
+            .find_map(|child| leaf_at(child, at)),
     }
 }
 
@@ -93,7 +100,10 @@ fn cut_at<'n>(node: &'n mut Node, at: &mut usize) -> Option<&'n mut Branch> {
         return Some(branch);
     }
     *at -= 1;
-    branch.children.iter_mut().find_map(|child| cut_at(child, at))
+    branch
+        .children
+        .iter_mut()
+        .find_map(|child| cut_at(child, at))
 }
 
 fn any_cut<'n>(node: &'n mut Node, rng: &mut Rng) -> Option<&'n mut Branch> {
@@ -150,7 +160,11 @@ fn follow(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option
 /// Whether nothing in the second reads anything in the first.
 fn independent(searcher: &Searcher<'_>, first: &Node, second: &Node) -> bool {
     let (first, second) = (first.layers(), second.layers());
-    !second.iter().any(|later| first.iter().any(|earlier| searcher.depends(*later, *earlier)))
+    !second.iter().any(|later| {
+        first
+            .iter()
+            .any(|earlier| searcher.depends(*later, *earlier))
+    })
 }
 
 /// Two neighbours exchanged.
@@ -163,11 +177,20 @@ fn exchange(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Opti
     if !independent(searcher, &branch.children[at], &branch.children[at + 1]) {
         return None;
     }
-    let regions = [branch.children[at].region(), branch.children[at + 1].region()];
+    let regions = [
+        branch.children[at].region(),
+        branch.children[at + 1].region(),
+    ];
     branch.children.swap(at, at + 1);
     if branch.cut == Cut::Space {
-        let second = Region { first: regions[0].first + regions[1].count, count: regions[0].count };
-        let first = Region { first: regions[0].first, count: regions[1].count };
+        let second = Region {
+            first: regions[0].first + regions[1].count,
+            count: regions[0].count,
+        };
+        let first = Region {
+            first: regions[0].first,
+            count: regions[1].count,
+        };
         let batch = branch.batch / branch.groups;
         settle(searcher, &mut branch.children[at], first, batch, rng)?;
         settle(searcher, &mut branch.children[at + 1], second, batch, rng)?;
@@ -201,12 +224,21 @@ fn wrap(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<(
     let children: Vec<Node> = branch.children.drain(first..end).collect();
     let region = if branch.cut == Cut::Space {
         let start = children.first()?.region();
-        Region { first: start.first, count: children.iter().map(|child| child.region().count).sum() }
+        Region {
+            first: start.first,
+            count: children.iter().map(|child| child.region().count).sum(),
+        }
     } else {
         branch.region
     };
     let cut = if space { Cut::Space } else { Cut::Time };
-    let mut wrapped = Node::Cut(Branch { cut, batch, groups, region, children });
+    let mut wrapped = Node::Cut(Branch {
+        cut,
+        batch,
+        groups,
+        region,
+        children,
+    });
     settle(searcher, &mut wrapped, region, batch, rng)?;
     branch.children.insert(first, wrapped);
     Some(())
@@ -214,18 +246,26 @@ fn wrap(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<(
 
 fn divisor(of: u32, rng: &mut Rng) -> u32 {
     let all: Vec<u32> = (2..=of).filter(|d| of.is_multiple_of(*d)).collect();
-    if all.is_empty() { 1 } else { all[rng.usize(..all.len())] }
+    if all.is_empty() {
+        1
+    } else {
+        all[rng.usize(..all.len())]
+    }
 }
 
 /// A cut's children in its place.
 fn dissolve(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
     let branch = any_cut(node, rng)?;
-    let inner: Vec<usize> = (0..branch.children.len()).filter(|i| matches!(branch.children[*i], Node::Cut(_))).collect();
+    let inner: Vec<usize> = (0..branch.children.len())
+        .filter(|i| matches!(branch.children[*i], Node::Cut(_)))
+        .collect();
     if inner.is_empty() {
         return None;
     }
     let at = inner[rng.usize(..inner.len())];
-    let Node::Cut(child) = branch.children.remove(at) else { return None };
+    let Node::Cut(child) = branch.children.remove(at) else {
+        return None;
+    };
     branch.children.splice(at..at, child.children);
     let (region, batch) = (branch.region, branch.batch);
     resettle(searcher, branch, region, batch, rng)
@@ -234,7 +274,9 @@ fn dissolve(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Opti
 /// A child goes into the cut beside it, or out of its own.
 fn carry(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
     let branch = any_cut(node, rng)?;
-    let inner: Vec<usize> = (0..branch.children.len()).filter(|i| matches!(branch.children[*i], Node::Cut(_))).collect();
+    let inner: Vec<usize> = (0..branch.children.len())
+        .filter(|i| matches!(branch.children[*i], Node::Cut(_)))
+        .collect();
     if inner.is_empty() {
         return None;
     }
@@ -242,16 +284,22 @@ fn carry(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<
     match rng.u8(..4) {
         0 if at > 0 => {
             let before = branch.children.remove(at - 1);
-            let Node::Cut(cut) = &mut branch.children[at - 1] else { return None };
+            let Node::Cut(cut) = &mut branch.children[at - 1] else {
+                return None;
+            };
             cut.children.insert(0, before);
         }
         1 if at + 1 < branch.children.len() => {
             let after = branch.children.remove(at + 1);
-            let Node::Cut(cut) = &mut branch.children[at] else { return None };
+            let Node::Cut(cut) = &mut branch.children[at] else {
+                return None;
+            };
             cut.children.push(after);
         }
         2 => {
-            let Node::Cut(cut) = &mut branch.children[at] else { return None };
+            let Node::Cut(cut) = &mut branch.children[at] else {
+                return None;
+            };
             if cut.children.len() < 2 {
                 return None;
             }
@@ -259,7 +307,9 @@ fn carry(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<
             branch.children.insert(at, first);
         }
         3 => {
-            let Node::Cut(cut) = &mut branch.children[at] else { return None };
+            let Node::Cut(cut) = &mut branch.children[at] else {
+                return None;
+            };
             if cut.children.len() < 2 {
                 return None;
             }
@@ -275,7 +325,9 @@ fn carry(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<
 /// Another number of sub-batches.
 fn regroup(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
     let branch = any_cut(node, rng)?;
-    let all: Vec<u32> = (1..=branch.batch).filter(|d| branch.batch.is_multiple_of(*d) && *d != branch.groups).collect();
+    let all: Vec<u32> = (1..=branch.batch)
+        .filter(|d| branch.batch.is_multiple_of(*d) && *d != branch.groups)
+        .collect();
     if all.is_empty() {
         return None;
     }
@@ -287,7 +339,11 @@ fn regroup(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Optio
 /// A cut in time becomes one in space, or the other way round.
 fn turn(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
     let branch = any_cut(node, rng)?;
-    branch.cut = if branch.cut == Cut::Time { Cut::Space } else { Cut::Time };
+    branch.cut = if branch.cut == Cut::Time {
+        Cut::Space
+    } else {
+        Cut::Time
+    };
     let (region, batch) = (branch.region, branch.batch);
     resettle(searcher, branch, region, batch, rng)
 }
@@ -298,8 +354,15 @@ fn shift(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<
     if branch.cut != Cut::Space || branch.children.len() < 2 {
         return None;
     }
-    let (give, take) = (rng.usize(..branch.children.len()), rng.usize(..branch.children.len()));
-    let mut counts: Vec<u16> = branch.children.iter().map(|child| child.region().count).collect();
+    let (give, take) = (
+        rng.usize(..branch.children.len()),
+        rng.usize(..branch.children.len()),
+    );
+    let mut counts: Vec<u16> = branch
+        .children
+        .iter()
+        .map(|child| child.region().count)
+        .collect();
     let moved = 1 + rng.u16(..counts[give].max(1)).min(rng.u16(..3));
     if give == take || counts[give] <= moved {
         return None;
@@ -323,24 +386,39 @@ fn merge(searcher: &mut Searcher<'_>, state: &State, rng: &mut Rng) -> Option<St
     let at = rng.usize(..state.pieces.len() - 1);
     let [first, second] = [0, 1].map(|i| (*state.pieces[at + i].node).clone());
     let open = |node: Node, open: bool| match node {
-        Node::Cut(branch) if open && branch.cut == Cut::Time && branch.groups == 1 => branch.children,
+        Node::Cut(branch) if open && branch.cut == Cut::Time && branch.groups == 1 => {
+            branch.children
+        }
         node => vec![node],
     };
     let mut children = open(first, rng.bool());
     children.extend(open(second, rng.bool()));
-    let node = Node::Cut(Branch { cut: Cut::Time, batch: state.inner_batch(), groups: 1, region: state.whole, children });
+    let node = Node::Cut(Branch {
+        cut: Cut::Time,
+        batch: state.inner_batch(),
+        groups: 1,
+        region: state.whole,
+        children,
+    });
     replaced(searcher, state, at, 2, vec![node])
 }
 
 /// A segment becomes two.
 fn divide(searcher: &mut Searcher<'_>, state: &State, rng: &mut Rng) -> Option<State> {
     let at = rng.usize(..state.pieces.len());
-    let Node::Cut(branch) = &*state.pieces[at].node else { return None };
+    let Node::Cut(branch) = &*state.pieces[at].node else {
+        return None;
+    };
     if branch.cut != Cut::Time || branch.groups != 1 || branch.children.len() < 2 {
         return None;
     }
     let cut = rng.usize(1..branch.children.len());
-    let half = |children: &[Node]| tidy(Node::Cut(Branch { children: children.to_vec(), ..branch.clone() }));
+    let half = |children: &[Node]| {
+        tidy(Node::Cut(Branch {
+            children: children.to_vec(),
+            ..branch.clone()
+        }))
+    };
     let (first, second) = branch.children.split_at(cut);
     replaced(searcher, state, at, 1, vec![half(first), half(second)])
 }
@@ -352,7 +430,9 @@ fn hand_over(searcher: &mut Searcher<'_>, state: &State, rng: &mut Rng) -> Optio
     }
     let at = rng.usize(..state.pieces.len() - 1);
     let list = |node: &Node| match node {
-        Node::Cut(branch) if branch.cut == Cut::Time && branch.groups == 1 => branch.children.clone(),
+        Node::Cut(branch) if branch.cut == Cut::Time && branch.groups == 1 => {
+            branch.children.clone()
+        }
         node => vec![node.clone()],
     };
     let [mut first, mut second] = [0, 1].map(|i| list(&state.pieces[at + i].node));
@@ -362,19 +442,37 @@ fn hand_over(searcher: &mut Searcher<'_>, state: &State, rng: &mut Rng) -> Optio
         first.push(second.remove(0));
     }
     let whole = |children: Vec<Node>| {
-        let branch = Branch { cut: Cut::Time, batch: state.inner_batch(), groups: 1, region: state.whole, children };
+        let branch = Branch {
+            cut: Cut::Time,
+            batch: state.inner_batch(),
+            groups: 1,
+            region: state.whole,
+            children,
+        };
         (!branch.children.is_empty()).then(|| tidy(Node::Cut(branch)))
     };
-    let nodes = [whole(first), whole(second)].into_iter().flatten().collect();
+    let nodes = [whole(first), whole(second)]
+        .into_iter()
+        .flatten()
+        .collect();
     replaced(searcher, state, at, 2, nodes)
 }
 
 /// Other segments in the place of some.
-fn replaced(searcher: &mut Searcher<'_>, state: &State, at: usize, count: usize, nodes: Vec<Node>) -> Option<State> {
+fn replaced(
+    searcher: &mut Searcher<'_>,
+    state: &State,
+    at: usize,
+    count: usize,
+    nodes: Vec<Node>,
+) -> Option<State> {
     if nodes.iter().any(|node| depth(node) > DEEPEST) {
         return None;
     }
-    let pieces: Vec<Piece> = nodes.into_iter().map(|node| searcher.piece(node).ok()).collect::<Option<_>>()?;
+    let pieces: Vec<Piece> = nodes
+        .into_iter()
+        .map(|node| searcher.piece(node).ok())
+        .collect::<Option<_>>()?;
     let mut next = state.clone();
     next.pieces.splice(at..at + count, pieces);
     Some(next)
@@ -384,12 +482,22 @@ fn replaced(searcher: &mut Searcher<'_>, state: &State, at: usize, count: usize,
 fn units(searcher: &Searcher<'_>, node: &Node) -> f64 {
     match node {
         Node::Leaf(leaf) => searcher.evaluator.costs.unit_time(usize::from(leaf.layer)),
-        Node::Cut(branch) => branch.children.iter().map(|child| units(searcher, child)).sum(),
+        Node::Cut(branch) => branch
+            .children
+            .iter()
+            .map(|child| units(searcher, child))
+            .sum(),
     }
 }
 
 /// Gives a node these cores and this batch.
-pub(super) fn settle(searcher: &mut Searcher<'_>, node: &mut Node, region: Region, batch: u32, rng: &mut Rng) -> Option<()> {
+pub(super) fn settle(
+    searcher: &mut Searcher<'_>,
+    node: &mut Node,
+    region: Region,
+    batch: u32,
+    rng: &mut Rng,
+) -> Option<()> {
     match node {
         Node::Cut(branch) => resettle(searcher, branch, region, batch, rng),
         Node::Leaf(leaf) => {
@@ -404,7 +512,13 @@ pub(super) fn settle(searcher: &mut Searcher<'_>, node: &mut Node, region: Regio
     }
 }
 
-fn resettle(searcher: &mut Searcher<'_>, branch: &mut Branch, region: Region, batch: u32, rng: &mut Rng) -> Option<()> {
+fn resettle(
+    searcher: &mut Searcher<'_>,
+    branch: &mut Branch,
+    region: Region,
+    batch: u32,
+    rng: &mut Rng,
+) -> Option<()> {
     if !batch.is_multiple_of(branch.groups) {
         branch.groups = 1;
     }
@@ -416,12 +530,26 @@ fn resettle(searcher: &mut Searcher<'_>, branch: &mut Branch, region: Region, ba
         }
         return Some(());
     }
-    let mut counts: Vec<u16> = branch.children.iter().map(|child| child.region().count).collect();
+    let mut counts: Vec<u16> = branch
+        .children
+        .iter()
+        .map(|child| child.region().count)
+        .collect();
     if counts.iter().map(|count| u32::from(*count)).sum::<u32>() != u32::from(region.count) {
-        let units: Vec<f64> = branch.children.iter().map(|child| units(searcher, child)).collect();
-        counts = share(i64::from(region.count), &units).0.into_iter().map(|count| count as u16).collect();
+        let units: Vec<f64> = branch
+            .children
+            .iter()
+            .map(|child| units(searcher, child))
+            .collect();
+        counts = share(i64::from(region.count), &units)
+            .0
+            .into_iter()
+            .map(|count| count as u16)
+            .collect();
     }
-    if counts.contains(&0) || counts.iter().map(|count| u32::from(*count)).sum::<u32>() != u32::from(region.count) {
+    if counts.contains(&0)
+        || counts.iter().map(|count| u32::from(*count)).sum::<u32>() != u32::from(region.count)
+    {
         return None;
     }
     let mut first = region.first;

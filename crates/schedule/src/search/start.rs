@@ -30,8 +30,13 @@ pub(super) fn starts(
     }
     let mut states = Vec::new();
     let mut short = None;
-    for groups in (1..=batch).rev().filter(|groups| batch.is_multiple_of(*groups)).take(6) {
-        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline) || interrupted.load(Ordering::Relaxed);
+    for groups in (1..=batch)
+        .rev()
+        .filter(|groups| batch.is_multiple_of(*groups))
+        .take(6)
+    {
+        let late = deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || interrupted.load(Ordering::Relaxed);
         if late && !states.is_empty() {
             break;
         }
@@ -57,7 +62,10 @@ fn alone(searcher: &mut Searcher<'_>, groups: u32, weight: f64) -> Result<State,
     let costs = &searcher.evaluator.costs;
     let (machine, network) = (costs.machine, costs.network);
     let batch = costs.batch as u32;
-    let whole = Region { first: 0, count: machine.cores() as u16 };
+    let whole = Region {
+        first: 0,
+        count: machine.cores() as u16,
+    };
     let inner = batch / groups;
     let mut pieces = Vec::with_capacity(network.layers.len());
     for layer in 0..network.layers.len() as u16 {
@@ -68,11 +76,21 @@ fn alone(searcher: &mut Searcher<'_>, groups: u32, weight: f64) -> Result<State,
         };
         pieces.push(searcher.piece(Node::Leaf(leaf))?);
     }
-    Ok(State { batch, groups, whole, pieces })
+    Ok(State {
+        batch,
+        groups,
+        whole,
+        pieces,
+    })
 }
 
 /// The place that needs the least room, where the menu has none that fits.
-fn any_leaf(searcher: &mut Searcher<'_>, layer: u16, batch: u32, whole: Region) -> Result<Leaf, Impossible> {
+fn any_leaf(
+    searcher: &mut Searcher<'_>,
+    layer: u16,
+    batch: u32,
+    whole: Region,
+) -> Result<Leaf, Impossible> {
     let machine = searcher.evaluator.costs.machine;
     let network = searcher.evaluator.costs.network;
     let factors = searcher.evaluator.factors;
@@ -80,19 +98,32 @@ fn any_leaf(searcher: &mut Searcher<'_>, layer: u16, batch: u32, whole: Region) 
     let mut mapped = false;
     for count in (1..=whole.count).rev() {
         for (position, part) in factors.of(count).iter().enumerate() {
-            if searcher.evaluator.costs.tile(usize::from(layer), *part, i64::from(batch)).is_none() {
+            if searcher
+                .evaluator
+                .costs
+                .tile(usize::from(layer), *part, i64::from(batch))
+                .is_none()
+            {
                 continue;
             }
             mapped = true;
             let site = Site::new(whole, count, crate::model::node::Line::Bands, position, 0);
-            let leaf = Leaf { layer, batch, region: whole, site };
+            let leaf = Leaf {
+                layer,
+                batch,
+                region: whole,
+                site,
+            };
             let (_, placed) = searcher.evaluator.placed(layer, batch, site);
-            let needed = placed.fullest(machine.stream);
+            let needed = placed.fullest();
             if least.as_ref().is_none_or(|(fewest, _)| needed < *fewest) {
                 least = Some((needed, leaf));
             }
         }
-        if least.as_ref().is_some_and(|(needed, _)| *needed <= machine.l2.bytes) {
+        if least
+            .as_ref()
+            .is_some_and(|(needed, _)| *needed <= machine.l2.bytes)
+        {
             break;
         }
     }
@@ -101,7 +132,11 @@ fn any_leaf(searcher: &mut Searcher<'_>, layer: u16, batch: u32, whole: Region) 
         Some((needed, leaf)) if needed <= machine.l2.bytes => Ok(leaf),
         Some((needed, _)) => {
             let what = format!("the layer {name} over all {} cores", whole.count);
-            Err(Impossible::Room { what, needed, present: machine.l2.bytes })
+            Err(Impossible::Room {
+                what,
+                needed,
+                present: machine.l2.bytes,
+            })
         }
         None if mapped => Err(Impossible::Rule(format!("{name}: no partition fits"))),
         None => Err(Impossible::Mapping(name.clone())),
@@ -119,9 +154,13 @@ fn segments(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Option<S
         let mut misses = 0;
         for start in (end.saturating_sub(LONGEST)..end).rev() {
             let piece = segment(searcher, state, &leaves, start, end, weight);
-            let cost = piece.as_ref().map(|piece| best[start].0 + piece.energy + weight * piece.time as f64);
+            let cost = piece
+                .as_ref()
+                .map(|piece| best[start].0 + piece.energy + weight * piece.time as f64);
             match (cost, piece) {
-                (Some(cost), Some(piece)) if least.as_ref().is_none_or(|(other, _, _)| cost < *other) => {
+                (Some(cost), Some(piece))
+                    if least.as_ref().is_none_or(|(other, _, _)| cost < *other) =>
+                {
                     least = Some((cost, start, piece));
                     misses = 0;
                 }
@@ -142,7 +181,10 @@ fn segments(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Option<S
         end = *start;
     }
     pieces.reverse();
-    Some(State { pieces, ..state.clone() })
+    Some(State {
+        pieces,
+        ..state.clone()
+    })
 }
 
 /// Each layer where it is cheapest when it gets all it reads straight from the cores chosen before.
@@ -150,21 +192,41 @@ fn chained(searcher: &mut Searcher<'_>, state: &State, weight: f64) -> Vec<Leaf>
     let network = searcher.evaluator.costs.network;
     let mut leaves: Vec<Leaf> = Vec::with_capacity(network.layers.len());
     for piece in &state.pieces {
-        let Node::Leaf(alone) = &*piece.node else { continue };
+        let Node::Leaf(alone) = &*piece.node else {
+            continue;
+        };
         let facts = &network.facts[usize::from(alone.layer)];
-        let sources: Vec<_> = facts.reads.iter().map(|read| {
-            let source = &leaves[*read];
-            Some((source.site, source.layer, source.batch))
-        }).collect();
+        let sources: Vec<_> = facts
+            .reads
+            .iter()
+            .map(|read| {
+                let source = &leaves[*read];
+                Some((source.site, source.layer, source.batch))
+            })
+            .collect();
         let last = facts.readers.is_empty();
-        let chosen = searcher.best_leaf(alone.layer, alone.batch, alone.region, &sources, last, weight);
+        let chosen = searcher.best_leaf(
+            alone.layer,
+            alone.batch,
+            alone.region,
+            &sources,
+            last,
+            weight,
+        );
         leaves.push(chosen.unwrap_or_else(|| alone.clone()));
     }
     leaves
 }
 
 /// A segment of consecutive layers: flat, or nested so that what is read never skips a child.
-fn segment(searcher: &mut Searcher<'_>, state: &State, leaves: &[Leaf], start: usize, end: usize, weight: f64) -> Option<Piece> {
+fn segment(
+    searcher: &mut Searcher<'_>,
+    state: &State,
+    leaves: &[Leaf],
+    start: usize,
+    end: usize,
+    weight: f64,
+) -> Option<Piece> {
     if end - start == 1 {
         let single = searcher.piece(Node::Leaf(leaves[start].clone())).ok();
         return single.or_else(|| Some(state.pieces[start].clone()));
@@ -177,14 +239,177 @@ fn segment(searcher: &mut Searcher<'_>, state: &State, leaves: &[Leaf], start: u
         children: leaves[start..end].iter().cloned().map(Node::Leaf).collect(),
     });
     let nested = nest(searcher, state, leaves, start, end);
-    let same = nested == flat;
-    let cost = |piece: &Piece| piece.energy + weight * piece.time as f64;
-    let nested = searcher.piece(nested).ok();
-    if same {
-        return nested;
+    let beside = abreast(
+        searcher,
+        leaves,
+        &(start..end).collect::<Vec<_>>(),
+        state.whole,
+        weight,
+        0,
+    );
+    let mut variants = vec![nested];
+    for variant in [Some(flat), beside].into_iter().flatten() {
+        if !variants.contains(&variant) {
+            variants.push(variant);
+        }
     }
-    let flat = searcher.piece(flat).ok();
-    [nested, flat].into_iter().flatten().min_by(|a, b| cost(a).total_cmp(&cost(b)))
+    let cost = |piece: &Piece| piece.energy + weight * piece.time as f64;
+    let pieces = variants
+        .into_iter()
+        .filter_map(|node| searcher.piece(node).ok());
+    pieces.min_by(|a, b| cost(a).total_cmp(&cost(b)))
+}
+
+/// Levels of cuts that layers side by side are put into, at most.
+const DEEPEST: usize = 12;
+
+/// What does not depend on each other side by side, the rest one after another; nothing where all depends.
+fn abreast(
+    searcher: &mut Searcher<'_>,
+    leaves: &[Leaf],
+    layers: &[usize],
+    region: Region,
+    weight: f64,
+    depth: usize,
+) -> Option<Node> {
+    let batch = leaves[layers[0]].batch;
+    if layers.len() == 1 {
+        let leaf = &leaves[layers[0]];
+        if leaf.region == region {
+            return Some(Node::Leaf(leaf.clone()));
+        }
+        let sources = vec![
+            None;
+            searcher.evaluator.costs.network.facts[layers[0]]
+                .reads
+                .len()
+        ];
+        return searcher
+            .best_leaf(leaf.layer, batch, region, &sources, false, weight)
+            .map(Node::Leaf);
+    }
+    if depth > DEEPEST {
+        return None;
+    }
+    let cut = |cut: Cut, children: Vec<Node>| {
+        Some(Node::Cut(Branch {
+            cut,
+            batch,
+            groups: 1,
+            region,
+            children,
+        }))
+    };
+    let groups = components(searcher, layers);
+    if groups.len() > 1 {
+        let units: Vec<f64> = groups
+            .iter()
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|layer| searcher.evaluator.costs.unit_time(*layer))
+                    .sum()
+            })
+            .collect();
+        if groups.len() > usize::from(region.count) {
+            return None;
+        }
+        let (counts, busy) = crate::model::share(i64::from(region.count), &units);
+        if busy < 0.5 || counts.contains(&0) {
+            return None;
+        }
+        let mut first = region.first;
+        let mut children = Vec::new();
+        for (group, count) in groups.iter().zip(counts) {
+            let region = Region {
+                first,
+                count: count as u16,
+            };
+            let child = abreast(searcher, leaves, group, region, weight, depth + 1);
+            children.push(match child {
+                Some(child) => child,
+                None => in_turn(searcher, leaves, group, region, weight)?,
+            });
+            first += count as u16;
+        }
+        return cut(Cut::Space, children);
+    }
+    // The first or the last layers hold the rest together.
+    for held in 1..layers.len().min(5) {
+        let (rest, last) = layers.split_at(layers.len() - held);
+        if components(searcher, rest).len() > 1 {
+            let mut children = vec![abreast(searcher, leaves, rest, region, weight, depth + 1)?];
+            children.push(in_turn(searcher, leaves, last, region, weight)?);
+            return cut(Cut::Time, children);
+        }
+        let (first, rest) = layers.split_at(held);
+        if components(searcher, rest).len() > 1 {
+            let mut children = vec![in_turn(searcher, leaves, first, region, weight)?];
+            children.push(abreast(searcher, leaves, rest, region, weight, depth + 1)?);
+            return cut(Cut::Time, children);
+        }
+    }
+    // Held at both ends.
+    let (first, rest) = layers.split_at(1);
+    if layers.len() > 3 && components(searcher, &rest[..rest.len() - 1]).len() > 1 {
+        let children = vec![
+            in_turn(searcher, leaves, first, region, weight)?,
+            abreast(searcher, leaves, rest, region, weight, depth + 1)?,
+        ];
+        return cut(Cut::Time, children);
+    }
+    None
+}
+
+/// Layers one after another on a region.
+fn in_turn(
+    searcher: &mut Searcher<'_>,
+    leaves: &[Leaf],
+    layers: &[usize],
+    region: Region,
+    weight: f64,
+) -> Option<Node> {
+    let mut children = Vec::new();
+    for layer in layers {
+        children.push(abreast(
+            searcher,
+            leaves,
+            std::slice::from_ref(layer),
+            region,
+            weight,
+            DEEPEST,
+        )?);
+    }
+    if children.len() == 1 {
+        return children.pop();
+    }
+    let batch = leaves[layers[0]].batch;
+    Some(Node::Cut(Branch {
+        cut: Cut::Time,
+        batch,
+        groups: 1,
+        region,
+        children,
+    }))
+}
+
+/// Layers by what depends on each other, each part in order.
+fn components(searcher: &Searcher<'_>, layers: &[usize]) -> Vec<Vec<usize>> {
+    let network = searcher.evaluator.costs.network;
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    for layer in layers {
+        let reads = &network.facts[*layer].reads;
+        let (mut joined, apart): (Vec<Vec<usize>>, Vec<Vec<usize>>) = parts
+            .into_iter()
+            .partition(|part| part.iter().any(|other| reads.contains(other)));
+        parts = apart;
+        let mut all: Vec<usize> = joined.drain(..).flatten().collect();
+        all.sort_unstable();
+        all.push(*layer);
+        parts.push(all);
+    }
+    parts.sort_unstable();
+    parts
 }
 
 /// Cuts in time inside each other: boundaries as early as they can be, no layer's reader behind more than one of them.
@@ -204,6 +429,15 @@ fn nest(searcher: &Searcher<'_>, state: &State, leaves: &[Leaf], start: usize, e
             .max();
         bounds.push(reach.map_or(last + 1, |reader| reader + 1));
     }
-    let children = bounds.windows(2).map(|pair| nest(searcher, state, leaves, pair[0], pair[1])).collect();
-    Node::Cut(Branch { cut: Cut::Time, batch: state.inner_batch(), groups: 1, region: state.whole, children })
+    let children = bounds
+        .windows(2)
+        .map(|pair| nest(searcher, state, leaves, pair[0], pair[1]))
+        .collect();
+    Node::Cut(Branch {
+        cut: Cut::Time,
+        batch: state.inner_batch(),
+        groups: 1,
+        region: state.whole,
+        children,
+    })
 }

@@ -1,7 +1,7 @@
 //! A tree under change: its segments, each with its cost.
 
-use crate::model::node::{Branch, Node, Region};
 use crate::model::Objective;
+use crate::model::node::{Branch, Node, Region};
 use crate::tree::Cut;
 use std::sync::Arc;
 
@@ -26,7 +26,10 @@ pub(super) struct State {
 impl State {
     /// Energy of the tree, summed as the root sums it.
     pub(super) fn energy(&self) -> f64 {
-        self.pieces.iter().fold(0.0, |sum, piece| sum + piece.energy) * f64::from(self.groups)
+        self.pieces
+            .iter()
+            .fold(0.0, |sum, piece| sum + piece.energy)
+            * f64::from(self.groups)
     }
 
     pub(super) fn delay(&self) -> i64 {
@@ -48,7 +51,11 @@ impl State {
             batch: self.batch,
             groups: self.groups,
             region: self.whole,
-            children: self.pieces.iter().map(|piece| (*piece.node).clone()).collect(),
+            children: self
+                .pieces
+                .iter()
+                .map(|piece| (*piece.node).clone())
+                .collect(),
         }
     }
 }

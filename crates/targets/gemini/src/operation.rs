@@ -66,6 +66,8 @@ pub(crate) enum Kind {
     Vector(Vector),
     /// Product of two activations.
     Product {
+        /// Heads: channels of the first operand and of the result are cut into so many, one product each.
+        groups: u32,
         /// Whether the second operand is read along its channels.
         transposed: bool,
         /// What is added to the elements of both.
@@ -126,12 +128,30 @@ pub(crate) struct Vector {
     pub(crate) factor: Option<f64>,
     pub(crate) window: Option<Window>,
     pub(crate) across: Option<Across>,
-    /// Whether each element becomes its exponential.
-    pub(crate) exponential: bool,
+    /// Into how many parts the channels are cut for that.
+    pub(crate) groups: u32,
+    /// Factors and offsets of the channels, after what needs all of them.
+    pub(crate) affine: Option<(Vec<f64>, Vec<f64>)>,
+    /// What becomes of each element.
+    pub(crate) function: Option<Function>,
+    /// Whether a sum over a window becomes the mean of what lies inside the map.
+    pub(crate) mean_inside: bool,
     pub(crate) second: Option<Second>,
     pub(crate) relu: bool,
+    /// Nothing above this, where there is a bound.
+    pub(crate) bound: Option<f64>,
     /// Scale and offset of the result.
     pub(crate) output: (f64, f64),
+}
+
+/// A function of each element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Exponential,
+    Gelu,
+    Sigmoid,
+    Tanh,
+    Erf,
 }
 
 /// What becomes of the elements of a window.
@@ -265,11 +285,21 @@ impl Operation {
             )));
         }
         let channels = whole[1];
-        if let Kind::Convolution { groups, .. } = &kind {
+        if let Kind::Convolution { groups, .. } | Kind::Product { groups, .. } = &kind {
             let groups = u64::from(*groups);
             if !first.shape[1].is_multiple_of(groups) || !channels.is_multiple_of(groups) {
                 return Err(what("its groups do not divide its channels"));
             }
+        }
+        if let Kind::Product {
+            groups: 2..,
+            transposed: true,
+            ..
+        } = &kind
+        {
+            return Err(what(
+                "a transposed second operand in groups is not supported",
+            ));
         }
         Ok(Operation {
             name: layer.operation.clone(),
@@ -313,6 +343,7 @@ fn product(layer: &Layer) -> Kind {
     let q = layer.quant_info.clone().unwrap_or_default();
     let or = |value: Option<f64>, otherwise| value.unwrap_or(otherwise);
     Kind::Product {
+        groups: layer.group.unwrap_or(1).max(1),
         transposed: layer.other.get("transpose_b").and_then(Value::as_bool) == Some(true),
         zeros: [or(q.input_zero_point1, 0.0), or(q.input_zero_point2, 0.0)],
         scale: or(q.input_scale1, 1.0) * or(q.input_scale2, 1.0) * or(q.output_scale, 1.0),
@@ -417,8 +448,15 @@ impl Operation {
                 // What has one image, channel, row or column for all is broadcast.
                 (0..4).filter(|d| last[*d] == 0).for_each(all);
             }
-            Kind::Product { transposed, .. } => match (operand, transposed) {
-                (0, _) => all(1),
+            Kind::Product {
+                transposed, groups, ..
+            } => match (operand, transposed) {
+                (0, _) => {
+                    let inputs = (last[1].saturating_add(1) / groups).max(1);
+                    let outputs = (self.channels / groups).max(1);
+                    lower[1] = (lower[1] / outputs).saturating_mul(inputs);
+                    upper[1] = (upper[1] / outputs + 1).saturating_mul(inputs) - 1;
+                }
                 (_, true) => {
                     (lower[2], upper[2]) = (result.lower[1], result.upper[1]);
                     (lower[1], upper[1]) = (0, last[1]);
@@ -486,6 +524,31 @@ impl Operation {
     }
 }
 
+/// `channel_scale` and `channel_offset`: a number for each channel.
+fn affine(layer: &Layer) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
+    let list = |key: &str| -> Option<Vec<f64>> {
+        let values = layer.other.get(key)?.as_array()?;
+        values.iter().map(Value::as_f64).collect()
+    };
+    let channels = layer
+        .output_shape
+        .first()
+        .and_then(|shape| shape.get(1))
+        .copied()
+        .unwrap_or(1);
+    match (list("channel_scale"), list("channel_offset")) {
+        (None, None) => Ok(None),
+        (Some(scale), Some(offset))
+            if scale.len() as u64 == channels && offset.len() as u64 == channels =>
+        {
+            Ok(Some((scale, offset)))
+        }
+        _ => Err(format!(
+            "`channel_scale` and `channel_offset` are not {channels} numbers each"
+        )),
+    }
+}
+
 fn convolution(
     layer: &Layer,
     input: ElementType,
@@ -547,6 +610,17 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
             vector.factor = Some(number(Some(multiply), "mul_group_k_scalar", 1.0));
         }
     }
+    vector.groups = layer.group.unwrap_or(1).max(1);
+    vector.affine = affine(layer)?;
+    vector.mean_inside = layer
+        .other
+        .get("count_include_pad")
+        .and_then(Value::as_bool)
+        == Some(false);
+    if layer.activation_type.as_deref() == Some("relu_x") {
+        vector.relu = true;
+        vector.bound = layer.activation_attr;
+    }
     if stage("compare_group").is_some() {
         vector.window = Some(Window::Maximum);
     }
@@ -563,7 +637,11 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
     }
     match layer.operation.as_str() {
         "quantize" | "dequantize" | "relu" => {}
-        "exp" => vector.exponential = true,
+        "exp" => vector.function = Some(Function::Exponential),
+        "gelu" => vector.function = Some(Function::Gelu),
+        "sigmoid" => vector.function = Some(Function::Sigmoid),
+        "tanh" => vector.function = Some(Function::Tanh),
+        "erf" => vector.function = Some(Function::Erf),
         "softmax" => {
             let axis = layer.other.get("axis").and_then(Value::as_i64);
             if !matches!(axis, None | Some(1 | -3)) {
@@ -579,7 +657,9 @@ fn vector(layer: &Layer) -> Result<Vector, String> {
         }
         "max_pool2d" => vector.window = Some(Window::Maximum),
         "avg_pool2d" => {
-            if vector.window.is_none() || vector.factor.is_none() {
+            if vector.mean_inside {
+                vector.factor = None;
+            } else if vector.window.is_none() || vector.factor.is_none() {
                 let [rows, columns] = layer.pool_size.or(layer.kernel_size).unwrap_or([1, 1]);
                 vector.factor = Some(1.0 / (f64::from(rows) * f64::from(columns)).max(1.0));
             }

@@ -50,6 +50,7 @@ pub(crate) fn compute(
         }
         Kind::Vector(vector) => super::vector::stages(tile, operation, vector, storage)?,
         Kind::Product {
+            groups: _,
             transposed,
             zeros,
             scale,

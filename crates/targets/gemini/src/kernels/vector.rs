@@ -3,7 +3,7 @@
 use super::arithmetic::{assemble, needed, padding};
 use super::compute::Tile;
 use crate::lower::region::fault;
-use crate::operation::{Across, Move, Operation, Second, Vector, Window};
+use crate::operation::{Across, Function, Kind, Move, Operation, Second, Vector, Window};
 use crate::schedule::Bounds;
 use chipless_kernels::Update;
 use chipless_kernels::cast::decode_f64;
@@ -46,9 +46,9 @@ pub(super) fn stages(
     let bounds = needed(&tile.bounds, operation, 0)?;
     let [above, left] = padding(&tile.bounds, operation);
     let mut values = load(0, &bounds)?;
-    if vector.exponential {
+    if let Some(function) = vector.function {
         for v in &mut values {
-            *v = v.exp();
+            *v = apply(function, *v);
         }
     }
     if let Some(over) = vector.across {
@@ -58,11 +58,29 @@ pub(super) fn stages(
             return Err(Fault::program("the tile lies outside its layer"));
         }
         let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
+        let groups = vector.groups as usize;
         for pixel in values.chunks_exact_mut(channels.max(1)) {
-            across(over, pixel);
+            for group in pixel.chunks_mut((channels / groups).max(1)) {
+                across(over, group);
+            }
             kept.extend_from_slice(&pixel[of_tile.clone()]);
         }
         values = kept;
+    }
+    if let Some((scales, offsets)) = &vector.affine {
+        let channels = if vector.across.is_some() {
+            tile.bounds
+        } else {
+            bounds
+        };
+        let first = channels.lower[1] as usize;
+        for pixel in values.chunks_mut((channels.shape()[1] as usize).max(1)) {
+            for (value, (scale, offset)) in
+                pixel.iter_mut().zip(scales.iter().zip(offsets).skip(first))
+            {
+                *value = *value * scale + offset;
+            }
+        }
     }
     if let Some(factor) = vector.factor {
         for v in &mut values {
@@ -97,6 +115,15 @@ pub(super) fn stages(
             }
             .map_err(|e| fault(&e))?;
         }
+        if vector.mean_inside {
+            let rows = inside(out_y, operation.kernel[0], operation.stride[0], above, h);
+            let columns = inside(out_x, operation.kernel[1], operation.stride[1], left, w);
+            let counts = rows.iter().flat_map(|r| columns.iter().map(move |c| r * c));
+            let all = counts.cycle().take(images * out_y * out_x);
+            for (place, count) in pooled.chunks_exact_mut(c.max(1)).zip(all) {
+                place.iter_mut().for_each(|v| *v /= count);
+            }
+        }
         values = pooled;
     }
     if let Some(second) = vector.second {
@@ -115,9 +142,32 @@ pub(super) fn stages(
     let (scale, offset) = vector.output;
     for value in &mut values {
         let positive = if vector.relu { value.max(0.0) } else { *value };
+        let positive = vector.bound.map_or(positive, |bound| positive.min(bound));
         *value = positive * scale + offset;
     }
     Ok(values)
+}
+
+/// A function of an element.
+fn apply(function: Function, x: f64) -> f64 {
+    match function {
+        Function::Exponential => x.exp(),
+        Function::Gelu => 0.5 * x * (1.0 + libm::erf(x / std::f64::consts::SQRT_2)),
+        Function::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Function::Tanh => x.tanh(),
+        Function::Erf => libm::erf(x),
+    }
+}
+
+/// For each of so many windows, how many of its places lie inside the extent that was read.
+fn inside(windows: usize, kernel: u32, stride: u32, before: u32, extent: usize) -> Vec<f64> {
+    (0..windows as i64)
+        .map(|window| {
+            let first = window * i64::from(stride) - i64::from(before);
+            let end = (first + i64::from(kernel)).min(extent as i64);
+            (end - first.max(0)).max(1) as f64
+        })
+        .collect()
 }
 
 /// Softmax or normalisation over the channels of one place.
@@ -211,7 +261,20 @@ pub(super) fn product(
     let depth = of_a.shape()[1] as usize;
     // The second operand is C along rows and K along channels, or the other way round.
     let (of_rows, of_channels) = (of_b.shape()[2] as usize, of_b.shape()[1] as usize);
-    if (if transposed { of_channels } else { of_rows }) != depth {
+    // Channels of the first operand that an output channel takes: those of its group.
+    let groups = match &operation.kind {
+        Kind::Product { groups, .. } => *groups as usize,
+        _ => 1,
+    };
+    let outputs = (operation.channels as usize / groups).max(1);
+    let inner = operation.operands[0].shape[1] as usize / groups;
+    let lower = tile.bounds.lower[1] as usize;
+    let first_of =
+        |out: usize| ((lower + out) / outputs * inner).saturating_sub(of_a.lower[1] as usize);
+    if (0..k).any(|out| first_of(out) + inner > depth) {
+        return Err(Fault::program("the tile lies outside its layer"));
+    }
+    if (if transposed { of_channels } else { of_rows }) != inner {
         return Err(Fault::program(
             "the operands of a product have other numbers of channels",
         ));
@@ -222,6 +285,7 @@ pub(super) fn product(
         let b = &b[image * image_of_b..][..image_of_b];
         for pixel in pixels.chunks_exact(depth.max(1)) {
             for out in 0..k {
+                let pixel = &pixel[first_of(out)..][..inner];
                 let factor = |c: usize| {
                     if transposed {
                         b[out * of_channels + c]

@@ -1,0 +1,417 @@
+//! `chipless schedule`
+
+use crate::failure::{Exit, Failure};
+use crate::output::OutputOptions;
+use crate::{files, terminal};
+use chipless::FailureKind;
+use chipless_report::SCHEMA_VERSION;
+use chipless_schedule::emit;
+use chipless_schedule::front::Front;
+use chipless_schedule::machine::Machine;
+use chipless_schedule::model::{Bounds, Cost, Impossible, Objective};
+use chipless_schedule::search::{self, Progress};
+use chipless_schedule::tree::Tree;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Find a schedule for a network on a mesh of cores.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The network: ONNX, or a front-end file (JSON).
+    #[arg(value_name = "NET")]
+    network: PathBuf,
+    /// The machine.
+    #[arg(long, value_name = "M.json")]
+    machine: PathBuf,
+    /// Write the schedule to this file.
+    #[arg(long, short, value_name = "FILE", required_unless_present = "evaluate")]
+    output: Option<PathBuf>,
+    /// Images that are computed at once; replaces an open first dimension of the inputs, and one of 1.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        allow_hyphen_values = true
+    )]
+    batch: String,
+    /// Write the network as scheduled, as `chipless run --network` reads it.
+    #[arg(long, value_name = "FILE")]
+    network_out: Option<PathBuf>,
+    /// Write the arrays of the network, as `chipless run --weights` reads them.
+    #[arg(long, value_name = "DIR")]
+    weights_out: Option<PathBuf>,
+    /// Write the tree of the schedule.
+    #[arg(long, value_name = "FILE")]
+    tree: Option<PathBuf>,
+    /// The form of the schedule; `set` also makes SET's model what is minimised, otherwise the replay is.
+    #[arg(long, value_enum, value_name = "DIALECT", default_value_t)]
+    dialect: Dialect,
+    /// What is minimised.
+    #[arg(long, value_enum, value_name = "FIGURE", default_value_t)]
+    objective: Figure,
+    /// Stop after so many seconds; 10 unless --trees is given.
+    #[arg(long, value_name = "S")]
+    seconds: Option<f64>,
+    /// Stop after so many evaluated trees. Alone, it lets no clock decide anything.
+    #[arg(long, value_name = "N")]
+    trees: Option<u64>,
+    /// Seed of the search.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Threads; all cores unless told. They change nothing but the time.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Search nothing: the cost of this tree in SET's model. A tree file, or a tree or scheme file of SET.
+    #[arg(long, value_name = "TREE")]
+    evaluate: Option<PathBuf>,
+    /// Write a report for people.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    #[command(flatten)]
+    answer: OutputOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless schedule net.onnx --machine mesh.json --batch 4 -o schedule.json
+  chipless schedule net.onnx --machine mesh.json -o schedule.json --network-out net.json --weights-out weights
+  chipless run schedule.json --network net.json --weights weights --input input1=x.npy --output-dir out
+  chipless schedule net.onnx --machine mesh.json --evaluate tree.json
+
+Ctrl-C ends the search: the best schedule so far is written.
+
+Exit status: 0 done, 1 no schedule exists, 2 the network or the machine cannot be used, or the command was misused.";
+
+/// The form of a schedule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Dialect {
+    /// The scheduler IR with addresses, tiles and the order of DRAM.
+    #[default]
+    Spec,
+    /// SET's.
+    Set,
+}
+
+/// What is minimised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    /// Energy times delay.
+    #[default]
+    Edp,
+    /// Delay.
+    Delay,
+    /// Energy.
+    Energy,
+}
+
+impl From<Figure> for Objective {
+    fn from(figure: Figure) -> Objective {
+        match figure {
+            Figure::Edp => Objective::Edp,
+            Figure::Delay => Objective::Delay,
+            Figure::Energy => Objective::Energy,
+        }
+    }
+}
+
+/// Seconds of a search where nothing else says when it ends.
+const SECONDS: f64 = 10.0;
+/// Images of a batch, at most.
+const LARGEST_BATCH: i64 = 1 << 16;
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let batch = match arguments.batch.parse() {
+        Ok(batch) if (1..=LARGEST_BATCH).contains(&batch) => batch,
+        _ => {
+            let text = format!(
+                "expected a batch of 1 to {LARGEST_BATCH} images, found {}",
+                arguments.batch
+            );
+            return Err(Failure::misuse("--batch", text));
+        }
+    };
+    if let Some(seconds) = arguments.seconds.filter(|seconds| !(*seconds >= 0.0)) {
+        return Err(Failure::misuse(
+            "--seconds",
+            format_args!("expected a time that is not negative, found {seconds}"),
+        ));
+    }
+    let machine = machine(&arguments.machine)?;
+    let front = network(&arguments.network, batch)?;
+    if let Some(tree) = &arguments.evaluate {
+        return evaluate(arguments, &front, &machine, batch, tree);
+    }
+    // What cannot be written is said before the search.
+    let lowered = emit::Written::of(&front, batch, arguments.weights_out.is_some())
+        .map_err(|error| Failure::unreadable(arguments.network.display(), error));
+    let lowered = if arguments.dialect == Dialect::Spec
+        || arguments.network_out.is_some()
+        || arguments.weights_out.is_some()
+    {
+        Some(lowered?)
+    } else {
+        None
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let noticed = Arc::clone(&interrupted);
+    // A process in which somebody else waits for SIGINT keeps its own way of ending.
+    let _ = ctrlc::set_handler(move || noticed.store(true, Ordering::Relaxed));
+    let options = search::Options {
+        batch,
+        objective: arguments.objective.into(),
+        seconds: arguments
+            .seconds
+            .or_else(|| arguments.trees.is_none().then_some(SECONDS)),
+        trees: arguments.trees,
+        seed: arguments.seed,
+        threads: threads(arguments),
+    };
+    let found = search::search(&front.network, &machine, &options, &interrupted, &mut say)
+        .map_err(|impossible| refused(&arguments.network, &impossible))?;
+    let output = arguments
+        .output
+        .as_deref()
+        .unwrap_or(Path::new("schedule.json"));
+    let mut chosen = (&found.tree, found.cost);
+    let mut replay = Value::Null;
+    if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
+        let others = found.others.iter().map(|(tree, cost)| (tree, *cost));
+        let best = emit::spec_dialect(
+            lowered,
+            &front,
+            &machine,
+            options.objective,
+            std::iter::once(chosen).chain(others),
+        )
+        .map_err(|error| short(&arguments.network, &error))?;
+        chosen = (best.tree, best.cost);
+        replay = figures(best.replay.0, best.replay.1 as f64);
+        files::write(output, &[best.text.as_bytes()])?;
+    } else {
+        let mut file = files::Growing::create(output.to_owned())?;
+        emit::set_dialect(&front.network, &machine, chosen.0, &mut |text| {
+            file.put(text.as_bytes()).map_err(Stop::Write)
+        })
+        .map_err(|stop| match stop {
+            Stop::Write(failure) => failure,
+            Stop::Tree(impossible) => refused(&arguments.network, &impossible),
+        })?;
+        file.finish()?;
+    }
+    if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
+        files::write(path, &[lowered.network_text().as_bytes()])?;
+    }
+    if let (Some(lowered), Some(directory)) = (&lowered, &arguments.weights_out) {
+        files::make_directory(directory)?;
+        for (name, bytes) in lowered
+            .arrays()
+            .map_err(|error| Failure::unreadable(arguments.network.display(), error))?
+        {
+            files::write(&directory.join(name), &[&bytes])?;
+        }
+    }
+    if let Some(path) = &arguments.tree {
+        files::write(path, &[tree_text(chosen.0).as_bytes()])?;
+    }
+    let report = report(arguments, &front, &found, &options, chosen.1, replay);
+    if let Some(path) = &arguments.report {
+        let page = chipless_schedule::report::page(&front.network, &machine, chosen.0, &report);
+        files::write(path, &[page.as_bytes()])?;
+    }
+    answer(arguments, &report)
+}
+
+/// Why a schedule is not written.
+enum Stop {
+    Write(Failure),
+    Tree(Impossible),
+}
+
+impl From<Impossible> for Stop {
+    fn from(impossible: Impossible) -> Stop {
+        Stop::Tree(impossible)
+    }
+}
+
+fn threads(arguments: &Arguments) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    arguments.threads.unwrap_or_else(cores).max(1)
+}
+
+fn machine(path: &Path) -> Result<Machine, Failure> {
+    let text = files::read_text(path)?;
+    let (machine, unknown) =
+        Machine::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
+    for key in unknown {
+        terminal::complain(&format!(
+            "{}: warning: the key `{key}` is not known and means nothing\n",
+            path.display()
+        ));
+    }
+    Ok(machine)
+}
+
+fn network(path: &Path, batch: i64) -> Result<Front, Failure> {
+    let wrong = |error: &dyn std::fmt::Display| Failure::unreadable(path.display(), error);
+    let bytes = files::open(path).map_err(|error| wrong(&error))?;
+    let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+    let beside = |name: &str| {
+        // What an ONNX file names lies beside it, nowhere else.
+        let plain = Path::new(name)
+            .components()
+            .all(|c| matches!(c, std::path::Component::Normal(_)));
+        let file = plain
+            .then(|| files::open(&directory.join(name)).ok())
+            .flatten()?;
+        Some(file.to_vec())
+    };
+    if bytes.first() == Some(&b'{') {
+        return chipless_schedule::frontend::read(&bytes, batch, &beside)
+            .map_err(|error| wrong(&error));
+    }
+    chipless_schedule::onnx::read(&bytes, batch, &beside).map_err(|error| wrong(&error))
+}
+
+/// No schedule exists.
+fn refused(network: &Path, impossible: &Impossible) -> Failure {
+    match impossible {
+        Impossible::Room { .. } | Impossible::WeightBuffer { .. } | Impossible::Mapping(_) => {
+            Failure::new(FailureKind::Fault, network.display(), impossible)
+        }
+        Impossible::Rule(_) => Failure::unreadable(network.display(), impossible),
+    }
+}
+
+fn short(network: &Path, error: &emit::Unwritten) -> Failure {
+    match error {
+        emit::Unwritten::Impossible(impossible) => refused(network, impossible),
+        emit::Unwritten::Unsupported(text) => Failure::unreadable(network.display(), text),
+    }
+}
+
+fn say(progress: &Progress) {
+    let rate = progress.trees as f64 / progress.seconds.max(1e-9);
+    terminal::complain(&format!(
+        "{:.0} s: best {:.4e} pJ cycles, lower bound {:.4e} ({:.2} times), {rate:.0} trees/s\n",
+        progress.seconds,
+        progress.best.edp(),
+        progress.bounds.edp(),
+        progress.best.edp() / progress.bounds.edp().max(1e-300),
+    ));
+}
+
+fn tree_text(tree: &Tree) -> String {
+    format!("{}\n", tree.to_json())
+}
+
+fn evaluate(
+    arguments: &Arguments,
+    front: &Front,
+    machine: &Machine,
+    batch: i64,
+    path: &Path,
+) -> Result<Exit, Failure> {
+    let text = files::read_text(path)?;
+    let tree = Tree::read(&text).map_err(|error| Failure::unreadable(path.display(), error))?;
+    let (cost, tree) = chipless_schedule::evaluate(&front.network, machine, batch, &tree)
+        .map_err(|impossible| refused(path, &impossible))?;
+    if let Some(path) = &arguments.tree {
+        files::write(path, &[tree_text(&tree).as_bytes()])?;
+    }
+    if let Some(path) = &arguments.output {
+        let mut file = files::Growing::create(path.clone())?;
+        emit::set_dialect(&front.network, machine, &tree, &mut |text| {
+            file.put(text.as_bytes()).map_err(Stop::Write)
+        })
+        .map_err(|stop| match stop {
+            Stop::Write(failure) => failure,
+            Stop::Tree(impossible) => refused(&arguments.network, &impossible),
+        })?;
+        file.finish()?;
+    }
+    let bounds = chipless_schedule::lower_bounds(&front.network, machine, batch);
+    let report = json!({
+        "schema_version": SCHEMA_VERSION,
+        "network": front.network.name,
+        "layers": front.network.layers.len(),
+        "batch": batch,
+        "objective": Objective::from(arguments.objective).name(),
+        "seed": arguments.seed,
+        "threads": threads(arguments),
+        "seconds": 0.0,
+        "trees": 1,
+        "trees_per_second": 0.0,
+        "stopped": "evaluated",
+        "model": model(&cost),
+        "lower_bound": bound(&bounds),
+        "history": [],
+    });
+    answer(arguments, &report)
+}
+
+fn figures(energy: f64, delay: f64) -> Value {
+    json!({ "energy_pj": energy, "delay_cycles": delay, "edp": energy * delay })
+}
+
+fn model(cost: &Cost) -> Value {
+    json!({
+        "energy_pj": cost.energy,
+        "delay_cycles": cost.delay,
+        "edp": cost.edp(),
+        "byte_hops": cost.hops,
+        "dram_bytes": cost.dram,
+        "max_link_bytes": cost.busiest_link,
+    })
+}
+
+fn bound(bounds: &Bounds) -> Value {
+    figures(bounds.energy, bounds.delay)
+}
+
+fn report(
+    arguments: &Arguments,
+    front: &Front,
+    found: &search::Found,
+    options: &search::Options,
+    cost: Cost,
+    replay: Value,
+) -> Value {
+    let history: Vec<Value> = found
+        .history
+        .iter()
+        .map(|step| json!({ "seconds": step.seconds, "edp": step.edp }))
+        .collect();
+    let mut report = json!({
+        "schema_version": SCHEMA_VERSION,
+        "network": front.network.name,
+        "layers": front.network.layers.len(),
+        "batch": options.batch,
+        "objective": options.objective.name(),
+        "seed": options.seed,
+        "threads": arguments.threads.unwrap_or(options.threads),
+        "seconds": found.seconds,
+        "trees": found.trees,
+        "trees_per_second": found.trees as f64 / found.seconds.max(1e-9),
+        "stopped": found.stopped.name(),
+        "model": model(&cost),
+        "lower_bound": bound(&found.bounds),
+        "history": history,
+    });
+    if !replay.is_null() {
+        report["replay"] = replay;
+    }
+    report
+}
+
+fn answer(arguments: &Arguments, report: &Value) -> Result<Exit, Failure> {
+    if arguments.answer.is_json() {
+        terminal::print_json(report)?;
+        return Ok(Exit::Done);
+    }
+    terminal::print(&chipless_schedule::report::text(report))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,172 @@
+//! How integers stand for numbers in every tensor: as the file says it, or by a rule that needs no data.
+//!
+//! The rule: network inputs lie between −1 and 1; bounds are carried from layer to layer; each tensor gets the power of two as its
+//! scale that holds its bound in 7 bits, and zero stands for zero.
+
+use super::weights::{Constants, constants};
+use crate::front::{
+    Action, Activation, Arithmetic, Front, Function, Operand, Quantisation, Source,
+};
+
+/// Scales of what goes in and of every layer's result; none where weights that decide them are not there.
+#[derive(Clone, Debug)]
+pub(super) struct Scales {
+    pub(super) inputs: Vec<Quantisation>,
+    pub(super) layers: Vec<Quantisation>,
+    /// Weights as integers, for the layers that have some.
+    pub(super) constants: Vec<Option<Constants>>,
+}
+
+/// The power of two that holds a bound in 7 bits.
+pub(super) fn power(bound: f64) -> f64 {
+    if bound > 0.0 && bound.is_finite() {
+        (bound / 127.0).log2().ceil().exp2()
+    } else {
+        1.0
+    }
+}
+
+/// The scales of a network.
+///
+/// # Errors
+/// The tensor that is not there, or the layer whose result the file does not store in 8 bits.
+pub(super) fn scales(front: &Front) -> Result<Scales, String> {
+    let quantised = front
+        .operations
+        .iter()
+        .any(|operation| operation.output.is_some())
+        || front
+            .inputs
+            .iter()
+            .any(|input| input.quantisation.is_some());
+    let plain = |bound: f64| Quantisation {
+        scale: power(bound),
+        zero: 0.0,
+    };
+    let mut scales = Scales {
+        inputs: front
+            .inputs
+            .iter()
+            .map(|input| input.quantisation.unwrap_or(plain(1.0)))
+            .collect(),
+        layers: Vec::new(),
+        constants: Vec::new(),
+    };
+    let mut bounds: Vec<f64> = Vec::new();
+    for (operation, layer) in front.operations.iter().zip(&front.network.layers) {
+        let of = |source: Source| match source {
+            Source::Input(_) => 1.0,
+            Source::Layer(layer) => bounds[layer],
+        };
+        let operand = |operand: &Operand| {
+            operand
+                .pieces
+                .iter()
+                .map(|piece| of(piece.source))
+                .fold(0.0, f64::max)
+        };
+        let read: Vec<f64> = operation.operands.iter().map(operand).collect();
+        let stored = |operand: &Operand| taken(&scales, operand);
+        let constants = match &operation.action {
+            Action::Weighted { .. } => Some(constants(
+                operation,
+                layer,
+                stored(&operation.operands[0]).scale,
+            )?),
+            _ => None,
+        };
+        let mut bound = match &operation.action {
+            Action::Weighted { .. } => constants
+                .as_ref()
+                .map_or(0.0, |constants| constants.bound(read[0])),
+            Action::Combine(Arithmetic::Multiply) => read[0] * read[1],
+            Action::Combine(_) => read[0] + read[1],
+            Action::Product => read[0] * read[1] * (layer.channels / layer.groups) as f64,
+            Action::Softmax(_) => 1.0,
+            Action::Function(Function::Sigmoid | Function::Tanh | Function::Erf) => 1.0,
+            Action::Constant(arithmetic, numbers) => {
+                let most = numbers
+                    .values
+                    .clone()?
+                    .iter()
+                    .fold(0.0, |most: f64, v| most.max(v.abs()));
+                match arithmetic {
+                    Arithmetic::Multiply => read[0] * most,
+                    Arithmetic::Divide => {
+                        let least = numbers
+                            .values
+                            .clone()?
+                            .iter()
+                            .fold(f64::MAX, |least: f64, v| least.min(v.abs()));
+                        if least > 0.0 {
+                            read[0] / least
+                        } else {
+                            read[0]
+                        }
+                    }
+                    _ => read[0] + most,
+                }
+            }
+            Action::LayerNorm(factor, offset, _) => {
+                let most = |numbers: &crate::front::Numbers| -> Result<f64, String> {
+                    Ok(numbers
+                        .values
+                        .clone()?
+                        .iter()
+                        .fold(0.0, |most: f64, v| most.max(v.abs())))
+                };
+                most(factor)? * (layer.output[0] as f64).sqrt()
+                    + offset.as_ref().map_or(Ok(0.0), most)?
+            }
+            Action::Affine(factor, offset) => {
+                let (factor, offset) = (factor.values.clone()?, offset.values.clone()?);
+                factor
+                    .iter()
+                    .zip(offset.iter())
+                    .fold(0.0, |most: f64, (f, o)| {
+                        most.max(read[0] * f.abs() + o.abs())
+                    })
+            }
+            Action::MaxPool(_)
+            | Action::AveragePool(..)
+            | Action::Function(_)
+            | Action::Transpose => read[0],
+        };
+        if let Activation::Bounded(most) = operation.activation {
+            bound = bound.min(most);
+        }
+        let keeps = matches!(operation.action, Action::MaxPool(_) | Action::Transpose);
+        let own = match operation.output {
+            Some(own) => own,
+            None if quantised && keeps => stored(&operation.operands[0]),
+            None if quantised => {
+                return Err(format!(
+                    "the result of `{}` is not stored in 8 bits: a QuantizeLinear behind it is missing",
+                    layer.name
+                ));
+            }
+            None => plain(bound),
+        };
+        bounds.push(bound);
+        scales.layers.push(own);
+        scales.constants.push(constants);
+    }
+    Ok(scales)
+}
+
+/// How a reader takes an operand.
+pub(super) fn taken(scales: &Scales, operand: &Operand) -> Quantisation {
+    let of = |source: Source| match source {
+        Source::Input(input) => scales.inputs[input],
+        Source::Layer(layer) => scales.layers[layer],
+    };
+    operand.quantisation.unwrap_or_else(|| {
+        // What is joined without being stored again is held by the coarsest scale of all.
+        let all = operand.pieces.iter().map(|piece| of(piece.source));
+        all.reduce(|a, b| if b.scale > a.scale { b } else { a })
+            .unwrap_or(Quantisation {
+                scale: 1.0,
+                zero: 0.0,
+            })
+    })
+}

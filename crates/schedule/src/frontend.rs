@@ -1,0 +1,246 @@
+//! Reads the front end's own file: layers whose arrays lie beside it and are not needed here.
+
+use crate::front::{
+    Action, Activation, Arithmetic, Front, Function, Input, Layout, Numbers, Operand, Operation,
+    Piece, Quantisation, Source, Window,
+};
+use crate::network::{Kind, Layer, Network};
+use crate::onnx::{Beside, Refused};
+use chipless_gemini::Layer as IrLayer;
+use chipless_model::Limits;
+use std::collections::HashMap;
+
+/// Reads a front-end file for a batch.
+///
+/// # Errors
+/// What cannot be read or is not supported, by layer.
+pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
+    let alone = |text: String| Refused(vec![text]);
+    let network = chipless_gemini::Network::read(bytes, &Limits::default())
+        .map_err(|finding| alone(finding.to_string()))?;
+    let network = network.at_batch(batch as u64);
+    let mut reader = Reader::default();
+    let mut refused = Vec::new();
+    for (name, layer) in network.scheduled() {
+        if let Err(text) = reader.layer(name, layer) {
+            refused.push(format!("the layer `{name}` ({}): {text}", layer.operation));
+        }
+    }
+    if !refused.is_empty() {
+        return Err(Refused(refused));
+    }
+    let outputs = network
+        .outputs()
+        .filter_map(|name| {
+            let Source::Layer(layer) = *reader.sources.get(name)? else {
+                return None;
+            };
+            let extents = reader.layers[layer].output;
+            let pieces = vec![Piece {
+                source: Source::Layer(layer),
+                channels: [0, extents[0]],
+            }];
+            Some(Operand {
+                pieces,
+                quantisation: Some(STORED),
+                extents,
+            })
+        })
+        .collect();
+    let network = Network::new("network".to_owned(), reader.layers)
+        .map_err(|error| alone(error.to_string()))?;
+    if network.layers.is_empty() {
+        return Err(alone("it has no layers for the cores".to_owned()));
+    }
+    Ok(Front {
+        network,
+        inputs: reader.inputs,
+        operations: reader.operations,
+        outputs,
+    })
+}
+
+/// How everything is stored: the file's own numbers stay in the file.
+const STORED: Quantisation = Quantisation {
+    scale: 1.0,
+    zero: 0.0,
+};
+
+#[derive(Default)]
+struct Reader {
+    sources: HashMap<String, Source>,
+    inputs: Vec<Input>,
+    layers: Vec<Layer>,
+    operations: Vec<Operation>,
+}
+
+/// Channels, rows, columns.
+fn extents(shapes: &[Vec<u64>], at: usize) -> Result<[i64; 3], String> {
+    let shape = shapes
+        .get(at)
+        .or(shapes.first())
+        .ok_or("a shape is missing")?;
+    let extent = |d: usize| i64::try_from(shape.get(d).copied().unwrap_or(1)).unwrap_or(i64::MAX);
+    Ok([extent(1), extent(2), extent(3)])
+}
+
+impl Reader {
+    fn operand(&mut self, name: &str, extents: [i64; 3]) -> Operand {
+        let inputs = &mut self.inputs;
+        let source = *self.sources.entry(name.to_owned()).or_insert_with(|| {
+            inputs.push(Input {
+                name: name.to_owned(),
+                extents,
+                layout: Layout::Map,
+                quantisation: Some(STORED),
+            });
+            Source::Input(inputs.len() - 1)
+        });
+        Operand {
+            pieces: vec![Piece {
+                source,
+                channels: [0, extents[0]],
+            }],
+            quantisation: Some(STORED),
+            extents,
+        }
+    }
+
+    fn layer(&mut self, name: &str, layer: &IrLayer) -> Result<(), String> {
+        let output = extents(&layer.output_shape, 0)?;
+        let constant = |name: &String| name.starts_with("constant") || name.ends_with("_constant1");
+        let mut operands = Vec::new();
+        for (at, previous) in layer
+            .previous_layer
+            .iter()
+            .filter(|name| !constant(name))
+            .enumerate()
+        {
+            let of = extents(&layer.input_shape, at)?;
+            let mut operand = self.operand(previous, of);
+            if let Source::Layer(producer) = operand.pieces[0].source {
+                operand.extents = self.layers[producer].output;
+                operand.pieces[0].channels = [0, operand.extents[0]];
+            }
+            operands.push(operand);
+        }
+        let first = operands.first().ok_or("it reads nothing")?.extents;
+        let pair = |value: Option<[u32; 2]>| value.unwrap_or([1, 1]).map(i64::from);
+        let kernel = pair(layer.kernel_size.or(layer.pool_size));
+        let window = Window {
+            kernel,
+            stride: pair(layer.stride),
+            padding: layer.padding.unwrap_or_default().map(i64::from),
+        };
+        let weight = Numbers {
+            values: Err("its array lies in a file which is not there".to_owned()),
+            shape: Vec::new(),
+            scales: None,
+        };
+        let groups = i64::from(layer.group.unwrap_or(1).max(1));
+        let (kind, action) = match layer.operation.as_str() {
+            "conv2d" | "conv2d_group" => {
+                let kind = if groups > 1 {
+                    Kind::GroupConv
+                } else {
+                    Kind::Conv
+                };
+                (
+                    kind,
+                    Action::Weighted {
+                        window,
+                        weight,
+                        columns: false,
+                        bias: None,
+                    },
+                )
+            }
+            "dense" => {
+                let window = Window {
+                    kernel: [first[1], first[2]],
+                    stride: [1, 1],
+                    padding: [0; 4],
+                };
+                (
+                    Kind::Fc,
+                    Action::Weighted {
+                        window,
+                        weight,
+                        columns: false,
+                        bias: None,
+                    },
+                )
+            }
+            "max_pool2d" => (Kind::Pool, Action::MaxPool(window)),
+            "avg_pool2d" => (Kind::Pool, Action::AveragePool(window, true)),
+            "element_wise_add" => (Kind::Eltwise, Action::Combine(Arithmetic::Add)),
+            "element_wise_sub" => (Kind::Eltwise, Action::Combine(Arithmetic::Subtract)),
+            "element_wise_mult" => (Kind::Eltwise, Action::Combine(Arithmetic::Multiply)),
+            "quantize" | "dequantize" | "relu" | "exp" | "gelu" | "sigmoid" | "tanh" | "erf" => {
+                (Kind::PointToPoint, Action::Function(Function::Identity))
+            }
+            "softmax" => (Kind::PointToPoint, Action::Softmax(groups)),
+            "layer_norm" => (
+                Kind::PointToPoint,
+                Action::LayerNorm(weight.clone(), None, 1e-5),
+            ),
+            "matmul" => (Kind::GroupConv, Action::Product),
+            _ => return Err("the operation is not supported".to_owned()),
+        };
+        if kind == Kind::Eltwise && operands.len() != 2 {
+            return Err("it does not read two layers".to_owned());
+        }
+        let of_layers = |operands: &[Operand]| -> Vec<usize> {
+            let sources = operands.iter().flat_map(|operand| &operand.pieces);
+            let layers = sources.filter_map(|piece| match piece.source {
+                Source::Layer(layer) => Some(layer),
+                Source::Input(_) => None,
+            });
+            let mut layers: Vec<usize> = layers.collect();
+            layers.sort_unstable();
+            layers
+        };
+        let product = matches!(action, Action::Product);
+        let (read, weights) = operands.split_at(if product { 1 } else { operands.len() });
+        let external: i64 = read
+            .iter()
+            .filter(|o| matches!(o.pieces[0].source, Source::Input(_)))
+            .map(|o| o.extents[0])
+            .sum();
+        let window = match &action {
+            Action::Weighted { window, .. }
+            | Action::MaxPool(window)
+            | Action::AveragePool(window, _) => *window,
+            _ => Window {
+                kernel: [1, 1],
+                stride: [1, 1],
+                padding: [0; 4],
+            },
+        };
+        let index = self.layers.len();
+        self.layers.push(Layer {
+            name: name.to_owned(),
+            kind,
+            output,
+            channels: if kind.multiplies() { first[0] } else { 0 },
+            kernel: window.kernel,
+            stride: window.stride,
+            groups,
+            operands: if kind == Kind::Eltwise { 2 } else { 1 },
+            order: [0, 1, 2],
+            previous: of_layers(read),
+            weights_from: of_layers(weights),
+            external: (external > 0).then_some([external, first[1], first[2]]),
+        });
+        let output = Some(STORED);
+        self.operations.push(Operation {
+            operands,
+            action,
+            activation: Activation::None,
+            output,
+            layout: Layout::Map,
+        });
+        self.sources.insert(name.to_owned(), Source::Layer(index));
+        Ok(())
+    }
+}
