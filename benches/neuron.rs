@@ -208,7 +208,7 @@ fn stream_text(slots: usize) -> String {
 }
 
 fn assembled(text: &str) -> Vec<u8> {
-    chipless_neuron::assemble(text)
+    chipless_neuron_assembler::assemble(text)
         .expect("a program")
         .write(&Limits::default())
         .expect("a NEFF")

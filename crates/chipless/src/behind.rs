@@ -104,16 +104,7 @@ impl iospec::Behind for Runs<'_> {
     fn match_document(&mut self, document: &iospec::Document) -> Result<(), String> {
         let interface = &self.program.interface;
         let find = |ports: &[Port], vector: &iospec::Vector| {
-            let by = |name: &str| ports.iter().position(|p| p.name == name);
-            let Some(index) = by(&vector.varname).or_else(|| by(&vector.key)) else {
-                let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
-                return Err(format!(
-                    "expected an {} of the program ({}), found `{}`",
-                    vector.side.name(),
-                    names.join(", "),
-                    vector.varname
-                ));
-            };
+            let index = vector.among(ports)?;
             let elements: u64 = ports[index].shape.iter().product();
             let bits = ports[index].element.bits();
             let name = &vector.varname;
@@ -210,12 +201,7 @@ fn run(
     inputs: &[Vec<u8>],
     outputs: &mut [Vec<u8>],
 ) -> Result<(), String> {
-    let mut storage = Storage::new(program, limits).map_err(|error| {
-        format!(
-            "expected buffers of at most {} bytes together, found {}",
-            error.limit, error.bytes
-        )
-    })?;
+    let mut storage = Storage::new(program, limits).map_err(|no_room| no_room.to_string())?;
     for (port, bytes) in program.interface.inputs.iter().zip(inputs) {
         let room = storage.bytes_mut(port.buffer);
         let Some(room) = room.get_mut(..bytes.len()) else {

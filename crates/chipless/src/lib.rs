@@ -58,8 +58,8 @@ pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
 pub use machine::{Figure, figures};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use run::{
-    Finished, Give, fill, findings_note, output, random_note, random_order_note, run, stopped,
-    too_large, unproven,
+    Finished, Give, fill, findings_note, no_room, output, random_note, random_order_note, run,
+    stopped, unproven,
 };
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};

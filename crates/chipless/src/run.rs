@@ -4,7 +4,9 @@ use crate::failure::{Failure, FailureKind};
 use crate::file::OpenDocument;
 use crate::random;
 use crate::target::Lowered;
-use chipless_model::{Access, BufferId, Direction, Grade, Node, Port, Program, Storage, TaskId};
+use chipless_model::{
+    Access, BufferId, Direction, Grade, NoRoom, Node, Port, Program, Storage, TaskId, zeroed,
+};
 use chipless_report::Statistics;
 use chipless_report::summary::{Output, Run};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly, Verified};
@@ -37,7 +39,7 @@ pub fn fill<'b>(
         let given = if let Some(given) = data(index, port, bytes)? {
             given
         } else {
-            let mut data = vec![0; bytes as usize];
+            let mut data = zeroed(bytes).map_err(no_room)?;
             for range in needed(program, port.buffer, data.len()) {
                 let part = data.get_mut(range.clone()).unwrap_or_default();
                 random::fill(port.element, seed, index, range.start as u64, part)
@@ -148,8 +150,7 @@ pub(crate) fn execute<'a>(
     order: Order,
 ) -> Result<Done, Failure> {
     let program = verified.program();
-    let mut storage =
-        Storage::new(program, document.limits()).map_err(|error| too_large(&error))?;
+    let mut storage = Storage::new(program, document.limits()).map_err(no_room)?;
     let random = fill(program, data, seed, &mut storage)?;
     let Outcome { timeline, end } =
         chipless_sim::run_in(verified, order, &mut Functional::new(&mut storage));
@@ -230,13 +231,10 @@ pub fn random_note(random: &[String], seed: u64) -> Option<String> {
     ))
 }
 
-/// Buffers beyond the limit.
-pub fn too_large(error: &chipless_model::TooLarge) -> Failure {
-    let (found, limit) = (error.bytes, error.limit);
-    let text = format!(
-        "expected buffers of at most {limit} bytes together, found {found} (--limit memory_bytes={found} lets it)"
-    );
-    Failure::new(FailureKind::Limit, "", text)
+/// Buffers beyond the limit, or beyond what the system gives.
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+pub fn no_room(error: NoRoom) -> Failure {
+    Failure::new(FailureKind::Limit, "", error)
 }
 
 /// Why a program did not come to its end.

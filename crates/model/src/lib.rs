@@ -104,7 +104,7 @@ pub use program::{
     Role, Span, Task, Tensors,
 };
 pub use random::SplitMix64;
-pub use storage::{Storage, TooLarge};
+pub use storage::{NoRoom, Storage, zeroed};
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
 pub use text::Text;
 pub use time::Time;

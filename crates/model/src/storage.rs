@@ -5,6 +5,7 @@ use crate::limits::Limits;
 use crate::program::{Program, Role};
 use index_vec::IndexVec;
 use std::borrow::Cow;
+use std::fmt;
 
 /// The bytes of every buffer. Constants stay borrowed from the file until somebody writes them; everything else is
 /// zeroed address space that the system commits page by page. It outlives a run: state buffers keep their bytes.
@@ -13,40 +14,79 @@ pub struct Storage<'a> {
     buffers: IndexVec<BufferId, Cow<'a, [u8]>>,
 }
 
-/// The buffers of a program together are larger than the limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TooLarge {
-    /// Bytes that the program asks for.
-    pub bytes: u128,
-    /// The limit `memory_bytes`.
-    pub limit: u64,
+/// Why there is no room for the buffers of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRoom {
+    /// Together they are larger than the limit.
+    Limit {
+        /// Bytes that the program asks for.
+        bytes: u128,
+        /// The limit `memory_bytes`.
+        limit: u64,
+    },
+    /// The system refuses one of them.
+    System {
+        /// Its bytes.
+        bytes: u64,
+    },
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoRoom::Limit { bytes, limit } => write!(
+                f,
+                "expected buffers of at most {limit} bytes together, found {bytes} (--limit memory_bytes={bytes} lets it)"
+            ),
+            NoRoom::System { bytes } => {
+                write!(f, "the system has no memory for {bytes} more bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoRoom {}
+
+/// So many zero bytes, which the system commits page by page.
+///
+/// # Errors
+/// The system refuses them. (`vec!` alone would end the process.)
+pub fn zeroed(bytes: u64) -> Result<Vec<u8>, NoRoom> {
+    let refused = NoRoom::System { bytes };
+    let size = usize::try_from(bytes).map_err(|_| refused)?;
+    // What has just been given and returned is given again.
+    Vec::<u8>::new()
+        .try_reserve_exact(size)
+        .map_err(|_| refused)?;
+    Ok(vec![0; size])
 }
 
 impl<'a> Storage<'a> {
     /// The bytes at the start of a run.
-    pub fn new(program: &Program<'a>, limits: &Limits) -> Result<Storage<'a>, TooLarge> {
+    ///
+    /// # Errors
+    /// Buffers beyond the limit, or beyond what the system gives.
+    pub fn new(program: &Program<'a>, limits: &Limits) -> Result<Storage<'a>, NoRoom> {
         let bytes: u128 = program.buffers.iter().map(|b| u128::from(b.size)).sum();
         if bytes > u128::from(limits.memory_bytes) {
-            return Err(TooLarge {
+            return Err(NoRoom::Limit {
                 bytes,
                 limit: limits.memory_bytes,
             });
         }
-        let buffers = program.buffers.iter().map(|buffer| {
-            let size = buffer.size as usize;
-            match &buffer.initial {
-                Cow::Borrowed(bytes) if bytes.len() == size => Cow::Borrowed(*bytes),
+        let mut buffers = IndexVec::with_capacity(program.buffers.len());
+        for buffer in &program.buffers {
+            buffers.push(match &buffer.initial {
+                Cow::Borrowed(bytes) if bytes.len() as u64 == buffer.size => Cow::Borrowed(*bytes),
                 initial => {
-                    let mut bytes = vec![0; size];
-                    let known = initial.len().min(size);
+                    let mut bytes = zeroed(buffer.size)?;
+                    let known = initial.len().min(bytes.len());
                     bytes[..known].copy_from_slice(&initial[..known]);
                     Cow::Owned(bytes)
                 }
-            }
-        });
-        Ok(Storage {
-            buffers: buffers.collect(),
-        })
+            });
+        }
+        Ok(Storage { buffers })
     }
 
     /// Back to the start of a first run: everything but constants has the bytes that its program says, or zeros.
@@ -106,6 +146,28 @@ impl<'a> Storage<'a> {
         } else {
             let known = bytes.len().min(self.buffers[buffer].len());
             self.bytes_mut(buffer)[..known].copy_from_slice(&bytes[..known]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Buffer, Builder, MemoryKind};
+
+    #[test]
+    fn memory_that_nobody_has_is_refused() {
+        let limits = Limits {
+            memory_bytes: u64::MAX,
+            ..Limits::default()
+        };
+        for bytes in [1 << 62, u64::MAX] {
+            let mut build = Builder::new("test", &limits);
+            let memory = build.memory("m", bytes, MemoryKind::Dram);
+            build.buffer(Buffer::new("b", memory, bytes, Role::State));
+            let program = build.finish().expect("a program");
+            let refused = Storage::new(&program, &limits).expect_err("too much");
+            assert_eq!(refused, NoRoom::System { bytes });
         }
     }
 }

@@ -199,16 +199,8 @@ fn runner<'p>(
     lowered: &'p fqir::Lowered<'p>,
     options: &Options,
 ) -> Result<Runner<'p>, Failure> {
-    Runner::new(lowered, &options.limits).map_err(|error| {
-        Failure::new(
-            FailureKind::Limit,
-            name,
-            format_args!(
-                "expected buffers of at most {} bytes, found {}",
-                error.limit, error.bytes
-            ),
-        )
-    })
+    Runner::new(lowered, &options.limits)
+        .map_err(|no_room| Failure::new(FailureKind::Limit, name, no_room))
 }
 
 /// Makes the program of a plan ready to run, step by step.

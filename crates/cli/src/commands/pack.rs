@@ -100,7 +100,7 @@ pub(crate) fn pack(arguments: &PackArguments) -> Result<Exit, Failure> {
 /// Assembler text as a container, and what went into it.
 fn assembly(path: &Path) -> Result<(Vec<u8>, String), Failure> {
     let text = files::read_text(path)?;
-    let draft = chipless::neuron::assemble(&text)
+    let draft = chipless_neuron_assembler::assemble(&text)
         .map_err(|error| Failure::unreadable(path.display(), error))?;
     let packed = draft
         .write(&Limits::default())

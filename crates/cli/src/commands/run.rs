@@ -298,8 +298,8 @@ impl<'p> Session<'_, 'p> {
         let seed = self.arguments.seed;
         let mut dumps = Dumps::new(self.tasks_to_dump()?);
         let given = inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
-        let mut storage = Storage::new(self.program, &self.options.limits)
-            .map_err(|error| chipless::too_large(&error))?;
+        let mut storage =
+            Storage::new(self.program, &self.options.limits).map_err(chipless::no_room)?;
         let contract = match &self.arguments.iospec {
             Some(path) => {
                 let document = super::drive::open(path, RuleSet::Spec)?;

@@ -1,6 +1,6 @@
 //! A whole program as assembler text: every member, the instruction streams as instructions.
 //!
-//! What [`assemble`](crate::assemble) and [`Draft::write`](crate::Draft::write) make of the text has the same members, byte for byte; the
+//! What the assembler and [`Draft::write`](crate::Draft::write) make of the text has the same members, byte for byte; the
 //! container around them (compression, order, hash) is written anew.
 
 use crate::pack::{HEADER_FILE, header_json};

@@ -12,7 +12,6 @@
 //! names and gives the typed document, borrowed from the members' bytes. Nothing is judged then but what cannot be read
 //! at all; a member that is named but missing leaves a `None`, and [`lint`] tells what breaks the format's rules.
 
-mod assemble;
 mod constant;
 mod container;
 mod def;
@@ -39,7 +38,6 @@ mod tables;
 mod triggers;
 mod write;
 
-pub use assemble::{AssembleError, assemble};
 pub use constant::{Array, Constant};
 pub use container::{Container, Member, Packing};
 pub use def::{

@@ -1,7 +1,8 @@
 //! NEFFs of which something cannot run, or runs in no fixed order: what is said, and what is not.
 
 use chipless_model::{Finding, Limits, Program};
-use chipless_neuron::{Container, Neff, assemble, lint, lower, machine::Machine};
+use chipless_neuron::{Container, Neff, lint, lower, machine::Machine};
+use chipless_neuron_assembler::assemble;
 
 /// The codes of all findings of a program in assembler text, the verifier's behind the reader's. `change` may change the program.
 fn codes(text: &str, change: impl FnOnce(&mut Program<'_>)) -> Vec<&'static str> {

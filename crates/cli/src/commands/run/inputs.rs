@@ -95,7 +95,8 @@ pub(super) fn fill<'b>(
 ) -> Result<Vec<String>, Failure> {
     let data = |index: usize, port: &Port, size: u64| {
         if zeros.contains(&index) {
-            return Ok(Some(Cow::Owned(vec![0; size as usize])));
+            let zeros = chipless_model::zeroed(size).map_err(chipless::no_room)?;
+            return Ok(Some(Cow::Owned(zeros)));
         }
         let Some(Given { path, bytes, .. }) = given.iter().find(|g| g.port == index) else {
             return Ok(None);

@@ -34,8 +34,7 @@ pub use debug::{DebugInfo, SourceLine};
 pub use events::{Change, Comparison, Events, UpdateMode, WaitMode};
 pub use formats::{Instruction, Tensor};
 pub use layout::{DmaAddress, DmaSide, Head, SLOT_BYTES, Slot};
-pub(crate) use opcode::UNNAMED;
-pub use opcode::{Engines, Generation, OPCODES, Opcode, Operands, Support};
+pub use opcode::{Engines, Generation, OPCODES, Opcode, Operands, Support, UNNAMED};
 pub use operand::Operand;
 pub use reference::reference;
 use zerocopy::FromBytes;
@@ -51,7 +50,7 @@ pub const PSUM_BASE: u32 = PARTITIONS * PARTITION_STRIDE;
 /// Bytes of a PSUM bank of one partition; a matrix product writes into one bank.
 pub const PSUM_BANK_BYTES: u32 = 2048;
 /// Characters that end a word of the assembler.
-pub(crate) const MARKS: &str = "[],=+*;@:<>$()?&";
+pub const MARKS: &str = "[],=+*;@:<>$()?&";
 /// Bytes of PSUM in each partition, on every generation.
 pub const PSUM_PARTITION_BYTES: u32 = 8 * PSUM_BANK_BYTES;
 

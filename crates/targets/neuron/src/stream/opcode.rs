@@ -354,7 +354,7 @@ impl Opcode {
 }
 
 /// How the name of a byte without one begins.
-pub(crate) const UNNAMED: &str = "OPCODE_0x";
+pub const UNNAMED: &str = "OPCODE_0x";
 
 impl Slot {
     /// Its opcode; `None` where the byte has no name.

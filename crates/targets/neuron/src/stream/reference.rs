@@ -56,7 +56,7 @@ pub fn reference() -> String {
             opcode.support.name(),
             opcode.evidence.name(),
         )
-        .expect("a string");
+        .expect("a string takes everything that is written to it");
     }
     page.push_str("\nEngines: pe tensor, act scalar, dve vector, pool GpSimd, sp sync. GpSimd never reaches PSUM.\n\n## Formats\n\nBytes are hexadecimal. A tensor is an address, steps and numbers of elements, innermost first.\n");
     for format in FORMATS.iter().filter(|format| format.name != "Raw") {
@@ -64,7 +64,8 @@ pub fn reference() -> String {
         let users: Vec<String> = users.map(|o| format!("`{}`", o.name)).collect();
         let of = users.join(", ");
         if format.fields.is_empty() {
-            write!(page, "\n### {}\n\nNo operands: {of}.\n", format.name).expect("a string");
+            write!(page, "\n### {}\n\nNo operands: {of}.\n", format.name)
+                .expect("a string takes everything that is written to it");
             continue;
         }
         write!(
@@ -72,7 +73,7 @@ pub fn reference() -> String {
             "\n### {}\n\nOf {of}.\n\n| bytes | field | what | evidence |\n|---|---|---|---|\n",
             format.name
         )
-        .expect("a string");
+        .expect("a string takes everything that is written to it");
         for field in format.fields {
             let bytes = match (field.kind.size(), field.kind) {
                 (0, Kind::Element(code)) => place(code),
@@ -87,7 +88,7 @@ pub fn reference() -> String {
                 what(field.kind),
                 field.evidence.name(),
             )
-            .expect("a string");
+            .expect("a string takes everything that is written to it");
         }
     }
     page.push_str("\n## Element types\n\n| code | name | type | evidence |\n|---|---|---|---|\n");
@@ -100,7 +101,7 @@ pub fn reference() -> String {
             code.element,
             code.evidence.name()
         )
-        .expect("a string");
+        .expect("a string takes everything that is written to it");
     }
     page.push_str(
         "\n## Operations of the arithmetic units\n\n| code | name | evidence |\n|---|---|---|\n",
@@ -113,7 +114,7 @@ pub fn reference() -> String {
             operation.name,
             operation.evidence.name()
         )
-        .expect("a string");
+        .expect("a string takes everything that is written to it");
     }
     page
 }

@@ -1,7 +1,8 @@
 //! Programs from text or files, lowered.
 
 use chipless_model::{Action, BufferId, Limits, Program};
-use chipless_neuron::{Container, Lowered, Neff, assemble, lower, machine::Machine};
+use chipless_neuron::{Container, Lowered, Neff, lower, machine::Machine};
+use chipless_neuron_assembler::assemble;
 use chipless_sim::Timeline;
 use std::collections::BTreeMap;
 

@@ -2,7 +2,8 @@
 
 use chipless_model::{Limits, Severity};
 use chipless_neuron::pack::{pack, unpack};
-use chipless_neuron::{Container, Neff, assemble, info, lint};
+use chipless_neuron::{Container, Neff, info, lint};
+use chipless_neuron_assembler::assemble;
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> Vec<PathBuf> {

@@ -2,9 +2,8 @@
 
 use chipless_model::{Limits, Severity};
 use chipless_neuron::pack::{header_json, pack, unpack};
-use chipless_neuron::{
-    AccessPattern, Container, Error, MemoryPlan, Neff, assemble, info, lint, memory, raw,
-};
+use chipless_neuron::{AccessPattern, Container, Error, MemoryPlan, Neff, info, lint, memory, raw};
+use chipless_neuron_assembler::assemble;
 use std::io::Write;
 use std::path::Path;
 

@@ -68,17 +68,23 @@ impl Workload {
                 }
             }
         }
-        if !self.continued {
-            self.output.patterns(self.tile, &mut |tile, pattern| {
-                visit(Region {
-                    tile,
-                    pattern,
-                    write: true,
-                    may: false,
-                    tensor: Operand::Activations,
-                });
-            });
+        self.written(visit);
+    }
+
+    /// What the workload writes: nothing where its sums stay in the accumulators.
+    fn written(&self, visit: &mut dyn FnMut(Region)) {
+        if self.continued {
+            return;
         }
+        self.output.patterns(self.tile, &mut |tile, pattern| {
+            visit(Region {
+                tile,
+                pattern,
+                write: true,
+                may: false,
+                tensor: Operand::Activations,
+            });
+        });
     }
 
     /// What the workload reads of its dense operands, and what it writes.
@@ -101,17 +107,7 @@ impl Workload {
                 });
             });
         }
-        if !self.continued {
-            self.output.patterns(self.tile, &mut |tile, pattern| {
-                visit(Region {
-                    tile,
-                    pattern,
-                    write: true,
-                    may: false,
-                    tensor: Operand::Activations,
-                });
-            });
-        }
+        self.written(visit);
     }
 
     /// Weights and sparsity maps, from the entries of the table.

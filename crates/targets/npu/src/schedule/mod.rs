@@ -186,6 +186,20 @@ pub(crate) struct Task {
     pub(crate) produces: Option<usize>,
 }
 
+impl Task {
+    /// A task that changes nothing but its barriers.
+    fn new(description: Description, waits: u128, posts: u128) -> Task {
+        Task {
+            description,
+            waits,
+            posts,
+            configures: Vec::new(),
+            releases: Vec::new(),
+            produces: None,
+        }
+    }
+}
+
 impl Description {
     /// The bytes that name the task in the file.
     pub(crate) fn bytes(&self) -> Slice {

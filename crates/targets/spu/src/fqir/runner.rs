@@ -3,7 +3,7 @@
 use super::tensor::{Element, load, store};
 use crate::iospec::{Behind, Document, Vector};
 use crate::lower::Lowered;
-use chipless_model::{BufferId, Direction, Fault, Limits, Port, Role, Storage, TooLarge};
+use chipless_model::{BufferId, Direction, Fault, Limits, NoRoom, Port, Role, Storage};
 use chipless_sim::{Order, Part, Stop, Verified};
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,8 +25,8 @@ impl<'p> Runner<'p> {
     /// At the start: state as the plan initialises it.
     ///
     /// # Errors
-    /// Buffers larger than the limit.
-    pub fn new(lowered: &'p Lowered<'p>, limits: &Limits) -> Result<Runner<'p>, TooLarge> {
+    /// Buffers beyond the limit, or beyond what the system gives.
+    pub fn new(lowered: &'p Lowered<'p>, limits: &Limits) -> Result<Runner<'p>, NoRoom> {
         let storage = Storage::new(&lowered.program, limits)?;
         let interface = &lowered.program.interface;
         let (inputs, outputs) = (
@@ -60,16 +60,7 @@ impl<'p> Runner<'p> {
     pub(crate) fn match_document(&mut self, document: &Document) -> Result<(), String> {
         let interface = &self.lowered.program.interface;
         let find = |ports: &[Port], bits: &[u8], vector: &Vector| {
-            let by = |name: &str| ports.iter().position(|p| p.name == name);
-            let Some(index) = by(&vector.varname).or_else(|| by(&vector.key)) else {
-                let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
-                return Err(format!(
-                    "expected an {} of the program ({}), found `{}`",
-                    vector.side.name(),
-                    names.join(", "),
-                    vector.varname
-                ));
-            };
+            let index = vector.among(ports)?;
             let (elements, precision) = (ports[index].shape.iter().product::<u64>(), bits[index]);
             if u64::try_from(vector.length) != Ok(elements) {
                 return Err(format!(
@@ -204,13 +195,17 @@ impl<'p> Runner<'p> {
         Ok(())
     }
 
+    fn input(&self, input: usize) -> Option<&'p Port> {
+        self.lowered
+            .program
+            .interface
+            .inputs
+            .get(*self.inputs.get(input)?)
+    }
+
     /// Gives an input its values; elements beyond them become zero.
     pub fn set_input(&mut self, input: usize, values: &[i64]) {
-        let Some(port) = self
-            .inputs
-            .get(input)
-            .and_then(|port| self.lowered.program.interface.inputs.get(*port))
-        else {
+        let Some(port) = self.input(input) else {
             return;
         };
         let element = element_of(port);
@@ -222,11 +217,7 @@ impl<'p> Runner<'p> {
 
     /// Gives an input bytes of its element type.
     pub fn set_input_bytes(&mut self, input: usize, bytes: &[u8]) {
-        let Some(port) = self
-            .inputs
-            .get(input)
-            .and_then(|port| self.lowered.program.interface.inputs.get(*port))
-        else {
+        let Some(port) = self.input(input) else {
             return;
         };
         let buffer = self.session.storage_mut().bytes_mut(port.buffer);

@@ -1,7 +1,7 @@
 //! The typed document: vectors and sequences, over the tree that they were read from.
 
 use crate::yaml::{self, Node, Span};
-use chipless_model::{ElementType, Finding};
+use chipless_model::{ElementType, Finding, Port};
 use std::collections::{HashMap, HashSet};
 
 /// Sections of a document.
@@ -75,6 +75,25 @@ pub struct Vector {
     pub span: Span,
     /// Everything that the file says about it.
     pub fields: Node,
+}
+
+impl Vector {
+    /// Which of a program's inputs or outputs it is, by its variable or else its key.
+    ///
+    /// # Errors
+    /// None of them has either name.
+    pub fn among(&self, ports: &[Port]) -> Result<usize, String> {
+        let by = |name: &str| ports.iter().position(|p| p.name == name);
+        by(&self.varname).or_else(|| by(&self.key)).ok_or_else(|| {
+            let names: Vec<&str> = ports.iter().map(|p| &*p.name).collect();
+            format!(
+                "expected an {} of the program ({}), found `{}`",
+                self.side.name(),
+                names.join(", "),
+                self.varname
+            )
+        })
+    }
 }
 
 /// Real value = (integer − zero point) × scale.

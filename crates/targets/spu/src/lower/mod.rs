@@ -288,17 +288,9 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if self.trial {
             return Ok(());
         }
-        let too_large = |e: chipless_model::TooLarge| {
-            error_at(
-                &rules::LIMIT,
-                init.pointer.clone(),
-                format!(
-                    "{} bytes exceed the limit memory_bytes = {}",
-                    e.bytes, e.limit
-                ),
-            )
-        };
-        let mut storage = Storage::new(&self.program, self.limits).map_err(too_large)?;
+        let mut storage = Storage::new(&self.program, self.limits).map_err(|no_room| {
+            error_at(&rules::LIMIT, init.pointer.clone(), no_room.to_string())
+        })?;
         for action in &kernels {
             action
                 .execute(&mut storage, &mut Unwatched)

@@ -6,7 +6,8 @@ mod dma;
 
 use chipless_model::Limits;
 use chipless_neuron::pack::{header_json, pack};
-use chipless_neuron::{Container, Neff, Packing, Runtime, assemble, lint, rules};
+use chipless_neuron::{Container, Neff, Packing, Runtime, lint, rules};
+use chipless_neuron_assembler::assemble;
 use std::collections::BTreeSet;
 
 const PROGRAM: &str = "

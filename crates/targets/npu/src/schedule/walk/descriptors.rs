@@ -89,17 +89,14 @@ impl Walk<'_, '_> {
         }
         let (link, waits, posts) = (descriptor.link, descriptor.waits, descriptor.posts);
         self.check_masks(bytes, waits | posts, &format!("descriptor {index}"));
-        let task = Task {
-            description: Description::Dma {
+        let task = Task::new(
+            Description::Dma {
                 descriptor: Box::new(descriptor),
                 bytes,
             },
             waits,
             posts,
-            configures: Vec::new(),
-            releases: Vec::new(),
-            produces: None,
-        };
+        );
         Resolved::Task(Box::new(task), link)
     }
 
@@ -174,18 +171,15 @@ impl Walk<'_, '_> {
         } else {
             0
         };
-        let task = Task {
-            description: Description::Dpu {
+        let task = Task::new(
+            Description::Dpu {
                 tile,
                 variant,
                 invariant,
             },
             waits,
             posts,
-            configures: Vec::new(),
-            releases: Vec::new(),
-            produces: None,
-        };
+        );
         Resolved::Task(Box::new(task), next)
     }
 
@@ -246,18 +240,15 @@ impl Walk<'_, '_> {
             return Resolved::Broken;
         }
         self.check_masks(invocation.from, waits | posts, &item);
-        let task = Task {
-            description: Description::Shave {
+        let task = Task::new(
+            Description::Shave {
                 tile,
                 invocation,
                 range,
             },
             waits,
             posts,
-            configures: Vec::new(),
-            releases: Vec::new(),
-            produces: None,
-        };
+        );
         Resolved::Task(Box::new(task), next)
     }
 

@@ -279,14 +279,7 @@ impl<'p> At<'p, '_, '_> {
         let mut results = Vec::new();
         for (index, input) in inputs.iter().enumerate() {
             let result = self.body_output(callee, index)?;
-            if result.shape != input.shape {
-                let message = format!(
-                    "expected a recursed result of {}, found {}",
-                    times(&input.shape),
-                    times(&result.shape)
-                );
-                return Err(self.wrong_shape(message));
-            }
+            self.same_shape("a recursed result", input, &result)?;
             // The input must hold what comes back.
             if let Some(declared) = callee.inputs.get(index) {
                 self.lowering.define(
@@ -313,6 +306,36 @@ impl<'p> At<'p, '_, '_> {
         Ok(())
     }
 
+    /// Inputs and outputs of a node that calls bodies, as its constants say.
+    fn body_ports(&self, name: &str) -> Result<(usize, usize), Error> {
+        let (inputs, outputs) = (self.count("num_inputs", 0)?, self.count("num_outputs", 0)?);
+        if inputs > self.node.inputs.len() as u64 || outputs != self.node.outputs.len() as u64 {
+            let message = format!(
+                "expected {} outputs of {name} and its inputs, found constants for {outputs} and {inputs}",
+                self.node.outputs.len()
+            );
+            return Err(self.wrong_constant(message));
+        }
+        Ok((inputs as usize, outputs as usize))
+    }
+
+    fn body_outputs(&self, callee: &'p Graph, count: usize) -> Result<Vec<Tensor>, Error> {
+        (0..count)
+            .map(|index| self.body_output(callee, index))
+            .collect()
+    }
+
+    fn same_shape(&self, what: &str, expected: &Tensor, found: &Tensor) -> Result<(), Error> {
+        if found.shape == expected.shape {
+            return Ok(());
+        }
+        Err(self.wrong_shape(format!(
+            "expected {what} of {}, found {}",
+            times(&expected.shape),
+            times(&found.shape)
+        )))
+    }
+
     pub(super) fn strided(&mut self) -> Result<Action, Error> {
         let callee = self.lowering.callee(self.graph, self.node)?;
         let counter = self.input("counter")?;
@@ -323,40 +346,24 @@ impl<'p> At<'p, '_, '_> {
             )));
         }
         let (period, phase) = (self.count("n", 1)?, self.integer("k")?);
-        let (inputs, outputs) = (self.count("num_inputs", 0)?, self.count("num_outputs", 0)?);
-        if inputs > self.node.inputs.len() as u64 || outputs != self.node.outputs.len() as u64 {
-            let message = format!(
-                "expected {} outputs of strided_subgraph and its inputs, found constants for {outputs} and {inputs}",
-                self.node.outputs.len()
-            );
-            return Err(self.wrong_constant(message));
-        }
+        let (inputs, outputs) = self.body_ports("strided_subgraph")?;
         let mut body = Vec::new();
         let before = self.lowering.names();
         self.lowering.nested += 1;
-        for index in 0..inputs as usize {
+        for index in 0..inputs {
             let from = self.input(&format!("input_{index}"))?;
             let to = self.body_input(callee, index, &from, &from.shape)?;
             body.push(whole(&from, &to));
         }
         body.extend(self.lowering.body(callee, "body")?);
-        let results: Vec<Tensor> = (0..outputs as usize)
-            .map(|index| self.body_output(callee, index))
-            .collect::<Result<_, _>>()?;
+        let results = self.body_outputs(callee, outputs)?;
         self.lowering.nested -= 1;
         // What the body defines does not exist in steps in which it does not run.
         self.lowering.set_names(before);
         let mut otherwise = Vec::new();
         for (index, result) in results.iter().enumerate() {
             let default = self.input(&format!("default_output_{index}"))?;
-            if default.shape != result.shape {
-                let message = format!(
-                    "expected a default of {}, found {}",
-                    times(&result.shape),
-                    times(&default.shape)
-                );
-                return Err(self.wrong_shape(message));
-            }
+            self.same_shape("a default", result, &default)?;
             let bits = super::numeric::larger(stored(result), stored(&default));
             let out = self.output(index, &result.shape, bits)?;
             body.push(whole(result, &out));
@@ -391,14 +398,7 @@ impl<'p> At<'p, '_, '_> {
         let (Some(holds), Some(otherwise)) = (names.get("true"), names.get("false")) else {
             return self.unsupported("conditional cannot be executed without its branches: the plan that the vendor's tools write does not hold them, the .pt file of the graph does");
         };
-        let (inputs, outputs) = (self.count("num_inputs", 0)?, self.count("num_outputs", 0)?);
-        if inputs > self.node.inputs.len() as u64 || outputs != self.node.outputs.len() as u64 {
-            let message = format!(
-                "expected {} outputs of conditional and its inputs, found constants for {outputs} and {inputs}",
-                self.node.outputs.len()
-            );
-            return Err(self.wrong_constant(message));
-        }
+        let (inputs, outputs) = self.body_ports("conditional")?;
         let mut ways = Vec::new();
         let before = self.lowering.names();
         self.lowering.nested += 1;
@@ -408,7 +408,7 @@ impl<'p> At<'p, '_, '_> {
                 .callee_named(self.graph, self.node, Some(name))?;
             let mut body = Vec::new();
             let mut taken = Vec::new();
-            for index in 0..inputs as usize {
+            for index in 0..inputs {
                 let from = self.input(&format!("input_{index}"))?;
                 let same = callee.inputs.get(index).map(|t| &t.name)
                     == self.node.inputs.get(&format!("input_{index}"));
@@ -419,9 +419,7 @@ impl<'p> At<'p, '_, '_> {
             }
             body.extend(taken);
             body.extend(self.lowering.body(callee, key)?);
-            let results = (0..outputs as usize)
-                .map(|index| self.body_output(callee, index))
-                .collect::<Result<Vec<Tensor>, _>>()?;
+            let results = self.body_outputs(callee, outputs)?;
             // What a body defines does not exist in steps in which it does not run.
             self.lowering.set_names(before.clone());
             ways.push((body, results));

@@ -1,4 +1,4 @@
-//! Makes a NEFF from assembler text: `cargo run -p chipless-neuron --example assemble program.asm program.neff`.
+//! Makes a NEFF from assembler text: `cargo run -p chipless-neuron-assembler --example assemble program.asm program.neff`.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: assemble PROGRAM.asm PROGRAM.neff".into());
     };
     let text = std::fs::read_to_string(source)?;
-    let draft = chipless_neuron::assemble(&text)?;
+    let draft = chipless_neuron_assembler::assemble(&text)?;
     std::fs::write(target, draft.write(&chipless_model::Limits::default())?)?;
     Ok(())
 }

@@ -7,11 +7,11 @@
 //! function exp id=7 octaves=-6:3 control=0,10 small=80,80 large=81,82 zero=1 nan=nan infinity=inf,0
 //! ```
 
-use super::{AssembleError, Line};
-use crate::tables::{DraftFunction, DraftFunctions};
+use crate::{AssembleError, Line};
+use chipless_neuron::{DraftFunction, DraftFunctions};
 
 /// The rest of a line of a set: a segment, a control word, or a function.
-pub(super) fn line(
+pub(crate) fn line(
     word: &str,
     line: &mut Line<'_>,
     set: &mut DraftFunctions,

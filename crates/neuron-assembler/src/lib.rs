@@ -1,4 +1,4 @@
-//! A program as text, for people who make test programs by hand. docs/neuron-files.md describes the form.
+//! Makes AWS NEFF programs from text, for people who write test programs by hand. docs/neuron-files.md describes the form.
 //!
 //! ```text
 //! neff rows trn2
@@ -18,13 +18,13 @@ mod functions;
 mod line;
 mod slot;
 
-use crate::container::Member;
-use crate::def::{DynamicDma, FabricPath, QueueSet, QueueType, Variable, VariableType};
-use crate::engine::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, Operation};
-use crate::graph::{Architecture, Engine, Tensor};
-use crate::tables::DraftFunctions;
-use crate::write::{Draft, DraftEngine, DraftSubgraph};
 use chipless_model::ElementType;
+use chipless_neuron::DraftFunctions;
+use chipless_neuron::Member;
+use chipless_neuron::{AccessPattern, ConstantType, DataType, Descriptor, DmaEntry, Operation};
+use chipless_neuron::{Architecture, Engine, Tensor};
+use chipless_neuron::{Draft, DraftEngine, DraftSubgraph};
+use chipless_neuron::{DynamicDma, FabricPath, QueueSet, QueueType, Variable, VariableType};
 use line::Line;
 
 /// What is wrong with a line.
@@ -488,7 +488,7 @@ fn descriptor<'a>(
     Ok(descriptor)
 }
 
-/// Files of arrays are told by their name, as [`Constant`](crate::Constant) tells them.
+/// Files of arrays are told by their name, as [`Constant`](chipless_neuron::Constant) tells them.
 fn is_array(file: &str) -> bool {
     Member {
         path: file,

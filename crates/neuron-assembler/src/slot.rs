@@ -1,17 +1,17 @@
 //! Slots from text: what [`Slot`]'s `Display` writes is read back, to the same bytes. The fields of a format may come in any order.
 //! In addresses of transfers, names of variables are taken for their numbers.
 
-use super::{AssembleError, Line};
-use crate::def::VariableType;
-use crate::stream::formats::{Code, Field, Kind};
-use crate::stream::{
+use crate::{AssembleError, Line};
+use chipless_neuron::DraftSubgraph;
+use chipless_neuron::VariableType;
+use chipless_neuron::stream::formats::{Code, Field, Kind};
+use chipless_neuron::stream::{
     ALU_OPERATIONS, AluOperation, DmaAddress, DmaSide, ELEMENT_CODES, ElementCode, Events,
     Instruction, Opcode, PSUM_BASE, SLOT_BYTES, Slot, Support, UNNAMED,
 };
-use crate::write::DraftSubgraph;
 
 /// The slot of a line whose first word has been taken.
-pub(super) fn slot(
+pub(crate) fn slot(
     word: &str,
     line: &mut Line<'_>,
     subgraph: &DraftSubgraph<'_>,
@@ -113,7 +113,7 @@ fn hex(line: &mut Line<'_>) -> Result<Vec<u8>, AssembleError> {
 }
 
 /// Bytes of their digits.
-pub(super) fn from_hex(digits: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(digits: &str) -> Option<Vec<u8>> {
     let bytes = digits.as_bytes().chunks(2).map(|pair| {
         let pair = std::str::from_utf8(pair).ok().filter(|p| p.len() == 2)?;
         u8::from_str_radix(pair, 16).ok()
@@ -538,7 +538,7 @@ fn pair(line: &mut Line<'_>) -> Result<Events, AssembleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::def::Variable;
+    use chipless_neuron::Variable;
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<Slot, AssembleError> {
@@ -654,7 +654,7 @@ mod tests {
 
         #[test]
         fn any_text_is_an_instruction_or_an_error(
-            opcode in prop::sample::select(crate::stream::OPCODES), text in "[a-z0-9$S\\[\\]@+*=><, -]{0,60}",
+            opcode in prop::sample::select(chipless_neuron::stream::OPCODES), text in "[a-z0-9$S\\[\\]@+*=><, -]{0,60}",
         ) {
             let _ = parse(&format!("{} {text}", opcode.name));
         }

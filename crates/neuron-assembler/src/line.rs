@@ -1,9 +1,9 @@
 //! One line of assembler text, read from left to right.
 
-use super::AssembleError;
+use crate::AssembleError;
 use std::str::FromStr;
 
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     text: &'a str,
     number: usize,
     at: usize,
@@ -11,7 +11,7 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// A line without its comment, which starts at a semicolon.
-    pub(super) fn new(text: &'a str, number: usize) -> Line<'a> {
+    pub(crate) fn new(text: &'a str, number: usize) -> Line<'a> {
         let text = text
             .split_once(';')
             .map_or(text, |(code, _)| code)
@@ -25,20 +25,20 @@ impl<'a> Line<'a> {
         line
     }
 
-    pub(super) fn rest(&self) -> &'a str {
+    pub(crate) fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
 
     /// Where the next word starts, for [`back_to`](Line::back_to).
-    pub(super) fn place(&self) -> usize {
+    pub(crate) fn place(&self) -> usize {
         self.at
     }
 
-    pub(super) fn back_to(&mut self, place: usize) {
+    pub(crate) fn back_to(&mut self, place: usize) {
         self.at = place;
     }
 
-    pub(super) fn at_end(&self) -> bool {
+    pub(crate) fn at_end(&self) -> bool {
         self.rest().is_empty()
     }
 
@@ -48,7 +48,7 @@ impl<'a> Line<'a> {
     }
 
     /// The error that something else was expected here.
-    pub(super) fn expected(&self, what: &str) -> AssembleError {
+    pub(crate) fn expected(&self, what: &str) -> AssembleError {
         let rest = self.rest();
         let found: String = rest
             .split_whitespace()
@@ -61,7 +61,7 @@ impl<'a> Line<'a> {
     }
 
     /// An error at this place.
-    pub(super) fn error(&self, message: impl Into<String>) -> AssembleError {
+    pub(crate) fn error(&self, message: impl Into<String>) -> AssembleError {
         AssembleError {
             line: self.number,
             column: self.at + 1,
@@ -70,7 +70,7 @@ impl<'a> Line<'a> {
     }
 
     /// Takes this text if it stands here.
-    pub(super) fn eat(&mut self, text: &str) -> bool {
+    pub(crate) fn eat(&mut self, text: &str) -> bool {
         let here = self.rest().starts_with(text);
         if here {
             self.at += text.len();
@@ -79,7 +79,7 @@ impl<'a> Line<'a> {
         here
     }
 
-    pub(super) fn expect(&mut self, text: &str) -> Result<(), AssembleError> {
+    pub(crate) fn expect(&mut self, text: &str) -> Result<(), AssembleError> {
         if self.eat(text) {
             Ok(())
         } else {
@@ -87,7 +87,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    pub(super) fn end(&self) -> Result<(), AssembleError> {
+    pub(crate) fn end(&self) -> Result<(), AssembleError> {
         if self.at_end() {
             Ok(())
         } else {
@@ -96,10 +96,10 @@ impl<'a> Line<'a> {
     }
 
     /// Letters, digits and whatever else is no mark.
-    pub(super) fn word(&mut self, what: &str) -> Result<&'a str, AssembleError> {
+    pub(crate) fn word(&mut self, what: &str) -> Result<&'a str, AssembleError> {
         let rest = self.rest();
         let size = rest
-            .find(|c: char| c.is_whitespace() || crate::stream::MARKS.contains(c))
+            .find(|c: char| c.is_whitespace() || chipless_neuron::stream::MARKS.contains(c))
             .unwrap_or(rest.len());
         if size == 0 {
             return Err(self.expected(what));
@@ -110,7 +110,7 @@ impl<'a> Line<'a> {
     }
 
     /// The path of a member: everything up to a space.
-    pub(super) fn path(&mut self, what: &str) -> Result<&'a str, AssembleError> {
+    pub(crate) fn path(&mut self, what: &str) -> Result<&'a str, AssembleError> {
         let rest = self.rest();
         let size = rest.find(char::is_whitespace).unwrap_or(rest.len());
         if size == 0 {
@@ -122,7 +122,7 @@ impl<'a> Line<'a> {
     }
 
     /// A whole number, decimal or hexadecimal, perhaps negative.
-    pub(super) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> Result<T, AssembleError> {
+    pub(crate) fn integer<T: TryFrom<i128>>(&mut self, what: &str) -> Result<T, AssembleError> {
         let start = self.at;
         let word = self.word(what)?;
         let (negative, digits) = word
@@ -145,7 +145,7 @@ impl<'a> Line<'a> {
     }
 
     /// Anything that can be parsed from a word.
-    pub(super) fn parse<T: FromStr>(&mut self, what: &str) -> Result<T, AssembleError> {
+    pub(crate) fn parse<T: FromStr>(&mut self, what: &str) -> Result<T, AssembleError> {
         let start = self.at;
         // A float may hold a sign in its exponent, which is a mark elsewhere.
         let rest = self.rest();
@@ -161,7 +161,7 @@ impl<'a> Line<'a> {
     }
 
     /// `[a, b, c]`.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>,
     ) -> Result<Vec<T>, AssembleError> {
@@ -180,7 +180,7 @@ impl<'a> Line<'a> {
     }
 
     /// `a,b,c` without brackets.
-    pub(super) fn series<T>(
+    pub(crate) fn series<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, AssembleError>,
     ) -> Result<Vec<T>, AssembleError> {
