@@ -53,7 +53,7 @@ chipless_model::rules! {
         "Kelf files, definitions and engine files belong to one place each. Named again and again, a small file would stand for an immense program."
         "Compile again."
         "Chipless";
-    MISSING_DEBUG Fault Warning Format "neff-missing-debug" "a debug file that def.json names is missing"
+    MISSING_DEBUG Departure Warning Writers "neff-missing-debug" "a debug file that def.json names is missing"
         "Debug files map instructions to source lines. The program runs without them."
         "None needed; compile again if source lines are wanted."
         "Files of the compiler";
@@ -133,7 +133,7 @@ chipless_model::rules! {
         "The kelf file's target is a code name: tonga (inf1), sunda (trn1, inf2), cayman (trn2), mariana (trn3)."
         "Compile for one of these."
         "Files of the compiler";
-    TARGETS_DIFFER Fault Warning Format "neff-targets-differ" "kelf files of one program name different hardware"
+    TARGETS_DIFFER Departure Warning Writers "neff-targets-differ" "kelf files of one program name different hardware"
         "All parts of a program run on one device."
         "Compile all parts for one target."
         "Files of the compiler";
@@ -149,7 +149,7 @@ chipless_model::rules! {
         "A subgraph's name stands for its core: queues, semaphores and tasks are named after it. With one name for two, nobody can tell which is meant."
         "Rename one of them."
         "Chipless";
-    TARGET_MISSING Fault Warning Format "neff-target-missing" "a kelf file does not name its hardware"
+    TARGET_MISSING Departure Warning Writers "neff-target-missing" "a kelf file does not name its hardware"
         "target says for which hardware the subgraphs were compiled. Without it no rule of an architecture can be checked, and the figures of trn2 time the program."
         "Name the target."
         "Files of the compiler";
@@ -181,7 +181,7 @@ chipless_model::rules! {
         "neff.json names an element type that neither descriptors nor array libraries have."
         "Use one of the types of the specification."
         "NEFF specification, from_dtype";
-    OUTPUT_TWICE Fault Warning Format "neff-output-twice" "an output is listed more often than subgraphs write it"
+    OUTPUT_TWICE Departure Warning Writers "neff-output-twice" "an output is listed more often than subgraphs write it"
         "With two cores on a logical core neff.json lists an output once for each core. More mentions mean that another output is lost."
         "Name each output once for each subgraph."
         "Measured on compiler output";
@@ -189,11 +189,11 @@ chipless_model::rules! {
         "The host can neither give nor get it."
         "List it in neff.json."
         "NEFF specification, Variables";
-    SIDES_DIFFER Fault Error Format "neff-io-differs" "subgraphs declare a shared tensor with different sizes"
+    SIDES_DIFFER Departure Warning Writers "neff-io-differs" "subgraphs declare a shared tensor with different sizes"
         "Inputs and outputs are shared by name between the cores."
         "Make the declarations agree."
         "Measured on compiler output";
-    INSTRUCTION_NAME Fault Warning Format "neff-instruction-name" "two names for one engine's instructions"
+    INSTRUCTION_NAME Departure Warning Writers "neff-instruction-name" "two names for one engine's instructions"
         "def.json and the engine JSON both name the instruction file, and they differ. def.json is followed."
         "Make them agree."
         "Files of the compiler";
@@ -217,11 +217,11 @@ chipless_model::rules! {
         "Feature bit 0x400 (vnc) stands on programs whose logical core has several physical ones."
         "Correct the feature bits or lnc_size."
         "measured on compiler output; vendor error messages";
-    GRAPH_COUNT Fault Warning Format "neff-graph-count" "the graph contradicts itself about its inputs or outputs"
+    GRAPH_COUNT Departure Warning Writers "neff-graph-count" "the graph contradicts itself about its inputs or outputs"
         "num_inputs and num_outputs of a program node, and the signatures in metadata, repeat what the graph says."
         "Correct the number, or what it counts."
         "measured on compiler output";
-    INFO_CORES Fault Warning Format "neff-info-cores" "info.json and the header give different numbers of cores"
+    INFO_CORES Departure Warning Writers "neff-info-cores" "info.json and the header give different numbers of cores"
         "num_tpb and num_tpb_requested of info.json repeat fields of the header."
         "Make both agree."
         "measured on compiler output";

@@ -21,7 +21,7 @@ chipless_model::rules! {
         "A core has 256 semaphores, 0 to 255."
         "Use a smaller number."
         "NEFF specification, Queue Sets: semaphore, semaphore_set; Neuron driver, address maps";
-    QUEUE_SEMAPHORE_RESERVED Fault Warning Format "neff-queue-semaphore-reserved" "a queue set signals what the runtime keeps for itself"
+    QUEUE_SEMAPHORE_RESERVED Departure Warning Writers "neff-queue-semaphore-reserved" "a queue set signals what the runtime keeps for itself"
         "The first runtime_semaphore_count semaphores belong to the runtime."
         "Use larger numbers."
         "Files of the compiler";
@@ -41,11 +41,11 @@ chipless_model::rules! {
         "A descriptor names an instance without its queue set, so its name must be unique, among queue sets too."
         "Rename one of them."
         "NEFF specification, DMA Descriptors: instance_name";
-    DYNAMIC_SCRATCH Fault Error Format "neff-dynamic-scratch" "descriptor scratch lies outside the state buffer's partitions"
+    DYNAMIC_SCRATCH Fault Error Hardware "neff-dynamic-scratch" "descriptor scratch lies outside the state buffer's partitions"
         "The GpSimd engine builds descriptors in dynamic_dma's bytes of every partition."
         "Keep it within the partition."
         "Measured on compiler output";
-    RESERVATION Fault Error Format "neff-reservation" "what the runtime is to keep for itself does not exist"
+    RESERVATION Fault Error Hardware "neff-reservation" "what the runtime is to keep for itself does not exist"
         "runtime_statebuffer_reservation names bytes of the state buffer, runtime_semaphore_count and runtime_event_count the first of 256 semaphores and events, that the runtime keeps."
         "Keep it within what a core has."
         "Measured on compiler output; driver, address maps";
@@ -57,7 +57,7 @@ chipless_model::rules! {
         "var_id is required and must be unique: instructions, pointers and tables name variables by it."
         "Give every variable its own number."
         "NEFF specification, Variables: var_id";
-    VARIABLE_ID_GAP Fault Note Format "neff-variable-id-gap" "the numbers of the variables have gaps"
+    VARIABLE_ID_GAP Departure Note Writers "neff-variable-id-gap" "the numbers of the variables have gaps"
         "The compiler numbers variables from 0 without gaps, and a runtime may rely on it."
         "Number the variables without gaps."
         "Measured on compiler output";

@@ -49,7 +49,7 @@ chipless_model::rules! {
         "A core has 256 semaphores, 0 to 255."
         "Use a smaller number."
         "NEFF specification, DMA Descriptors: semaphore; Neuron driver, address maps";
-    DMA_RESERVED Fault Warning Format "neff-descriptor-reserved" "a descriptor signals what the runtime keeps for itself"
+    DMA_RESERVED Departure Warning Writers "neff-descriptor-reserved" "a descriptor signals what the runtime keeps for itself"
         "The first runtime_semaphore_count semaphores and runtime_event_count events belong to the runtime."
         "Use a larger number."
         "Files of the compiler";

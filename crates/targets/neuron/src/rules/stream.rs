@@ -69,15 +69,15 @@ chipless_model::rules! {
         "The host expects inputs and constants to be as they were; the next run would see other values."
         "Check which variable the destination names."
         "NEFF specification, Variables";
-    KEPT_BYTES Fault Warning Format "neff-kept-bytes" "state buffer bytes that somebody else keeps are written"
+    KEPT_BYTES Departure Warning Writers "neff-kept-bytes" "state buffer bytes that somebody else keeps are written"
         "runtime_statebuffer_reservation names bytes that the runtime uses while the program runs, dynamic_dma those in which descriptors are built. Written over, other work of the core goes wrong."
         "Move the tile."
         "Measured on compiler output";
-    OPERAND_ALIGNMENT Fault Warning Format "neff-operand-alignment" "elements do not start at a multiple of their size"
+    OPERAND_ALIGNMENT Departure Warning Writers "neff-operand-alignment" "elements do not start at a multiple of their size"
         "Compilers place elements of two and four bytes at even addresses and multiples of four. Chipless reads them where they are; that hardware does so too is not proven."
         "Align the tile."
         "Measured on compiler output";
-    PSUM_GROUP Fault Warning Format "neff-psum-group" "a group of sums does not end with stop, or goes on behind it"
+    PSUM_GROUP Departure Warning Writers "neff-psum-group" "a group of sums does not end with stop, or goes on behind it"
         "The first MATMUL of a group of sums says start and overwrites what PSUM holds, the last one says stop; only then are the sums complete, and other engines may read them. Chipless adds by start alone."
         "Check the accumulation flags of the MATMULs into this bank."
         "Measured on compiler output";

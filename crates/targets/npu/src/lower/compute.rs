@@ -7,7 +7,7 @@ use crate::dpu;
 use crate::kernels::{Accumulators, DpuTask, Invocation, Knowledge, Work};
 use crate::schedule::{Fetched, Slice};
 use crate::shave;
-use chipless_model::{Buffer, BufferId, Finding, Kernel, Memory, MemoryKind, Place, Role, Time};
+use chipless_model::{Buffer, BufferId, Finding, Kernel, MemoryKind, Place, Role, Time};
 use std::sync::Arc;
 
 impl<'i> Lowering<'_, 'i> {
@@ -153,12 +153,8 @@ impl<'i> Lowering<'_, 'i> {
         *self.accumulators[usize::from(tile)].get_or_insert_with(|| {
             let name = format!("dpu{tile}.accumulators");
             let size = 4 * dpu::ACCUMULATORS as u64;
-            let memory = self.program.memories.push(Memory {
-                name: name.clone(),
-                size,
-                kind: MemoryKind::Registers,
-            });
-            self.program.buffers.push(Buffer {
+            let memory = self.build.memory(&name, size, MemoryKind::Registers);
+            self.build.buffer(Buffer {
                 address: Some(0),
                 ..Buffer::new(name, memory, size, Role::Scratch)
             })

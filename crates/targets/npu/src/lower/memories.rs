@@ -5,9 +5,7 @@ use crate::address::{self, CMX_SIZE};
 use crate::info::{Edge, State, Tensor};
 use crate::read::Document;
 use crate::schedule::Control;
-use chipless_model::{
-    Buffer, Interface, Memory, MemoryId, MemoryKind, Place, Port, Resource, Role,
-};
+use chipless_model::{Buffer, Interface, MemoryKind, Place, Port, Role};
 use std::borrow::Cow;
 
 impl Lowering<'_, '_> {
@@ -20,11 +18,7 @@ impl Lowering<'_, '_> {
             .iter()
             .filter_map(|s| s.address?.checked_add(s.size));
         let ddr_end = ends.max().unwrap_or(0);
-        let ddr = self.program.memories.push(Memory {
-            name: "ddr".into(),
-            size: ddr_end,
-            kind: MemoryKind::Dram,
-        });
+        let ddr = self.build.memory("ddr", ddr_end, MemoryKind::Dram);
         for (index, section) in self.image.sections().iter().enumerate() {
             if section.address.is_none() {
                 continue;
@@ -41,7 +35,7 @@ impl Lowering<'_, '_> {
             } else {
                 role
             };
-            self.buffers[index] = Some(self.program.buffers.push(Buffer {
+            self.buffers[index] = Some(self.build.buffer(Buffer {
                 name: section.name.to_owned(),
                 memory: ddr,
                 address: section.address,
@@ -56,12 +50,8 @@ impl Lowering<'_, '_> {
         }
         for tile in 0..control.tiles.min(address::TILES) {
             let name = format!("cmx{tile}");
-            let memory: MemoryId = self.program.memories.push(Memory {
-                name: name.clone(),
-                size: CMX_SIZE,
-                kind: MemoryKind::Scratchpad,
-            });
-            self.cmx.0[tile as usize] = Some(self.program.buffers.push(Buffer {
+            let memory = self.build.memory(&name, CMX_SIZE, MemoryKind::Scratchpad);
+            self.cmx.0[tile as usize] = Some(self.build.buffer(Buffer {
                 name,
                 memory,
                 address: Some(0),
@@ -72,11 +62,9 @@ impl Lowering<'_, '_> {
             }));
         }
         let dma = &self.options.machine.dma;
-        self.program.resources.push(Resource {
-            name: "ddr".into(),
-            capacity: dma.ddr_bytes_per_second,
-            per_transfer: dma.bytes_per_cycle * self.options.machine.clock.dpu * 1e6,
-        });
+        let per_transfer = dma.bytes_per_cycle * self.options.machine.clock.dpu * 1e6;
+        self.build
+            .resource("ddr", dma.ddr_bytes_per_second, per_transfer);
     }
 
     /// The network's inputs and outputs, whose sections [`Inference::read`] has found large enough.
@@ -117,13 +105,13 @@ impl Lowering<'_, '_> {
             inputs: ports(edge.inputs),
             outputs: ports(edge.outputs),
         };
-        self.program.interface = interface;
+        self.build.program.interface = interface;
         document
             .metadata()
             .identification
             .network
             .text()
             .unwrap_or_default()
-            .clone_into(&mut self.program.name);
+            .clone_into(&mut self.build.program.name);
     }
 }

@@ -22,9 +22,9 @@ use crate::shave::{self, KernelTable};
 use crate::structures::TaskKind;
 use crate::tensors;
 use chipless_model::{
-    Action, BufferId, Condition, Configuration, ConfigurationId, Demand, Direction, Finding,
-    Kernel, Limits, Location, PartId, Piece, PieceId, Program, Queue, QueueId, ResourceId, Signal,
-    Span, Sync, SyncId, SyncKind, Task, TaskId, Time, Wait,
+    Action, BufferId, Builder, Condition, Configuration, ConfigurationId, Demand, Direction,
+    Finding, Kernel, Limits, Location, NewTask, PartId, Piece, PieceId, Place, Program, QueueId,
+    ResourceId, Signal, Sync, SyncId, SyncKind, TaskId, Time, Wait,
 };
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -78,15 +78,13 @@ pub fn lower<'i>(
         return Err(schedule.findings);
     }
     let findings = std::mem::take(&mut schedule.findings);
+    let mut build = Builder::new("npu", &options.limits);
+    build.program.copies_halos = true;
+    build.program.consumes_in_time = true;
     let mut lowering = Lowering {
         image,
         options,
-        program: Program {
-            target: "npu",
-            copies_halos: true,
-            consumes_in_time: true,
-            ..Program::default()
-        },
+        build,
         buffers: vec![None; image.sections().len()],
         cmx: Cmx::default(),
         parts: HashMap::new(),
@@ -114,10 +112,10 @@ pub fn lower<'i>(
     lowering.interface(document, edge);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
-    lowering.program.tensors = Some(tensors::of(
+    lowering.build.program.tensors = Some(tensors::of(
         &schedule,
         &lowering.ids,
-        lowering.program.tasks.len(),
+        lowering.build.program.tasks.len(),
     ));
     // Nobody else sets it.
     _ = lowering
@@ -128,7 +126,7 @@ pub fn lower<'i>(
         inference: &inference,
         control: &control,
         schedule: &schedule,
-        program: &lowering.program,
+        program: &lowering.build.program,
         cmx: lowering.cmx,
         tasks: &lowering.ids,
         workloads: &lowering.workloads,
@@ -137,16 +135,17 @@ pub fn lower<'i>(
     if lowering.findings.iter().any(Finding::is_error) {
         return Err(lowering.findings);
     }
-    Ok(Program {
-        warnings: lowering.findings,
-        ..lowering.program
-    })
+    lowering.build.program.warnings = lowering.findings;
+    lowering
+        .build
+        .finish()
+        .map_err(|error| vec![schedule::rules::LIMIT.at(Place::file(), error.to_string())])
 }
 
 struct Lowering<'l, 'i> {
     image: &'i Image<'i>,
     options: &'l Options,
-    program: Program<'i>,
+    build: Builder<'i>,
     /// By section.
     buffers: Vec<Option<BufferId>>,
     cmx: Cmx,
@@ -194,13 +193,13 @@ impl<'i> Lowering<'_, 'i> {
                 .flatten()
                 .map(|c| ConfigurationId::from_usize(*c))
                 .collect();
-            self.program.syncs.push(Sync {
+            self.build.program.syncs.push(Sync {
                 name: format!("barrier {barrier}"),
                 kind: SyncKind::Barrier { preloaded, depth },
             });
         }
         for configuration in &schedule.configurations {
-            self.program.configurations.push(Configuration {
+            self.build.program.configurations.push(Configuration {
                 barrier: SyncId::from_raw(u32::from(configuration.barrier)),
                 number: configuration.number,
                 producers: configuration.producers,
@@ -213,7 +212,7 @@ impl<'i> Lowering<'_, 'i> {
                 place: configuration.place.clone(),
             });
         }
-        self.program.completion = schedule.last.map(ConfigurationId::from_usize);
+        self.build.program.completion = schedule.last.map(ConfigurationId::from_usize);
     }
 
     /// Queues in the order of their names, pieces in the order of their release, tasks in the order of their queue.
@@ -231,13 +230,9 @@ impl<'i> Lowering<'_, 'i> {
             first: TaskId::from_raw(0),
             count: 0,
         };
-        self.program.pieces = schedule.pieces.iter().map(|_| nothing.clone()).collect();
+        self.build.program.pieces = schedule.pieces.iter().map(|_| nothing.clone()).collect();
         for (unit, index) in units {
-            let queue = self.program.queues.push(Queue {
-                name: unit.name(),
-                servers: unit.servers(),
-                in_order: true,
-            });
+            let queue = self.build.queue(unit.name(), unit.servers());
             let mut pieces: Vec<usize> = (0..schedule.pieces.len())
                 .filter(|p| schedule.pieces[*p].queue == index)
                 .collect();
@@ -250,20 +245,20 @@ impl<'i> Lowering<'_, 'i> {
             });
             let mut position = 0;
             for piece in pieces {
-                let first = self.program.tasks.next_idx();
+                let first = self.build.program.tasks.next_idx();
                 for task in &schedule.pieces[piece].tasks {
                     self.task(&schedule.tasks[*task], *task, queue, position);
                     position += 1;
                 }
                 let count = schedule.pieces[piece].tasks.len() as u32;
-                self.program.pieces[PieceId::from_usize(piece)] = Piece {
+                self.build.program.pieces[PieceId::from_usize(piece)] = Piece {
                     queue,
                     first,
                     count,
                 };
             }
         }
-        self.program.initial = schedule
+        self.build.program.initial = schedule
             .initial
             .iter()
             .map(|p| PieceId::from_usize(*p))
@@ -273,7 +268,7 @@ impl<'i> Lowering<'_, 'i> {
     /// Lowers a task, the `walked`th that the walk ran.
     fn task(&mut self, task: &schedule::Task, walked: usize, queue: QueueId, index: u32) {
         let bytes = task.description.bytes();
-        let name = format!("{}[{index}]", self.program.queues[queue].name);
+        let name = format!("{}[{index}]", self.build.program.queues[queue].name);
         let place = self.place(bytes).at(name);
         let (kernel, fixed, moved): (Box<dyn Kernel + 'i>, Time, u64) = match &task.description {
             Description::Dma { descriptor, bytes } => self.transfer(descriptor, *bytes, &place),
@@ -295,13 +290,12 @@ impl<'i> Lowering<'_, 'i> {
             },
         };
         let sync = |barrier: u8| SyncId::from_raw(u32::from(barrier));
-        let waits = Span::push(
-            &mut self.program.waits,
-            barriers_of(task.waits).map(|b| Wait {
+        let waits: Vec<Wait> = barriers_of(task.waits)
+            .map(|b| Wait {
                 sync: sync(b),
                 condition: Condition::Lit,
-            }),
-        );
+            })
+            .collect();
         let configures = task
             .configures
             .iter()
@@ -313,17 +307,14 @@ impl<'i> Lowering<'_, 'i> {
         let consumes = barriers_of(task.waits).map(|b| Action::Consume(sync(b)));
         let produces = barriers_of(task.posts).map(|b| Action::Produce(sync(b)));
         let actions = configures.chain(releases).chain(consumes).chain(produces);
-        let signals = Span::push(
-            &mut self.program.signals,
-            actions.map(Signal::on_completion),
-        );
+        let signals: Vec<Signal> = actions.map(Signal::on_completion).collect();
         let demand = Demand {
             resource: ResourceId::from_raw(0),
             bytes: moved,
         };
-        let demands = Span::push(&mut self.program.demands, (moved > 0).then_some(demand));
+        let demands: &[Demand] = if moved > 0 { &[demand] } else { &[] };
         self.arrivals(&*kernel, &task.description, walked);
-        let kernel = self.program.kernels.push(kernel);
+        let kernel = self.build.program.kernels.push(kernel);
         let location = Location {
             part: self.part(bytes.section),
             offset: place.offset.unwrap_or(0),
@@ -336,18 +327,23 @@ impl<'i> Lowering<'_, 'i> {
                 self.labels.get(section, number)
             })
             .map(Into::into);
-        let id = self.program.tasks.push(Task {
+        let added = self.build.task(NewTask {
             queue,
-            index,
             kernel,
-            waits,
-            signals,
+            waits: &waits,
+            signals: &signals,
             demands,
             fixed,
             location,
             label,
         });
-        self.ids[walked] = Some(id);
+        match added {
+            Ok(id) => self.ids[walked] = Some(id),
+            Err(error) => {
+                let finding = schedule::rules::LIMIT.at(place, error.to_string());
+                self.findings.push(finding);
+            }
+        }
     }
 
     /// Notes what a task brings into CMX: bytes of the file, where it is a plain copy of a run, or unknown ones.

@@ -91,7 +91,7 @@ impl<'i> Lowering<'_, 'i> {
             .map(|buffer| {
                 (
                     buffer,
-                    Pattern::contiguous(0, self.program.buffers[buffer].size),
+                    Pattern::contiguous(0, self.build.program.buffers[buffer].size),
                 )
             })
             .collect()
@@ -118,9 +118,8 @@ impl<'i> Lowering<'_, 'i> {
 
     pub(super) fn part(&mut self, section: usize) -> PartId {
         *self.parts.entry(section).or_insert_with(|| {
-            self.program
-                .parts
-                .push(self.image.sections()[section].name.to_owned())
+            self.build
+                .part(self.image.sections()[section].name.to_owned())
         })
     }
 }

@@ -58,8 +58,11 @@ impl<'i> Lowering<'_, 'i> {
                     self.one(*list, "list of indices", place),
                 ) {
                     (Some((buffer, offset)), Some((list, start))) => {
-                        let rows =
-                            kernels::rows_from(offset, *row, self.program.buffers[buffer].size);
+                        let rows = kernels::rows_from(
+                            offset,
+                            *row,
+                            self.build.program.buffers[buffer].size,
+                        );
                         Source::Rows {
                             buffer,
                             offset,

@@ -18,8 +18,8 @@ use crate::fqir::tensor::Tensor;
 use crate::kernels::{Action, NodeKernel, Unwatched, total};
 use crate::machine::Machine;
 use chipless_model::{
-    Finding, Limits, Location, Memory, MemoryId, MemoryKind, Piece, Place, Port, Program, Queue,
-    Role, Rule, Span, Storage, Task, TaskId,
+    Builder, Finding, Limits, Location, MemoryId, MemoryKind, NewTask, Place, Port, Program,
+    QueueId, Role, Rule, Storage, TaskId,
 };
 use indexmap::IndexMap;
 use std::borrow::Cow;
@@ -88,7 +88,7 @@ fn lowered<'p>(
     let mut lowering = Lowering::new(machine, limits, known, false);
     lowering.watching = watching.cloned();
     let bits = lowering.plan(plan)?;
-    Ok(lowering.finish(plan, bits))
+    lowering.finish(plan, bits)
 }
 
 /// Where tensors of each kind go.
@@ -100,7 +100,9 @@ struct Room {
 pub(crate) struct Lowering<'p, 'l> {
     machine: &'l Machine,
     limits: &'l Limits,
-    pub(crate) program: Program<'p>,
+    pub(crate) build: Builder<'p>,
+    /// The one queue: nodes run one after the other.
+    queue: QueueId,
     /// What each name holds now.
     names: HashMap<&'p str, Tensor>,
     /// Precisions from the last pass, and those of this one; those of stored elements with them.
@@ -135,15 +137,10 @@ impl<'p, 'l> Lowering<'p, 'l> {
         known: HashMap<&'p str, (u8, u8)>,
         trial: bool,
     ) -> Lowering<'p, 'l> {
-        let mut program = Program {
-            target: "spu",
-            ..Program::default()
-        };
-        let mut memory =
-            |name: String, size, kind| program.memories.push(Memory { name, size, kind });
+        let mut build = Builder::new("spu", limits);
         let mut data: Vec<Room> = (0..machine.core.count.min(64))
             .map(|core| Room {
-                memory: memory(
+                memory: build.memory(
                     format!("core{core}.data"),
                     machine.data_bytes(),
                     MemoryKind::Scratchpad,
@@ -152,22 +149,23 @@ impl<'p, 'l> Lowering<'p, 'l> {
             })
             .collect();
         let tables = Room {
-            memory: memory(
-                "core0.tables".into(),
+            memory: build.memory(
+                "core0.tables",
                 machine.table_bytes(),
                 MemoryKind::Scratchpad,
             ),
             left: machine.table_bytes(),
         };
         data.push(Room {
-            memory: memory("beyond".into(), u64::MAX, MemoryKind::Dram),
+            memory: build.memory("beyond", u64::MAX, MemoryKind::Dram),
             left: u64::MAX,
         });
         let precisions = known.clone();
         Lowering {
             machine,
             limits,
-            program,
+            queue: build.queue("core0", 1),
+            build,
             names: HashMap::new(),
             known,
             precisions,
@@ -217,7 +215,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
             };
-            self.program.interface.inputs.push(port);
+            self.build.program.interface.inputs.push(port);
         }
         self.role = Role::Scratch;
         self.graph_nodes(step, None)?;
@@ -243,7 +241,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 );
                 return Err(error_at(&rules::SHAPE, pointer, message));
             }
-            let buffer = &mut self.program.buffers[tensor.buffer];
+            let buffer = &mut self.build.program.buffers[tensor.buffer];
             if buffer.role == Role::Scratch {
                 buffer.role = Role::Output;
             }
@@ -254,7 +252,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 element: tensor.element.model(),
                 shape: tensor.shape.to_vec(),
             };
-            self.program.interface.outputs.push(port);
+            self.build.program.interface.outputs.push(port);
         }
         // What each step sets anew is no state, whatever was there at the start.
         let anew = |name: &str| {
@@ -288,7 +286,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if self.trial {
             return Ok(());
         }
-        let mut storage = Storage::new(&self.program, self.limits).map_err(|no_room| {
+        let mut storage = Storage::new(&self.build.program, self.limits).map_err(|no_room| {
             error_at(&rules::LIMIT, init.pointer.clone(), no_room.to_string())
         })?;
         for action in &kernels {
@@ -296,7 +294,7 @@ impl<'p, 'l> Lowering<'p, 'l> {
                 .execute(&mut storage, &mut Unwatched)
                 .map_err(|fault| error_at(&rules::CONSTANT, init.pointer.clone(), fault.message))?;
         }
-        for (id, buffer) in self.program.buffers.iter_mut_enumerated() {
+        for (id, buffer) in self.build.program.buffers.iter_mut_enumerated() {
             if buffer.role == Role::State {
                 buffer.initial = Cow::Owned(storage.bytes(id).to_vec());
             }
@@ -423,38 +421,28 @@ impl<'p, 'l> Lowering<'p, 'l> {
         if actions.is_empty() || self.trial {
             return Ok(());
         }
-        let index = self.program.tasks.len();
-        if index as u64 >= self.limits.tasks.min(1 << 29) {
-            return Err(at_node(
-                &rules::LIMIT,
-                node,
-                format!("more tasks than the limit tasks = {}", self.limits.tasks),
-            ));
-        }
         let operation = node
             .op_name
             .clone()
             .map_or(Cow::Borrowed("call"), Cow::Owned);
         let fixed = self.machine.time(total(&actions));
-        let kernel = self.program.kernels.push(Box::new(NodeKernel {
+        let details = self.details(node);
+        let kernel = self.build.kernel(NodeKernel {
             operation,
-            details: self.details(node),
+            details,
             actions,
             health: self.watching.clone(),
-        }));
-        let part = self.program.parts.push(node.pointer.clone());
+        });
+        let part = self.build.part(node.pointer.clone());
         let (offset, size) = node.at;
-        self.program.tasks.push(Task {
-            queue: chipless_model::QueueId::from_usize(0),
-            index: index as u32,
-            kernel,
-            waits: Span::default(),
-            signals: Span::default(),
-            demands: Span::default(),
+        let task = NewTask {
             fixed,
             location: Location { part, offset, size },
             label: (!node.name.is_empty()).then(|| node.name.clone().into()),
-        });
+            ..NewTask::new(self.queue, kernel)
+        };
+        let added = self.build.task(task);
+        added.map_err(|error| at_node(&rules::LIMIT, node, error.to_string()))?;
         Ok(())
     }
 
@@ -485,20 +473,13 @@ impl<'p, 'l> Lowering<'p, 'l> {
         }
     }
 
-    fn finish(mut self, plan: &'p Plan<'p>, bits: (Vec<u8>, Vec<u8>)) -> Lowered<'p> {
-        self.program.name.clone_from(&plan.main.name);
-        let count = self.program.tasks.len() as u32;
-        let queue = self.program.queues.push(Queue {
-            name: "core0".into(),
-            servers: 1,
-            in_order: true,
-        });
-        let piece = self.program.pieces.push(Piece {
-            queue,
-            first: TaskId::from_usize(0),
-            count,
-        });
-        self.program.initial.push(piece);
+    fn finish(
+        mut self,
+        plan: &'p Plan<'p>,
+        bits: (Vec<u8>, Vec<u8>),
+    ) -> Result<Lowered<'p>, Error> {
+        self.build.program.name.clone_from(&plan.main.name);
+        self.build.release(self.queue, TaskId::from_usize(0));
         let mut findings = Vec::new();
         if self.does_not_fit > 0 {
             let room = self.machine.data_bytes() * u64::from(self.machine.core.count);
@@ -509,20 +490,22 @@ impl<'p, 'l> Lowering<'p, 'l> {
             findings.push(rules::MEMORY.at(Place::file(), message));
         } else {
             // Nothing lies there.
-            self.program.memories.pop();
+            self.build.program.memories.pop();
         }
         let notes = vec![
             "Times are estimates: no cycle data of this chip is public. A node takes issue_cycles and a cycle for each 64-bit word of its longest operand (machine.toml); nodes run one after the other on one core.".to_owned(),
         ];
         let step = plan.step().0;
         let quanta = |tensors: &[plan::Tensor]| tensors.iter().map(|t| t.quanta).collect();
-        Lowered {
-            program: self.program,
+        let program = self.build.finish();
+        Ok(Lowered {
+            program: program
+                .map_err(|e| Box::new(rules::LIMIT.at(Place::file(), e.to_string())))?,
             notes,
             findings,
             bits,
             quanta: (quanta(&step.inputs), quanta(&step.outputs)),
-        }
+        })
     }
 }
 

@@ -46,7 +46,7 @@ impl<'p> Lowering<'p, '_> {
             self.role = outer;
             let tensor = tensor.map_err(|m| error_at(&rules::LIMIT, pointer(), m))?;
             if !self.trial {
-                self.program.buffers[tensor.buffer].initial =
+                self.build.program.buffers[tensor.buffer].initial =
                     Cow::Owned(encoded(&tensor, &value.numbers));
             }
             self.names.insert(&declared.name, tensor);
@@ -105,7 +105,7 @@ impl<'p> Lowering<'p, '_> {
                 "expected tensors of at most {MOST_BYTES} bytes besides parameters, found more"
             ));
         }
-        if self.program.buffers.len() as u64 >= self.limits.declarations {
+        if self.build.program.buffers.len() as u64 >= self.limits.declarations {
             return Err(format!(
                 "more tensors than the limit declarations = {}",
                 self.limits.declarations
@@ -119,11 +119,11 @@ impl<'p> Lowering<'p, '_> {
         };
         room.left -= size;
         let memory = room.memory;
-        if self.program.memories[memory].name == "beyond" {
+        if self.build.program.memories[memory].name == "beyond" {
             self.does_not_fit += size;
         }
         let buffer = Buffer::new(name, memory, size, self.role);
-        tensor.buffer = self.program.buffers.push(buffer);
+        tensor.buffer = self.build.buffer(buffer);
         Ok(tensor)
     }
 
@@ -138,7 +138,7 @@ impl<'p> Lowering<'p, '_> {
         real: bool,
     ) -> Result<Tensor, Error> {
         if let Some(tensor) = self.names.get(name).cloned() {
-            let role = self.program.buffers[tensor.buffer].role;
+            let role = self.build.program.buffers[tensor.buffer].role;
             let same = tensor.shape[..] == *shape && (tensor.element == Element::F64) == real;
             if same && matches!(role, Role::State | Role::Scratch | Role::Output) {
                 let known = self.precisions.get(name).copied().unwrap_or_default();
