@@ -4,7 +4,7 @@ use super::load::with_programs;
 use super::{Described, machine, mistake};
 use crate::failure::{Failure, FailureKind};
 use crate::options::Options;
-use crate::run::{fill, stopped, too_large};
+use crate::run::{fill, no_room, stopped};
 use chipless_device::result::{Parts, WhatIf, ratios, what_if};
 use chipless_device::{
     ArrivalKind, Arrivals, Change, Engine, FileProgram, Mistake, Program, Record, Report, Resolved,
@@ -461,8 +461,7 @@ impl<'r> Study<'r> {
             return Ok(None);
         };
         let program = program.verified.program();
-        let mut storage =
-            Storage::new(program, &self.options.limits).map_err(|error| too_large(&error))?;
+        let mut storage = Storage::new(program, &self.options.limits).map_err(no_room)?;
         fill(
             program,
             |_, _, _| Ok(None),
