@@ -5,7 +5,7 @@
 
 use chipless_dsa::Document;
 use chipless_dsa::adg::Adg;
-use chipless_dsa::mapping::{Options, map};
+use chipless_dsa_mapper::{Options, map};
 use chipless_model::Limits;
 use std::time::Instant;
 

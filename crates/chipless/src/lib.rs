@@ -47,6 +47,8 @@ mod targets;
 pub use behind::{Behind, with_behind};
 pub use chipless_device::figures::Grade as FigureGrade;
 pub use chipless_dsa as dsa;
+pub use chipless_dsa_explore as dsa_explore;
+pub use chipless_dsa_mapper as dsa_mapper;
 pub use chipless_gemini as gemini;
 pub use chipless_neuron as neuron;
 pub use chipless_npu as npu;

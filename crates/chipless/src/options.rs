@@ -35,6 +35,8 @@ pub enum OptionKind {
     Text,
     /// A whole number from 1 on.
     Count,
+    /// Nothing: it is given or not.
+    Flag,
     /// The name of a file.
     File,
     /// The name of a directory.
@@ -49,6 +51,7 @@ impl OptionKind {
         match self {
             OptionKind::Text => "text",
             OptionKind::Count => "count",
+            OptionKind::Flag => "flag",
             OptionKind::File => "file",
             OptionKind::Directory => "directory",
             OptionKind::Choice(_) => "choice",
@@ -84,7 +87,8 @@ pub static COMMON: &[OptionSpec] = &[
         help: "A bound on what a file may ask for: `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`, \
                `json_bytes`, `text_bytes`, `transfers`, `declarations` or `findings`. May be given several times",
         commands: &[
-            "run", "check", "list", "report", "iospec", "drive", "convert",
+            "run", "check", "info", "list", "report", "iospec", "drive", "convert", "map",
+            "explore",
         ],
         is_repeated: true,
     },
@@ -203,6 +207,7 @@ impl Options {
         match spec.kind {
             OptionKind::Count if value.parse::<u32>().is_ok_and(|n| n > 0) => {}
             OptionKind::Count => return wrong("a whole number from 1 on"),
+            OptionKind::Flag if value != "true" => return wrong("true"),
             OptionKind::Choice(choices) if !choices.iter().any(|(name, _)| *name == value) => {
                 let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
                 return wrong(&format!("one of {}", names.join(", ")));

@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Wrong = 1,
     /// The command could not do its work: the file cannot be read, Chipless does not support it, or the command was misused.
     Unusable = 2,
+    /// The user ended it before there was an answer.
+    Interrupted = 130,
 }
 
 impl Exit {

@@ -82,6 +82,7 @@ fn argument(spec: &'static OptionSpec, owners: &[&'static str]) -> Arg {
         }
         OptionKind::File => argument.value_hint(clap::ValueHint::FilePath),
         OptionKind::Directory => argument.value_hint(clap::ValueHint::DirPath),
+        OptionKind::Flag => argument.num_args(0).default_missing_value("true"),
         OptionKind::Text | OptionKind::Count => argument,
     }
 }

@@ -6,6 +6,8 @@ use chipless_report::Paint;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -61,6 +63,17 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
         .map_err(|error| Failure::misuse("standard output", error))?;
     text.push('\n');
     print(&text)
+}
+
+/// Whether the user has interrupted the process (SIGINT); from the first call on that does not end it by itself.
+pub(crate) fn interrupted() -> &'static AtomicBool {
+    static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    INTERRUPTED.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        // Where it cannot be watched, an interrupt ends the process as always.
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&flag));
+        flag
+    })
 }
 
 /// Writes a text to standard error; if nobody listens, nobody misses it.

@@ -264,7 +264,7 @@ pub fn adg_read(bytes: &[u8]) {
             _ = (
                 adg.info(),
                 adg.raw(),
-                chipless::dsa::pictures::text(&adg, None),
+                chipless::dsa_mapper::pictures::text(&adg, None),
             );
             let again =
                 chipless::dsa::adg::Adg::read(adg.to_json().to_string().as_bytes(), &limits);

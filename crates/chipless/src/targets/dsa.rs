@@ -6,22 +6,41 @@ use crate::failure::Failure;
 use crate::options::{OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Picture, Source, Target};
 use chipless_dsa::adg::{self, Adg};
-use chipless_dsa::pictures;
-use chipless_model::{Finding, Info, Node, Rule};
+use chipless_dsa_mapper::pictures;
+use chipless_model::{Finding, Info, Node, Program, Rule};
+use chipless_sim::Timeline;
 use std::sync::OnceLock;
 use streams::Streams;
 
 /// The target.
 pub(super) struct Dsa;
 
-static OPTIONS: &[OptionSpec] = &[OptionSpec {
-    name: "map",
-    kind: OptionKind::File,
-    value: "FILE.json",
-    help: "A mapping of the graph onto its fabric, whose time the program then takes",
-    commands: &["run", "check", "list", "iospec"],
-    is_repeated: false,
-}];
+static OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "map",
+        kind: OptionKind::File,
+        value: "FILE.json",
+        help: "A mapping of the graph onto its fabric, whose time the program then takes",
+        commands: &["run", "check", "list", "iospec"],
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "adg",
+        kind: OptionKind::File,
+        value: "FILE.json",
+        help: "The fabric of the mapping, where it is not in the mapping's file",
+        commands: &["run", "check", "list", "iospec"],
+        is_repeated: false,
+    },
+    OptionSpec {
+        name: "cycles",
+        kind: OptionKind::Flag,
+        value: "",
+        help: "Executes the mapping on its fabric cycle by cycle besides, and says how long rows take",
+        commands: &["run"],
+        is_repeated: false,
+    },
+];
 
 impl Target for Dsa {
     fn name(&self) -> &'static str {
@@ -31,7 +50,7 @@ impl Target for Dsa {
     fn files(&self) -> &'static [&'static str] {
         &[
             "a dataflow graph (DFG text)",
-            "an architecture graph (ADG, JSON)",
+            "an architecture graph (ADG, JSON or sbmodel)",
         ]
     }
 
@@ -48,7 +67,10 @@ impl Target for Dsa {
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        chipless_dsa::rules().collect()
+        let mapper = chipless_dsa_mapper::rules::ALL;
+        chipless_dsa::rules()
+            .chain(mapper.iter().copied())
+            .collect()
     }
 
     fn machines(&self) -> &'static [(&'static str, &'static str)] {
@@ -150,6 +172,10 @@ impl Document for Graph<'_> {
     /// It is as long as its streams.
     fn depends_on_data(&self) -> bool {
         true
+    }
+
+    fn facts(&self, _program: &Program<'_>, _timeline: &Timeline) -> Result<Vec<Node>, Failure> {
+        streams::cycles(&self.document.graph, self.options)
     }
 
     fn lower(&self) -> Result<Lowered<'_>, Failure> {

@@ -3,14 +3,15 @@
 use super::Opened;
 use crate::failure::{Exit, Failure};
 use crate::files;
+use crate::options::TargetOptions;
 use crate::output::{Format, OutputOptions};
 use crate::terminal;
 use chipless::dsa::adg::Adg;
 use chipless::dsa::graph::Graph;
-use chipless::dsa::judge::{Verdict, judge};
-use chipless::dsa::mapping::{self, Mapping, Objective, Options, Progress, bits};
-use chipless::dsa::performance::{Estimate, Model, estimate};
-use chipless::dsa::pictures;
+use chipless::dsa_mapper::judge::{Verdict, judge};
+use chipless::dsa_mapper::performance::{Estimate, Model, estimate};
+use chipless::dsa_mapper::pictures;
+use chipless::dsa_mapper::{self as mapping, Mapping, Objective, Options, Progress, bits};
 use chipless_model::{Finding, Limits};
 use chipless_report::SCHEMA_VERSION;
 use clap::{Args, ValueEnum};
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Places and routes a dataflow graph on a spatial accelerator, or judges a mapping.
@@ -61,6 +63,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
     #[command(flatten)]
+    options: TargetOptions,
+    #[command(flatten)]
     answer: OutputOptions,
 }
 
@@ -91,14 +95,15 @@ Examples:
   chipless map kernel.dfg --adg mesh.json --check mapping.json
   chipless map kernel.dfg --adg mesh.json --bits kernel.dfg.bits.h
 
-JSON has `mapped`, `legal`, `latency`, `mismatch`, `initiation_interval`, `links`, `latency_bound`, `trials`, \
-`seconds`, `performance`, and where there is something to explain `reason` and `proved`; with --check `legal`, \
-`latency`, `mismatch`, `overprovision`, `performance`, `faults` and `reason`.
+JSON has `mapped`, `legal`, `latency`, `mismatch`, `initiation_interval`, `interval_bound`, `interval_proved`, `links`, \
+`latency_bound`, `trials`, `seconds`, `performance`, and where there is something to explain `reason` and `proved`; \
+with --check `legal`, `latency`, `mismatch`, `initiation_interval`, `overprovision`, `performance`, `faults` and `reason`.
 
-Exit status: 0 mapped and legal, 1 no mapping (the reason says why) or an illegal one, 2 a file cannot be used.";
+Exit status: 0 mapped and legal, 1 no mapping (the reason says why) or an illegal one, 2 a file cannot be used, \
+130 interrupted before there was a mapping.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let limits = Limits::default();
+    let limits = arguments.options.load()?.limits;
     let opened = Opened::open(&arguments.file)?;
     opened.expect("dsa", "a dataflow graph (DFG)")?;
     if chipless::dsa::adg::recognize(&opened.bytes) {
@@ -117,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-fn read_adg(path: &Path, limits: &Limits) -> Result<Adg, Failure> {
+pub(super) fn read_adg(path: &Path, limits: &Limits) -> Result<Adg, Failure> {
     let name = path.display().to_string();
     let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
     let (adg, findings) =
@@ -154,7 +159,7 @@ fn check(
         Format::Json => {
             let mut value = json!({
                 "schema_version": SCHEMA_VERSION, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
-                "overprovision": verdict.overprovision, "performance": performance(&estimate), "faults": verdict.faults,
+                "initiation_interval": verdict.initiation_interval, "overprovision": verdict.overprovision, "performance": performance(&estimate), "faults": verdict.faults,
             });
             if let Some(reason) = verdict.reason() {
                 value["reason"] = json!(reason);
@@ -200,6 +205,9 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             Goal::Links => Objective::Links,
         },
         effort: arguments.effort,
+        rounds: None,
+        begin: None,
+        stop: terminal::interrupted(),
     };
     let watched = std::io::stderr().is_terminal();
     let started = Instant::now();
@@ -220,6 +228,7 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
     if watched {
         terminal::complain("\r\x1b[K");
     }
+    let proved = outcome.is_interval_proved();
     let Some(mut mapping) = outcome.mapping else {
         let reason = outcome
             .reason
@@ -237,7 +246,11 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
                 terminal::print(&format!("{certain}: {reason}\n"))?;
             }
         }
-        return Ok(Exit::Wrong);
+        return Ok(if options.stop.load(Ordering::Relaxed) {
+            Exit::Interrupted
+        } else {
+            Exit::Wrong
+        });
     };
     mapping.name = arguments
         .file
@@ -258,7 +271,8 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
         Format::Json => {
             let mut value = json!({
                 "schema_version": SCHEMA_VERSION, "mapped": true, "legal": verdict.is_legal(), "latency": verdict.latency, "mismatch": verdict.mismatch,
-                "initiation_interval": outcome.initiation_interval, "links": outcome.links, "latency_bound": outcome.latency_bound,
+                "initiation_interval": outcome.initiation_interval, "interval_bound": outcome.interval_bound,
+                "interval_proved": proved, "links": outcome.links, "latency_bound": outcome.latency_bound,
                 "trials": outcome.trials, "seconds": seconds, "performance": performance(&estimate),
             });
             if let Some(reason) = reason {
@@ -290,8 +304,13 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             } else {
                 format!("{interval} cycles")
             };
+            let least = if proved {
+                "no mapping has a smaller one".to_owned()
+            } else {
+                format!("the least that is proven is {}", outcome.interval_bound)
+            };
             text.push_str(&format!(
-                "a row every {every} (the initiation interval); no mapping has a latency below {} cycles\n\
+                "a row every {every} (the initiation interval; {least}); at that interval and without mismatch no mapping has a latency below {} cycles\n\
                  {used} of {} elements and {links} of {} links are used; found in {trials} trials, {seconds:.3} s\n",
                 outcome.latency_bound,
                 adg.elements.len(),

@@ -1,11 +1,13 @@
 //! One file for each command, and how they all open a program.
 
+pub(crate) mod adg;
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod device;
 pub(crate) mod drive;
 pub(crate) mod explain;
+pub(crate) mod explore;
 pub(crate) mod format;
 pub(crate) mod host;
 pub(crate) mod info;

@@ -1,7 +1,8 @@
 //! What enters the input ports of a run: what the host gives, and what is made where it gives nothing.
 
 use crate::evaluate::{Evaluation, Settings, Stop, Stream, evaluate, row_bytes};
-use crate::graph::{ArrayKind, Graph, NodeId, NodeKind};
+use crate::graph::{ArrayKind, Graph, Node, NodeId, NodeKind, Operand, Port, Role, Source};
+use crate::operations;
 use chipless_model::{ElementType, Limits};
 use std::borrow::Cow;
 
@@ -223,6 +224,49 @@ pub(crate) const fn unsigned(width: u32) -> ElementType {
         16 => ElementType::UInt16,
         32 => ElementType::UInt32,
         _ => ElementType::UInt64,
+    }
+}
+
+/// Families of the older operations whose result is one number in floating point.
+const FLOATING: [&str; 7] = ["FAdd", "FSub", "FMul", "FDiv", "FMin", "FMax", "FSqrt"];
+
+/// The type of what an output port gives: floating point where every lane is the result of such an operation, of the port's width; otherwise
+/// unsigned integers, which say nothing but the width.
+pub(crate) fn given_by(graph: &Graph, node: &Node, port: &Port) -> ElementType {
+    let is_floating = |operand: &Operand| {
+        let Source::Edges(edges) = &operand.source else {
+            return false;
+        };
+        let [edge] = edges.as_slice() else {
+            return false;
+        };
+        let edge = &graph.edges[*edge];
+        let NodeKind::Instruction(instruction) = &graph.nodes[edge.source].kind else {
+            return false;
+        };
+        let name = instruction.operation.as_str();
+        let newer = name
+            .rsplit_once('_')
+            .and_then(|(_, kind)| operations::Element::parse(kind))
+            .is_some_and(|element| {
+                element.kind == operations::ElementKind::Float
+                    && (element.bits, element.lanes) == (port.width, 1)
+                    && name.starts_with('F')
+            });
+        let older = FLOATING
+            .iter()
+            .any(|family| name.strip_prefix(family) == Some(&port.width.to_string()));
+        edge.width() == port.width && (newer || older)
+    };
+    let mut lanes = node
+        .operands
+        .iter()
+        .filter(|o| o.role == Role::Data)
+        .peekable();
+    match port.width {
+        32 if lanes.peek().is_some() && lanes.all(is_floating) => ElementType::Float32,
+        64 if lanes.peek().is_some() && lanes.all(is_floating) => ElementType::Float64,
+        width => unsigned(width),
     }
 }
 

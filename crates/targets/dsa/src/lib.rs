@@ -4,33 +4,31 @@
 //! works on.
 
 pub mod adg;
-mod document;
 pub mod evaluate;
 pub mod graph;
 mod info;
 mod inputs;
-pub mod judge;
 mod kernels;
 mod lint;
 mod lower;
 mod machine;
-pub mod mapping;
 pub mod operations;
-pub mod performance;
-pub mod pictures;
+mod raw;
+mod read;
 mod recognize;
 mod resolve;
 mod rules;
 pub mod syntax;
 mod timing;
 
-pub use document::Document;
 pub use graph::Graph;
-pub use info::{info, raw};
+pub use info::info;
 pub use inputs::{DEFAULT_ROWS, Given, Input, Origin, compute, inputs};
 pub use lint::lint;
 pub use lower::lower;
 pub use machine::{MACHINES, Machine};
+pub use raw::raw;
+pub use read::Document;
 pub use recognize::recognize;
 pub use rules::all as rules;
 pub use timing::Mapped;

@@ -13,7 +13,7 @@
 
 use crate::evaluate::{Evaluation, Part, Stop, parts, row_bytes};
 use crate::graph::{ArrayKind, Graph, NodeId, NodeKind, Port as GraphPort};
-use crate::inputs::{Input, Origin, unsigned};
+use crate::inputs::{Input, Origin, given_by};
 use crate::kernels::{Compute, Move, Piece};
 use crate::machine::Machine;
 use crate::timing::{Mapped, time};
@@ -29,6 +29,12 @@ use std::sync::Arc;
 
 /// Chunks of a stream, at most: enough to see a pipeline fill and drain.
 const CHUNKS: u64 = 64;
+
+/// Streams of a part, at most, that have queues of their own; of a wider part those of one memory engine come one after the other.
+const OWN_QUEUES: usize = 64;
+
+/// Tasks of the streams of a part, about: a very wide part is cut into fewer chunks.
+const STREAM_TASKS: u64 = 1 << 16;
 
 /// Kinds of operations of a part that its tasks name, at most.
 const OPERATIONS: usize = 12;
@@ -225,9 +231,11 @@ impl<'a> Lowering<'a, '_> {
                 element,
                 shape: shape.clone(),
             };
-            interface
-                .outputs
-                .push(output(node.name.clone(), &data, unsigned(port.width)));
+            interface.outputs.push(output(
+                node.name.clone(),
+                &data,
+                given_by(graph, node, port),
+            ));
             let mut channels = vec![data];
             if let Some(valid) = rows.and_then(|rows| rows.valid.as_deref()) {
                 let flags = self.channel(&node.name, ".valid", array, Role::Output, valid, lanes);
@@ -251,8 +259,8 @@ impl<'a> Lowering<'a, '_> {
         })
     }
 
-    fn sync(&mut self, name: String) -> SyncId {
-        let kind = SyncKind::Counter(Counter::up_to(CHUNKS as i64));
+    fn sync(&mut self, name: String, most: u64) -> SyncId {
+        let kind = SyncKind::Counter(Counter::up_to(most as i64));
         self.program.syncs.push(Sync { name, kind })
     }
 
@@ -284,9 +292,9 @@ impl<'a> Lowering<'a, '_> {
         let kernel = program.kernels.push(kernel);
         let waits = Span::push(
             &mut program.waits,
-            step.waits.iter().map(|sync| Wait {
+            step.waits.iter().map(|(sync, count)| Wait {
                 sync: *sync,
-                condition: Condition::AtLeast(step.from as i64),
+                condition: Condition::AtLeast(*count as i64),
             }),
         );
         let signals = Span::push(
@@ -346,11 +354,6 @@ impl<'a> Lowering<'a, '_> {
                 in_flight = Some(input.stream.rows());
             }
         }
-        let chunks = if part.regular {
-            rows.clamp(1, CHUNKS)
-        } else {
-            1
-        };
         let time = time(graph, part, evaluation, rows, in_flight, mapped);
         let channels: Vec<(NodeId, Channel<'a>)> = part
             .nodes
@@ -364,15 +367,27 @@ impl<'a> Lowering<'a, '_> {
             })
             .collect();
         let is_input = |id: &NodeId| matches!(graph.nodes[*id].kind, NodeKind::Input(_));
-        let (reads, writes): (Vec<_>, Vec<_>) =
+        let (mut reads, mut writes): (Vec<_>, Vec<_>) =
             channels.into_iter().partition(|(id, _)| is_input(id));
-        let mut arrived = Vec::new();
-        for (id, channel) in &reads {
-            let sync = self.sync(format!("arrived {}", channel.name));
-            self.stream(*id, channel, chunks, Side::Before(sync));
-            arrived.push(sync);
+        if reads.len().max(writes.len()) > OWN_QUEUES {
+            reads.sort_by_key(|(_, channel)| channel.array);
+            writes.sort_by_key(|(_, channel)| channel.array);
         }
-        let computed = self.sync(format!("computed {number}"));
+        let streams = reads.len() + writes.len();
+        let most = (STREAM_TASKS / streams.max(1) as u64).clamp(1, CHUNKS);
+        let chunks = if part.regular { rows.clamp(1, most) } else { 1 };
+        let mut arrived = Vec::new();
+        for group in together(&reads) {
+            let count = group.len() as u64;
+            let name = match group {
+                [(_, only)] => only.name.to_owned(),
+                _ => format!("{count} streams of part {number}"),
+            };
+            let sync = self.sync(format!("arrived {name}"), chunks * count);
+            self.streams(group, &name, chunks, Side::Before(sync));
+            arrived.push((sync, count));
+        }
+        let computed = self.sync(format!("computed {number}"), chunks);
         let operations: Arc<str> = operations(graph, part).into();
         let queue = self.queue(format!("fabric.{number}"));
         let first = self.program.tasks.next_idx();
@@ -401,9 +416,12 @@ impl<'a> Lowering<'a, '_> {
                 gives: pieces(&writes),
                 fault: self.fault(part),
             };
+            let waits: Vec<(SyncId, u64)> = arrived
+                .iter()
+                .map(|(sync, count)| (*sync, (chunk + 1) * count))
+                .collect();
             let step = Step {
-                waits: &arrived,
-                from: chunk + 1,
+                waits: &waits,
                 signals: &[computed],
                 demand: None,
                 cycles,
@@ -417,43 +435,56 @@ impl<'a> Lowering<'a, '_> {
             );
         }
         self.release(queue, first);
-        for (id, channel) in &writes {
-            self.stream(*id, channel, chunks, Side::Behind(computed));
+        for group in together(&writes) {
+            let name = match group {
+                [(_, only)] => format!("{}{}", only.name, only.suffix),
+                _ => format!("{} streams of part {number}", group.len()),
+            };
+            self.streams(group, &name, chunks, Side::Behind(computed));
         }
     }
 
-    /// The tasks of a stream, one for each chunk.
-    fn stream(&mut self, node: NodeId, channel: &Channel<'a>, chunks: u64, side: Side) {
-        let (verb, from, to) = match side {
-            Side::Before(_) => ("read", channel.memory, channel.port),
-            Side::Behind(_) => ("write", channel.port, channel.memory),
-        };
-        let queue = self.queue(format!("{verb} {}{}", channel.name, channel.suffix));
-        let resource = self.resource(channel.array, matches!(side, Side::Before(_)));
+    /// The tasks of streams that come one after the other, each with one for each chunk.
+    fn streams(&mut self, channels: &[(NodeId, Channel<'a>)], name: &str, chunks: u64, side: Side) {
+        let reads = matches!(side, Side::Before(_));
+        let verb = if reads { "read" } else { "write" };
+        let queue = self.queue(format!("{verb} {name}"));
         let first = self.program.tasks.next_idx();
         for chunk in 0..chunks {
-            let (offset, size) = share(channel, chunk, chunks);
-            let kernel = Move {
-                operation: verb,
-                port: channel.name,
-                from,
-                to,
-                offset,
-                size,
-            };
-            // Flags are how the run knows what counts; no hardware moves them.
-            let demand = channel.suffix.is_empty().then_some(Demand {
-                resource,
-                bytes: size,
-            });
-            let step = Step {
-                waits: side.waits(),
-                from: chunk + 1,
-                signals: side.signals(),
-                demand,
-                cycles: 0.0,
-            };
-            self.task(queue, chunk, node, Box::new(kernel), step);
+            for (index, (node, channel)) in (0..).zip(channels) {
+                let (from, to) = if reads {
+                    (channel.memory, channel.port)
+                } else {
+                    (channel.port, channel.memory)
+                };
+                let (offset, size) = share(channel, chunk, chunks);
+                let kernel = Move {
+                    operation: verb,
+                    port: channel.name,
+                    from,
+                    to,
+                    offset,
+                    size,
+                };
+                // Flags are how the run knows what counts; no hardware moves them.
+                let resource = self.resource(channel.array, reads);
+                let demand = channel.suffix.is_empty().then_some(Demand {
+                    resource,
+                    bytes: size,
+                });
+                let (waits, signals) = match side {
+                    Side::Before(arrived) => (None, Some(arrived)),
+                    Side::Behind(computed) => (Some((computed, chunk + 1)), None),
+                };
+                let step = Step {
+                    waits: waits.as_slice(),
+                    signals: signals.as_slice(),
+                    demand,
+                    cycles: 0.0,
+                };
+                let number = chunk * channels.len() as u64 + index;
+                self.task(queue, number, *node, Box::new(kernel), step);
+            }
         }
         self.release(queue, first);
     }
@@ -520,28 +551,21 @@ enum Side {
     Behind(SyncId),
 }
 
-impl Side {
-    fn waits(&self) -> &[SyncId] {
-        match self {
-            Side::Before(_) => &[],
-            Side::Behind(sync) => std::slice::from_ref(sync),
-        }
+/// Streams that have a queue together: each by itself, or in a wide part those of one memory engine.
+fn together<'c, 'a>(channels: &'c [(NodeId, Channel<'a>)]) -> Vec<&'c [(NodeId, Channel<'a>)]> {
+    if channels.len() <= OWN_QUEUES {
+        return channels.chunks(1).collect();
     }
-
-    fn signals(&self) -> &[SyncId] {
-        match self {
-            Side::Before(sync) => std::slice::from_ref(sync),
-            Side::Behind(_) => &[],
-        }
-    }
+    channels
+        .chunk_by(|(_, one), (_, other)| one.array == other.array)
+        .collect()
 }
 
 /// What a task waits for, signals and takes.
 #[derive(Clone, Copy)]
 struct Step<'s> {
-    waits: &'s [SyncId],
-    /// How many chunks they must have counted.
-    from: u64,
+    /// Counters, and what they must have counted.
+    waits: &'s [(SyncId, u64)],
     signals: &'s [SyncId],
     demand: Option<Demand>,
     cycles: f64,

@@ -68,7 +68,6 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         crate::resolve::rules::ALL,
         crate::lint::rules::ALL,
         crate::adg::rules::ALL,
-        crate::mapping::rules::ALL,
     ]
     .into_iter()
     .flatten()
@@ -103,7 +102,7 @@ mod tests {
     fn codes_are_unique_and_kebab_case() {
         let mut codes: Vec<&str> = super::all().map(|rule| rule.code).collect();
         for code in &codes {
-            let of_the_target = ["dfg-", "adg-", "mapping-"]
+            let of_the_target = ["dfg-", "adg-"]
                 .iter()
                 .any(|prefix| code.starts_with(prefix));
             assert!(

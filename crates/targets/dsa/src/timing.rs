@@ -2,7 +2,6 @@
 
 use crate::evaluate::{Evaluation, Part};
 use crate::graph::{Graph, NodeId, NodeKind, Source};
-use crate::judge::Verdict;
 use crate::operations;
 use index_vec::IndexVec;
 
@@ -13,17 +12,6 @@ pub struct Mapped {
     pub latency: u64,
     /// Cycles from one row to the next.
     pub interval: f64,
-}
-
-impl Mapped {
-    /// Of a mapping that was judged. Operands that miss each other by more than the delay buffers hold back the next row.
-    pub fn of(verdict: &Verdict, delay_depth: u32) -> Mapped {
-        let depth = f64::from(delay_depth.max(1));
-        Mapped {
-            latency: verdict.latency.into(),
-            interval: (depth + f64::from(verdict.mismatch)) / depth,
-        }
-    }
 }
 
 /// The time of one connected part.

@@ -7,10 +7,10 @@ use crate::{npy, random};
 use chipless_dsa::adg::Adg;
 use chipless_dsa::evaluate::{Evaluation, Settings, Stop};
 use chipless_dsa::graph::Graph;
-use chipless_dsa::{
-    DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin, judge, mapping,
-};
-use chipless_model::Text;
+use chipless_dsa::{DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin};
+use chipless_dsa_mapper::judge::{self, Verdict};
+use chipless_dsa_mapper::{self as mapper, Mapping};
+use chipless_model::{Node, Text, Value};
 
 /// Lines about nodes that wait, at most.
 const WAITING: usize = 3;
@@ -113,32 +113,89 @@ fn give<'b>(name: &str, file: &'b File) -> Result<Given<'b>, Failure> {
     })
 }
 
-/// The machine and the time of a mapping. It must be legal.
+/// A mapping on its fabric. It must be legal.
+struct OnFabric {
+    adg: Adg,
+    mapping: Mapping,
+    verdict: Verdict,
+}
+
+impl OnFabric {
+    fn read(file: &File, graph: &Graph, options: &Options) -> Result<OnFabric, Failure> {
+        let refused = |file: &File, finding: Box<chipless_model::Finding>| {
+            Failure::unreadable(&file.name, finding)
+        };
+        let fabric = options.file("adg")?;
+        let fabric = fabric.as_ref().unwrap_or(file);
+        let (adg, _) = Adg::read(&fabric.bytes, &options.limits)
+            .map_err(|finding| refused(fabric, finding))?;
+        let mapping = mapper::read(&file.bytes, graph, &adg, &options.limits)
+            .map_err(|finding| refused(file, finding))?;
+        let verdict = judge::judge(graph, &adg, &mapping);
+        if let Some(reason) = verdict.reason() {
+            return Err(Failure::new(
+                FailureKind::Refused,
+                &file.name,
+                format_args!("expected a legal mapping, found: {reason}"),
+            ));
+        }
+        Ok(OnFabric {
+            adg,
+            mapping,
+            verdict,
+        })
+    }
+}
+
+/// The machine and the time of a mapping.
 fn mapped(
     file: &File,
     graph: &Graph,
     machine: Machine,
     options: &Options,
 ) -> Result<(Machine, Option<Mapped>), Failure> {
-    let refused = |finding: Box<chipless_model::Finding>| Failure::unreadable(&file.name, finding);
-    let (adg, _) = Adg::read(&file.bytes, &options.limits).map_err(refused)?;
-    let mapping = mapping::read(&file.bytes, graph, &adg, &options.limits).map_err(refused)?;
-    let verdict = judge::judge(graph, &adg, &mapping);
-    if let Some(reason) = verdict.reason() {
-        return Err(Failure::new(
-            FailureKind::Refused,
-            &file.name,
-            format_args!("expected a legal mapping, found: {reason}"),
-        ));
-    }
-    let depth = adg
-        .elements
-        .iter()
-        .map(chipless_dsa::adg::Element::delay_depth)
-        .max()
-        .unwrap_or(1);
-    let mapped = Mapped::of(&verdict, depth);
+    let OnFabric { adg, verdict, .. } = OnFabric::read(file, graph, options)?;
+    let mapped = Mapped {
+        latency: verdict.latency.into(),
+        interval: verdict.initiation_interval.into(),
+    };
     Ok((machine.with_rates_of(&adg), Some(mapped)))
+}
+
+/// Rows that are executed cycle by cycle.
+const ROWS: u64 = 64;
+
+/// How long rows take on the fabric, where the user asks.
+pub(super) fn cycles(graph: &Graph, options: &Options) -> Result<Vec<Node>, Failure> {
+    if options.value("cycles").is_none() {
+        return Ok(Vec::new());
+    }
+    let Some(file) = options.file("map")? else {
+        let text = "expected a mapping to execute (--map FILE.json), found none";
+        return Err(Failure::misuse("--cycles", text));
+    };
+    let OnFabric {
+        adg,
+        mapping,
+        verdict,
+    } = OnFabric::read(&file, graph, options)?;
+    let shown = mapper::cycles::run(graph, &adg, &mapping, &verdict, ROWS)
+        .map_err(|reason| Failure::new(FailureKind::Deadlock, &file.name, reason))?;
+    let part = |name: &str, value: Value| Node {
+        name: name.to_owned(),
+        value: Some(value),
+        ..Node::default()
+    };
+    Ok(vec![Node {
+        name: "cycles".to_owned(),
+        children: vec![
+            part("rows", Value::Integer(shown.rows.into())),
+            part("latency", Value::Integer(shown.latency.into())),
+            part("interval", Value::Number(shown.interval)),
+            part("total", Value::Integer(shown.total.into())),
+        ],
+        ..Node::default()
+    }])
 }
 
 /// What should be known of the numbers.

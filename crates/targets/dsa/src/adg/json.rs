@@ -5,12 +5,13 @@ use chipless_model::{Finding, Place, Rule};
 use serde_json::Value;
 
 /// What stops reading.
-pub(crate) type Error = Box<Finding>;
+pub type Error = Box<Finding>;
 
 /// A value and the way to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Cursor<'a> {
-    pub(crate) value: &'a Value,
+pub struct Cursor<'a> {
+    /// The value.
+    pub value: &'a Value,
     parent: Option<(&'a Cursor<'a>, Step<'a>)>,
 }
 
@@ -21,7 +22,8 @@ enum Step<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn root(value: &'a Value) -> Cursor<'a> {
+    /// The whole document.
+    pub fn root(value: &'a Value) -> Cursor<'a> {
         Cursor {
             value,
             parent: None,
@@ -29,7 +31,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The JSON pointer (RFC 6901).
-    pub(crate) fn pointer(&self) -> String {
+    pub fn pointer(&self) -> String {
         match self.parent {
             None => String::new(),
             Some((parent, Step::Index(index))) => format!("{}/{index}", parent.pointer()),
@@ -41,7 +43,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
+    /// Where it stands.
+    pub fn place(&self) -> Place {
         let pointer = self.pointer();
         Place::file().at(if pointer.is_empty() {
             "/".to_owned()
@@ -50,7 +53,8 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    pub(crate) fn error(&self, rule: &'static Rule, message: impl Into<String>) -> Error {
+    /// A finding about it.
+    pub fn error(&self, rule: &'static Rule, message: impl Into<String>) -> Error {
         Box::new(rule.at(self.place(), message))
     }
 
@@ -70,7 +74,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A member, if it is there and not null.
-    pub(crate) fn get(&'a self, key: &'a str) -> Option<Cursor<'a>> {
+    pub fn get(&'a self, key: &'a str) -> Option<Cursor<'a>> {
         let value = self
             .value
             .as_object()?
@@ -83,7 +87,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A member that must be there.
-    pub(crate) fn need(&'a self, key: &'a str) -> Result<Cursor<'a>, Error> {
+    pub fn need(&'a self, key: &'a str) -> Result<Cursor<'a>, Error> {
         if !self.value.is_object() {
             return Err(self.mismatch("an object"));
         }
@@ -96,7 +100,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// All members.
-    pub(crate) fn members(&'a self) -> Result<impl Iterator<Item = (&'a str, Cursor<'a>)>, Error> {
+    pub fn members(&'a self) -> Result<impl Iterator<Item = (&'a str, Cursor<'a>)>, Error> {
         let members = self
             .value
             .as_object()
@@ -113,7 +117,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// All items.
-    pub(crate) fn items(&'a self) -> Result<impl Iterator<Item = Cursor<'a>>, Error> {
+    pub fn items(&'a self) -> Result<impl Iterator<Item = Cursor<'a>>, Error> {
         let items = self
             .value
             .as_array()
@@ -124,24 +128,34 @@ impl<'a> Cursor<'a> {
         }))
     }
 
-    pub(crate) fn text(&self) -> Result<&'a str, Error> {
+    /// A text.
+    pub fn text(&self) -> Result<&'a str, Error> {
         self.value.as_str().ok_or_else(|| self.mismatch("a string"))
     }
 
-    pub(crate) fn number(&self) -> Result<u32, Error> {
+    /// A whole number of 32 bits.
+    pub fn number(&self) -> Result<u32, Error> {
         self.value
             .as_u64()
             .and_then(|n| u32::try_from(n).ok())
             .ok_or_else(|| self.mismatch("a whole number below 2^32"))
     }
 
+    /// A whole number, for which tools write a truth as well.
+    fn loose(&self) -> Result<u32, Error> {
+        match self.value {
+            Value::Bool(value) => Ok(u32::from(*value)),
+            _ => self.number(),
+        }
+    }
+
     /// A number member, or what stands for it where it is missing.
-    pub(crate) fn number_or(&self, key: &str, missing: u32) -> Result<u32, Error> {
-        self.get(key).map_or(Ok(missing), |member| member.number())
+    pub fn number_or(&self, key: &str, missing: u32) -> Result<u32, Error> {
+        self.get(key).map_or(Ok(missing), |member| member.loose())
     }
 
     /// A number member of 64 bits.
-    pub(crate) fn large_or(&self, key: &str, missing: u64) -> Result<u64, Error> {
+    pub fn large_or(&self, key: &str, missing: u64) -> Result<u64, Error> {
         let Some(member) = self.get(key) else {
             return Ok(missing);
         };
@@ -152,13 +166,15 @@ impl<'a> Cursor<'a> {
     }
 
     /// A truth member, or what stands for it where it is missing.
-    pub(crate) fn flag_or(&self, key: &str, missing: bool) -> Result<bool, Error> {
+    pub fn flag_or(&self, key: &str, missing: bool) -> Result<bool, Error> {
         let Some(member) = self.get(key) else {
             return Ok(missing);
         };
-        member
-            .value
-            .as_bool()
-            .ok_or_else(|| member.mismatch("true or false"))
+        // Tools write any number for a truth.
+        match member.value {
+            Value::Bool(value) => Ok(*value),
+            Value::Number(value) => Ok(value.as_f64() != Some(0.0)),
+            _ => Err(member.mismatch("true or false")),
+        }
     }
 }

@@ -1,25 +1,30 @@
 //! The architecture graph: which elements a fabric has, and which link leads from which to which.
 //!
-//! Three forms are read, told apart by content: the Chisel generator's JSON (`DSAGenNodes`, `DSAGenEdges`), the same with the older names
-//! (`Switch_3`), and the JSON of the 2020 tools (`nodes`, `links`). All become the same [`Adg`]. The text form of 2016 to 2020 (`.sbmodel`)
-//! is recognised and refused by name.
+//! Four forms are read, told apart by content: the Chisel generator's JSON (`DSAGenNodes`, `DSAGenEdges`), the same with the older names
+//! (`Switch_3`), the JSON of the 2020 tools (`nodes`, `links`), and the text of 2016 to 2020 (`.sbmodel`), whose links follow from its
+//! dimensions. All become the same [`Adg`].
 //!
 //! The order of links matters: the position of a link among the outputs (inputs) of an element is the number of the hardware port, which
 //! configuration words and vector ports go by.
 
-pub(crate) mod json;
+pub mod edit;
+pub mod json;
 mod lint;
+pub mod mesh;
 mod older;
 mod read;
 pub mod rules;
+mod text;
 mod write;
 
 pub use lint::lint;
-pub use read::{looks_like_text_model, recognize};
+pub use read::recognize;
 
 use chipless_model::{Info, Node};
 use index_vec::IndexVec;
+use serde_json::{Map, Value};
 use std::fmt;
+use std::sync::Arc;
 
 index_vec::define_index_type! {
     /// An [`Element`].
@@ -53,6 +58,8 @@ pub enum Form {
     GeneratorUnderscore,
     /// `nodes` and `links` as arrays (2020 and 2021).
     Arrays,
+    /// The text of 2016 to 2020 (`.sbmodel`).
+    Text,
 }
 
 impl Form {
@@ -62,6 +69,7 @@ impl Form {
             Form::Generator => "DSAGenNodes",
             Form::GeneratorUnderscore => "DSAGenNodes (2021 names)",
             Form::Arrays => "nodes and links (2020)",
+            Form::Text => "sbmodel (2016 to 2020)",
         }
     }
 }
@@ -94,6 +102,8 @@ pub struct Element {
     pub inputs: Vec<LinkId>,
     /// Links out of it, in the order of their indices.
     pub outputs: Vec<LinkId>,
+    /// The element as its file has it, with the fields that mean nothing here; empty where the file has another form.
+    pub body: Arc<Map<String, Value>>,
 }
 
 /// What an element is.
@@ -170,6 +180,12 @@ pub struct VectorPort {
     pub stated: bool,
     /// Depth of its buffer, bytes.
     pub depth: u32,
+    /// Of an input port: whether it can give what it holds again.
+    pub repeated: bool,
+    /// Of an input port: whether it can give one element to all lanes.
+    pub broadcast: bool,
+    /// Of an output port: whether it drops what is marked invalid.
+    pub discard: bool,
 }
 
 impl VectorPort {
@@ -192,6 +208,10 @@ pub struct Memory {
     pub unit_bits: u32,
     /// Bytes.
     pub capacity: u64,
+    /// Whether it fills up what is missing at the end of a row.
+    pub padding: bool,
+    /// Whether streams can take their addresses, lengths or strides from other streams.
+    pub indirect: bool,
 }
 
 /// Kinds of memory engines.
@@ -238,6 +258,15 @@ pub struct Link {
     pub source: ElementId,
     /// Where it ends.
     pub sink: ElementId,
+    /// Values that share it in time; 1 for a link of its own.
+    pub values: u32,
+}
+
+impl Link {
+    /// Whether values share it in time.
+    pub const fn is_shared(&self) -> bool {
+        self.values > 1
+    }
 }
 
 impl ElementKind {
@@ -434,6 +463,11 @@ impl Adg {
             .map(|(name, n)| ((*name).to_owned(), n as u64))
             .collect();
         counts.push(("links".to_owned(), self.links.len() as u64));
+        let elements = self.elements.iter().filter_map(Element::processing);
+        let shared = elements.filter(|element| element.is_shared()).count();
+        counts.push(("shared_elements".to_owned(), shared as u64));
+        let shared = self.links.iter().filter(|link| link.is_shared()).count();
+        counts.push(("shared_links".to_owned(), shared as u64));
         let mut operations: Vec<&str> = self
             .elements
             .iter()
@@ -453,6 +487,13 @@ impl Adg {
         }
     }
 }
+
+/// Fields of a memory that say that its streams take their addresses, lengths or strides from other streams.
+const INDIRECT_STREAMS: [&str; 3] = [
+    "IndirectIndexStream",
+    "IndirectLength1DStream",
+    "IndirectStride2DStream",
+];
 
 /// Bits of a link that neither end tells: the width of the machine's word.
 const WORD: u32 = 64;

@@ -9,6 +9,7 @@ use super::read::Builder;
 use super::{Adg, Element, ElementKind, Form, ProcessingElement, Switch, VectorPort, rules};
 use chipless_model::Finding;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Error> {
     let identifier: Vec<String> = match root.get("identifier") {
@@ -53,6 +54,7 @@ pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg
             place,
             inputs: Vec::new(),
             outputs: Vec::new(),
+            body: Arc::default(),
         };
         // Numbers with leading zeros sort as text like numbers.
         let index = builder.add(format!("{name}.{number:08}"), name, element, &node)?;
@@ -83,7 +85,7 @@ pub(super) fn read(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg
         };
         let (source, source_index) = end("source", "source_out_idx", true)?;
         let (sink, sink_index) = end("sink", "sink_in_idx", false)?;
-        builder.link(source, source_index, sink, sink_index, &link)?;
+        builder.link((source, source_index), (sink, sink_index), 1, &link)?;
     }
     Ok(builder.finish(Form::Arrays, None, findings))
 }
@@ -148,6 +150,9 @@ fn kind(node: &Cursor<'_>, written: &str, width: u32) -> Result<ElementKind, Err
                 implementation: 0,
                 stated: false,
                 depth: width / 32,
+                repeated: false,
+                broadcast: false,
+                discard: false,
             };
             let (inputs, outputs) = (
                 node.number_or("num_input", 0)?,

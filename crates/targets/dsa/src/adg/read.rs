@@ -3,12 +3,13 @@
 use super::json::{Cursor, Error};
 use super::{
     Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind,
-    ProcessingElement, Switch, System, VectorPort, lint, older, rules,
+    ProcessingElement, Switch, System, VectorPort, lint, older, rules, text,
 };
 use chipless_model::{Finding, Limits, Place};
 use index_vec::IndexVec;
 use serde_json::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Elements of one graph; the largest real fabrics have some hundreds.
 pub(super) const MOST_ELEMENTS: usize = 65_536;
@@ -19,7 +20,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 /// Whether a file looks like an architecture graph, by what stands near its beginning.
 pub fn recognize(bytes: &[u8]) -> bool {
-    if looks_like_text_model(bytes) {
+    if text::recognize(bytes) {
         return true;
     }
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
@@ -29,25 +30,14 @@ pub fn recognize(bytes: &[u8]) -> bool {
     has("\"DSAGenNodes\"") || (has("\"links\"") && has("\"nodes\"") && has("\"nodeType\""))
 }
 
-/// Whether a file is the text form of 2016 to 2020.
-pub fn looks_like_text_model(bytes: &[u8]) -> bool {
-    let start = &bytes[..bytes.len().min(1 << 16)];
-    ["[fu-model]", "[switch-model]", "[sub-model]"]
-        .iter()
-        .filter(|word| memchr::memmem::find(start, word.as_bytes()).is_some())
-        .count()
-        >= 2
-}
-
 impl Adg {
     /// Reads a file, and says what is wrong with it besides.
     ///
     /// # Errors
     /// The first thing that keeps the file from being read.
     pub fn read(bytes: &[u8], limits: &Limits) -> Result<(Adg, Vec<Finding>), Box<Finding>> {
-        if looks_like_text_model(bytes) {
-            let message = "this is the text form of 2016 to 2020 (.sbmodel), which leaves the links between the elements to its tool";
-            return Err(Box::new(rules::UNSUPPORTED.at(Place::file(), message)));
+        if text::recognize(bytes) {
+            return text::read(bytes, limits);
         }
         let most = limits.json_bytes.min(MOST_BYTES);
         if bytes.len() as u64 > most {
@@ -124,7 +114,8 @@ fn generator(root: &Cursor<'_>, findings: &mut Vec<Finding>) -> Result<Adg, Erro
         let (sink, sink_name, sink_index) = end("SinkNodeType", "SinkNodeId", "SinkIndex")?;
         match (source, sink) {
             (Some(source), Some(sink)) => {
-                elements.link(source, source_index, sink, sink_index, &edge)?;
+                let values = edge.number_or("Values", 1)?.max(1);
+                elements.link((source, source_index), (sink, sink_index), values, &edge)?;
             }
             (source, _) => {
                 let missing = if source.is_none() {
@@ -198,6 +189,9 @@ fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, E
                 implementation: body.number_or("vpImpl", 0)?,
                 stated: body.flag_or("vpStated", false)?,
                 depth: body.number_or("depthByte", 0)?,
+                repeated: body.flag_or("repeatedIVP", false)?,
+                broadcast: body.flag_or("broadcastIVP", false)?,
+                discard: body.flag_or("discardOVP", false)?,
             };
             if kind == "InputVectorPort" {
                 ElementKind::InputPort(port)
@@ -222,6 +216,12 @@ fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, E
                 write_width: body.number_or("writeWidth", 0)?,
                 unit_bits: body.number_or("memUnitBits", 8)?,
                 capacity: body.large_or("capacity", 0)?,
+                padding: body.flag_or("LinearPadding", false)?,
+                indirect: super::INDIRECT_STREAMS
+                    .iter()
+                    .try_fold(false, |any, flag| {
+                        Ok::<_, Error>(any | body.flag_or(flag, false)?)
+                    })?,
             })
         }
     };
@@ -233,6 +233,7 @@ fn read_element(kind: &str, number: u32, node: &Cursor<'_>) -> Result<Element, E
         place,
         inputs: Vec::new(),
         outputs: Vec::new(),
+        body: Arc::new(node.value.as_object().cloned().unwrap_or_default()),
     })
 }
 
@@ -263,13 +264,22 @@ fn processing(
         registers: registers
             .as_ref()
             .map_or(Ok(0), |registers| registers.number_or("numReg", 0))?,
-        control_entries: control
-            .as_ref()
-            .map_or(Ok(0), |control| control.number_or("sizeLUT", 0))?,
+        control_entries: control.as_ref().map_or(Ok(0), control_entries)?,
         input_control: of_control("inputLSBCtrl", false)?,
         output_control: of_control("outputLSBCtrl", false)?,
     })
 }
+
+/// Entries of a control table. The scheduler writes `true` for a full one.
+fn control_entries(control: &Cursor<'_>) -> Result<u32, Error> {
+    match control.get("sizeLUT").map(|size| size.value) {
+        Some(Value::Bool(true)) => Ok(FULL_TABLE),
+        _ => control.number_or("sizeLUT", 0),
+    }
+}
+
+/// Entries of a full control table: three bits of control are looked at.
+const FULL_TABLE: u32 = 8;
 
 /// `row5_col3`, as the generator comments its meshes.
 fn row_and_column(comment: &str) -> Option<(u32, u32)> {
@@ -282,8 +292,8 @@ fn row_and_column(comment: &str) -> Option<(u32, u32)> {
 pub(super) struct Builder {
     elements: Vec<(String, Element)>,
     numbers: HashMap<(String, u32), usize>,
-    /// Source, its index, sink, its index.
-    links: Vec<(usize, u32, usize, u32)>,
+    /// Source, its index, sink, its index, values.
+    links: Vec<(usize, u32, usize, u32, u32)>,
 }
 
 impl Builder {
@@ -315,16 +325,16 @@ impl Builder {
 
     pub(super) fn link(
         &mut self,
-        source: usize,
-        source_index: u32,
-        sink: usize,
-        sink_index: u32,
+        (source, source_index): (usize, u32),
+        (sink, sink_index): (usize, u32),
+        values: u32,
         at: &Cursor<'_>,
     ) -> Result<(), Error> {
         if self.links.len() == MOST_LINKS {
             return Err(at.error(&rules::LIMIT, format!("more than {MOST_LINKS} links")));
         }
-        self.links.push((source, source_index, sink, sink_index));
+        self.links
+            .push((source, source_index, sink, sink_index, values));
         Ok(())
     }
 
@@ -350,9 +360,10 @@ impl Builder {
         let links: IndexVec<LinkId, Link> = self
             .links
             .iter()
-            .map(|(source, _, sink, _)| Link {
+            .map(|(source, _, sink, _, values)| Link {
                 source: rank[*source],
                 sink: rank[*sink],
+                values: *values,
             })
             .collect();
         for (id, link) in links.iter_enumerated() {

@@ -147,6 +147,42 @@ pub(super) struct Fired {
     pub(super) hold: [bool; 2],
 }
 
+/// Where the operands of a node come from; `first_values` has the number of the first value of each node before it.
+fn operands(
+    graph: &Graph,
+    node: &crate::graph::Node,
+    first_values: &[usize],
+    slices_as_ranges: bool,
+) -> Vec<Operand> {
+    let part = |id: &crate::graph::EdgeId| {
+        let edge = &graph.edges[*id];
+        let value = first_values[edge.source.index()] + edge.value as usize;
+        let whole = graph.nodes[edge.source]
+            .values
+            .get(edge.value as usize)
+            .map_or(0, |value| value.width);
+        let (low, width) = match (edge.low, edge.width()) {
+            (low, width) if slices_as_ranges && width != whole => as_range(low, width),
+            bits => bits,
+        };
+        Part {
+            edge: id.index(),
+            value,
+            low,
+            width,
+        }
+    };
+    let of = |operand: &crate::graph::Operand| Operand {
+        feed: match &operand.source {
+            Source::Constant(value) => Feed::Constant(*value),
+            Source::Register(register) => Feed::Register(usize::from(*register) % REGISTERS),
+            Source::Edges(edges) => Feed::Parts(edges.iter().map(part).collect()),
+        },
+        qualified: !matches!(operand.role, Role::Data | Role::State),
+    };
+    node.operands.iter().map(of).collect()
+}
+
 impl<'g> Plan<'g> {
     pub(super) fn new(graph: &'g Graph, slices_as_ranges: bool) -> Result<Plan<'g>, Vec<Refusal>> {
         let mut plan = Plan {
@@ -162,47 +198,7 @@ impl<'g> Plan<'g> {
         for (id, node) in graph.nodes.iter_enumerated() {
             let first_value = plan.values.len();
             first_values.push(first_value);
-            let operands = || -> Vec<Operand> {
-                let of = |operand: &crate::graph::Operand| {
-                    let feed = match &operand.source {
-                        Source::Constant(value) => Feed::Constant(*value),
-                        Source::Register(register) => {
-                            Feed::Register(usize::from(*register) % REGISTERS)
-                        }
-                        Source::Edges(edges) => Feed::Parts(
-                            edges
-                                .iter()
-                                .map(|id| {
-                                    let edge = &graph.edges[*id];
-                                    let value =
-                                        first_values[edge.source.index()] + edge.value as usize;
-                                    let whole = graph.nodes[edge.source]
-                                        .values
-                                        .get(edge.value as usize)
-                                        .map_or(0, |value| value.width);
-                                    let (low, width) = match (edge.low, edge.width()) {
-                                        (low, width) if slices_as_ranges && width != whole => {
-                                            as_range(low, width)
-                                        }
-                                        bits => bits,
-                                    };
-                                    Part {
-                                        edge: id.index(),
-                                        value,
-                                        low,
-                                        width,
-                                    }
-                                })
-                                .collect(),
-                        ),
-                    };
-                    Operand {
-                        feed,
-                        qualified: !matches!(operand.role, Role::Data | Role::State),
-                    }
-                };
-                node.operands.iter().map(of).collect()
-            };
+            let operands = || operands(graph, node, &first_values, slices_as_ranges);
             let kind = match &node.kind {
                 NodeKind::Array(_) => continue,
                 NodeKind::Input(port) => {

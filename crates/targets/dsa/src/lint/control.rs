@@ -64,6 +64,14 @@ fn table(lint: &mut Lint<'_>, node: &Node, control: &Control, width: u32) {
         );
         lint.report(&rules::CONTROL_MASK, node, message);
     }
+    if control
+        .table
+        .iter()
+        .any(|(_, actions)| actions.has(Actions::ABSTAIN))
+    {
+        let message = format!("{} abstains", named(node));
+        lint.report(&rules::ABSTAIN, node, message);
+    }
     let count = data(node).count();
     let holds = |actions: Actions| {
         (actions.has(Actions::HOLD_FIRST) && count < 1)

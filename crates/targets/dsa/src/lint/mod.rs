@@ -5,10 +5,10 @@ mod operations;
 mod ports;
 pub(crate) mod rules;
 
-use crate::document::Document;
 use crate::graph::{Edge, Graph, Node, NodeId, Operand, Role, Source};
+use crate::read::Document;
 use crate::rules::Findings;
-use crate::syntax::Lines;
+use crate::syntax::{Lines, Span};
 use chipless_model::{Finding, Limits, Rule};
 
 /// Everything that was found in a file: while reading, and by the rules about what the graph means, in the order of the file.
@@ -25,6 +25,7 @@ pub fn lint(document: &Document<'_>, limits: &Limits) -> Vec<Finding> {
     ports::check(&mut lint);
     operations::check(&mut lint);
     control::check(&mut lint);
+    lint.file(document);
     let mut findings = document.findings.clone();
     findings.extend(lint.findings.done(&crate::rules::syntax::MORE_FINDINGS));
     findings.sort_by_key(|finding| finding.place.offset.unwrap_or(u64::MAX));
@@ -42,6 +43,34 @@ impl<'d> Lint<'d> {
         let lines = self.lines;
         self.findings
             .report(rule, || lines.place(node.span), message.as_ref());
+    }
+
+    /// What concerns the file as a whole, or statements that make no node.
+    fn file(&mut self, document: &Document<'_>) {
+        let lines = self.lines;
+        if document.bytes.starts_with(b"\xEF\xBB\xBF") {
+            let span = Span { start: 0, end: 3 };
+            let message = "expected the first statement, found a byte order mark";
+            self.findings
+                .report(&rules::BYTE_ORDER_MARK, || lines.place(span), message);
+        }
+        for (number, group) in self.graph.groups.iter().enumerate() {
+            let first = self
+                .graph
+                .nodes
+                .iter()
+                .find(|node| node.group.index() == number);
+            if let (0, Some(first)) = (group.frequency, first) {
+                let message = format!("sub-graph {number} has frequency 0");
+                self.report(&rules::FREQUENCY, first, message);
+            }
+        }
+        for task in &self.graph.tasks {
+            let message = format!("`{}` is kept and not executed", task.keyword);
+            let span = task.span;
+            self.findings
+                .report(&rules::TASKS, || lines.place(span), &message);
+        }
     }
 
     fn nodes(&self) -> impl Iterator<Item = (NodeId, &'d Node)> + use<'d> {

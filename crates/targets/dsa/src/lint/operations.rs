@@ -23,7 +23,10 @@ pub(super) fn check(lint: &mut Lint<'_>) {
         match &node.kind {
             NodeKind::Instruction(instruction) => {
                 match operations::lookup(&instruction.operation) {
-                    Some(operation) => known(lint, node, instruction, &operation, &written),
+                    Some(operation) => {
+                        known(lint, node, instruction, &operation, &written);
+                        narrow_inputs(lint, node, &operation);
+                    }
                     None => report_unknown(lint, node, &instruction.operation, &mut unknown),
                 }
             }
@@ -105,6 +108,55 @@ fn report_unknown<'d>(
             hint.unwrap_or_default()
         ),
     );
+}
+
+/// The whole value that an operand is, if it is one: the node that makes it and its bits.
+fn whole<'d>(lint: &Lint<'d>, source: &Source) -> Option<(&'d Node, u32)> {
+    let Source::Edges(edges) = source else {
+        return None;
+    };
+    let [edge] = edges.as_slice() else {
+        return None;
+    };
+    let edge = &lint.graph.edges[*edge];
+    let node = &lint.graph.nodes[edge.source];
+    let width = node.values.get(edge.value as usize)?.width;
+    (edge.low == 0 && edge.width() == width).then_some((node, width))
+}
+
+/// Lanes that are narrower than the operation that takes them.
+fn narrow_inputs(lint: &mut Lint<'_>, node: &Node, operation: &Operation) {
+    for operand in data(node) {
+        if let Some((port, width)) = whole(lint, &operand.source)
+            && matches!(port.kind, NodeKind::Input(_))
+            && width < operation.width
+        {
+            let message = format!(
+                "{} takes operands of {} bits, input `{}` has lanes of {width}",
+                named(node),
+                operation.width,
+                port.name
+            );
+            return lint.report(&rules::NARROW_PORT, node, message);
+        }
+    }
+}
+
+/// Lanes of an output that are narrower than the result that they are given.
+pub(super) fn narrow_output(lint: &mut Lint<'_>, node: &Node, port: u32) {
+    for operand in data(node) {
+        if let Some((source, width)) = whole(lint, &operand.source)
+            && matches!(source.kind, NodeKind::Instruction(_))
+            && width > port
+        {
+            let message = format!(
+                "output `{}` has lanes of {port} bits, {} gives {width}",
+                node.name,
+                named(source)
+            );
+            return lint.report(&rules::NARROW_PORT, node, message);
+        }
+    }
 }
 
 fn known(

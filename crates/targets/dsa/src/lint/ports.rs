@@ -14,6 +14,7 @@ pub(super) fn check(lint: &mut Lint<'_>) {
             }
             NodeKind::Output(port) => {
                 lanes(lint, node, port);
+                super::operations::narrow_output(lint, node, port.width);
                 pragmas(lint, node, port, &mut leaking);
             }
             NodeKind::Instruction(_) | NodeKind::Composite(_) => {}

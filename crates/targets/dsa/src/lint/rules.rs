@@ -89,4 +89,24 @@ chipless_model::rules! {
         "The instruction reads what the register holds from the start: zero, or what the configuration puts there."
         "Write the register with `#pragma $RegK name`, or use a constant."
         "dsa-scheduler, registers";
+    BYTE_ORDER_MARK Fault Warning Format "dfg-byte-order-mark" "the file begins with a byte order mark"
+        "The real scanner knows no byte order mark and rejects the file."
+        "Save the file as plain ASCII; `chipless format` does."
+        "dsa-scheduler, scanner";
+    FREQUENCY Fault Warning Format "dfg-frequency-zero" "a sub-graph that is never executed"
+        "The frequency says how often a sub-graph runs relative to the others. With 0 it counts for nothing in the performance model, and where all have 0 nothing counts."
+        "Write how often it runs, or remove the sub-graph."
+        "dsa-scheduler, performance model";
+    NARROW_PORT Fault Warning Format "dfg-narrow-port" "a port that is narrower than the operation beside it"
+        "A lane that is narrower than an operand fills its low bits, and what stands above them is not defined by the language; of a result that is wider than its lane only the low bits leave."
+        "Make the port as wide as the operation, or take an operation of the port's width."
+        "dsa-scheduler, grammar of the parser: an operand keeps the width of its value";
+    TASKS Unsupported Warning Chipless "dfg-tasks" "statements about tasks that are not executed"
+        "TaskDep and TaskProp belong to the task-flow extension. They are kept and shown; a run executes the sub-graphs without them."
+        "Nothing, unless the result depends on them."
+        "dsa-scheduler, task flow";
+    ABSTAIN Departure Note Writers "dfg-abstain" "a control with `a`, which simulator and hardware understand differently"
+        "Where an instruction abstains, the simulator of the group takes its operands and gives nothing; the hardware generator holds the operands and resets no register. A run does as the simulator does, which the programs at hand were written for."
+        "Say `b1|b2|d` where the operands should stay, `d` where they should go."
+        "dsa-scheduler, instruction.cpp; dsagen2, MetaControlImpl";
 }

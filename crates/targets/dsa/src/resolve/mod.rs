@@ -4,7 +4,9 @@
 //! calls among its arguments, the edges of a node with the node, the edge from an array with its port, the edge into an array behind
 //! those of the lanes.
 
+mod era;
 mod operands;
+mod pragmas;
 pub(crate) mod rules;
 mod symbols;
 
@@ -14,11 +16,10 @@ use crate::graph::{
     Pragmas, Role, Source, Task, Value,
 };
 use crate::rules::{Findings, closest, syntax};
-use crate::syntax::ast::{
-    self, Direction, Expression, File, Lanes, Name, Pragma, StatementKind, Term,
-};
+use crate::syntax::ast::{self, Direction, File, Lanes, Name, StatementKind};
 use crate::syntax::{Lines, Span};
 use chipless_model::{Finding, Limits, Rule};
+use era::{era, slices_by_width};
 use index_vec::IndexVec;
 use smallvec::smallvec;
 use std::collections::{HashMap, HashSet};
@@ -575,137 +576,6 @@ impl<'a> Resolver<'a, '_> {
             }
         }
     }
-
-    fn pragma(&mut self, pragma: Pragma<'a>) {
-        match pragma {
-            Pragma::Other(_) => {}
-            Pragma::Group(key, value) => self.group_pragma(key, value),
-            Pragma::Register(register, name) => match register_of(register.text) {
-                Some(index) => self
-                    .registers
-                    .entry(name.text)
-                    .or_default()
-                    .push((index, register.span)),
-                None => self.report(
-                    &rules::UNDEFINED,
-                    register.span,
-                    format!(
-                        "`{}` is no register; there are `$Reg0` to `$Reg7`",
-                        register.text
-                    ),
-                ),
-            },
-            Pragma::Port(key, value) => self.port_pragma(key, value),
-        }
-    }
-
-    fn group_pragma(&mut self, key: Name<'a>, value: Option<u64>) {
-        let group = self.group();
-        let group = &mut self.graph.groups[group];
-        match (key.text, value) {
-            ("frequency", Some(value)) => group.frequency = value,
-            ("unroll", Some(value)) => group.unroll = value,
-            ("temporal", _) => group.temporal = true,
-            ("frequency" | "unroll", None) => {
-                self.report(
-                    &rules::PRAGMA_VALUE,
-                    key.span,
-                    format!("`{}` needs a whole number", key.text),
-                );
-            }
-            _ => {
-                let hint = suggestion(key.text, ["frequency", "unroll", "temporal"]);
-                self.report(
-                    &rules::PRAGMA_KEY,
-                    key.span,
-                    format!("`{}` says nothing about a sub-graph{hint}", key.text),
-                );
-            }
-        }
-    }
-
-    fn port_pragma(&mut self, key: Name<'a>, value: Name<'a>) {
-        let number = value
-            .text
-            .trim_end_matches(['f', 'F', 'l', 'L', 'u', 'U'])
-            .parse::<f64>()
-            .ok()
-            .filter(|n| n.is_finite() && *n >= 0.0);
-        let pragmas = &mut self.pragmas;
-        let slot = match key.text {
-            "cmd" => &mut pragmas.cmd,
-            "repeat" => &mut pragmas.repeat,
-            "reuse" => &mut pragmas.reuse,
-            "conc" => &mut pragmas.conc,
-            "src" | "dest" | "op" => {
-                let text = Some(value.text.to_owned());
-                match key.text {
-                    "src" => pragmas.src = text,
-                    "dest" => pragmas.dest = text,
-                    _ => pragmas.op = text,
-                }
-                self.pending.push(key);
-                return;
-            }
-            _ => {
-                let hint = suggestion(
-                    key.text,
-                    ["cmd", "repeat", "reuse", "conc", "src", "dest", "op"],
-                );
-                return self.report(
-                    &rules::PRAGMA_KEY,
-                    key.span,
-                    format!("`{}` says nothing about a port{hint}", key.text),
-                );
-            }
-        };
-        match number {
-            Some(number) => {
-                *slot = number;
-                self.pending.push(key);
-            }
-            None => self.report(
-                &rules::PRAGMA_VALUE,
-                value.span,
-                format!("`{}` takes a number, not `{}`", key.text, value.text),
-            ),
-        }
-    }
-
-    fn aliases_unused(&mut self) {
-        for name in std::mem::take(&mut self.aliases) {
-            if self.symbols.is_unused(name.text, name.span) {
-                self.report(
-                    &rules::UNUSED_NAME,
-                    name.span,
-                    format!("nothing uses `{}`", name.text),
-                );
-            }
-        }
-    }
-
-    fn pragmas_lost(&mut self) {
-        for key in std::mem::take(&mut self.pending) {
-            self.report(
-                &rules::PRAGMA_LOST,
-                key.span,
-                format!("no port follows `{}`", key.text),
-            );
-        }
-        let mut lost: Vec<(Span, &str)> = self
-            .registers
-            .iter()
-            .flat_map(|(name, all)| all.iter().map(|(_, span)| (*span, *name)))
-            .collect();
-        lost.sort_unstable();
-        for (span, name) in lost {
-            self.report(
-                &rules::PRAGMA_LOST,
-                span,
-                format!("no result `{name}` follows"),
-            );
-        }
-    }
 }
 
 /// What the options of a port amount to.
@@ -729,65 +599,4 @@ fn suggestion<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> 
     closest(name, candidates)
         .map(|found| format!("; did you mean `{found}`?"))
         .unwrap_or_default()
-}
-
-/// Calls a function with every expression of a file, nested ones included, until it returns `true`.
-fn any_expression<'f, 'a>(
-    file: &'f File<'a>,
-    found: &mut dyn FnMut(&'f Expression<'a>) -> bool,
-) -> bool {
-    let mut stack: Vec<&Expression<'a>> = Vec::new();
-    for statement in &file.statements {
-        if let StatementKind::Assignment(assignment) = &statement.kind {
-            stack.push(&assignment.value);
-        }
-        while let Some(expression) = stack.pop() {
-            if found(expression) {
-                return true;
-            }
-            if let Expression::Call(call) = expression {
-                stack.extend(
-                    call.arguments
-                        .iter()
-                        .filter_map(|argument| argument.value.as_ref()),
-                );
-            }
-        }
-    }
-    false
-}
-
-fn slices_by_width(file: &File<'_>) -> bool {
-    any_expression(file, &mut |expression| match expression {
-        Expression::Terms(terms) => terms
-            .iter()
-            .any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
-        Expression::Call(_) => false,
-    })
-}
-
-fn era(file: &File<'_>) -> Era {
-    let lists = file.statements.iter().any(
-        |s| matches!(&s.kind, StatementKind::Port(port) if matches!(port.lanes, Lanes::List(_))),
-    );
-    if lists {
-        return Era::LaneLists;
-    }
-    let legacy = |expression: &Expression<'_>| match expression {
-        Expression::Terms(terms) => terms
-            .iter()
-            .any(|term| matches!(term, Term::Slice(_, first, second, _) if first > second)),
-        Expression::Call(call) => {
-            let control = call.arguments.iter().any(|a| {
-                a.qualifier
-                    .is_some_and(|qualifier| qualifier.text == "control")
-            });
-            control || call.units.is_empty() && !operands::is_modern(call.operation.text)
-        }
-    };
-    if any_expression(file, &mut |expression| legacy(expression)) {
-        Era::Legacy
-    } else {
-        Era::Modern
-    }
 }

@@ -1,0 +1,259 @@
+//! `chipless explore`
+
+mod output;
+mod workloads;
+
+use super::map::read_adg;
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::options::TargetOptions;
+use crate::output::OutputOptions;
+use crate::terminal;
+use chipless::dsa::adg::Adg;
+use chipless::dsa::adg::mesh::{self, Shape};
+use chipless::dsa_explore::{Budget, Explorer, Freeze, Kernel, Options};
+use chipless::dsa_mapper as mapper;
+use chipless_model::Limits;
+use clap::Args;
+use output::Directory;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Finds the spatial accelerator on which a set of kernels runs best within a budget.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The kernels, each with a weight and its variants: `workloads: [{name, weight, variants: [FILE.dfg, …]}]`.
+    #[arg(value_name = "WORKLOADS.yaml")]
+    workloads: PathBuf,
+    /// The fabric to begin with; a mesh of 5 × 5 elements that know every operation of the kernels, where it is silent.
+    #[arg(long, value_name = "FILE.json")]
+    start: Option<PathBuf>,
+    /// What a design may take: `vu9p`, or bounds like `lut=200000,dsp=500` or `mm2=1.5,mw=400`.
+    #[arg(long, value_name = "BUDGET")]
+    budget: String,
+    /// How long to search: `90s`, `10m`, `2h`.
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    time: String,
+    /// Ends after so many changes; then the result does not depend on time.
+    #[arg(long, value_name = "N")]
+    moves: Option<u64>,
+    /// Seed of the random choices.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Threads; what is found after so many changes does not depend on them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
+    /// What is not changed: `elements`, `switches`, `links`, `operations`, `widths`, `depths`, `ports`, `memories`, `system`.
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    freeze: Vec<String>,
+    /// Goes on from what is in the directory.
+    #[arg(long)]
+    resume: bool,
+    /// No search: what the start reaches.
+    #[arg(long, conflicts_with_all = ["resume", "moves"])]
+    score: bool,
+    /// Where to write the fabric, the mappings, the log and the report.
+    #[arg(long, short, value_name = "DIR", required_unless_present = "score")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    options: TargetOptions,
+    #[command(flatten)]
+    answer: OutputOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless explore workloads.yaml --budget vu9p --time 10m -o found
+  chipless explore workloads.yaml --start mesh.json --budget mm2=1.5,mw=400 --seed 3 --jobs 8 -o found
+  chipless explore workloads.yaml --start mesh.json --budget vu9p --score --format json
+
+The directory holds best.json (the fabric with its system), mappings/NAME.json, pareto.csv and pareto.svg, moves.jsonl, report.html \
+and summary.json: `objective`, `start_objective`, `cores`, `banks`, `bus`, `seed`, `moves`, `seconds`, `proved`, `resources`, `budget`, \
+`kernels` (`name`, `weight`, `variant`, `performance`, `mapping`).
+
+Exit status: 0 done, 1 a kernel cannot be mapped onto the start or the budget has no room for it, 2 a file cannot be used.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let limits = arguments.options.load()?.limits;
+    let time = duration(&arguments.time)?;
+    let misuse = |option: &'static str| move |text: String| Failure::misuse(option, text);
+    let budget = Budget::parse(&arguments.budget).map_err(misuse("--budget"))?;
+    let mut freeze = Freeze::default();
+    for kind in &arguments.freeze {
+        if !freeze.add(kind) {
+            let known = Freeze::NAMES.join(", ");
+            let text = format!("expected one of {known}, found \"{kind}\"");
+            return Err(Failure::misuse("--freeze", text));
+        }
+    }
+    let kernels = workloads::read(&arguments.workloads, &limits)?;
+    let start = match &arguments.start {
+        Some(path) => read_adg(path, &limits)?,
+        None => default_start(&kernels)?,
+    };
+    let options = Options {
+        budget: budget.clone(),
+        freeze,
+        seed: arguments.seed,
+        jobs: arguments.jobs.max(1),
+        stop: terminal::interrupted(),
+    };
+    let name = arguments.workloads.display().to_string();
+    let mut explorer =
+        Explorer::new(&kernels, &start, options).map_err(|text| Failure::wrong(&name, text))?;
+    let facts = output::Facts {
+        kernels: &kernels,
+        budget: &budget,
+        seed: arguments.seed,
+    };
+    let Some(path) = arguments.output.as_ref().filter(|_| !arguments.score) else {
+        let summary = facts.summary(&explorer, started.elapsed());
+        tell(arguments, &summary)?;
+        return Ok(Exit::Done);
+    };
+    let mut directory = Directory::open(path, arguments.resume)?;
+    if arguments.resume
+        && let Some(state) = directory.state()?
+    {
+        resume(
+            &mut explorer,
+            &kernels,
+            &state,
+            &limits,
+            &directory.path("state.json"),
+        )?;
+    }
+    directory.keep(&facts, &explorer)?;
+    let enough = |explorer: &Explorer<'_>| match arguments.moves {
+        Some(moves) => explorer.moves() >= moves,
+        None => started.elapsed() >= time,
+    };
+    while !enough(&explorer) && !terminal::interrupted().load(Ordering::Relaxed) {
+        let before = explorer.best().clone();
+        let log = explorer.round();
+        // What the log says is there when it says it.
+        if explorer.best().is_better(&before) {
+            directory.keep(&facts, &explorer)?;
+        }
+        directory.log(&log)?;
+    }
+    let summary = directory.finish(&facts, &explorer, started.elapsed())?;
+    tell(arguments, &summary)?;
+    Ok(Exit::Done)
+}
+
+fn tell(arguments: &Arguments, summary: &Value) -> Result<(), Failure> {
+    if arguments.answer.is_json() {
+        return terminal::print_json(summary);
+    }
+    let figure = |key: &str| summary[key].as_f64().unwrap_or(0.0);
+    let mut text = format!(
+        "objective {:.4} (the start has {:.4}): {} cores, {} banks, a bus of {} bytes; {} changes in {:.1} s\n",
+        figure("objective"),
+        figure("start_objective"),
+        summary["cores"],
+        summary["banks"],
+        summary["bus"],
+        summary["moves"],
+        figure("seconds"),
+    );
+    for kernel in summary["kernels"].as_array().into_iter().flatten() {
+        text.push_str(&format!(
+            "  {} ({}): {:.3} operations a cycle\n",
+            kernel["name"].as_str().unwrap_or_default(),
+            kernel["variant"].as_str().unwrap_or_default(),
+            kernel["performance"].as_f64().unwrap_or(0.0),
+        ));
+    }
+    terminal::print(&text)
+}
+
+/// `90s`, `10m`, `2h`; a plain number is seconds.
+fn duration(text: &str) -> Result<Duration, Failure> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((at, 's')) => (&text[..at], 1.0),
+        Some((at, 'm')) => (&text[..at], 60.0),
+        Some((at, 'h')) => (&text[..at], 3600.0),
+        _ => (text, 1.0),
+    };
+    let seconds = number.parse::<f64>().ok().filter(|n| *n >= 0.0);
+    seconds
+        .and_then(|n| Duration::try_from_secs_f64(n * unit).ok())
+        .ok_or_else(|| {
+            let text = format!("expected a time like 90s, 10m or 2h, found \"{text}\"");
+            Failure::misuse("--time", text)
+        })
+}
+
+/// A mesh whose elements know everything that the kernels need.
+fn default_start(kernels: &[Kernel]) -> Result<Adg, Failure> {
+    let graphs = || {
+        kernels
+            .iter()
+            .flat_map(|kernel| &kernel.variants)
+            .map(|v| &v.graph)
+    };
+    let operations: BTreeSet<String> = graphs()
+        .flat_map(|graph| graph.instructions())
+        .map(|(_, _, instruction)| instruction.operation.clone())
+        .collect();
+    let shape = Shape {
+        columns: 5,
+        rows: 5,
+        operations: operations.into_iter().collect(),
+        delay_depth: 8,
+        inputs: 8,
+        outputs: 5,
+        lanes: 4,
+        slots: 1,
+    };
+    mesh::mesh(&shape).map_err(|text| Failure::misuse("--start", text))
+}
+
+/// Goes on from a state that an earlier run kept.
+fn resume(
+    explorer: &mut Explorer<'_>,
+    kernels: &[Kernel],
+    state: &Value,
+    limits: &Limits,
+    path: &Path,
+) -> Result<(), Failure> {
+    let wrong = |text: &str| Failure::unreadable(path.display(), text);
+    let (adg, _) = Adg::read(state["adg"].to_string().as_bytes(), limits)
+        .map_err(|finding| Failure::unreadable(path.display(), finding))?;
+    let kept = state["kernels"]
+        .as_array()
+        .ok_or_else(|| wrong("expected kernels, found none"))?;
+    if kept.len() != kernels.len() {
+        return Err(wrong(
+            "expected the kernels of these workloads, found others",
+        ));
+    }
+    let mut mappings = Vec::new();
+    for (kernel, kept) in kernels.iter().zip(kept) {
+        let variant = kernel
+            .variants
+            .iter()
+            .position(|v| kept["variant"] == v.name);
+        let variant =
+            variant.ok_or_else(|| wrong("expected a variant of these workloads, found another"))?;
+        let graph = &kernel.variants[variant].graph;
+        let text = kept["mapping"].to_string();
+        let mapping = mapper::read(text.as_bytes(), graph, &adg, limits)
+            .map_err(|finding| Failure::unreadable(path.display(), finding))?;
+        mappings.push((variant, mapping));
+    }
+    let moves = state["moves"].as_u64().unwrap_or(0);
+    explorer.resume(&adg, &mappings, moves);
+    Ok(())
+}
+
+/// The text of a file that has to be there.
+fn read_text(path: &Path) -> Result<String, Failure> {
+    files::read_text(path)
+}

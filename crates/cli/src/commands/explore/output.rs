@@ -1,0 +1,307 @@
+//! What an exploration writes.
+
+use crate::failure::Failure;
+use crate::files;
+use chipless::dsa_explore::{Budget, Explorer, FIELDS, Kernel, Move, Point, Score, Usage};
+use chipless::dsa_mapper::{self as mapper, pictures};
+use chipless_report::SCHEMA_VERSION;
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What stays the same while exploring.
+pub(super) struct Facts<'k> {
+    pub(super) kernels: &'k [Kernel],
+    pub(super) budget: &'k Budget,
+    pub(super) seed: u64,
+}
+
+fn figures(usage: &Usage) -> Map<String, Value> {
+    FIELDS
+        .iter()
+        .zip(usage.0)
+        .map(|(name, figure)| ((*name).to_owned(), json!(figure)))
+        .collect()
+}
+
+impl Facts<'_> {
+    /// summary.json
+    pub(super) fn summary(&self, explorer: &Explorer<'_>, spent: Duration) -> Value {
+        let best = explorer.best();
+        let mut budget: Map<String, Value> = self
+            .budget
+            .fields
+            .iter()
+            .map(|(field, most)| (FIELDS[*field].to_owned(), json!(most)))
+            .collect();
+        let (area, power) = (self.budget.area, self.budget.power);
+        budget.extend(area.map(|most| ("area_mm2".to_owned(), json!(most))));
+        budget.extend(power.map(|most| ("power_mw".to_owned(), json!(most))));
+        let mut resources = figures(&best.usage);
+        resources.insert("area_mm2".to_owned(), json!(best.area));
+        resources.insert("power_mw".to_owned(), json!(best.power));
+        let kernels: Vec<Value> = self
+            .kernels
+            .iter()
+            .zip(&best.kernels)
+            .map(|(kernel, score)| {
+                json!({
+                    "name": kernel.name, "weight": kernel.weight, "variant": kernel.variants[score.variant].name,
+                    "performance": score.performance, "mapping": format!("mappings/{}.json", kernel.name),
+                })
+            })
+            .collect();
+        json!({
+            "schema_version": SCHEMA_VERSION, "objective": best.objective, "start_objective": explorer.start().objective,
+            "cores": best.system.cores, "banks": best.system.banks, "bus": best.system.bus_width, "seed": self.seed,
+            "moves": explorer.moves(), "seconds": spent.as_secs_f64(), "proved": false, "resources": resources,
+            "budget": budget, "kernels": kernels,
+        })
+    }
+}
+
+/// The directory of an exploration.
+pub(super) struct Directory {
+    path: PathBuf,
+    log: File,
+}
+
+impl Directory {
+    /// Opens or makes it; the log begins anew unless the exploration goes on.
+    pub(super) fn open(path: &Path, resume: bool) -> Result<Directory, Failure> {
+        files::make_directory(path)?;
+        files::make_directory(&path.join("mappings"))?;
+        let log = path.join("moves.jsonl");
+        let broken = |error: std::io::Error| Failure::unreadable(log.display(), error);
+        if resume && log.exists() {
+            // A run that was killed may have left a part of a line.
+            let text = std::fs::read_to_string(&log).map_err(broken)?;
+            let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+            files::write(&log, &[whole.as_bytes()])?;
+        } else {
+            files::write(&log, &[])?;
+        }
+        let file = OpenOptions::new().append(true).open(&log).map_err(broken)?;
+        Ok(Directory {
+            path: path.to_owned(),
+            log: file,
+        })
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What an earlier run kept, with the number of changes that its log has.
+    pub(super) fn state(&self) -> Result<Option<Value>, Failure> {
+        let path = self.path("state.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let broken = |error: String| Failure::unreadable(path.display(), error);
+        let text = files::read_text(&path)?;
+        let mut state: Value =
+            serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
+        let log = files::read_text(&self.path("moves.jsonl"))?;
+        let moves = log.lines().filter_map(|line| {
+            let entry: Value = serde_json::from_str(line).ok()?;
+            entry["iteration"].as_u64()
+        });
+        state["moves"] = json!(moves.max().unwrap_or(0));
+        Ok(Some(state))
+    }
+
+    /// Keeps the best design, in one file, so that it is there as a whole or not at all.
+    pub(super) fn keep(&self, facts: &Facts<'_>, explorer: &Explorer<'_>) -> Result<(), Failure> {
+        let (adg, mappings) = explorer.result();
+        let chosen = facts
+            .kernels
+            .iter()
+            .zip(&explorer.best().kernels)
+            .zip(&mappings);
+        let kernels: Vec<Value> = chosen
+            .map(|((kernel, score), mapping)| {
+                let variant = &kernel.variants[score.variant];
+                json!({
+                    "name": kernel.name, "variant": variant.name,
+                    "mapping": mapper::write(mapping, &variant.graph, &adg, &[]),
+                })
+            })
+            .collect();
+        let state = json!({ "adg": adg.to_json(), "kernels": kernels });
+        files::write(&self.path("state.json"), &[state.to_string().as_bytes()])
+    }
+
+    /// Adds changes to the log.
+    pub(super) fn log(&mut self, moves: &[Move]) -> Result<(), Failure> {
+        let mut text = String::new();
+        for entry in moves {
+            let line = json!({
+                "iteration": entry.iteration, "move": entry.kind, "objective": entry.objective,
+                "accepted": entry.accepted, "best": entry.best,
+            });
+            let _ = writeln!(text, "{line}");
+        }
+        self.log
+            .write_all(text.as_bytes())
+            .map_err(|error| Failure::unreadable(self.path("moves.jsonl").display(), error))
+    }
+
+    /// Writes everything else; the summary.
+    pub(super) fn finish(
+        &self,
+        facts: &Facts<'_>,
+        explorer: &Explorer<'_>,
+        spent: Duration,
+    ) -> Result<Value, Failure> {
+        self.keep(facts, explorer)?;
+        let (adg, mappings) = explorer.result();
+        let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
+        files::write(
+            &self.path("best.json"),
+            &[pretty(&adg.to_json()).as_bytes()],
+        )?;
+        let chosen = facts
+            .kernels
+            .iter()
+            .zip(&explorer.best().kernels)
+            .zip(&mappings);
+        for ((kernel, score), mapping) in chosen {
+            let graph = &kernel.variants[score.variant].graph;
+            let mut file =
+                mapper::write(mapping, graph, &adg, &[("Performance", score.performance)]);
+            if let (Value::Object(file), Value::Object(fabric)) = (&mut file, adg.to_json()) {
+                file.extend(fabric);
+            }
+            let path = self.path("mappings").join(format!("{}.json", kernel.name));
+            files::write(&path, &[pretty(&file).as_bytes()])?;
+        }
+        let mut points: Vec<&Point> = explorer.pareto().iter().collect();
+        points.sort_by(|a, b| b.score.objective.total_cmp(&a.score.objective));
+        files::write(&self.path("pareto.csv"), &[table(&points).as_bytes()])?;
+        let picture = picture(&points, explorer.start(), explorer.best());
+        files::write(&self.path("pareto.svg"), &[picture.as_bytes()])?;
+        let summary = facts.summary(explorer, spent);
+        let page = page(&summary, &picture, &pictures::svg(&adg, None));
+        files::write(&self.path("report.html"), &[page.as_bytes()])?;
+        files::write(&self.path("summary.json"), &[pretty(&summary).as_bytes()])?;
+        Ok(summary)
+    }
+}
+
+fn table(points: &[&Point]) -> String {
+    let mut text = format!(
+        "objective,{},area_mm2,power_mw,cores,banks,bus\n",
+        FIELDS.join(",")
+    );
+    for Point { score } in points {
+        let _ = write!(text, "{}", score.objective);
+        for figure in score.usage.0 {
+            let _ = write!(text, ",{figure}");
+        }
+        let system = score.system;
+        let _ = writeln!(
+            text,
+            ",{},{},{},{},{}",
+            score.area, score.power, system.cores, system.banks, system.bus_width
+        );
+    }
+    text
+}
+
+/// Objective against the share of the budget that one core takes.
+fn picture(points: &[&Point], start: &Score, best: &Score) -> String {
+    let scores = || points.iter().map(|point| &point.score).chain([start, best]);
+    let most = |of: fn(&Score) -> f64| scores().map(of).fold(f64::MIN_POSITIVE, f64::max);
+    let (width, height) = (most(|score| score.share), most(|score| score.objective));
+    let place = |score: &Score| {
+        (
+            60.0 + 560.0 * score.share / width,
+            360.0 - 320.0 * score.objective / height,
+        )
+    };
+    let mut out = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 660 410\" width=\"660\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<path d=\"M60 30V360H630\" fill=\"none\" stroke=\"#888\"/>\n",
+    );
+    for (score, colour, name) in points
+        .iter()
+        .map(|point| (&point.score, "#5b8def", ""))
+        .chain([(start, "#999", "start"), (best, "#d33", "best")])
+    {
+        let (x, y) = place(score);
+        let _ = writeln!(
+            out,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"><title>{:.4}, {} cores, {:.4} of the budget each</title></circle>",
+            score.objective, score.system.cores, score.share
+        );
+        if !name.is_empty() {
+            let _ = writeln!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+                x + 7.0,
+                y + 4.0
+            );
+        }
+    }
+    let _ = write!(
+        out,
+        "<text x=\"345\" y=\"395\" text-anchor=\"middle\">share of the budget that one core takes (to {width:.4})</text>\n\
+         <text x=\"60\" y=\"20\">objective, operations a cycle (to {height:.3})</text>\n</svg>\n"
+    );
+    out
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+fn page(summary: &Value, pareto: &str, fabric: &str) -> String {
+    let figure = |value: &Value| {
+        value
+            .as_f64()
+            .map_or_else(|| value.to_string(), |n| format!("{n:.6}"))
+    };
+    let mut rows = String::new();
+    for kernel in summary["kernels"].as_array().into_iter().flatten() {
+        let _ = writeln!(
+            rows,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            escape(kernel["name"].as_str().unwrap_or_default()),
+            figure(&kernel["weight"]),
+            escape(kernel["variant"].as_str().unwrap_or_default()),
+            figure(&kernel["performance"])
+        );
+    }
+    let mut resources = String::new();
+    for (name, used) in summary["resources"].as_object().into_iter().flatten() {
+        let most = summary["budget"].get(name).map_or_else(String::new, figure);
+        let _ = writeln!(
+            resources,
+            "<tr><td>{name}</td><td>{}</td><td>{most}</td></tr>",
+            figure(used)
+        );
+    }
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Exploration</title>\n\
+         <style>body{{font:15px sans-serif;margin:2em;max-width:70em}}td,th{{padding:.2em .8em;text-align:left;border-bottom:1px solid #ddd}}svg{{max-width:100%;height:auto}}</style></head>\n\
+         <body><h1>Objective {} (the start has {})</h1>\n<p>{} cores, {} banks, a bus of {} bytes; {} changes in {} s, seed {}.</p>\n\
+         <h2>Kernels</h2><table><tr><th>kernel</th><th>weight</th><th>variant</th><th>operations a cycle</th></tr>\n{rows}</table>\n\
+         <h2>Resources</h2><table><tr><th>figure</th><th>used</th><th>budget</th></tr>\n{resources}</table>\n\
+         <p>Resources are estimates by models of their own error; docs/dsa-exploration.md states it.</p>\n\
+         <h2>What no other design beats</h2>\n{pareto}\n<h2>The best fabric</h2>\n{fabric}\n</body></html>\n",
+        figure(&summary["objective"]),
+        figure(&summary["start_objective"]),
+        summary["cores"],
+        summary["banks"],
+        summary["bus"],
+        summary["moves"],
+        figure(&summary["seconds"]),
+        summary["seed"],
+    )
+}

@@ -1,0 +1,208 @@
+//! New fabrics: the mesh of the published ones.
+//!
+//! `columns × rows` processing elements stand between `(columns + 1) × (rows + 1)` switches; each takes values from the four around it and
+//! gives its result to the one behind it, down and right. Switches are linked with their neighbours. Input ports stand along the upper and
+//! left edge, output ports along the lower and right one.
+
+use super::{
+    Adg, Element, ElementId, ElementKind, Form, Link, LinkId, Memory, MemoryKind,
+    ProcessingElement, Switch, VectorPort,
+};
+use index_vec::IndexVec;
+use std::sync::Arc;
+
+/// What a new mesh has.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Processing elements beside each other.
+    pub columns: u32,
+    /// Processing elements above each other.
+    pub rows: u32,
+    /// Operations that each of them knows.
+    pub operations: Vec<String>,
+    /// Cycles that an operand can be delayed.
+    pub delay_depth: u32,
+    /// Input ports.
+    pub inputs: u32,
+    /// Output ports.
+    pub outputs: u32,
+    /// Links of each port.
+    pub lanes: u32,
+    /// Instructions of each processing element.
+    pub slots: u32,
+}
+
+/// Elements beside and above each other, at most.
+pub const MOST_COLUMNS: u32 = 64;
+/// Ports of each kind, and links of a port, at most.
+pub const MOST_PORTS: u32 = 256;
+
+/// Makes a mesh.
+///
+/// # Errors
+/// The figure that is out of range.
+pub fn mesh(shape: &Shape) -> Result<Adg, String> {
+    for (what, figure, most) in [
+        ("columns", shape.columns, MOST_COLUMNS),
+        ("rows", shape.rows, MOST_COLUMNS),
+        ("input ports", shape.inputs, MOST_PORTS),
+        ("output ports", shape.outputs, MOST_PORTS),
+        ("lanes", shape.lanes, MOST_PORTS),
+        ("slots", shape.slots, MOST_PORTS),
+    ] {
+        if figure == 0 || figure > most {
+            return Err(format!("expected 1 to {most} {what}, found {figure}"));
+        }
+    }
+    let (columns, rows) = (shape.columns, shape.rows);
+    let mut elements: Vec<Element> = Vec::new();
+    let mut add = |kind: ElementKind, number: u32, place: Option<(u32, u32)>| {
+        let bits = if place.is_some() { 64 } else { 0 };
+        elements.push(Element {
+            number,
+            kind,
+            width: bits,
+            granularity: bits,
+            place,
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            body: Arc::default(),
+        });
+        elements.len() - 1
+    };
+    let unit = ProcessingElement {
+        operations: shape.operations.clone(),
+        instruction_slots: shape.slots,
+        delay_depth: shape.delay_depth,
+        dynamic: true,
+        static_output_buffer: false,
+        output_buffer_depth: 2,
+        registers: 1,
+        control_entries: 8,
+        input_control: true,
+        output_control: true,
+    };
+    let units: Vec<usize> = (0..columns * rows)
+        .map(|n| {
+            let kind = ElementKind::ProcessingElement(unit.clone());
+            add(kind, n, Some((n / columns, n % columns)))
+        })
+        .collect();
+    let (wide, high) = (columns + 1, rows + 1);
+    let switches: Vec<usize> = (0..wide * high)
+        .map(|n| {
+            let switch = Switch {
+                output_buffer_depth: 2,
+                static_output_buffer: false,
+            };
+            add(ElementKind::Switch(switch), n, Some((n / wide, n % wide)))
+        })
+        .collect();
+    let port = |incoming: bool| VectorPort {
+        implementation: 0,
+        stated: false,
+        depth: 2,
+        repeated: incoming,
+        broadcast: incoming,
+        discard: !incoming,
+    };
+    let inputs: Vec<usize> = (0..shape.inputs)
+        .map(|n| add(ElementKind::InputPort(port(true)), n, None))
+        .collect();
+    let outputs: Vec<usize> = (0..shape.outputs)
+        .map(|n| add(ElementKind::OutputPort(port(false)), n, None))
+        .collect();
+    let memory = add(
+        ElementKind::Memory(Memory {
+            kind: MemoryKind::DirectMemoryAccess,
+            read_width: 32,
+            write_width: 32,
+            unit_bits: 8,
+            capacity: 1 << 40,
+            padding: true,
+            indirect: false,
+        }),
+        0,
+        None,
+    );
+    let switch = |x: u32, y: u32| switches[(y * wide + x) as usize];
+    let mut links: Vec<(usize, usize)> = Vec::new();
+    for y in 0..high {
+        for x in 0..wide {
+            let next = [
+                (x + 1 < wide, x + 1, y),
+                (x > 0, x.wrapping_sub(1), y),
+                (y + 1 < high, x, y + 1),
+                (y > 0, x, y.wrapping_sub(1)),
+            ];
+            for (_, to_x, to_y) in next.into_iter().filter(|(there, ..)| *there) {
+                links.push((switch(x, y), switch(to_x, to_y)));
+            }
+        }
+    }
+    for (n, unit) in units.iter().enumerate() {
+        let (x, y) = (n as u32 % columns, n as u32 / columns);
+        for (dx, dy) in [(0, 0), (1, 0), (1, 1), (0, 1)] {
+            links.push((switch(x + dx, y + dy), *unit));
+        }
+        links.push((*unit, switch(x + 1, y + 1)));
+    }
+    // Along the edges, from the corner that is furthest from the other kind of ports.
+    let entries: Vec<usize> = (0..wide)
+        .map(|x| switch(x, 0))
+        .chain((1..high).map(|y| switch(0, y)))
+        .collect();
+    let exits: Vec<usize> = (0..wide)
+        .map(|x| switch(wide - 1 - x, high - 1))
+        .chain((1..high).map(|y| switch(wide - 1, high - 1 - y)))
+        .collect();
+    // Links between the same two elements are of no use.
+    let spread = |edge: &[usize], port: usize, ports: usize| -> Vec<usize> {
+        let lanes = (shape.lanes as usize).min(edge.len());
+        (0..lanes)
+            .map(|lane| edge[(port * edge.len() / ports + lane) % edge.len()])
+            .collect()
+    };
+    for (n, port) in inputs.iter().enumerate() {
+        links.push((memory, *port));
+        for switch in spread(&entries, n, inputs.len()) {
+            links.push((*port, switch));
+        }
+    }
+    for (n, port) in outputs.iter().enumerate() {
+        for switch in spread(&exits, n, outputs.len()) {
+            links.push((switch, *port));
+        }
+        links.push((*port, memory));
+    }
+    Ok(arrange(elements, &links))
+}
+
+/// Elements in the order of their names, with their links.
+fn arrange(elements: Vec<Element>, links: &[(usize, usize)]) -> Adg {
+    let mut order: Vec<usize> = (0..elements.len()).collect();
+    order.sort_by_cached_key(|index| elements[*index].to_string());
+    let mut rank = vec![ElementId::new(0); order.len()];
+    for (position, old) in order.iter().enumerate() {
+        rank[*old] = ElementId::new(position);
+    }
+    let mut elements: IndexVec<ElementId, Element> =
+        order.iter().map(|old| elements[*old].clone()).collect();
+    let mut all: IndexVec<LinkId, Link> = IndexVec::new();
+    for (source, sink) in links {
+        let (source, sink) = (rank[*source], rank[*sink]);
+        let id = all.push(Link {
+            source,
+            sink,
+            values: 1,
+        });
+        elements[source].outputs.push(id);
+        elements[sink].inputs.push(id);
+    }
+    Adg {
+        form: Form::Generator,
+        elements,
+        links: all,
+        system: None,
+    }
+}
