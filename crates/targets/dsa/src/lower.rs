@@ -391,6 +391,7 @@ impl<'a> Lowering<'a, '_> {
         let operations: Arc<str> = operations(graph, part).into();
         let queue = self.queue(format!("fabric.{number}"));
         let first = self.program.tasks.next_idx();
+        let (fault, culprit) = (self.fault(part), self.culprit(part));
         for chunk in 0..chunks {
             let pieces = |channels: &[(NodeId, Channel<'a>)]| -> Vec<Piece<'a>> {
                 let pieces = channels.iter().map(|(_, channel)| {
@@ -414,7 +415,7 @@ impl<'a> Lowering<'a, '_> {
                 operations: operations.clone(),
                 takes: pieces(&reads),
                 gives: pieces(&writes),
-                fault: self.fault(part),
+                fault: fault.clone(),
             };
             let waits: Vec<(SyncId, u64)> = arrived
                 .iter()
@@ -429,7 +430,7 @@ impl<'a> Lowering<'a, '_> {
             self.task(
                 queue,
                 chunk,
-                self.culprit(part).unwrap_or(part.nodes[0]),
+                culprit.unwrap_or(part.nodes[0]),
                 Box::new(kernel),
                 step,
             );

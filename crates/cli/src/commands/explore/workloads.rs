@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::files;
 use chipless::dsa::Document;
 use chipless::dsa_explore::{Kernel, Variant};
-use chipless::spu::yaml::{self, Node, Value};
 use chipless_model::Limits;
+use chipless_yaml::{self as yaml, Node, Value};
 use std::path::Path;
 
 /// Kernels and variants, at most: each choice of variants is looked at.
