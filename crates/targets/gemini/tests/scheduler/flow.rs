@@ -462,12 +462,12 @@ pub(super) fn instants(program: &mut Program, dice: &mut Dice) {
             }
         }
     }
-    for number in 0..program.transfers.len() {
+    for (number, latest) in latest.into_iter().enumerate() {
         if !program.transfers[number].to_dram {
             continue;
         }
         let from = ready(program, number);
-        let to = latest[number].min(from + 1.0 + dice.below(6) as f64);
+        let to = latest.min(from + 1.0 + dice.below(6) as f64);
         program.transfers[number].stored = dice.between(from, to);
     }
     writers(program);

@@ -180,6 +180,12 @@ impl Layer {
     }
 }
 
+/// The result of a window that slides over rows and columns.
+fn slides(input: [u32; 4], channels: u32, window: Window) -> [u32; 4] {
+    let extent = |d: usize| (input[d] + 2 * window.pad - window.kernel[d - 2]) / window.stride + 1;
+    [input[0], channels, extent(2), extent(3)]
+}
+
 /// A network in the making.
 pub(super) struct Maker<'d> {
     dice: &'d mut Dice,
@@ -213,12 +219,6 @@ impl Maker<'_> {
         From::Layer(self.layers.len() - 1)
     }
 
-    fn slides(&self, input: [u32; 4], channels: u32, window: Window) -> [u32; 4] {
-        let extent =
-            |d: usize| (input[d] + 2 * window.pad - window.kernel[d - 2]) / window.stride + 1;
-        [input[0], channels, extent(2), extent(3)]
-    }
-
     /// A convolution over the rows and columns that there are: of 3 x 3, or 1 wide.
     fn convolution(&mut self, from: &From, channels: u32, stride: u32) -> From {
         let input = self.shape(from);
@@ -233,7 +233,7 @@ impl Maker<'_> {
             stride,
             pad,
         };
-        let shape = self.slides(input, channels, window);
+        let shape = slides(input, channels, window);
         self.push(
             "Conv",
             Kind::Convolution { window, groups: 1 },
@@ -273,7 +273,7 @@ impl Maker<'_> {
             stride,
             pad: 1,
         };
-        let shape = self.slides(input, channels, window);
+        let shape = slides(input, channels, window);
         let second = self.push(
             "Conv",
             Kind::Convolution { window, groups: 1 },
@@ -290,7 +290,7 @@ impl Maker<'_> {
                 stride,
                 pad: 0,
             };
-            let shape = self.slides(input, channels, window);
+            let shape = slides(input, channels, window);
             self.push(
                 "Conv",
                 Kind::Convolution { window, groups: 1 },
@@ -313,7 +313,7 @@ impl Maker<'_> {
             stride: 1,
             pad: 1,
         };
-        let shape = self.slides(input, input[1], window);
+        let shape = slides(input, input[1], window);
         self.push(
             "Group",
             Kind::Convolution { window, groups },
@@ -339,7 +339,7 @@ impl Maker<'_> {
                 pad: 0,
             }
         };
-        let shape = self.slides(input, input[1], window);
+        let shape = slides(input, input[1], window);
         self.push(
             "Pool",
             Kind::Pool { window, is_max },
