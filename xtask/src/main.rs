@@ -1,6 +1,8 @@
 //! `cargo xtask ci`: everything that a change must pass, in the order in which it fails fastest.
 //!
 //! `cargo xtask findings`: writes `docs/findings.md` from the rules of all targets. A test of the command line fails when it is stale.
+//!
+//! `cargo xtask python`: builds the wheel and runs its tests.
 
 #![allow(
     clippy::print_stdout,
@@ -77,7 +79,8 @@ fn main() -> ExitCode {
     let done = match task.as_deref() {
         Some("ci") => ci(),
         Some("findings") => findings(),
-        _ => Err("usage: cargo xtask ci|findings".to_owned()),
+        Some("python") => root().and_then(python),
+        _ => Err("usage: cargo xtask ci|findings|python".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -88,11 +91,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn ci() -> Result<(), String> {
+/// The root of the repository, which becomes the working directory.
+fn root() -> Result<&'static Path, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .ok_or("xtask has no parent directory")?;
     std::env::set_current_dir(root).map_err(|e| format!("{}: {e}", root.display()))?;
+    Ok(root)
+}
+
+fn ci() -> Result<(), String> {
+    let root = root()?;
     run("cargo", &["fmt", "--all", "--check"], &[])?;
     run(
         "cargo",
@@ -107,6 +116,7 @@ fn ci() -> Result<(), String> {
         &[],
     )?;
     run("cargo", &["test", "--workspace"], &[])?;
+    python(root)?;
     run(
         "cargo",
         &["doc", "--workspace", "--no-deps"],
@@ -121,30 +131,71 @@ fn ci() -> Result<(), String> {
     acceptance(root)
 }
 
-/// Writes the page of all rules.
+/// Writes the pages of all rules and options.
 fn findings() -> Result<(), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("xtask has no parent directory")?;
-    let arguments = [
-        "run",
-        "--quiet",
-        "--package",
-        "chipless-cli",
-        "--",
-        "explain",
-        "--markdown",
-    ];
+    let root = root()?;
+    page(root, &["explain", "--markdown"], "docs/findings.md")
+}
+
+/// Writes what a command prints to a page.
+fn page(root: &Path, command: &[&str], name: &str) -> Result<(), String> {
     let output = Command::new("cargo")
-        .args(arguments)
+        .args(["run", "--quiet", "--package", "chipless-cli", "--"])
+        .args(command)
         .current_dir(root)
         .output()
         .map_err(|error| error.to_string())?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    let page = root.join("docs/findings.md");
+    let page = root.join(name);
     std::fs::write(&page, output.stdout).map_err(|error| format!("{}: {error}", page.display()))
+}
+
+/// Builds the wheel, and tests it in an environment of its own. `cargo xtask python`
+fn python(root: &Path) -> Result<(), String> {
+    let (python, wheels) = ("target/python/bin/python", "target/wheels-ci");
+    if !root.join(python).exists() {
+        run("python3", &["-m", "venv", "target/python"], &[])?;
+    }
+    let pip = ["-m", "pip", "--disable-pip-version-check"];
+    let pip = |arguments: &[&str]| run(python, &[&pip, arguments].concat(), &[]);
+    pip(&[
+        "install",
+        "--quiet",
+        "maturin>=1.8,<2",
+        "numpy",
+        "ml_dtypes",
+        "pyarrow",
+        "pytest",
+        "mypy",
+    ])?;
+    if root.join(wheels).exists() {
+        std::fs::remove_dir_all(root.join(wheels)).map_err(|e| format!("{wheels}: {e}"))?;
+    }
+    // The flavour of `cargo test`: what it has built is used again.
+    let build = [
+        "-m",
+        "maturin",
+        "build",
+        "--quiet",
+        "--profile",
+        "dev",
+        "--manifest-path",
+        "python/Cargo.toml",
+    ];
+    run(python, &[&build[..], &["--out", wheels]].concat(), &[])?;
+    pip(&[
+        "install",
+        "--quiet",
+        "--force-reinstall",
+        "--no-deps",
+        "--no-index",
+        "--find-links",
+        wheels,
+        "chipless",
+    ])?;
+    run(python, &["-m", "pytest", "--quiet", "python/tests"], &[])
 }
 
 /// Real programs with reference results, where they are at hand.

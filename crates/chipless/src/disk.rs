@@ -5,7 +5,7 @@ use chipless_kernels::map::Mapped;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::ops::Deref;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 /// Bytes that are read from what cannot be mapped (a pipe) before it is taken to be endless.
@@ -72,6 +72,25 @@ pub fn drain(source: impl Read) -> Result<Vec<u8>, String> {
         ));
     }
     Ok(bytes)
+}
+
+/// The files that a pattern (`*`, `?`, `[…]`, `**`) fits, sorted. The error is what to say.
+pub fn matching(pattern: &Path) -> Result<Vec<PathBuf>, String> {
+    let shown = pattern.display();
+    let text = pattern
+        .to_str()
+        .ok_or_else(|| format!("expected a pattern of text, found {shown}"))?;
+    let paths = glob::glob(text)
+        .map_err(|error| format!("expected a pattern, found {shown}: {}", error.msg))?;
+    let mut files = Vec::new();
+    for path in paths {
+        let path = path.map_err(|error| error.to_string())?;
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Writes a file under a temporary name in the same directory and renames it when it is complete. What exists and is not

@@ -1,6 +1,7 @@
 //! A file from its bytes on: whose it is, what is in it, what is wrong with it.
 
 use crate::failure::{Failure, FailureKind};
+use crate::foreign;
 use crate::options::Options;
 use crate::rules;
 use crate::target::{Document, Lowered, Package, Parts, Source, Target};
@@ -51,6 +52,9 @@ pub fn open_as<'f>(
 
 /// The target of a file, all of whose options it has.
 fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn Target, Failure> {
+    if let Some(found) = foreign::machine(bytes) {
+        return Err(Failure::unreadable(name, expected(&found)));
+    }
     let owners: Vec<&'static str> = options.owners();
     // An option that a single target has says whose a file is that does not say so itself.
     let meant = || match owners.as_slice() {
@@ -66,6 +70,9 @@ fn target_of(name: &str, bytes: &[u8], options: &Options) -> Result<&'static dyn
 
 /// The target of a file: by its content, or by its name where the content is too damaged to tell.
 pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
+    if foreign::machine(bytes).is_some() {
+        return None;
+    }
     let mut targets = TARGETS.iter().copied();
     let by_content = targets.clone().find(|target| target.recognize(bytes));
     by_content.or_else(|| {
@@ -77,11 +84,16 @@ pub fn recognize(name: &str, bytes: &[u8]) -> Option<&'static dyn Target> {
 /// What to say about a file that no target knows.
 fn unknown(bytes: &[u8]) -> String {
     let start: Vec<String> = bytes.iter().take(8).map(|b| format!("{b:02x}")).collect();
-    let found = if start.is_empty() {
-        "an empty file".to_owned()
-    } else {
-        format!("a file that starts with {}", start.join(" "))
+    let found = match foreign::kind(bytes) {
+        Some(kind) => kind.to_owned(),
+        None if start.is_empty() => "an empty file".to_owned(),
+        None => format!("a file that starts with {}", start.join(" ")),
     };
+    expected(&found)
+}
+
+/// What a file should be, and what it is.
+fn expected(found: &str) -> String {
     let known: Vec<&str> = TARGETS
         .iter()
         .flat_map(|target| target.files())

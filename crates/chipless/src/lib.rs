@@ -33,10 +33,12 @@ pub mod device;
 pub mod disk;
 mod failure;
 mod file;
+mod foreign;
 mod kept;
 mod machine;
 pub mod npy;
 mod options;
+mod policy;
 pub mod random;
 mod rules;
 mod run;
@@ -59,9 +61,10 @@ pub use file::{Checked, File, OpenDocument, check, check_as, open, open_as, reco
 pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
 pub use machine::{Figure, figures};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
+pub use policy::{Policy, rule};
 pub use run::{
-    Finished, Give, fill, findings_note, no_room, output, random_note, random_order_note, run,
-    stopped, unproven,
+    Finished, Give, fill, fill_watched, findings_note, no_room, output, random_note,
+    random_order_note, run, stopped, unproven,
 };
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};

@@ -375,7 +375,7 @@ fn by_rows(bytes: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
 }
 
 /// One element a byte to packed elements.
-fn pack(element: ElementType, bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub fn pack(element: ElementType, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let signed = element.kind() == Kind::Signed;
     let values: Vec<i64> = bytes
         .iter()
@@ -408,7 +408,7 @@ fn pack(element: ElementType, bytes: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Packed elements to one element a byte.
-fn unpack(element: ElementType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub fn unpack(element: ElementType, shape: &[u64], bytes: &[u8]) -> Result<Vec<u8>, String> {
     let elements = shape
         .iter()
         .try_fold(1u64, |n, d| n.checked_mul(*d))

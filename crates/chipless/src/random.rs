@@ -6,9 +6,12 @@
 
 use chipless_kernels::cast::{Rounding, encode_f32, encode_i64};
 use chipless_model::{ElementType, Kind, SplitMix64};
+use rayon::prelude::*;
 
 /// Elements made at a time; a multiple of eight, so that packed elements begin at a byte.
 const BLOCK: usize = 512;
+/// Bytes that a thread draws at a time: whole blocks of every type.
+const PART: usize = 1 << 18;
 
 /// Random elements of a tensor in `bytes`, from the element at byte `start` of the tensor on; both must hold whole elements.
 ///
@@ -23,8 +26,23 @@ pub fn fill(
 ) -> Result<(), chipless_kernels::Error> {
     let mut seeds = SplitMix64(seed);
     seeds.skip(index as u64);
-    let mut random = SplitMix64(seeds.number());
-    random.skip(start * 8 / element.bits());
+    let seed = seeds.number();
+    // The generator is a counter: any part can be drawn alone.
+    bytes
+        .par_chunks_mut(PART)
+        .enumerate()
+        .try_for_each(|(number, part)| {
+            let mut random = SplitMix64(seed);
+            random.skip((start + (number * PART) as u64) * 8 / element.bits());
+            draw(element, random, part)
+        })
+}
+
+fn draw(
+    element: ElementType,
+    mut random: SplitMix64,
+    bytes: &mut [u8],
+) -> Result<(), chipless_kernels::Error> {
     let elements = |bytes: &[u8]| bytes.len() * 8 / element.bits() as usize;
     for block in bytes.chunks_mut(BLOCK * element.bits() as usize / 8) {
         if element.kind() == Kind::Float {

@@ -29,7 +29,26 @@ pub fn fill<'b>(
     seed: u64,
     storage: &mut Storage<'b>,
 ) -> Result<Vec<String>, Failure> {
+    fill_watched(program, data, seed, storage, &mut |_, _| {})
+}
+
+/// The same; `watch` is told how many bytes were drawn, of how many.
+///
+/// # Errors
+/// As of [`fill`].
+pub fn fill_watched<'b>(
+    program: &Program<'_>,
+    data: impl Give<'b>,
+    seed: u64,
+    storage: &mut Storage<'b>,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Result<Vec<String>, Failure> {
     let mut made = Vec::new();
+    let sizes = program.interface.inputs.iter().map(|port| port.bytes());
+    let total: u64 = sizes
+        .map(Option::unwrap_or_default)
+        .fold(0, u64::saturating_add);
+    let mut done = 0;
     for (index, port) in program.interface.inputs.iter().enumerate() {
         let size = program.buffers[port.buffer].size;
         let bytes = port
@@ -42,13 +61,18 @@ pub fn fill<'b>(
             let mut data = zeroed(bytes).map_err(no_room)?;
             for range in needed(program, port.buffer, data.len()) {
                 let part = data.get_mut(range.clone()).unwrap_or_default();
-                random::fill(port.element, seed, index, range.start as u64, part)
-                    .map_err(Failure::unsupported)?;
+                for (number, piece) in part.chunks_mut(PIECE).enumerate() {
+                    let start = (range.start + number * PIECE) as u64;
+                    random::fill(port.element, seed, index, start, piece)
+                        .map_err(Failure::unsupported)?;
+                    watch(done + start + piece.len() as u64, total);
+                }
             }
             made.push(port.name.clone());
             Cow::Owned(data)
         };
         storage.set(port.buffer, given);
+        done = done.saturating_add(bytes);
     }
     Ok(made)
 }
@@ -311,6 +335,8 @@ impl Done {
 const WHOLE: usize = 64 << 20;
 /// Larger ones are filled by chunks of so many bytes, those that a task reads: the others are never committed.
 const CHUNK: usize = 1 << 20;
+/// Bytes that are drawn between two looks at the clock.
+const PIECE: usize = 4 << 20;
 /// Runs of an access that are looked at one by one. Of one with more, everything between its first and last byte counts.
 const RUNS: u64 = 1 << 16;
 

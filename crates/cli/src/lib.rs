@@ -6,14 +6,17 @@
 mod commands;
 mod failure;
 mod files;
+mod gather;
 mod options;
 mod output;
 mod policy;
+mod progress;
 mod terminal;
 
 use clap::{Parser, Subcommand};
 use failure::Exit;
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Instant;
 
 /// Run compiled AI-accelerator programs without the chip.
@@ -67,6 +70,7 @@ enum Command {
     Kernels(commands::kernels::Arguments),
     Report(commands::report::Arguments),
     Schedule(commands::schedule::Arguments),
+    Sweep(commands::sweep::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -78,7 +82,10 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(command_line) => command_line,
         Err(error) => {
             // Help that was asked for goes to stdout, everything else to stderr. Nobody may be listening to either.
-            let _ = error.print();
+            match file_in_place_of_a_command(&error, &arguments) {
+                Some(hint) => terminal::complain(&hint),
+                None => drop(error.print()),
+            }
             if error.use_stderr() && output::asks_for_json(&arguments) {
                 let _ = output::print_misuse(&error);
             }
@@ -109,6 +116,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Kernels(arguments) => commands::kernels::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Schedule(arguments) => commands::schedule::run(&arguments),
+        Command::Sweep(arguments) => commands::sweep::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {
@@ -121,4 +129,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             failure.exit() as u8
         }
     }
+}
+
+/// What to say to someone who gives a file where a command should stand.
+fn file_in_place_of_a_command(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+    let first = Path::new(arguments.get(1)?);
+    let is_file = error.kind() == clap::error::ErrorKind::InvalidSubcommand && first.is_file();
+    let name = first.display();
+    is_file.then(|| {
+        format!(
+            "chipless: expected a command, found the file {name}\n\n  chipless info {name}     what it is\n  \
+             chipless check {name}    what is wrong with it\n  chipless run {name}      run it\n\n\
+             `chipless --help` lists all commands.\n"
+        )
+    })
 }

@@ -223,6 +223,8 @@ pub struct FileReport<'a> {
     pub target: Option<&'a str>,
     /// What was found, in the order in which it was found.
     pub findings: Vec<FindingReport<'a>>,
+    /// How many findings the user left out (`--allow`).
+    pub left_out: usize,
     /// Whether a contract can be driven; absent for files that are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drivable: Option<Drivable<'a>>,
@@ -350,6 +352,7 @@ impl<'a> From<&Checked<'a>> for FileReport<'a> {
             path: checked.path,
             target: checked.target,
             findings,
+            left_out: 0,
             drivable: None,
         }
     }

@@ -21,12 +21,14 @@ mod text;
 mod uses;
 
 pub mod attribution;
+pub mod card;
 pub mod chrome;
 pub mod deadlock;
 pub mod device;
 pub mod diff;
 pub mod explain;
 pub mod findings;
+pub mod github;
 pub mod info;
 pub mod list;
 pub mod page;

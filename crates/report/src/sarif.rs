@@ -9,7 +9,11 @@ use crate::findings::Checked;
 use crate::text::Texts;
 use chipless_model::{Finding, Place, Rule, Severity};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// The page that explains each rule.
+const RULES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/findings.md");
 
 /// A SARIF log of one run over several files.
 #[derive(Debug, Serialize)]
@@ -52,6 +56,7 @@ struct Descriptor {
     short_description: Message,
     full_description: Message,
     help: Message,
+    help_uri: String,
     default_configuration: Configuration,
 }
 
@@ -97,6 +102,7 @@ struct Outcome {
     level: &'static str,
     message: Message,
     locations: [Location; 1],
+    partial_fingerprints: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     related_locations: Vec<Location>,
     properties: Properties,
@@ -186,10 +192,12 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
             })
             .collect();
         let places = Places {
+            size: file.bytes.len() as i64,
             file: &location,
             packed: &packed,
             texts: &texts,
         };
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         for finding in file.findings {
             let rule_index = rules
                 .iter()
@@ -198,7 +206,13 @@ pub fn log<'a>(files: impl IntoIterator<Item = Checked<'a>>, complete: bool) -> 
                     rules.push(finding.rule);
                     rules.len() - 1
                 });
-            results.push(outcome(finding, rule_index, &places));
+            let Place { part, item, .. } = &finding.place;
+            // Offsets and lines move with every build; what a finding is about stays.
+            let about = format!("{}/{part}/{item}", finding.rule.code);
+            let again = seen.entry(about.clone()).or_insert(0usize);
+            *again += 1;
+            let fingerprint = format!("{about}:{again}");
+            results.push(outcome(finding, rule_index, &places, fingerprint));
         }
     }
     let driver = Driver {
@@ -244,6 +258,7 @@ fn descriptor(rule: &'static Rule) -> Descriptor {
         short_description: message(rule.summary),
         full_description: message(explanation),
         help: Message { text: help },
+        help_uri: format!("{RULES}#{}", rule.code),
         default_configuration: Configuration {
             level: level(rule.severity),
         },
@@ -261,12 +276,19 @@ fn level(severity: Severity) -> &'static str {
 /// Where places of one file are.
 struct Places<'p> {
     file: &'p ArtifactLocation,
+    /// Bytes of the file.
+    size: i64,
     /// Members that findings name, of a file that is packed.
     packed: &'p [(&'p str, ArtifactLocation)],
     texts: &'p Texts<'p>,
 }
 
-fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome {
+fn outcome(
+    finding: &Finding,
+    rule_index: usize,
+    places: &Places<'_>,
+    fingerprint: String,
+) -> Outcome {
     let mut message = finding.message.clone();
     if let Some(hint) = &finding.hint {
         let _ = write!(message, "\nHelp: {hint}");
@@ -289,6 +311,7 @@ fn outcome(finding: &Finding, rule_index: usize, places: &Places<'_>) -> Outcome
         level: level(finding.severity),
         message: Message { text: message },
         locations: [places.location(&finding.place)],
+        partial_fingerprints: [("chipless/v1", fingerprint)].into(),
         properties: Properties {
             class: finding.rule.class.name(),
         },
@@ -314,13 +337,13 @@ impl Places<'_> {
             .map(|(_, location)| location)
     }
 
-    /// The place in the file. What is packed has no bytes of its own there.
+    /// The place in the file; all of it where there is none, or where what the place is in is packed.
     fn location(&self, place: &Place) -> Location {
-        let region = if self.packed(place).is_some() {
-            None
-        } else {
-            self.region(place)
-        };
+        let known = self.region(place).filter(|_| self.packed(place).is_none());
+        let region = known.unwrap_or(Region::Binary {
+            byte_offset: 0,
+            byte_length: self.size,
+        });
         let name = if place.item.is_empty() {
             &*place.part
         } else {
@@ -338,7 +361,7 @@ impl Places<'_> {
             id: None,
             physical_location: PhysicalLocation {
                 artifact_location: self.file.clone(),
-                region,
+                region: Some(region),
             },
             logical_locations: if name.is_empty() {
                 Vec::new()

@@ -8,6 +8,7 @@ mod parquet;
 
 use crate::attribution::{Attribution, Lives, Row, Touched, Wait, layer};
 use chipless_model::{Program, TaskId, Time};
+use std::borrow::Cow;
 
 /// Version of all tables.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -37,41 +38,59 @@ impl Form {
 }
 
 /// A table: its name and its columns, all of one length.
+#[derive(Debug)]
 pub struct Table {
     name: &'static str,
     columns: Vec<Column>,
 }
 
-struct Column {
-    name: &'static str,
-    values: Values,
+/// A column of a table.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// A value for each row.
+    pub values: Values,
 }
 
 /// The values of a column.
-enum Values {
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the names say what is in them")]
+pub enum Values {
     Text(Vec<String>),
     OptionalText(Vec<Option<String>>),
     Count(Vec<u32>),
     Size(Vec<u64>),
+    Whole(Vec<i64>),
     Time(Vec<f64>),
+    OptionalNumber(Vec<Option<f64>>),
     Flag(Vec<bool>),
     Waits(Vec<Vec<WaitPart>>),
     Bytes(Vec<Vec<MemoryBytes>>),
 }
 
 /// A part of a task's wait.
-struct WaitPart {
-    reason: &'static str,
-    on: Option<String>,
-    by: Option<String>,
-    ns: f64,
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaitPart {
+    /// `sync`, `release`, `server` or `end`.
+    pub reason: &'static str,
+    /// The sync, where one was waited for.
+    pub on: Option<String>,
+    /// The task that ended it.
+    pub by: Option<String>,
+    /// Nanoseconds.
+    pub ns: f64,
 }
 
-/// What a task touched in a memory.
-struct MemoryBytes {
-    memory: String,
-    read: u64,
-    written: u64,
+/// What a task touched in a memory, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryBytes {
+    /// The memory.
+    pub memory: String,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
 }
 
 impl Table {
@@ -208,32 +227,96 @@ impl Table {
         }
     }
 
+    /// A table of these columns.
+    pub fn new(name: &'static str, columns: Vec<Column>) -> Table {
+        Table { name, columns }
+    }
+
+    /// Its columns.
+    pub fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.columns.iter()
+    }
+
     /// The table in a form.
     pub fn write(&self, form: Form) -> Vec<u8> {
+        self.write_with(form, &[])
+    }
+
+    /// The same; Parquet keeps more metadata.
+    pub fn write_with(&self, form: Form, metadata: &[(&str, String)]) -> Vec<u8> {
         match form {
             Form::Csv => csv::write(self),
             Form::Json => json::write(self),
-            Form::Parquet => parquet::write(self),
+            Form::Parquet => parquet::write(self, metadata),
         }
     }
 
-    fn rows(&self) -> usize {
-        self.columns
-            .first()
-            .map_or(0, |column| match &column.values {
-                Values::Text(v) => v.len(),
-                Values::OptionalText(v) => v.len(),
-                Values::Count(v) => v.len(),
-                Values::Size(v) => v.len(),
-                Values::Time(v) => v.len(),
-                Values::Flag(v) => v.len(),
-                Values::Waits(v) => v.len(),
-                Values::Bytes(v) => v.len(),
-            })
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.values.len())
+    }
+
+    /// Adds the rows of a table with the same columns.
+    pub fn append(&mut self, other: Table) {
+        for (column, more) in self.columns.iter_mut().zip(other.columns) {
+            column.values.append(more.values);
+        }
+    }
+
+    /// Puts the rows in this order.
+    pub fn reorder(&mut self, order: &[usize]) {
+        for column in &mut self.columns {
+            column.values.reorder(order);
+        }
+    }
+}
+
+macro_rules! for_all {
+    ($values:expr, $v:ident => $then:expr) => {
+        match $values {
+            Values::Text($v) => $then,
+            Values::OptionalText($v) => $then,
+            Values::Count($v) => $then,
+            Values::Size($v) => $then,
+            Values::Whole($v) => $then,
+            Values::Time($v) => $then,
+            Values::OptionalNumber($v) => $then,
+            Values::Flag($v) => $then,
+            Values::Waits($v) => $then,
+            Values::Bytes($v) => $then,
+        }
+    };
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        for_all!(self, v => v.len())
+    }
+
+    fn reorder(&mut self, order: &[usize]) {
+        for_all!(self, v => *v = order.iter().map(|row| v[*row].clone()).collect());
+    }
+
+    /// Adds values of the same kind; others are left out.
+    fn append(&mut self, more: Values) {
+        match (self, more) {
+            (Values::Text(v), Values::Text(more)) => v.extend(more),
+            (Values::OptionalText(v), Values::OptionalText(more)) => v.extend(more),
+            (Values::Count(v), Values::Count(more)) => v.extend(more),
+            (Values::Size(v), Values::Size(more)) => v.extend(more),
+            (Values::Whole(v), Values::Whole(more)) => v.extend(more),
+            (Values::Time(v), Values::Time(more)) => v.extend(more),
+            (Values::OptionalNumber(v), Values::OptionalNumber(more)) => v.extend(more),
+            (Values::Flag(v), Values::Flag(more)) => v.extend(more),
+            (Values::Waits(v), Values::Waits(more)) => v.extend(more),
+            (Values::Bytes(v), Values::Bytes(more)) => v.extend(more),
+            _ => {}
+        }
     }
 }
 
 fn column(name: &'static str, values: Values) -> Column {
+    let name = name.into();
     Column { name, values }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::failure::{Exit, Failure};
 use crate::files::{self, Bytes};
+use crate::gather::Gathered;
 use crate::options::TargetOptions;
-use crate::policy::{Policy, PolicyOptions};
+use crate::policy::PolicyOptions;
 use crate::terminal;
 use chipless::spu::iospec::{self, Call, Expected, Verdict};
-use chipless::{Checked, Options};
+use chipless::{Checked, Options, Policy};
 use chipless_report::findings::{Checked as Shown, Drivable, DrivenCall, FileReport, Report};
-use chipless_report::sarif;
+use chipless_report::{github, sarif};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Program files of any target.
+    /// Program files of any target, folders of them, patterns, or `-` for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to print what was found.
@@ -46,6 +47,8 @@ enum Format {
     Json,
     /// SARIF 2.1.0, for code-scanning services and editors.
     Sarif,
+    /// Lines that GitHub shows beside the files of a pull request.
+    Github,
 }
 
 const EXAMPLES: &str = "\
@@ -53,11 +56,13 @@ Examples:
   chipless check model.blob
   chipless check --format json *.blob | jq '.files[] | select(.findings != [])'
   chipless check --format sarif model.blob > model.sarif
-  chipless check --allow npu-several-waits --deny race-duplicate-write model.blob
+  chipless check models/                             every program in a folder
+  chipless check --allow 'npu-several-*' --deny race-duplicate-write model.blob
+  chipless check --allow-file known.txt model.blob   lines of `CODE [GLOB]  # reason`
   chipless explain deadlock           what a finding means and how to mend it
   chipless check iospec.yaml --program model.pt    does the contract fit its program
 
-JSON is `{schema_version, files: [{path, target, findings: [{code, severity, class, message, location, related, hint}]}]}`; a location has \
+JSON is `{schema_version, files: [{path, target, left_out, findings: [{code, severity, class, message, location, related, hint}]}]}`; a location has \
 `part`, `item`, `offset`, `size`, and `line` and `column` in a text.
 
 Exit status: 0 nothing is wrong, 1 a fault was found, 2 a file cannot be read, is not supported, or is beyond a limit.";
@@ -67,6 +72,7 @@ struct Finished {
     path: String,
     bytes: Option<Bytes>,
     checked: Checked,
+    left_out: usize,
     exit: Exit,
 }
 
@@ -87,6 +93,7 @@ impl Finished {
     fn report(&self) -> FileReport<'_> {
         FileReport {
             drivable: self.checked.drivable.as_ref().map(shown),
+            left_out: self.left_out,
             ..FileReport::from(&self.shown())
         }
     }
@@ -130,7 +137,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let mut exit = Exit::Done;
     let mut finished = Vec::new();
-    for path in &arguments.files {
+    let mut left_out = 0;
+    let gathered = Gathered::of(&arguments.files)?;
+    for path in &gathered.files {
         // Who asks for JSON gets a failure for what is not there: nothing was found in it.
         if matches!(format, Format::Json)
             && path != Path::new("-")
@@ -141,6 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         let file = check(path, &options, &policy, program.as_deref())?;
         exit = exit.max(file.exit);
+        left_out += file.left_out;
         match format {
             Format::Human => {
                 let paint = terminal::out();
@@ -148,12 +158,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                     &(file.shown().text(paint, arguments.all) + &file.shown().verdict(paint)),
                 )?;
             }
+            Format::Github => terminal::print(&github::annotations(&file.report()))?,
             Format::Json | Format::Sarif => finished.push(file),
         }
     }
     let checked = finished.iter().map(Finished::shown);
+    match (format, left_out) {
+        (Format::Human, 1) => terminal::print("1 finding left out\n")?,
+        (Format::Human, n) if n > 1 => terminal::print(&format!("{n} findings left out\n"))?,
+        _ => {}
+    }
+    if let Some(note) = gathered.note() {
+        terminal::complain(&note);
+    }
     match format {
-        Format::Human => {}
+        Format::Human | Format::Github => {}
         Format::Json => terminal::print_json(&Report::new(
             finished.iter().map(Finished::report).collect(),
         ))?,
@@ -184,6 +203,7 @@ fn check(
                 path: path_shown,
                 bytes: None,
                 checked: Checked::unreadable(error),
+                left_out: 0,
                 exit: Exit::Unusable,
             });
         }
@@ -194,7 +214,7 @@ fn check(
             .findings
             .extend(against(&path_shown, &bytes, options, program)?);
     }
-    policy.apply(&mut checked.findings);
+    let left_out = policy.apply(&path_shown, &mut checked.findings);
     let exit = if checked.is_readable {
         Exit::of(&checked.findings)
     } else {
@@ -205,6 +225,7 @@ fn check(
         path: path_shown,
         bytes: Some(bytes),
         checked,
+        left_out,
         exit,
     })
 }

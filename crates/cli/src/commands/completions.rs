@@ -2,17 +2,25 @@
 
 use crate::CommandLine;
 use crate::failure::{Exit, Failure};
-use crate::terminal;
-use clap::{Args, CommandFactory};
+use crate::{files, terminal};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
+use std::path::{Path, PathBuf};
 
-/// A script that lets a shell complete commands and options.
+/// A script that lets a shell complete commands, options and codes of findings; or manual pages.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Which shell.
-    #[arg(value_enum)]
-    shell: Shell,
+    #[arg(value_enum, required_unless_present_any = ["man", "codes"])]
+    shell: Option<Shell>,
+    /// Write a manual page for each command to this directory.
+    #[arg(long, value_name = "DIR", conflicts_with = "shell")]
+    man: Option<PathBuf>,
+    /// Print the codes of all findings, a line each.
+    #[arg(long, conflicts_with_all = ["shell", "man"])]
+    codes: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -20,17 +28,62 @@ Examples:
   chipless completions bash >> ~/.bash_completion
   chipless completions zsh > \"${fpath[1]}/_chipless\"
   chipless completions fish > ~/.config/fish/completions/chipless.fish
+  chipless completions --man ~/.local/share/man/man1
 
-Exit status: 0 done.";
+Exit status: 0 done, 2 the pages cannot be written.";
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if let Some(directory) = &arguments.man {
+        return man(directory).map(|()| Exit::Done);
+    }
+    if arguments.codes {
+        let codes: String = codes().iter().map(|code| format!("{code}\n")).collect();
+        return terminal::print(&codes).map(|()| Exit::Done);
+    }
     let mut script = Vec::new();
-    generate(
-        arguments.shell,
-        &mut CommandLine::command(),
-        "chipless",
-        &mut script,
-    );
+    if let Some(shell) = arguments.shell {
+        generate(shell, &mut with_codes(), "chipless", &mut script);
+    }
     terminal::print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
+}
+
+fn codes() -> Vec<&'static str> {
+    let mut codes: Vec<&str> = chipless::rules().map(|rule| rule.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
+/// The command line as a shell should know it: codes of findings stand where they may be given.
+fn with_codes() -> Command {
+    let known = |argument: Arg| argument.value_parser(PossibleValuesParser::new(codes()));
+    let mut command = CommandLine::command();
+    for name in ["check", "run"] {
+        command = command.mut_subcommand(name, |command| {
+            command.mut_arg("allow", known).mut_arg("deny", known)
+        });
+    }
+    command.mut_subcommand("explain", |command| command.mut_arg("code", known))
+}
+
+/// Writes the manual pages.
+fn man(directory: &Path) -> Result<(), Failure> {
+    files::make_directory(directory)?;
+    let mut command = CommandLine::command().disable_help_subcommand(true);
+    command.build();
+    let commands = command.get_subcommands().cloned();
+    for command in std::iter::once(command.clone()).chain(commands) {
+        let name = match command.get_name() {
+            "chipless" => "chipless".to_owned(),
+            name => format!("chipless-{name}"),
+        };
+        let mut page = Vec::new();
+        let manual = clap_mangen::Man::new(command.display_name(name.clone()));
+        manual
+            .render(&mut page)
+            .map_err(|error| Failure::misuse(directory.display(), error))?;
+        files::write(&directory.join(format!("{name}.1")), &[&page])?;
+    }
+    Ok(())
 }

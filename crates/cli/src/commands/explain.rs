@@ -2,7 +2,7 @@
 
 use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
-use crate::{policy, terminal};
+use crate::terminal;
 use chipless_model::Rule;
 use chipless_report::SCHEMA_VERSION;
 use chipless_report::explain::{self, RuleReport};
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let paint = terminal::out();
     if arguments.answer.is_json() {
         let asked = match &arguments.code {
-            Some(code) => Some(policy::find("explain", code)?),
+            Some(code) => Some(chipless::rule("explain", code)?),
             None => None,
         };
         let rules: Vec<RuleReport> = chipless::rules_of_targets()
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if let Some(code) = &arguments.code {
-        terminal::print(&explain::rule(policy::find("explain", code)?, paint))?;
+        terminal::print(&explain::rule(chipless::rule("explain", code)?, paint))?;
         return Ok(Exit::Done);
     }
     let rules: Vec<&'static Rule> = chipless::rules().collect();

@@ -2,6 +2,7 @@
 
 use super::Opened;
 use crate::failure::{Exit, Failure};
+use crate::gather::Gathered;
 use crate::options::TargetOptions;
 use crate::output::{Format, OutputOptions};
 use crate::terminal;
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Program files of any target; which one it is is seen from the content.
+    /// Program files of any target (which one it is is seen from the content), folders of them, patterns, or `-` for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// The file's own structures as a tree, with their offsets.
@@ -55,7 +56,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let mut exit = Exit::Done;
     let mut read = Vec::new();
-    for path in &arguments.files {
+    let gathered = Gathered::of(&arguments.files)?;
+    for path in &gathered.files {
         let opened = Opened::open(path).and_then(|opened| {
             let (info, raw) = opened.with_document(&options, |document| {
                 let tree = if arguments.memory {
@@ -72,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             Ok(file) => read.push(file),
             Err(Failure::BrokenPipe) => return Err(Failure::BrokenPipe),
             // In place of the answer.
-            Err(failure) if arguments.files.len() == 1 => return Err(failure),
+            Err(failure) if !gathered.several => return Err(failure),
             Err(failure) => {
                 terminal::complain(&failure.text());
                 exit = exit.max(failure.exit());
@@ -96,15 +98,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 .iter()
                 .map(|(path, size, info, raw)| InfoReport::new(path, *size, info, raw.as_ref()))
                 .collect();
-            match (reports.as_slice(), arguments.files.len()) {
-                ([report], 1) => terminal::print_json(report)?,
-                (_, 1) => {}
-                (reports, _) => terminal::print_json(&json!({
+            match (reports.as_slice(), gathered.several) {
+                ([report], false) => terminal::print_json(report)?,
+                (_, false) => {}
+                (reports, true) => terminal::print_json(&json!({
                     "schema_version": SCHEMA_VERSION,
                     "files": reports,
                 }))?,
             }
         }
+    }
+    if let Some(note) = gathered.note() {
+        terminal::complain(&note);
     }
     Ok(exit)
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, Write};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Disassembly: the tasks of a program by queue, with what they wait for, touch and signal.
@@ -25,7 +26,7 @@ pub(crate) struct Arguments {
     /// A program file of any target.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Queues or tasks to list, such as `dpu0` or `dpu0[3]`; all of them without.
+    /// Queues or tasks to list, such as `dpu0`, `dpu0[3]`, `'dpu*'` or `'dpu0[1..3]'` (both ends included); all of them without.
     #[arg(value_name = "NAME")]
     tasks: Vec<String>,
     #[command(flatten)]
@@ -205,23 +206,83 @@ fn select(
     program: &Program<'_>,
     names: &[String],
 ) -> Result<Vec<TaskId>, Failure> {
-    let mut queues: Vec<QueueId> = Vec::new();
-    let mut tasks: Vec<TaskId> = Vec::new();
-    for name in names {
-        if let Some(queue) = program.queues.position(|q| q.name == *name) {
-            queues.push(queue);
-        } else {
-            tasks.push(task_named(opened, program, name)?);
-        }
-    }
+    let chosen = names
+        .iter()
+        .map(|name| Chosen::of(opened, program, name))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut selected: Vec<TaskId> = program
         .tasks
         .iter_enumerated()
-        .filter(|(id, task)| names.is_empty() || queues.contains(&task.queue) || tasks.contains(id))
+        .filter(|(_, task)| {
+            let fits =
+                |c: &Chosen| c.queues.contains(&task.queue) && c.indices.contains(&task.index);
+            chosen.is_empty() || chosen.iter().any(fits)
+        })
         .map(|(id, _)| id)
         .collect();
     selected.sort_by_key(|id| (program.tasks[*id].queue, program.tasks[*id].index));
     Ok(selected)
+}
+
+/// The tasks of a name: of some queues, those with some numbers.
+struct Chosen {
+    queues: Vec<QueueId>,
+    indices: RangeInclusive<u32>,
+}
+
+impl Chosen {
+    /// `queue`, `queue[n]` or `queue[a..b]`; `*` and `?` stand for any characters of a queue's name.
+    fn of(opened: &Opened, program: &Program<'_>, name: &str) -> Result<Chosen, Failure> {
+        let every = 0..=u32::MAX;
+        if let Some(queue) = program.queues.position(|q| q.name == name) {
+            return Ok(Chosen {
+                queues: vec![queue],
+                indices: every,
+            });
+        }
+        let indexed = name
+            .strip_suffix(']')
+            .and_then(|rest| rest.rsplit_once('['))
+            .and_then(|(queue, index)| Some((queue, range(index)?)));
+        let is_pattern = |text: &str| text.contains(['*', '?']);
+        if !is_pattern(name) && indexed.as_ref().is_none_or(|(_, r)| r.start() == r.end()) {
+            let task = &program.tasks[task_named(opened, program, name)?];
+            return Ok(Chosen {
+                queues: vec![task.queue],
+                indices: task.index..=task.index,
+            });
+        }
+        let (queue, indices) = indexed.unwrap_or((name, every));
+        // Names of queues have brackets of their own.
+        let pattern = queue.replace('[', "[[]");
+        let pattern = glob::Pattern::new(&pattern)
+            .map_err(|error| Failure::misuse(&opened.path, format_args!("\"{name}\": {error}")))?;
+        let all = program.queues.iter_enumerated();
+        let chosen = Chosen {
+            queues: all
+                .filter(|(_, q)| pattern.matches(&q.name))
+                .map(|(id, _)| id)
+                .collect(),
+            indices,
+        };
+        if chosen.queues.is_empty() {
+            let queues: Vec<&str> = program.queues.iter().map(|q| &*q.name).collect();
+            let text = format!(
+                "expected a pattern that fits a queue, found \"{name}\"; the queues are {}",
+                queues.join(", ")
+            );
+            return Err(Failure::misuse(&opened.path, text));
+        }
+        Ok(chosen)
+    }
+}
+
+/// `3` or `1..3`, both ends included.
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    match text.split_once("..") {
+        Some((first, last)) => Some(first.parse().ok()?..=last.parse().ok()?),
+        None => text.parse().ok().map(|n| n..=n),
+    }
 }
 
 /// The task of a name that the user gave.

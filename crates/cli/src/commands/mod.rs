@@ -20,6 +20,7 @@ pub(crate) mod pack;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schedule;
+pub(crate) mod sweep;
 pub(crate) mod targets;
 pub(crate) mod yields;
 

@@ -6,7 +6,6 @@ mod diagnosis;
 mod driven;
 mod inputs;
 pub(super) mod outputs;
-mod progress;
 mod steps;
 mod tables;
 
@@ -15,11 +14,12 @@ use super::list::task_named;
 use crate::failure::{Exit, Failure, Told};
 use crate::options::TargetOptions;
 use crate::output::OutputOptions;
-use crate::policy::{Policy, PolicyOptions};
+use crate::policy::PolicyOptions;
+use crate::progress::Bar;
 use crate::{files, terminal};
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
-use chipless::{Data, FailureKind, OpenDocument, Options};
+use chipless::{Data, FailureKind, OpenDocument, Options, Policy};
 use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
 use chipless_report::summary::{Output, Run};
 use chipless_report::{Comparison, NanSearch, Statistics, deadlock};
@@ -29,7 +29,6 @@ use contract::Contract;
 use driven::Driven;
 use inputs::Given;
 use outputs::Dumps;
-use progress::Progress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use steps::Steps;
@@ -67,8 +66,8 @@ pub(crate) struct Arguments {
     /// parties, or `assumed`.
     #[arg(long, value_name = "WORD", value_parser = grade, conflicts_with = "timing_only")]
     evidence: Option<Grade>,
-    /// Only keep time: no data are moved, no outputs come out.
-    #[arg(long, conflicts_with_all = ["inputs", "output_dir", "dumps"])]
+    /// Only keep time: no data are moved, no outputs come out. Inputs are taken where a program is as long as they are (dsa).
+    #[arg(long, conflicts_with_all = ["output_dir", "dumps"])]
     timing_only: bool,
     /// Tell of each node how its integers fare with these inputs: values that are clipped, addresses outside their table, sums that overflow 32
     /// bits, and the error at the scales. A JSON file with steps (spu).
@@ -157,9 +156,13 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
     let policy = arguments.policy.load()?;
     let opened = Opened::open(&arguments.file)?;
     opened.with_document(&options, |document| {
+        if arguments.timing_only && !arguments.inputs.is_empty() && !document.depends_on_data() {
+            let text = "expected no inputs with --timing-only: this program takes as long with any";
+            return Err(Failure::misuse("--input", text));
+        }
         let lowered = document.lower()?;
         let mut findings = document.findings().to_vec();
-        policy.apply(&mut findings);
+        policy.apply(&opened.path, &mut findings);
         Session {
             arguments,
             opened: &opened,
@@ -239,6 +242,10 @@ impl<'p> Session<'_, 'p> {
         if let Some(evidence) = self.arguments.evidence {
             diagnosis::demand(program, &self.opened.path, evidence)?;
         }
+        if self.arguments.timing_only {
+            // Names that the program does not have are misuse, here as with data.
+            inputs::open(&self.opened.path, self.program, &self.arguments.inputs)?;
+        }
         let keep_time =
             || chipless_sim::run(&chipless_sim::Verified::assume(program), &mut TimingOnly);
         match (self.arguments.timing_only, self.arguments.no_verify) {
@@ -261,7 +268,7 @@ impl<'p> Session<'_, 'p> {
 
     /// Refuses a program in which errors were found before it runs. One that hangs or breaks a protocol shows where.
     fn refuse(&self, mut errors: Vec<Finding>) -> Result<(), Failure> {
-        self.policy.apply(&mut errors);
+        self.policy.apply(&self.opened.path, &mut errors);
         errors.splice(0..0, self.findings.iter().cloned());
         errors.retain(Finding::is_error);
         if errors.is_empty() {
@@ -336,10 +343,12 @@ impl<'p> Session<'_, 'p> {
         if let Some(steps) = steps {
             return self.execute_steps(&steps, storage, contract.as_ref(), &random);
         }
-        let mut progress = Progress::new(self.program.tasks.len());
+        let (progress, total) = (Bar::new("tasks"), self.program.tasks.len() as u64);
+        let mut done = 0;
         let mut first_nan = None;
         let mut observe = |task: TaskId, storage: &Storage<'_>| {
-            progress.tick();
+            done += 1;
+            progress.at(done, total);
             dumps.observe(self.program, task, storage);
             if self.arguments.find_nan && first_nan.is_none() {
                 first_nan = chipless_sim::nonfinite(self.program, task, storage);

@@ -5,8 +5,10 @@ use serde_json::Value;
 
 pub(super) fn write(table: &Table) -> Vec<u8> {
     let mut out = String::new();
-    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
-    out.push_str(&names.join(","));
+    for (n, column) in table.columns.iter().enumerate() {
+        out.push_str(if n > 0 { "," } else { "" });
+        field(&mut out, &column.name);
+    }
     out.push('\n');
     for row in 0..table.rows() {
         for (n, column) in table.columns.iter().enumerate() {

@@ -9,7 +9,7 @@ pub(super) fn write(table: &Table) -> Vec<u8> {
     for row in 0..table.rows() {
         let columns = table.columns.iter();
         let object: Map<String, Value> = columns
-            .map(|column| (column.name.to_owned(), value(&column.values, row)))
+            .map(|column| (column.name.clone().into_owned(), value(&column.values, row)))
             .collect();
         out.extend_from_slice(if row == 0 { b"\n" } else { b",\n" });
         out.extend_from_slice(Value::Object(object).to_string().as_bytes());
@@ -25,7 +25,9 @@ pub(super) fn value(values: &Values, row: usize) -> Value {
         Values::OptionalText(v) => json!(v[row]),
         Values::Count(v) => json!(v[row]),
         Values::Size(v) => json!(v[row]),
+        Values::Whole(v) => json!(v[row]),
         Values::Time(v) => json!(v[row]),
+        Values::OptionalNumber(v) => json!(v[row]),
         Values::Flag(v) => json!(v[row]),
         Values::Waits(v) => v[row].iter().map(wait).collect(),
         Values::Bytes(v) => v[row].iter().map(bytes).collect(),

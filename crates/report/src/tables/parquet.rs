@@ -14,18 +14,21 @@ use std::sync::Arc;
 
 type Group<'g> = SerializedRowGroupWriter<'g, Vec<u8>>;
 
-pub(super) fn write(table: &Table) -> Vec<u8> {
-    encode(table).expect("columns and schema are made from the same table")
+pub(super) fn write(table: &Table, metadata: &[(&str, String)]) -> Vec<u8> {
+    encode(table, metadata).expect("columns and schema are made from the same table")
 }
 
-fn encode(table: &Table) -> Result<Vec<u8>> {
+fn encode(table: &Table, metadata: &[(&str, String)]) -> Result<Vec<u8>> {
     let fields = table.columns.iter().map(schema).collect::<Result<_>>()?;
     let schema = Type::group_type_builder(table.name)
         .with_fields(fields)
         .build()?;
     let version = KeyValue::new("schema_version".to_owned(), SCHEMA_VERSION.to_string());
+    let more = metadata
+        .iter()
+        .map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
     let properties = WriterProperties::builder()
-        .set_key_value_metadata(Some(vec![version]))
+        .set_key_value_metadata(Some(std::iter::once(version).chain(more).collect()))
         .build();
     let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
@@ -37,13 +40,19 @@ fn encode(table: &Table) -> Result<Vec<u8>> {
 }
 
 fn schema(column: &Column) -> Result<TypePtr> {
-    let name = column.name;
+    let name = &*column.name;
     match &column.values {
         Values::Text(_) => text(name, Repetition::REQUIRED),
         Values::OptionalText(_) => text(name, Repetition::OPTIONAL),
         Values::Count(_) => primitive(name, Physical::INT32, ConvertedType::UINT_32),
         Values::Size(_) => primitive(name, Physical::INT64, ConvertedType::UINT_64),
+        Values::Whole(_) => primitive(name, Physical::INT64, ConvertedType::NONE),
         Values::Time(_) => primitive(name, Physical::DOUBLE, ConvertedType::NONE),
+        Values::OptionalNumber(_) => {
+            let number = Type::primitive_type_builder(name, Physical::DOUBLE);
+            let number = number.with_repetition(Repetition::OPTIONAL);
+            Ok(Arc::new(number.build()?))
+        }
         Values::Flag(_) => primitive(name, Physical::BOOLEAN, ConvertedType::NONE),
         Values::Waits(_) => list(
             name,
@@ -125,7 +134,13 @@ fn write_column(group: &mut Group<'_>, values: &Values) -> Result<()> {
             None,
             None,
         ),
+        Values::Whole(v) => put::<Int64Type>(group, v, None, None),
         Values::Time(v) => put::<DoubleType>(group, v, None, None),
+        Values::OptionalNumber(v) => {
+            let there: Vec<i16> = v.iter().map(|n| i16::from(n.is_some())).collect();
+            let numbers: Vec<f64> = v.iter().flatten().copied().collect();
+            put::<DoubleType>(group, &numbers, Some(&there), None)
+        }
         Values::Flag(v) => put::<BoolType>(group, v, None, None),
         Values::Waits(v) => {
             nested::<ByteArrayType, WaitPart>(group, v, 1, |w| Some(bytes(w.reason)))?;

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::files::{self, Bytes};
+use crate::progress::Bar;
 use chipless::{npy, suggest};
 use chipless_model::{Port, Program, Storage};
 use std::borrow::Cow;
@@ -109,6 +110,10 @@ pub(super) fn fill<'b>(
             .map(Some)
             .map_err(refused)
     };
-    chipless::fill(program, data, seed, storage)
-        .map_err(|failure| failure.about(program_path).into())
+    let bar = Bar::new("bytes of random inputs");
+    let filled = chipless::fill_watched(program, data, seed, storage, &mut |done, total| {
+        bar.at(done, total);
+    });
+    bar.clear();
+    filled.map_err(|failure| failure.about(program_path).into())
 }

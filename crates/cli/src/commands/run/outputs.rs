@@ -98,13 +98,14 @@ impl Dumps {
         }
         let directory = directory.unwrap_or(Path::new(""));
         let mut lines = Vec::new();
-        for task in &self.asked {
-            let written: Vec<_> = self.written.iter().filter(|(t, ..)| t == task).collect();
-            let task = program.task_name(*task);
+        for id in &self.asked {
+            let written: Vec<_> = self.written.iter().filter(|(t, ..)| t == id).collect();
+            let task = program.task_name(*id);
             if written.is_empty() {
                 lines.push(format!("{task} wrote nothing"));
             }
             for (_, buffer, bytes) in &written {
+                let (element, shape) = form(program, *id, *buffer, bytes.len() as u64);
                 let buffer = &program.buffers[*buffer].name;
                 let path = names.npy(
                     directory,
@@ -114,7 +115,7 @@ impl Dumps {
                         format!("{task}.{buffer}")
                     },
                 );
-                let (header, data) = npy::write(ElementType::UInt8, &[bytes.len() as u64], bytes)
+                let (header, data) = npy::write(element, &shape, bytes)
                     .map_err(|error| Failure::unreadable(path.display(), error))?;
                 files::write(&path, &[&header, &data])?;
                 lines.push(format!(
@@ -126,4 +127,31 @@ impl Dumps {
         }
         Ok(lines)
     }
+}
+
+/// Element type and shape of what a task wrote to a buffer: those of its only write where the kernel knows its elements, bytes otherwise.
+fn form(
+    program: &Program<'_>,
+    task: TaskId,
+    buffer: BufferId,
+    bytes: u64,
+) -> (ElementType, Vec<u64>) {
+    let mut writes = 0;
+    program.kernel(task).accesses(&mut |access| {
+        writes += usize::from(access.direction != Direction::Read && access.buffer == buffer);
+    });
+    let mut known = None;
+    program.kernel(task).results(&mut |access, element| {
+        if access.buffer == buffer {
+            let inner = access.pattern.run * 8 / element.bits();
+            let loops = access.pattern.loops.iter().rev().map(|l| l.count);
+            let inner = (inner > 1 || access.pattern.loops.is_empty()).then_some(inner);
+            known = Some((element, loops.chain(inner).collect::<Vec<u64>>()));
+        }
+    });
+    let whole = known.filter(|(element, shape)| {
+        let elements = shape.iter().try_fold(1u64, |n, d| n.checked_mul(*d));
+        writes == 1 && elements.and_then(|n| element.bytes_for(n)) == Some(bytes)
+    });
+    whole.unwrap_or((ElementType::UInt8, vec![bytes]))
 }

@@ -1,0 +1,164 @@
+//! `chipless sweep`
+
+use crate::failure::{Exit, Failure};
+use crate::files;
+use crate::progress::Bar;
+use crate::terminal;
+use chipless::disk::Disk;
+use chipless_report::tables::Form;
+use chipless_sweep::{Plan, Request, Results, Shard, forget, pareto};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Many runs by a plan: programs, figures of the machine, options; one row for each run.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The plan; with --merge, the Parquet files of shards.
+    #[arg(required = true, value_name = "PLAN.yaml")]
+    files: Vec<PathBuf>,
+    /// Where the results go.
+    #[arg(long, short, value_name = "FILE.parquet|.csv")]
+    output: PathBuf,
+    /// Only a part of the runs: those whose number, divided by N, leaves I - 1.
+    #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
+    shard: Shard,
+    /// Make one file of those of all shards, in any order.
+    #[arg(long, conflicts_with_all = ["shard", "jobs", "restart"])]
+    merge: bool,
+    /// Threads; as many as there are processors without. They never change a result.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Print the runs that no other beats in both of two columns; less is better.
+    #[arg(long, value_name = "A,B", value_parser = pair)]
+    pareto: Option<(String, String)>,
+    /// Draw them, among all runs.
+    #[arg(long, value_name = "FILE.svg", requires = "pareto")]
+    svg: Option<PathBuf>,
+    /// Begin anew, whatever a sweep that was stopped has left.
+    #[arg(long)]
+    restart: bool,
+    /// Show no progress.
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let pair = text
+        .split_once(',')
+        .filter(|(a, b)| !a.is_empty() && !b.is_empty());
+    pair.map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .ok_or_else(|| "expected two columns, such as `latency_ns,moved_bytes`".to_owned())
+}
+
+const EXAMPLES: &str = "\
+A plan:
+  version: 1
+  programs: [model.blob, \"more/*.blob\"]         # relative to the plan
+  machine:
+    dma.latency: [510, 1625]
+    dma.ddr_bytes_per_second: {from: 10e9, to: 160e9, steps: 5, scale: log}
+  options: {timing_only: true}
+  columns: [latency_ns, moved_bytes, queues.dpu0.busy_ns]
+
+Examples:
+  chipless sweep plan.yaml -o results.parquet
+  chipless sweep plan.yaml -o part3.parquet --shard 3/16       one of 16 jobs of a batch system
+  chipless sweep --merge part*.parquet -o results.parquet      the same file as without shards
+  chipless sweep plan.yaml -o results.csv --pareto latency_ns,moved_bytes --svg front.svg
+
+A sweep that was stopped goes on where it was when the same command is given again. docs/sweeps.md explains plans and shards.
+
+Exit status: 0 all runs were made (what went wrong in one is in its row), 2 the plan cannot be used.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let output = &arguments.output;
+    let form = match Form::of(&output.to_string_lossy()) {
+        Some(form @ (Form::Csv | Form::Parquet)) => form,
+        _ => {
+            let text = format!(
+                "expected a name that ends in .parquet or .csv, found {}",
+                output.display()
+            );
+            return Err(Failure::misuse("--output", text));
+        }
+    };
+    let results = if arguments.merge {
+        merge(&arguments.files)?
+    } else {
+        sweep(arguments)?
+    };
+    files::write(output, &[&results.write(form)])?;
+    forget(output);
+    if let Some((a, b)) = &arguments.pareto {
+        let front = pareto(&results, a, b)?;
+        terminal::print(&front.text(&results))?;
+        if let Some(path) = &arguments.svg {
+            files::write(path, &[front.svg().as_bytes()])?;
+        }
+    }
+    if !arguments.quiet {
+        let failed = results.failed();
+        let what = if failed == 0 {
+            String::new()
+        } else {
+            format!(", {failed} of them failed")
+        };
+        terminal::complain(&format!(
+            "{}: {} runs{what}\n",
+            output.display(),
+            results.rows()
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+fn sweep(arguments: &Arguments) -> Result<Results, Failure> {
+    let [path] = arguments.files.as_slice() else {
+        return Err(Failure::misuse(
+            "sweep",
+            "expected one plan, found several files (--merge makes one of shards)",
+        ));
+    };
+    let text = files::read_text(path)?;
+    let plan = Plan::read(&path.display().to_string(), &text, &|pattern| {
+        found(pattern)
+    })?;
+    if let Some((a, b)) = &arguments.pareto {
+        plan.has_columns("--pareto", &[a, b])?;
+    }
+    let bar = (!arguments.quiet).then(|| Bar::new("runs"));
+    let progress = |done, total| {
+        if let Some(bar) = &bar {
+            bar.at(done, total);
+        }
+    };
+    let request = Request {
+        shard: arguments.shard,
+        jobs: arguments.jobs.map_or(0, usize::from),
+        journal: Some(&arguments.output),
+        restart: arguments.restart,
+        progress: Some(&progress),
+    };
+    let results = chipless_sweep::run(&plan, Disk, &request)?;
+    if let Some(bar) = bar {
+        bar.clear();
+    }
+    Ok(results)
+}
+
+fn merge(paths: &[PathBuf]) -> Result<Results, Failure> {
+    let mut shards = Vec::new();
+    for path in paths {
+        let name = path.display().to_string();
+        let bytes = files::open(path).map_err(|why| Failure::unreadable(&name, why))?;
+        let results = Results::read(&name, &bytes)?;
+        shards.push((name, results));
+    }
+    Ok(Results::merge(shards)?)
+}
+
+/// The files that a pattern fits, sorted.
+fn found(pattern: &Path) -> Result<Vec<PathBuf>, String> {
+    chipless::disk::matching(pattern)
+}

@@ -1,0 +1,23 @@
+//! Sweeps: many runs by a plan, one row for each.
+//!
+//! A [`Plan`] is a text that names programs, figures of the machine and options. Its runs are numbered: programs outermost, then figures in the
+//! order of the plan, then options. A [`Shard`] is every Nth run. [`run`] does the runs of a shard on as many threads as there are, keeps a
+//! journal so that a killed sweep goes on where it was, and gives [`Results`]; [`Results::merge`] makes one of all shards. The same plan over
+//! the same files gives the same bytes, whoever did which run in which order.
+//!
+//! docs/sweeps.md is the contract for other engines.
+
+mod journal;
+mod pareto;
+mod plan;
+mod results;
+mod run;
+mod sample;
+mod source;
+
+pub use journal::forget;
+pub use pareto::{Front, pareto};
+pub use plan::{Plan, Shard};
+pub use results::Results;
+pub use run::{Progress, Request, carry, run};
+pub use source::Carried;
