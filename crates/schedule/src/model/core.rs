@@ -104,13 +104,11 @@ struct Split {
     tk: i64,
     oc: i64,
     ok: i64,
-    th: i64,
     tw: i64,
     tb: i64,
     cycles: i64,
     k1: i64,
     kn: i64,
-    kb: i64,
     kb2: i64,
 }
 
@@ -220,13 +218,11 @@ impl<'a> Polar<'a> {
             tk,
             oc: ceil(c, pc),
             ok: ceil(k, pk),
-            th,
             tw,
             tb,
             cycles: wrap(i128::from(tc * tk * th) * i128::from(tw * tb * r * s)) as i64,
             k1,
             kn,
-            kb,
             kb2: ceil(kn, kb),
         };
         let tile = r * s * tc * k1;

@@ -162,13 +162,6 @@ pub(crate) struct Branch {
 }
 
 impl Node {
-    pub(crate) fn batch(&self) -> u32 {
-        match self {
-            Node::Leaf(leaf) => leaf.batch,
-            Node::Cut(branch) => branch.batch,
-        }
-    }
-
     pub(crate) fn region(&self) -> Region {
         match self {
             Node::Leaf(leaf) => leaf.region,

@@ -8,7 +8,7 @@ use super::leaf::{Costs, Leaf as LeafCost, Surroundings};
 use super::mesh::Traffic;
 use super::node::{Branch, Leaf, Node, Site};
 use super::placed::{Partition, Placed};
-use super::{Factors, Impossible, Objective};
+use super::{Factors, Impossible};
 use crate::network::Network;
 use crate::tree::Cut;
 use rustc_hash::FxHashMap;
@@ -159,15 +159,6 @@ impl<'a> Evaluator<'a> {
         };
         self.give_back(child);
         Ok(segment)
-    }
-
-    /// Cost of a layer alone in a tree: all it reads comes from DRAM, its result goes there.
-    pub(crate) fn alone(&mut self, leaf: &Leaf, objective: Objective) -> Option<f64> {
-        let reads = self.costs.network.facts[usize::from(leaf.layer)]
-            .reads
-            .len();
-        let cost = self.leaf_cost(leaf, &vec![None; reads], true)?;
-        Some(objective.of(cost.energy, cost.time as f64))
     }
 
     /// Cost of a layer; for each that it reads straight from cores: where that lies.

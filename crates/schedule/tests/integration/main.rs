@@ -2,6 +2,7 @@
 
 mod bounds;
 mod determinism;
+mod emission;
 mod front;
 
 use chipless_schedule::front::Front;
