@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Details } from "./Details";
 import { MemoryView } from "./MemoryView";
-import { Against, Summary } from "./Summary";
+import { Against, Summary, Why } from "./Summary";
 import { type Column, Table } from "./Table";
 import { TimelineView } from "./TimelineView";
 import { classes, theme as currentTheme } from "./colors";
@@ -63,7 +63,7 @@ export function App({ report, run, other, made }: Props) {
     <main>
       <header>
         <h1>
-          {run.file} <span class="weak">{run.target}</span>
+          {run.file} <span class="target">{run.target}</span>
         </h1>
         <form
           class="row"
@@ -109,6 +109,7 @@ export function App({ report, run, other, made }: Props) {
           <TimelineView run={other} classes={otherColors} theme={theme} selected={otherSelected} label={`Timeline of ${other.file}`} testId="timeline-against" select={setOtherSelected} open={() => {}} made={() => {}} />
         </section>
       )}
+      <Why run={run} />
       <MemoryView run={run} theme={theme} />
       {run.pictures.length > 0 && (
         <section aria-labelledby="pictures-title">
@@ -156,7 +157,13 @@ function Tables({ run, show }: { run: Run; show: (task: number) => void }) {
     for (let i = 0; i < tasks.count; i++) if (tasks.reason[i] > 0) found.push(i);
     return found;
   }, [run]);
+  const transfers = useMemo(() => {
+    const found: number[] = [];
+    for (let i = 0; i < tasks.count; i++) if (tasks.moved[i] > 0) found.push(i);
+    return found;
+  }, [run]);
   const columns = useMemo(() => {
+    const pace = (task: number) => (tasks.end[task] > tasks.start[task] ? (1e12 * tasks.moved[task]) / (tasks.end[task] - tasks.start[task]) : 0);
     const ns = (ps: (row: number) => number, name: string): Column => ({ name, number: true, value: (row) => ps(row) / 1000, show: (row) => time(ps(row)) });
     const waited = (task: number) => tasks.start[task] - (task > run.lanes[tasks.lane[task]].first ? tasks.end[task - 1] : 0);
     const task: Column[] = [
@@ -184,19 +191,28 @@ function Tables({ run, show }: { run: Run; show: (task: number) => void }) {
       { name: "Let go by", value: (row) => (tasks.by[waits[row]] ? taskName(run, tasks.by[waits[row]] - 1) : "") },
       ns((row) => waited(waits[row]), "Waited"),
     ];
+    const transfer: Column[] = [
+      { name: "Task", value: (row) => taskName(run, transfers[row]) },
+      { name: "Operation", value: (row) => run.operations[tasks.operation[transfers[row]]] },
+      ns((row) => tasks.start[transfers[row]], "Start"),
+      ns((row) => tasks.end[transfers[row]] - tasks.start[transfers[row]], "Duration"),
+      { name: "Bytes", number: true, value: (row) => tasks.moved[transfers[row]], show: (row) => bytes(tasks.moved[transfers[row]]) },
+      { name: "Bytes a second", number: true, value: (row) => pace(transfers[row]), show: (row) => `${bytes(Math.round(pace(transfers[row])))}/s` },
+    ];
     const link: Column[] = [
       { name: "Link", value: (row) => run.resources[row].name },
       { name: "Bytes", number: true, value: (row) => run.resources[row].bytes, show: (row) => bytes(run.resources[row].bytes) },
       { name: "Utilization", number: true, value: (row) => run.resources[row].utilization, show: (row) => `${(100 * run.resources[row].utilization).toFixed(1)} %` },
     ];
-    return { task, layer, wait, link };
-  }, [run, waits]);
+    return { task, layer, wait, transfer, link };
+  }, [run, waits, transfers]);
   return (
     <section aria-labelledby="tables-title">
       <h2 id="tables-title">Tables</h2>
       {run.layer_rows.length > 0 && <Table title="Layers" testId="table-layers" rows={run.layer_rows.length} columns={columns.layer} />}
       <Table title="Tasks" testId="table-tasks" rows={tasks.count} columns={columns.task} open={show} />
       <Table title="Waits" testId="table-waits" rows={waits.length} columns={columns.wait} open={(row) => show(waits[row])} />
+      {transfers.length > 0 && <Table title="Transfers" testId="table-transfers" rows={transfers.length} columns={columns.transfer} open={(row) => show(transfers[row])} />}
       {run.resources.length > 0 && <Table title="Links" testId="table-links" rows={run.resources.length} columns={columns.link} />}
     </section>
   );

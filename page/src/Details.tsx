@@ -1,3 +1,4 @@
+import { Findings } from "./Summary";
 import { bytes, time } from "./format";
 import { REASONS, type Run, layerName, taskName } from "./report";
 
@@ -22,6 +23,7 @@ export function Details({ run, task, followers, select }: Props) {
   const lane = run.lanes[tasks.lane[task]];
   const before = task > lane.first ? tasks.end[task - 1] : 0;
   const waited = tasks.start[task] - before;
+  const findings = run.findings.filter((finding) => names(finding.place, taskName(run, task)));
   const by = tasks.by[task];
   const on = tasks.on[task];
   const rows: [string, preact.ComponentChildren][] = [
@@ -57,6 +59,7 @@ export function Details({ run, task, followers, select }: Props) {
           ))}
         </tbody>
       </table>
+      {findings.length > 0 && <Findings findings={findings} />}
       {listing === undefined ? (
         <p class="weak">The program is too long for its disassembly to stand here: see `chipless list FILE '{taskName(run, task)}'`.</p>
       ) : (
@@ -64,6 +67,12 @@ export function Details({ run, task, followers, select }: Props) {
       )}
     </aside>
   );
+}
+
+/** Whether a finding's place is this task, and not one whose name begins or ends alike. */
+function names(place: string, task: string): boolean {
+  const at = place.indexOf(task);
+  return at >= 0 && !/[\w.]/.test(place[at - 1] ?? " ");
 }
 
 function Link({ run, task, select }: { run: Run; task: number; select: (task: number) => void }) {

@@ -8,8 +8,8 @@ const LEFT = 8;
 
 /** Address × time of one memory: what lies where and when, the live bytes, and the capacity. */
 export function MemoryView({ run, theme }: { run: Run; theme: Theme }) {
-  const [chosen, setChosen] = useState(0);
   const shown = run.memories;
+  const [chosen, setChosen] = useState(() => fullest(shown));
   const memory = shown[Math.min(chosen, shown.length - 1)];
   return (
     <section data-testid="memory" aria-labelledby="memory-title">
@@ -35,6 +35,16 @@ export function MemoryView({ run, theme }: { run: Run; theme: Theme }) {
   );
 }
 
+/** The memory whose peak comes nearest to its capacity. */
+function fullest(memories: Memory[]): number {
+  let best = 0;
+  const share = (memory: Memory) => (memory.size ? peakOf(memory).bytes / memory.size : 0);
+  memories.forEach((memory, i) => {
+    if (share(memory) > share(memories[best])) best = i;
+  });
+  return best;
+}
+
 function peakOf(memory: Memory): { ps: number; bytes: number } {
   let best = { ps: 0, bytes: 0 };
   memory.live.bytes.forEach((value, i) => {
@@ -49,6 +59,8 @@ function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: T
   const peak = peakOf(memory);
   const top = Math.max(1, peak.bytes, ...memory.blocks.map((block) => block.address + block.size));
   const range = memory.size !== null && memory.size < 4 * top ? Math.max(memory.size, top) : top;
+  // Where little lives in a wide space, live bytes have a scale of their own.
+  const scale = peak.bytes * 8 < range ? 1.25 * Math.max(1, peak.bytes) : range;
   const span = Math.max(1, whole);
 
   useEffect(() => {
@@ -73,11 +85,13 @@ function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: T
       context.strokeStyle = theme.accent;
       context.lineWidth = 1.5;
       context.beginPath();
-      context.moveTo(x(0), y(0));
+      const level = (value: number) => y((value / scale) * range);
+      context.moveTo(x(0), level(0));
       memory.live.ps.forEach((ps, i) => {
-        context.lineTo(x(ps), y(i > 0 ? memory.live.bytes[i - 1] : 0));
-        context.lineTo(x(ps), y(memory.live.bytes[i]));
+        context.lineTo(x(ps), level(i > 0 ? memory.live.bytes[i - 1] : 0));
+        context.lineTo(x(ps), level(memory.live.bytes[i]));
       });
+      context.lineTo(x(span), level(memory.live.bytes[memory.live.bytes.length - 1] ?? 0));
       context.stroke();
       if (memory.size !== null && memory.size <= range) {
         context.strokeStyle = theme.critical;
@@ -93,7 +107,7 @@ function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: T
     const observer = new ResizeObserver(paint);
     if (canvas.current) observer.observe(canvas.current);
     return () => observer.disconnect();
-  }, [memory, theme, range, span]);
+  }, [memory, theme, range, scale, span]);
 
   const name = (event: PointerEvent) => {
     const wide = (canvas.current?.clientWidth ?? 1) - 2 * LEFT;
@@ -106,7 +120,7 @@ function Map({ memory, whole, theme }: { memory: Memory; whole: number; theme: T
     <figure>
       <canvas class="memory" ref={canvas} style={{ height: `${HEIGHT}px` }} role="img" aria-label={`Addresses of ${memory.name} over time; at most ${bytes(peak.bytes)} live`} onPointerMove={name} />
       <figcaption class="weak">
-        {hover || `Peak ${bytes(peak.bytes)} at ${time(peak.ps)}${memory.size ? ` of ${bytes(memory.size)} (dashed)` : ""}. The line is live bytes; blocks are buffers while they live.`}
+        {hover || `Peak ${bytes(peak.bytes)} at ${time(peak.ps)}${memory.size ? ` of ${bytes(memory.size)}${memory.size <= range ? " (dashed)" : ""}` : ""}. The line is live bytes${scale === range ? "" : ` (the top is ${bytes(Math.round(scale))})`}; blocks are buffers while they live.`}
         {memory.more_blocks > 0 && ` ${memory.more_blocks} small blocks are left out.`}
       </figcaption>
     </figure>

@@ -1,91 +1,92 @@
-import { bytes, count, percent, time } from "./format";
+import { bytes, count, percent, rate, time } from "./format";
 import type { Fact, PackedReport, Run } from "./report";
 
 /** What an engineer wants to know first. */
 export function Summary({ run }: { run: Run }) {
-  const tasks = count(run.tasks.count, "task");
+  const won = run.ranking.filter((row) => row.gain > 1.0005);
+  const busiest = run.queues.reduce((best, queue) => (busyShare(run, queue) > busyShare(run, best) ? queue : best), run.queues[0]);
+  const peaks = run.memories
+    .filter((memory) => memory.live.bytes.length > 0)
+    .map((memory) => ({ memory, peak: memory.live.bytes.reduce((a, b) => Math.max(a, b), 0) }))
+    .sort((a, b) => b.peak / (b.memory.size ?? Infinity) - a.peak / (a.memory.size ?? Infinity));
   return (
     <section data-testid="summary" aria-labelledby="summary-title">
-      <h2 id="summary-title">Summary</h2>
+      <h2 id="summary-title" class="visually-hidden">
+        Summary
+      </h2>
       <dl class="figures">
-        <Figure name="End to end (estimate)" value={time(run.latency_ps)} note={tasks} />
+        <Figure name="End to end (estimate)" value={time(run.latency_ps)} note={count(run.tasks.count, "task")} />
         {run.estimate_ps !== null && (
-          <Figure name="The compiler's estimate" value={time(run.estimate_ps)} note={`Chipless ${percent(run.latency_ps / run.estimate_ps - 1)} beside it`} />
+          <Figure name="Compiler's estimate" value={time(run.estimate_ps)} note={`Chipless ${run.latency_ps < run.estimate_ps ? "−" : "+"}${percent(Math.abs(run.latency_ps / run.estimate_ps - 1))}`} />
         )}
-        {run.memories
-          .filter((memory) => memory.live.bytes.length > 0)
-          .slice(0, 6)
-          .map((memory) => {
-            const peak = Math.max(...memory.live.bytes);
-            const note = memory.size ? `${percent(peak / memory.size)} of ${bytes(memory.size)}` : "peak";
-            return <Figure key={memory.name} name={`Peak of ${memory.name}`} value={bytes(peak)} note={note} />;
-          })}
-      </dl>
-      {run.ranking.length > 0 && (
-        <>
-          <h3>What bounds it</h3>
-          <p class="weak">Each figure of the machine made twice as good, and the program run again.</p>
-          <table>
-            <thead>
-              <tr>
-                <th>Figure</th>
-                <th>Change</th>
-                <th class="number">The run would take</th>
-                <th class="number">Gain</th>
-              </tr>
-            </thead>
-            <tbody>
-              {run.ranking.slice(0, 8).map((row) => (
-                <tr key={row.figure}>
-                  <td>{row.figure}</td>
-                  <td>{row.change}</td>
-                  <td class="number">{time(row.latency_ns * 1000)}</td>
-                  <td class="number">{row.gain.toFixed(3)} ×</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </>
-      )}
-      <h3>Busy</h3>
-      <ul class="bars">
-        {run.queues
-          .filter((queue) => queue.tasks > 0)
-          .map((queue) => (
-            <Bar
-              key={queue.name}
-              name={queue.name}
-              share={run.latency_ps ? (queue.busy_ns * 1000) / (run.latency_ps * queue.servers) : 0}
-              note={`${time(queue.busy_ns * 1000)}, ${count(queue.tasks, "task")}${queue.servers > 1 ? `, ${queue.servers} servers` : ""}`}
-            />
-          ))}
-        {run.resources.map((resource) => (
-          <Bar key={resource.name} name={resource.name} share={resource.utilization} note={bytes(resource.bytes)} />
+        {won.length > 0 && <Figure name="Bound most by" value={won[0].figure} note={`${won[0].change}: ${time(won[0].latency_ns * 1000)}`} />}
+        {busiest && busiest.tasks > 0 && <Figure name="Busiest" value={busiest.name} note={percent(busyShare(run, busiest))} />}
+        {peaks.slice(0, 1).map(({ memory, peak }) => (
+          <Figure key={memory.name} name={`Peak of ${memory.name}`} value={bytes(peak)} note={memory.size ? `${percent(peak / memory.size)} of ${bytes(memory.size)}` : ""} />
         ))}
-      </ul>
-      {run.critical_by_queue.length > 0 && (
-        <>
-          <h3>Critical path by queue</h3>
-          <ul class="bars">
-            {run.critical_by_queue.map((row) => (
-              <Bar key={row.queue} name={row.queue} share={run.latency_ps ? (row.ns * 1000) / run.latency_ps : 0} note={time(row.ns * 1000)} />
-            ))}
-          </ul>
-        </>
-      )}
-      {run.findings.length > 0 && (
-        <>
-          <h3>Findings</h3>
-          <ul class="findings">
-            {run.findings.map((finding, i) => (
-              <li key={i}>
-                <b class={finding.severity}>{finding.severity}</b> [{finding.code}] {finding.place && `${finding.place}: `}
-                {finding.message}
-              </li>
-            ))}
-          </ul>
-        </>
-      )}
+        <Figure name="Findings" value={run.findings.length === 0 ? "none" : run.findings.length.toLocaleString("en")} note={run.findings.some((finding) => finding.severity === "error") ? "with errors" : ""} />
+      </dl>
+      {run.findings.length > 0 && <Findings findings={run.findings} />}
+    </section>
+  );
+}
+
+function busyShare(run: Run, queue: Run["queues"][number]): number {
+  return run.latency_ps ? (queue.busy_ns * 1000) / (run.latency_ps * Math.max(1, queue.servers)) : 0;
+}
+
+/** Why it takes so long: figures of the machine, operations, queues and links. */
+export function Why({ run }: { run: Run }) {
+  const won = run.ranking.filter((row) => row.gain > 1.0005);
+  const busy = run.queues
+    .filter((queue) => queue.tasks > 0)
+    .map((queue) => ({ name: queue.name, share: busyShare(run, queue), note: `${time(queue.busy_ns * 1000)}, ${count(queue.tasks, "task")}${queue.servers > 1 ? `, ${queue.servers} servers` : ""}` }));
+  const carried = run.resources.map((resource) => ({ name: resource.name, share: resource.utilization, note: bytes(resource.bytes) }));
+  const critical = run.critical_by_queue.map((row) => ({ name: row.queue, share: run.latency_ps ? (row.ns * 1000) / run.latency_ps : 0, note: time(row.ns * 1000) }));
+  return (
+    <section aria-labelledby="why-title">
+      <h2 id="why-title">Why it takes so long</h2>
+      <div class="columns">
+        {won.length > 0 && (
+          <div>
+            <h3>If this were twice as good</h3>
+            <div class="wide">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Figure</th>
+                    <th>Change</th>
+                    <th class="number">The run takes</th>
+                    <th class="number">Gain</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {won.slice(0, 8).map((row) => (
+                    <tr key={row.figure}>
+                      <td>
+                        <code>{row.figure}</code>
+                      </td>
+                      <td>{row.change}</td>
+                      <td class="number">{time(row.latency_ns * 1000)}</td>
+                      <td class="number">{row.gain.toFixed(3)}×</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+            <p class="weak">Each by itself, by running the program again.</p>
+          </div>
+        )}
+        {run.roofline.length > 0 && (
+          <div>
+            <h3>What bounds the operations</h3>
+            <Roofline run={run} />
+          </div>
+        )}
+        <Bars title="Critical path by queue" rows={critical} />
+        <Bars title="Busy queues" rows={busy} />
+        <Bars title="Carried over links" rows={carried} />
+      </div>
       {run.facts.length > 0 && (
         <details>
           <summary>Facts</summary>
@@ -106,6 +107,99 @@ export function Summary({ run }: { run: Run }) {
   );
 }
 
+interface BarRow {
+  name: string;
+  share: number;
+  note: string;
+}
+
+const BARS = 12;
+
+/** Shares as bars. Rows that say the same are one, and only the largest are shown where there are many. */
+function Bars({ title, rows }: { title: string; rows: BarRow[] }) {
+  const alike: (BarRow & { names: string[] })[] = [];
+  for (const row of rows) {
+    const same = alike.find((other) => other.share === row.share && other.note === row.note);
+    if (same) same.names.push(row.name);
+    else alike.push({ ...row, names: [row.name] });
+  }
+  if (rows.length === 0) return null;
+  if (alike.length > BARS) alike.sort((a, b) => b.share - a.share);
+  return (
+    <div>
+      <h3>{title}</h3>
+      <ul class="bars">
+        {alike.slice(0, BARS).map(({ names, share, note }) => (
+          <li key={names[0]}>
+            <span class="name" title={names.join(", ")}>
+              {names.length > 1 ? `${names[0]} … ${names[names.length - 1]}` : names[0]}
+            </span>
+            <span class="track">
+              <i style={{ width: `${Math.min(100, 100 * share)}%` }} />
+            </span>
+            <span class="number">{percent(share)}</span>
+            <span class="weak">{names.length > 1 ? `${note} each` : note}</span>
+          </li>
+        ))}
+      </ul>
+      {alike.length > BARS && <p class="weak">and {alike.length - BARS} with less; the tables below have all</p>}
+    </div>
+  );
+}
+
+const FINDINGS = 12;
+
+/** What `check` found, the first of it at once. */
+export function Findings({ findings }: { findings: Run["findings"] }) {
+  const line = (finding: Run["findings"][number], i: number) => (
+    <li key={i}>
+      <b class={finding.severity}>{finding.severity}</b> <code>{finding.code}</code> {finding.place && <span class="weak">{finding.place}: </span>}
+      {finding.message}
+    </li>
+  );
+  return (
+    <>
+      <ul class="findings">{findings.slice(0, FINDINGS).map(line)}</ul>
+      {findings.length > FINDINGS && (
+        <details>
+          <summary>{count(findings.length - FINDINGS, "more finding")}</summary>
+          <ul class="findings">{findings.slice(FINDINGS, 1000).map(line)}</ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** Operations and what bounds them. */
+function Roofline({ run }: { run: Run }) {
+  return (
+    <div class="wide">
+      <table>
+        <thead>
+          <tr>
+            <th>Operation</th>
+            <th class="number">Tasks</th>
+            <th class="number" title="Arithmetic operations a second while its tasks ran">Rate</th>
+            <th class="number" title="Arithmetic operations for each byte that is read or written">Op/B</th>
+            <th>Bound by</th>
+          </tr>
+        </thead>
+        <tbody>
+          {run.roofline.slice(0, 10).map((roof) => (
+            <tr key={roof.operation}>
+              <td>{roof.operation}</td>
+              <td class="number">{roof.tasks.toLocaleString("en")}</td>
+              <td class="number">{roof.ops > 0 ? rate(roof.ops_per_second) : "–"}</td>
+              <td class="number">{roof.ops > 0 && roof.bytes > 0 ? roof.ops_per_byte.toPrecision(3) : "–"}</td>
+              <td>{roof.bound}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
 function Figure({ name, value, note }: { name: string; value: string; note: string }) {
   return (
     <div>
@@ -114,19 +208,6 @@ function Figure({ name, value, note }: { name: string; value: string; note: stri
         {value} <span class="weak">{note}</span>
       </dd>
     </div>
-  );
-}
-
-function Bar({ name, share, note }: { name: string; share: number; note: string }) {
-  return (
-    <li>
-      <span class="name">{name}</span>
-      <span class="track">
-        <i style={{ width: `${Math.min(100, 100 * share)}%` }} />
-      </span>
-      <span class="number">{percent(share)}</span>
-      <span class="weak">{note}</span>
-    </li>
   );
 }
 
@@ -147,36 +228,79 @@ function Facts({ facts }: { facts: Fact[] }) {
 /** The other run beside this one, and what makes the difference. */
 export function Against({ run, other, difference }: { run: Run; other: Run; difference: PackedReport["difference"] }) {
   const change = other.latency_ps - run.latency_ps;
+  const tasks = difference?.tasks;
+  const layers = (difference?.time?.layers ?? []).filter((row) => Math.abs(row.contribution_ns) >= 5e-4);
   return (
     <div>
       <p>
         {run.file} takes {time(run.latency_ps)}, {other.file} {time(other.latency_ps)}: {time(Math.abs(change))} {change < 0 ? "less" : "more"}
         {run.latency_ps > 0 && ` (${percent(change / run.latency_ps)})`}.
       </p>
-      {difference.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th>Layer</th>
-              <th class="number">This run</th>
-              <th class="number">The other</th>
-              <th class="number">Contribution</th>
-              <th>Why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {difference.slice(0, 40).map((row) => (
-              <tr key={row.layer}>
-                <td>{row.layer}</td>
-                <td class="number">{time(row.a_ns * 1000)}</td>
-                <td class="number">{time(row.b_ns * 1000)}</td>
-                <td class="number">{time(row.contribution_ns * 1000)}</td>
-                <td>{row.why}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      {tasks && (
+        <p>
+          {difference?.equal ? "The two programs mean the same: " : "What changed: "}
+          {count(tasks.matched, "task")} matched, {tasks.moved} moved, {tasks.changed.length} changed, {tasks.added.length} added, {tasks.removed.length} removed.
+        </p>
       )}
+      <div class="columns">
+        {layers.length > 0 && (
+          <div class="wide">
+            <h3>Where the difference of time comes from</h3>
+            <table>
+              <thead>
+                <tr>
+                  <th>Layer</th>
+                  <th class="number">This run</th>
+                  <th class="number">The other</th>
+                  <th class="number">Contribution</th>
+                  <th>Why</th>
+                </tr>
+              </thead>
+              <tbody>
+                {layers.slice(0, 20).map((row) => (
+                  <tr key={row.layer}>
+                    <td>{row.layer}</td>
+                    <td class="number">{time(row.a_ns * 1000)}</td>
+                    <td class="number">{time(row.b_ns * 1000)}</td>
+                    <td class="number">{signed(row.contribution_ns * 1000)}</td>
+                    <td>{row.why}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+        {tasks && tasks.changed.length > 0 && (
+          <div class="wide">
+            <h3>Changed tasks</h3>
+            <table>
+              <thead>
+                <tr>
+                  <th>This program</th>
+                  <th>The other</th>
+                  <th>Operation</th>
+                  <th>What</th>
+                </tr>
+              </thead>
+              <tbody>
+                {tasks.changed.slice(0, 20).map((row) => (
+                  <tr key={row.a}>
+                    <td>{row.a}</td>
+                    <td>{row.b}</td>
+                    <td>{row.operation}</td>
+                    <td>{row.what.join(", ")}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            {tasks.changed.length > 20 && <p class="weak">and {tasks.changed.length - 20} more: chipless diff shows them</p>}
+          </div>
+        )}
+      </div>
     </div>
   );
+}
+
+function signed(ps: number): string {
+  return `${ps < 0 ? "−" : "+"}${time(Math.abs(ps))}`;
 }

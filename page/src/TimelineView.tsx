@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Classes, type Theme } from "./colors";
 import { time } from "./format";
-import { type Run, taskName } from "./report";
+import { REASONS, type Run, taskName } from "./report";
 import { Timeline, paintOverview } from "./timeline";
 
 interface Props {
@@ -15,6 +15,8 @@ interface Props {
   open: () => void;
   made: (timeline: Timeline) => void;
 }
+
+const WAITS = { none: "", sync: "waits for a signal", release: "waits to be released", server: "waits for its server", end: "waits for the end" };
 
 /** A timeline with its minimap and legend. */
 export function TimelineView({ run, classes, theme, selected, label, testId, select, open, made }: Props) {
@@ -32,7 +34,7 @@ export function TimelineView({ run, classes, theme, selected, label, testId, sel
     made(one);
   }, [run]);
   useEffect(() => timeline.current?.recolor(theme), [theme]);
-  useEffect(() => timeline.current?.select(selected), [selected]);
+  useLayoutEffect(() => timeline.current?.select(selected), [selected]);
 
   const keys = (event: KeyboardEvent) => {
     const one = timeline.current;
@@ -72,17 +74,21 @@ export function TimelineView({ run, classes, theme, selected, label, testId, sel
         <button onClick={() => timeline.current?.zoom(0.5)}>Zoom in</button>
         <button onClick={() => timeline.current?.zoom(2)}>Zoom out</button>
         <button onClick={() => timeline.current?.setView(0, timeline.current.whole)}>Whole run</button>
+        <label>
+          <input type="checkbox" onChange={(event) => timeline.current?.light(event.currentTarget.checked)} /> Critical path alone
+        </label>
         <span class="weak">{zoomed}</span>
       </div>
       <p class="visually-hidden" role="status" aria-live="polite">
         {selected === null ? "No task is selected." : `${taskName(run, selected)}, ${run.operations[run.tasks.operation[selected]]}`}
       </p>
-      <Legend classes={classes} theme={theme} />
+      <Legend run={run} classes={classes} theme={theme} />
     </div>
   );
 }
 
-function Legend({ classes, theme }: { classes: Classes; theme: Theme }) {
+function Legend({ run, classes, theme }: { run: Run; classes: Classes; theme: Theme }) {
+  const reasons = useMemo(() => new Set(run.tasks.reason), [run]);
   const shown = classes.names.map((name, i) => ({ name, i })).filter(({ i }) => classes.kind === "operation" || i > 0);
   return (
     <ul class="legend" aria-label={`Colours of the timeline, by ${classes.kind}`}>
@@ -93,10 +99,16 @@ function Legend({ classes, theme }: { classes: Classes; theme: Theme }) {
         </li>
       ))}
       {shown.length > 24 && <li class="weak">and {shown.length - 24} more; colours repeat</li>}
-      <li>
-        <i class="hatched" />
-        wait
-      </li>
+      {REASONS.map(
+        (reason, i) =>
+          i > 0 &&
+          reasons.has(i) && (
+            <li key={reason}>
+              <i class={`hatched ${reason}`} />
+              {WAITS[reason]}
+            </li>
+          ),
+      )}
       <li>
         <i style={{ background: theme.critical, height: "4px" }} />
         critical path

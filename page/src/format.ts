@@ -30,3 +30,14 @@ export function percent(share: number): string {
 export function count(n: number, noun: string): string {
   return `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 }
+
+/** Operations a second, in decimal units. */
+export function rate(perSecond: number): string {
+  const units = ["op/s", "kop/s", "Mop/s", "Gop/s", "Top/s", "Pop/s"];
+  let unit = 0;
+  while (perSecond >= 1000 && unit < units.length - 1) {
+    perSecond /= 1000;
+    unit++;
+  }
+  return `${perSecond.toPrecision(3)} ${units[unit]}`;
+}

@@ -19,6 +19,7 @@ export interface PackedRun {
   columns: Record<Column, string>;
   layer_rows: { layer: string; tasks: number; busy_ns: number; critical_ns: number }[];
   critical_by_queue: { queue: string; ns: number }[];
+  roofline: { operation: string; tasks: number; ops: number; bytes: number; ops_per_byte: number; ops_per_second: number; bound: "compute" | "memory" | "latency" }[];
   ranking: { figure: string; change: string; latency_ns: number; gain: number }[];
   resources: { name: string; bytes: number; utilization: number }[];
   memories: Memory[];
@@ -57,10 +58,20 @@ export interface PackedReport {
   chipless: string;
   run: PackedRun;
   against: PackedRun | null;
-  /** Why the two runs differ: layer by layer. */
-  difference: { layer: string; a_ns: number; b_ns: number; why: string; contribution_ns: number }[];
+  /** What changed from this program to the other. */
+  difference: Difference | null;
   /** Whether the page is served and asks when it should reload. */
   live: boolean;
+}
+
+export interface Difference {
+  equal: boolean;
+  interface: string[];
+  tasks: { matched: number; moved: number; added: string[]; removed: string[]; changed: { a: string; b: string; operation: string; what: string[] }[] };
+  constants: { a: string; b: string; bytes_changed: number }[];
+  memory: { memory: string; peak_a: number | null; peak_b: number | null }[];
+  /** Why the two runs take different times: layer by layer. */
+  time?: { layers: { layer: string; a_ns: number; b_ns: number; why: string; contribution_ns: number }[] };
 }
 
 export type Column =
@@ -74,7 +85,8 @@ export type Column =
   | "by"
   | "slack"
   | "read"
-  | "written";
+  | "written"
+  | "moved";
 
 /** Why a task did not start when its server was free. */
 export const REASONS = ["none", "sync", "release", "server", "end"] as const;
@@ -99,6 +111,8 @@ export interface Tasks {
   slack: Float64Array;
   read: Float64Array;
   written: Float64Array;
+  /** Bytes over shared links. */
+  moved: Float64Array;
 }
 
 export interface Lane {
@@ -190,6 +204,7 @@ export async function unpack(packed: PackedRun): Promise<Run> {
     slack: column.slack,
     read: column.read,
     written: column.written,
+    moved: column.moved,
   };
   const details = packed.details === null ? null : (JSON.parse(new TextDecoder().decode(await inflate(packed.details))) as string[]);
   return { ...packed, lanes, tasks, details };

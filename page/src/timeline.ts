@@ -20,7 +20,9 @@ export class Timeline {
   selected: number | null = null;
   private frame = 0;
   private waitingForFrame: (() => void)[] = [];
-  private hatch: CanvasPattern | null = null;
+  /** Tasks off the critical path are dimmed. */
+  lit = false;
+  private hatches: (CanvasPattern | null)[] = [];
   private strip = document.createElement("canvas");
   private theme: Theme;
 
@@ -52,7 +54,7 @@ export class Timeline {
 
   recolor(theme: Theme) {
     this.theme = theme;
-    this.hatch = null;
+    this.hatches = [];
     this.draw();
   }
 
@@ -75,6 +77,12 @@ export class Timeline {
   pan(share: number) {
     const by = (this.end - this.start) * share;
     this.setView(this.start + by, this.end + by);
+  }
+
+  /** Dims what is off the critical path, or shows everything alike. */
+  light(lit: boolean) {
+    this.lit = lit;
+    this.draw();
   }
 
   select(task: number | null) {
@@ -231,10 +239,12 @@ export class Timeline {
       const x1 = this.x(tasks.end[task]);
       const before = i > 0 ? this.x(tasks.end[task - 1]) : this.x(0);
       if (tasks.reason[task] > 0 && x0 - before > 3) {
-        context.fillStyle = this.hatched(context);
+        context.globalAlpha = this.lit && !tasks.critical[task] ? 0.25 : 1;
+        context.fillStyle = this.hatched(context, tasks.reason[task]);
         context.fillRect(before, top + 4, x0 - before, BAR - 8);
       }
       const wide = Math.max(x1 - x0, 1);
+      context.globalAlpha = this.lit && !tasks.critical[task] ? 0.2 : 1;
       context.fillStyle = this.color(task);
       context.fillRect(x0, top, wide, BAR);
       if (tasks.critical[task]) {
@@ -247,6 +257,7 @@ export class Timeline {
         context.strokeRect(x0, top, wide, BAR);
       }
       if (wide > 34) this.paintLabel(context, task, x0, wide, top);
+      context.globalAlpha = 1;
       if (task === this.selected) {
         context.strokeStyle = this.theme.accent;
         context.lineWidth = 2;
@@ -297,8 +308,9 @@ export class Timeline {
     context.drawImage(this.strip, this.gutter, y + (ROW - BAR) / 2, this.width, BAR);
   }
 
-  private hatched(context: CanvasRenderingContext2D): CanvasPattern | string {
-    if (!this.hatch) {
+  /** A pattern for each reason: strokes to the right, to the left, upright. */
+  private hatched(context: CanvasRenderingContext2D, reason: number): CanvasPattern | string {
+    if (!this.hatches[reason]) {
       const tile = document.createElement("canvas");
       tile.width = tile.height = 6;
       const paint = tile.getContext("2d");
@@ -307,13 +319,14 @@ export class Timeline {
       paint.lineWidth = 1;
       paint.beginPath();
       for (const shift of [-6, 0, 6]) {
-        paint.moveTo(shift, 6);
-        paint.lineTo(shift + 6, 0);
+        const [from, to] = reason === 1 ? [shift, shift + 6] : reason === 2 ? [shift + 6, shift] : [shift + 3, shift + 3];
+        paint.moveTo(from, 6);
+        paint.lineTo(to, 0);
       }
       paint.stroke();
-      this.hatch = context.createPattern(tile, "repeat");
+      this.hatches[reason] = context.createPattern(tile, "repeat");
     }
-    return this.hatch ?? this.theme.line;
+    return this.hatches[reason] ?? this.theme.line;
   }
 
   /** Arrows from the task whose signal ended the selected task's wait, and to those that the selected one let start. */

@@ -28,6 +28,7 @@ function packed(): PackedRun {
     slack: [0, 0, 0],
     read: [4096, 2 ** 40, 7],
     written: [0, 1, 2],
+    moved: [4096, 0, 0],
   };
   return {
     file: "x",
@@ -51,6 +52,7 @@ function packed(): PackedRun {
     columns: Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, column(values)])) as Record<Column, string>,
     layer_rows: [],
     critical_by_queue: [],
+    roofline: [],
     ranking: [],
     resources: [],
     memories: [],

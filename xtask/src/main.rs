@@ -43,6 +43,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
             "triggers", "models",
         ],
     ),
+    ("report.py", &["tables", "why", "traces", "diff", "page"]),
     (
         "gemini.py",
         &[
@@ -213,7 +214,18 @@ fn acceptance(root: &Path) -> Result<(), String> {
     let python = root.join("target/venv/bin/python3");
     if !python.exists() {
         run("python3", &["-m", "venv", "target/venv"], &[])?;
-        run("target/venv/bin/pip", &["install", "--quiet", "numpy"], &[])?;
+        run(
+            "target/venv/bin/pip",
+            &[
+                "install",
+                "--quiet",
+                "numpy",
+                "pyarrow",
+                "perfetto",
+                "playwright",
+            ],
+            &[],
+        )?;
     }
     for (script, parts) in ACCEPTANCE {
         let script = scripts.join(script).display().to_string();

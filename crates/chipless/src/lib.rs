@@ -45,6 +45,7 @@ mod run;
 pub mod suggest;
 mod target;
 mod targets;
+mod values;
 
 pub use behind::{Behind, with_behind};
 pub use chipless_device::figures::Grade as FigureGrade;
@@ -59,7 +60,7 @@ pub use chipless_spu as spu;
 pub use failure::{Failure, FailureKind};
 pub use file::{Checked, File, OpenDocument, check, check_as, open, open_as, recognize};
 pub use kept::{KeptDocument, KeptProgram, KeptSession, Ran};
-pub use machine::{Figure, figures};
+pub use machine::{Better, Figure, figures};
 pub use options::{Bytes, COMMON, Data, Files, Input, OptionKind, OptionSpec, Options};
 pub use policy::{Policy, rule};
 pub use run::{
@@ -69,3 +70,4 @@ pub use run::{
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};
 pub use targets::{TARGETS, known, options, rules, rules_of_targets, target};
+pub use values::values;

@@ -1,7 +1,9 @@
 //! Machines as text: figures by their names, with unit and source.
 //!
 //! A machine file is TOML. The comment behind a figure, or else the lines above it, say its unit and its source: `# MHz: the vendor's guide`.
-//! Where there is none, those of the section count. Figures of a device have a grade behind their unit: `# us [assumed]: …`.
+//! Where there is none, those of the section count. The unit tells which way a figure is good: more of a rate, less of a time. Where it does
+//! not, or tells it wrong, the way stands behind the unit: `# 1 (lower): …`, `(higher)`, or `(neither)`.
+//! Figures of a device have a grade behind their unit: `# us [assumed]: …`. Runs do not use them, so that no way of them is better.
 
 use crate::failure::Failure;
 use crate::suggest;
@@ -17,10 +19,59 @@ pub struct Figure {
     pub value: String,
     /// Its unit; `1` for ratios.
     pub unit: String,
+    /// Which way it makes a machine faster, if either.
+    pub better: Option<Better>,
     /// Where it comes from.
     pub source: String,
     /// How much that is worth, of figures of a device.
     pub grade: Option<Grade>,
+}
+
+/// Which way of a figure is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Rates, clocks.
+    Higher,
+    /// Times, energies.
+    Lower,
+}
+
+impl Better {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+        }
+    }
+
+    /// The change that makes a figure twice as good, as `--set` takes it.
+    pub const fn twice(self) -> &'static str {
+        match self {
+            Better::Higher => "2x",
+            Better::Lower => "0.5x",
+        }
+    }
+
+    /// Cuts the way that is said behind a unit from it; otherwise the unit itself tells.
+    fn of(unit: &str) -> (&str, Option<Better>) {
+        if let Some((unit, said)) = unit.strip_suffix(')').and_then(|u| u.rsplit_once(" (")) {
+            let better = match said {
+                "higher" => Some(Better::Higher),
+                "lower" => Some(Better::Lower),
+                _ => None,
+            };
+            return (unit, better);
+        }
+        let better = match unit {
+            "MHz" => Some(Better::Higher),
+            "cycles" | "s" | "ns" | "µs" | "pJ" => Some(Better::Lower),
+            _ if unit.ends_with("/cycle") || unit.ends_with("/s") => Some(Better::Higher),
+            _ if unit.starts_with("µs/") => Some(Better::Lower),
+            _ => None,
+        };
+        (unit, better)
+    }
 }
 
 /// The figures of a machine file, in its order; empty for a text that is none.
@@ -40,11 +91,13 @@ pub fn figures(text: &str) -> Vec<Figure> {
             .unwrap_or_default();
         let unit = unit_of(&unit, &key);
         let (unit, grade) = graded(&unit);
+        let (unit, better) = Better::of(unit);
         figures.push((
             line,
             Figure {
                 unit: unit.to_owned(),
                 grade,
+                better: better.filter(|_| grade.is_none()),
                 value: value.to_string(),
                 key,
                 source,
@@ -128,8 +181,9 @@ fn value<'m>(machine: &'m toml::Table, key: &str) -> Option<&'m toml::Value> {
     names.try_fold(first, |value, name| value.as_table()?.get(name))
 }
 
-/// A machine file with other figures: `KEY=VALUE`, where the key is a path of names and the value is TOML.
-pub(crate) fn with_figures(text: &str, figures: &[String]) -> Result<String, Failure> {
+/// A machine file with other figures: `KEY=VALUE`, where the key is a path of names and the value is TOML, or a factor of what stands there
+/// (`2x`). `whole`: products are rounded to whole numbers.
+pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Result<String, Failure> {
     if figures.is_empty() {
         return Ok(text.to_owned());
     }
@@ -150,6 +204,10 @@ pub(crate) fn with_figures(text: &str, figures: &[String]) -> Result<String, Fai
                 "expected a figure of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
             )));
         };
+        if let Some(product) = product(slot, value, whole) {
+            *slot = product;
+            continue;
+        }
         // A text needs no quotes.
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
             .ok()
@@ -159,12 +217,43 @@ pub(crate) fn with_figures(text: &str, figures: &[String]) -> Result<String, Fai
             None if slot.is_str() => toml::Value::String(value.to_owned()),
             None => {
                 return Err(misused(format!(
-                    "expected a number for {key}, found \"{value}\""
+                    "expected a number for {key}, or a factor such as 2x, found \"{value}\""
                 )));
             }
         };
     }
     Ok(machine.to_string())
+}
+
+/// Whether any of these changes is by a factor.
+pub(crate) fn has_factor(figures: &[String]) -> bool {
+    let value = |figure: &String| figure.split_once('=').map(|(_, value)| value.to_owned());
+    figures
+        .iter()
+        .filter_map(value)
+        .any(|v| factor(&v).is_some())
+}
+
+fn factor(value: &str) -> Option<f64> {
+    let factor: f64 = value.strip_suffix('x')?.parse().ok()?;
+    (factor.is_finite() && factor >= 0.0).then_some(factor)
+}
+
+/// A figure times a factor; `None` where the value is no factor, or the figure no number. A product of a whole number that is whole stays one.
+fn product(figure: &toml::Value, value: &str, whole: bool) -> Option<toml::Value> {
+    let factor = factor(value)?;
+    let (number, is_whole) = match figure {
+        toml::Value::Integer(number) => (*number as f64, true),
+        toml::Value::Float(number) => (*number, false),
+        _ => return None,
+    };
+    let product = number * factor;
+    let stays = is_whole && (whole || product.fract() == 0.0);
+    Some(if stays && product.abs() < 9e15 {
+        toml::Value::Integer(product.round() as i64)
+    } else {
+        toml::Value::Float(product)
+    })
 }
 
 /// The place of a figure, by the path of its names.
@@ -224,12 +313,19 @@ mod tests {
                 "f.x.b 2 m sheet 4"
             ]
         );
+        let better: Vec<_> = all.iter().map(|f| f.better).collect();
+        assert_eq!(
+            better,
+            [Some(Better::Lower), None, Some(Better::Lower), None]
+        );
+        assert_eq!(Better::of("1 (higher)"), ("1", Some(Better::Higher)));
+        assert_eq!(Better::of("MHz (neither)"), ("MHz", None));
     }
 
     #[test]
     fn a_figure_is_set_by_its_key() {
         let text = "name = \"a\"\n[dma]\nstart = 5\n";
-        let set = |figure: &str| with_figures(text, &[figure.to_owned()]);
+        let set = |figure: &str| with_figures(text, &[figure.to_owned()], false);
         assert!(set("dma.start=7").is_ok_and(|text| text.contains("start = 7")));
         assert!(set("name=b").is_ok_and(|text| text.contains("name = \"b\"")));
         let said = set("dma.strat=7").unwrap_err().to_string();
@@ -237,6 +333,12 @@ mod tests {
             said.ends_with("found \"dma.strat\"; did you mean \"dma.start\"?"),
             "{said}"
         );
+        assert!(set("dma.start=2x").is_ok_and(|text| text.contains("start = 10")));
+        assert!(set("dma.start=0.5x").is_ok_and(|text| text.contains("start = 2.5")));
+        let whole = with_figures(text, &["dma.start=0.5x".to_owned()], true);
+        assert!(whole.is_ok_and(|text| text.contains("start = 3")));
+        assert!(set("name=2x").is_ok_and(|text| text.contains("name = \"2x\"")));
+        assert!(set("dma.start=-1x").is_err());
         assert!(set("dma=7").is_err() && set("dma.start=fast").is_err());
     }
 }

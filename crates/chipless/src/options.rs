@@ -60,7 +60,9 @@ impl OptionKind {
 }
 
 /// Commands that make a program of a file.
-const LOWERING: &[&str] = &["run", "check", "list", "report", "iospec", "drive"];
+const LOWERING: &[&str] = &[
+    "run", "check", "list", "report", "view", "diff", "iospec", "drive",
+];
 
 /// Options of all targets.
 pub static COMMON: &[OptionSpec] = &[
@@ -76,7 +78,8 @@ pub static COMMON: &[OptionSpec] = &[
         name: "set",
         kind: OptionKind::Text,
         value: "KEY=VALUE",
-        help: "Another figure of the machine, by its place in the machine file: `dram.bytes_per_second=8e9`. May be given several times",
+        help: "Another figure of the machine, by its place in the machine file: a value (`dram.bytes_per_second=8e9`) or a factor (`clock.dpu=2x`). May be \
+               given several times",
         commands: LOWERING,
         is_repeated: true,
     },
@@ -87,8 +90,8 @@ pub static COMMON: &[OptionSpec] = &[
         help: "A bound on what a file may ask for: `memory_bytes`, `tasks`, `inflated_bytes`, `inflate_ratio`, `entries`, `path_bytes`, \
                `json_bytes`, `text_bytes`, `transfers`, `declarations` or `findings`. May be given several times",
         commands: &[
-            "run", "check", "info", "list", "report", "iospec", "drive", "convert", "map",
-            "explore",
+            "run", "check", "info", "list", "report", "view", "diff", "iospec", "drive", "convert",
+            "map", "explore",
         ],
         is_repeated: true,
     },
@@ -315,15 +318,24 @@ impl Options {
         &self,
         own: &str,
         figures: &[String],
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<T, Failure> {
-        let (name, text) = match self.file("machine")? {
-            Some(file) => (file.name.clone(), file.text()?.to_owned()),
-            None => ("--set".to_owned(), machine::with_figures(own, figures)?),
+        let (name, text) = if let Some(file) = self.file("machine")? {
+            (file.name.clone(), file.text()?.to_owned())
+        } else {
+            let text = machine::with_figures(own, figures, false)?;
+            ("--set".to_owned(), text)
         };
         let given: Vec<String> = self.values("set").map(str::to_owned).collect();
-        let text = machine::with_figures(&text, &given)?;
-        read(&text).map_err(|error| Failure::misuse(name, error.trim_end()))
+        let changed = machine::with_figures(&text, &given, false)?;
+        let machine = match read(&changed) {
+            // Some figures take whole numbers only.
+            Err(_) if machine::has_factor(&given) => {
+                read(&machine::with_figures(&text, &given, true)?)
+            }
+            read => read,
+        };
+        machine.map_err(|error| Failure::misuse(name, error.trim_end()))
     }
 
     /// Targets that have all the options that were given and that not every target has; empty where there are none.

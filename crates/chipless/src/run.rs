@@ -8,6 +8,7 @@ use chipless_model::{
     Access, BufferId, Direction, Grade, NoRoom, Node, Port, Program, Storage, TaskId, zeroed,
 };
 use chipless_report::Statistics;
+use chipless_report::attribution::Attribution;
 use chipless_report::summary::{Output, Run};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly, Verified};
 use std::borrow::Cow;
@@ -321,6 +322,10 @@ impl Done {
             program,
             timeline: &self.timeline,
             outputs: outputs.collect(),
+            attribution: Cow::Owned(Attribution::of(program, &self.timeline)),
+            what_if: None,
+            ranking: None,
+            against: None,
             compared: None,
             first_nan: None,
             facts: self.facts.clone(),

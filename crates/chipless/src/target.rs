@@ -1,9 +1,10 @@
 //! What a target is to the rest of Chipless: a way to recognise its files, its options as data, and a document for each file.
 
 use crate::failure::Failure;
-use crate::options::{OptionSpec, Options};
+use crate::options::{Input, OptionSpec, Options};
 use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
 use chipless_npu::registers::Structure;
+use chipless_report::schedule_trace::Schedule;
 use chipless_sim::Timeline;
 use chipless_verify::Verified;
 use std::collections::{BTreeSet, HashMap};
@@ -184,6 +185,18 @@ pub trait Document: Send + Sync {
     /// Name and operation of the model's node that a layer comes from, where the user gave the model.
     fn node(&self, _layer: &str) -> Option<(&str, &str)> {
         None
+    }
+
+    /// The compiler's own estimate of the latency in nanoseconds, where the file carries one.
+    fn estimate_ns(&self) -> Option<f64> {
+        None
+    }
+
+    /// What the compiler planned for the program, from its schedule trace.
+    fn schedule(&self, _trace: &Input) -> Result<Schedule, Failure> {
+        Err(Failure::unsupported(
+            "a vendor's schedule trace (--compare TRACE.json) is compared with the runs of NPU blobs only",
+        ))
     }
 
     /// The profiling buffer as the device leaves it after a run, and the number of its records.

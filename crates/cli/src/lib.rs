@@ -54,6 +54,7 @@ enum Command {
     Targets(commands::targets::Arguments),
     Machine(commands::machine::Arguments),
     Run(commands::run::Arguments),
+    Diff(commands::diff::Arguments),
     List(commands::list::Arguments),
     Format(commands::format::Arguments),
     Map(commands::map::Arguments),
@@ -71,6 +72,7 @@ enum Command {
     Report(commands::report::Arguments),
     Schedule(commands::schedule::Arguments),
     Sweep(commands::sweep::Arguments),
+    View(commands::view::Arguments),
     Completions(commands::completions::Arguments),
 }
 
@@ -100,6 +102,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Targets(arguments) => commands::targets::run(&arguments),
         Command::Machine(arguments) => commands::machine::run(&arguments),
         Command::Run(arguments) => commands::run::run(&arguments, started),
+        Command::Diff(arguments) => commands::diff::run(&arguments),
         Command::List(arguments) => commands::list::run(&arguments),
         Command::Format(arguments) => commands::format::run(&arguments),
         Command::Map(arguments) => commands::map::run(&arguments),
@@ -117,6 +120,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Schedule(arguments) => commands::schedule::run(&arguments),
         Command::Sweep(arguments) => commands::sweep::run(&arguments),
+        Command::View(arguments) => commands::view::run(&arguments),
         Command::Completions(arguments) => commands::completions::run(&arguments),
     };
     match ended {

@@ -257,6 +257,9 @@ pub struct Access {
 }
 
 impl Access {
+    /// The number of what is no tensor but the task's own description, which stands in memory (NPU4 descriptors). It is full of addresses.
+    pub const DESCRIPTION: u8 = u8::MAX;
+
     /// An exact read.
     pub fn read(buffer: BufferId, pattern: Pattern) -> Access {
         Access {

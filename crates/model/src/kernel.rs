@@ -48,6 +48,12 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         None
     }
 
+    /// Arithmetic operations that it does: a multiplication and an addition are two, anything else that is done to an element is one. 0 where it
+    /// only moves bytes, or where that is not known.
+    fn arithmetic(&self) -> u64 {
+        0
+    }
+
     /// The effect on memory. Called only when every access fits its buffer.
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault>;
 

@@ -187,8 +187,10 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attribution::Attribution;
     use crate::example;
     use chipless_sim::{TimingOnly, Verified};
+    use std::borrow::Cow;
 
     #[test]
     fn a_run_is_drawn_with_every_task_and_nothing_from_outside() {
@@ -199,6 +201,10 @@ mod tests {
             program: &program,
             timeline: &timeline,
             outputs: vec![],
+            attribution: Cow::Owned(Attribution::of(&program, &timeline)),
+            what_if: None,
+            ranking: None,
+            against: None,
             compared: None,
             first_nan: None,
             facts: vec![],

@@ -2,7 +2,7 @@
 //!
 //! Times are microseconds, exact to a picosecond. Perfetto's own format (`perfetto`) is smaller and has counters.
 
-use crate::attribution::{Attribution, layer};
+use crate::attribution::Attribution;
 use crate::lanes::lanes;
 use chipless_model::{Program, Time};
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub fn trace(process: &str, program: &Program<'_>, attribution: &Attribution) ->
             let name = program.kernel(row.task).operation();
             let args = json!({
                 "task": program.task_name(row.task),
-                "layer": layer(program, row.task),
+                "layer": program.tasks[row.task].layer(),
                 "critical": row.critical,
                 "slack_ns": row.slack.ns(),
             });

@@ -34,8 +34,10 @@ pub mod list;
 pub mod page;
 pub mod perfetto;
 pub mod sarif;
+pub mod schedule_trace;
 pub mod summary;
 pub mod tables;
+pub mod why;
 
 #[cfg(test)]
 mod example;

@@ -16,7 +16,7 @@
 pub(crate) mod field;
 mod sequence;
 
-use crate::attribution::{Attribution, Lives, Row, layer};
+use crate::attribution::{Attribution, Lives, Row};
 use crate::lanes::{Lane, lanes};
 use crate::protobuf::Writer;
 use chipless_model::{
@@ -137,7 +137,7 @@ impl Trace<'_, '_> {
         let mut spans: Vec<(&str, Time, Time)> = Vec::new();
         let mut place: FxHashMap<&str, usize> = FxHashMap::default();
         for row in &self.attribution.rows {
-            let Some(layer) = layer(self.program, row.task) else {
+            let Some(layer) = self.program.tasks[row.task].layer() else {
                 continue;
             };
             let at = *place.entry(layer).or_insert_with(|| {

@@ -1,16 +1,22 @@
 //! A run on one page: what came out, how long it took, what was busy, and where it waited.
 
-use crate::SCHEMA_VERSION;
+mod report;
+
+use crate::attribution::Attribution;
 use crate::bars::{bar, cut, widest};
 use crate::compare::{self, Comparison, NanSearch};
-use crate::facts::{self, Facts};
+use crate::facts;
+use crate::schedule_trace::Compared;
 use crate::statistics::Statistics;
 use crate::style::{Paint, bytes, clean, count, rate, shape, share};
+use crate::why::{self, Ranked, WhatIf};
 use chipless_model::{Node, Port, Program, QueueId, SyncId, TaskId, Time};
 use chipless_sim::{State, Timeline};
-use serde::Serialize;
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
+
+pub use report::{OutputReport, QueueReport, ResourceReport, RunReport};
 
 /// Lines of the longest tasks, of the longest waits.
 const LONGEST: usize = 8;
@@ -31,6 +37,14 @@ pub struct Run<'r, 'a> {
     pub timeline: &'r Timeline,
     /// What came out; empty when only times were asked for.
     pub outputs: Vec<Output>,
+    /// The run taken apart.
+    pub attribution: Cow<'r, Attribution>,
+    /// The run with other figures of the machine, where somebody asked.
+    pub what_if: Option<Vec<WhatIf>>,
+    /// The run with each figure twice as good, best first, where somebody asked.
+    pub ranking: Option<Vec<Ranked>>,
+    /// The run beside a vendor's schedule trace, where one was given.
+    pub against: Option<Compared>,
     /// Outputs beside what they should be, where somebody asked.
     pub compared: Option<Vec<Comparison>>,
     /// Where the first NaN or infinity was written, if anywhere, where somebody asked.
@@ -111,6 +125,11 @@ impl Run<'_, '_> {
         self.queues_text(&mut out, paint);
         self.resources_text(&mut out, paint);
         self.layers_text(&mut out, paint);
+        self.critical_text(&mut out, paint);
+        self.changes_text(&mut out, paint);
+        if let Some(against) = &self.against {
+            against.text(&mut out, paint);
+        }
         self.longest_text(&mut out, paint);
         self.waited_text(&mut out, paint);
         if !self.facts.is_empty() {
@@ -211,35 +230,8 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What each layer took, in the order in which they started. Empty where no task names one.
-    fn layers(&self) -> Vec<LayerReport<'_>> {
-        let mut found: HashMap<&str, usize> = HashMap::new();
-        let mut layers: Vec<(Time, LayerReport<'_>)> = Vec::new();
-        for (id, task) in self.program.tasks.iter_enumerated() {
-            let record = self.timeline.tasks[id];
-            let Some(layer) = task.layer().filter(|_| record.state == State::Done) else {
-                continue;
-            };
-            let at = *found.entry(layer).or_insert_with(|| {
-                let report = LayerReport {
-                    layer,
-                    tasks: 0,
-                    busy_ns: 0.0,
-                };
-                layers.push((record.start, report));
-                layers.len() - 1
-            });
-            let (start, report) = &mut layers[at];
-            *start = (*start).min(record.start);
-            report.tasks += 1;
-            report.busy_ns += (record.end - record.start).ns();
-        }
-        layers.sort_by_key(|(start, _)| *start);
-        layers.into_iter().map(|(_, layer)| layer).collect()
-    }
-
     fn layers_text(&self, out: &mut String, paint: Paint) {
-        let layers = self.layers();
+        let layers = why::layers(self.program, &self.attribution);
         if layers.is_empty() {
             return;
         }
@@ -254,6 +246,79 @@ impl Run<'_, '_> {
                 Time::from_ns(layer.busy_ns),
                 layer.busy_ns / whole.max(f64::MIN_POSITIVE) * 100.0,
                 paint.dim(count(layer.tasks, "task"))
+            );
+        }
+    }
+
+    /// Where the critical path lies.
+    fn critical_text(&self, out: &mut String, paint: Paint) {
+        let critical = why::critical(self.program, &self.attribution);
+        if critical.by_queue.is_empty() {
+            return;
+        }
+        let (title, tasks) = (
+            paint.strong("critical path"),
+            count(critical.tasks.len(), "task"),
+        );
+        let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
+        let names = widest(critical.by_queue.iter().map(|row| row.queue));
+        for row in critical.by_queue.iter().take(LONGEST) {
+            let time = Time::from_ns(row.ns);
+            let part = share(time, self.timeline.end);
+            let _ = writeln!(out, "  {:names$}  {time:>9}  {part:>7}", row.queue);
+        }
+    }
+
+    /// The run with other figures of the machine.
+    fn changes_text(&self, out: &mut String, paint: Paint) {
+        if let Some(changes) = &self.what_if {
+            let _ = writeln!(out, "\n{}", paint.strong("what if"));
+            let names = widest(changes.iter().map(|change| &*change.change));
+            for WhatIf {
+                change,
+                latency_ns,
+                speedup,
+            } in changes
+            {
+                let time = Time::from_ns(*latency_ns);
+                let _ = writeln!(
+                    out,
+                    "  {change:names$}  {time:>9}  {speedup:.3} times as fast"
+                );
+            }
+        }
+        let Some(ranking) = &self.ranking else { return };
+        let title = paint.strong("if this were twice as good");
+        let _ = writeln!(
+            out,
+            "\n{title}  {}",
+            paint.dim("the run again, with one figure changed")
+        );
+        let won = |row: &&Ranked| row.gain > 1.0005;
+        let rows: Vec<&Ranked> = ranking.iter().filter(won).take(LONGEST).collect();
+        let names = widest(rows.iter().map(|row| &*row.figure));
+        for Ranked {
+            figure,
+            change,
+            latency_ns,
+            gain,
+        } in &rows
+        {
+            let time = Time::from_ns(*latency_ns);
+            let _ = writeln!(
+                out,
+                "  {figure:names$}  {change:>4}  {time:>9}  {gain:.3} times as fast"
+            );
+        }
+        let rest = ranking.iter().filter(|row| !won(row)).count();
+        if rest > 0 {
+            let _ = writeln!(
+                out,
+                "  {}",
+                paint.dim(format_args!(
+                    "{} would win less than 0.05 %",
+                    count(rest, "other figure")
+                ))
             );
         }
     }
@@ -397,68 +462,6 @@ impl Run<'_, '_> {
             out.push('\n');
         }
     }
-
-    /// The answer to `run --json`.
-    pub fn report(&self) -> RunReport<'_> {
-        let Run {
-            program, timeline, ..
-        } = *self;
-        let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
-        RunReport {
-            schema_version: SCHEMA_VERSION,
-            program: self.file,
-            name: &program.name,
-            target: program.target,
-            latency_ns: timeline.end.ns(),
-            tasks: timeline.completed(),
-            moved_bytes: self.moved_bytes(),
-            outputs: self
-                .outputs
-                .iter()
-                .filter_map(|output| {
-                    let Port {
-                        name,
-                        element,
-                        shape,
-                        ..
-                    } = self.port(output)?;
-                    Some(OutputReport {
-                        name,
-                        dtype: element.name(),
-                        shape,
-                        path: output.path.as_deref(),
-                    })
-                })
-                .collect(),
-            queues: program
-                .queues
-                .iter_enumerated()
-                .map(|(id, queue)| QueueReport {
-                    name: &queue.name,
-                    tasks: tasks[id.index()],
-                    servers: queue.servers.max(1),
-                    busy_ns: busy[id].ns(),
-                    utilization: utilization(timeline, queue.servers, busy[id]),
-                })
-                .collect(),
-            resources: program
-                .resources
-                .iter()
-                .zip(timeline.carried(program))
-                .map(|(resource, bytes)| ResourceReport {
-                    name: &resource.name,
-                    bytes,
-                })
-                .collect(),
-            compare: self.compared.as_deref(),
-            first_nan: self.first_nan.as_ref(),
-            layers: self.layers(),
-            facts: Facts(&self.facts),
-            notes: &self.notes,
-            seed: self.seed,
-            wall_ms: self.wall_ms,
-        }
-    }
 }
 
 /// Share of its servers' time that a queue was busy.
@@ -474,98 +477,6 @@ fn tasks_of_queues(program: &Program<'_>) -> Vec<usize> {
         .iter()
         .for_each(|t| tasks[t.queue.index()] += 1);
     tasks
-}
-
-/// What ran and how long it took.
-#[derive(Debug, Serialize)]
-pub struct RunReport<'a> {
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// The file as the user named it.
-    pub program: &'a str,
-    /// The program's own name for itself; empty where it has none.
-    pub name: &'a str,
-    /// Name of the target.
-    pub target: &'a str,
-    /// From the start to the instant at which the program reports that it is done.
-    pub latency_ns: f64,
-    /// Tasks that ran.
-    pub tasks: usize,
-    /// Bytes that all transfers moved, each counted once.
-    pub moved_bytes: u64,
-    /// What came out, in the program's order; empty when only times were asked for.
-    pub outputs: Vec<OutputReport<'a>>,
-    /// Engines, in the program's order.
-    pub queues: Vec<QueueReport<'a>>,
-    /// What transfers shared.
-    pub resources: Vec<ResourceReport<'a>>,
-    /// Outputs beside what they should be; absent where nobody asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub compare: Option<&'a [Comparison]>,
-    /// Where the first NaN or infinity was written, null where none was; absent where nobody asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_nan: Option<&'a NanSearch>,
-    /// What each layer of the network took, in the order in which they started; absent where no task names its layer.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub layers: Vec<LayerReport<'a>>,
-    /// What the target knows besides, entry by entry beside the others; the target's documentation says which there are.
-    #[serde(flatten)]
-    pub facts: Facts<'a>,
-    /// Whatever the user should know before trusting the numbers.
-    pub notes: &'a [String],
-    /// The seed of the random inputs; absent when every input was given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-    /// Time that the command took, in milliseconds of the clock on the wall.
-    pub wall_ms: f64,
-}
-
-/// An output.
-#[derive(Debug, Serialize)]
-pub struct OutputReport<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Its element type.
-    pub dtype: &'static str,
-    /// Dimensions, outermost first.
-    pub shape: &'a [u64],
-    /// The file that it was written to, from the working directory; null where none was asked for.
-    pub path: Option<&'a str>,
-}
-
-/// An engine.
-#[derive(Debug, Serialize)]
-pub struct QueueReport<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Tasks that it has.
-    pub tasks: usize,
-    /// How many tasks it works on at a time.
-    pub servers: u32,
-    /// Time that it spent on them; of several servers, the sum.
-    pub busy_ns: f64,
-    /// Share of its servers' time that it was busy: `busy_ns` / (`latency_ns` · `servers`), from 0 to 1; 0 of no time.
-    pub utilization: f64,
-}
-
-/// A layer of the network.
-#[derive(Debug, Serialize)]
-pub struct LayerReport<'a> {
-    /// As the compiler calls it.
-    pub layer: &'a str,
-    /// Its tasks that ran.
-    pub tasks: usize,
-    /// Time that they took together.
-    pub busy_ns: f64,
-}
-
-/// A shared resource.
-#[derive(Debug, Serialize)]
-pub struct ResourceReport<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// Bytes that it carried.
-    pub bytes: u64,
 }
 
 #[cfg(test)]
@@ -589,6 +500,10 @@ mod tests {
                 path: Some("out/y.npy".into()),
                 statistics,
             }],
+            attribution: Cow::Owned(Attribution::of(&program, &outcome.timeline)),
+            what_if: None,
+            ranking: None,
+            against: None,
             compared: None,
             first_nan: None,
             facts: vec![],
@@ -623,6 +538,10 @@ mod tests {
             program: &program,
             timeline: &timeline,
             outputs: vec![],
+            attribution: Cow::Owned(Attribution::of(&program, &timeline)),
+            what_if: None,
+            ranking: None,
+            against: None,
             compared: None,
             first_nan: None,
             facts: vec![],

@@ -6,7 +6,7 @@ mod csv;
 mod json;
 mod parquet;
 
-use crate::attribution::{Attribution, Lives, Row, Touched, Wait, layer};
+use crate::attribution::{Attribution, Lives, Row, Touched, Wait};
 use chipless_model::{Program, TaskId, Time};
 use std::borrow::Cow;
 
@@ -104,7 +104,7 @@ impl Table {
         let task = |row: &Row| &program.tasks[row.task];
         let layers = rows
             .iter()
-            .map(|r| layer(program, r.task).map(str::to_owned));
+            .map(|r| program.tasks[r.task].layer().map(str::to_owned));
         let waits = rows
             .iter()
             .map(|r| r.waits.iter().map(|w| wait_part(program, w)).collect());

@@ -21,7 +21,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::File,
         value: "FILE.json",
         help: "A mapping of the graph onto its fabric, whose time the program then takes",
-        commands: &["run", "check", "list", "iospec"],
+        commands: &["run", "check", "list", "report", "view", "diff", "iospec"],
         is_repeated: false,
     },
     OptionSpec {
@@ -29,7 +29,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::File,
         value: "FILE.json",
         help: "The fabric of the mapping, where it is not in the mapping's file",
-        commands: &["run", "check", "list", "iospec"],
+        commands: &["run", "check", "list", "report", "view", "diff", "iospec"],
         is_repeated: false,
     },
     OptionSpec {
@@ -167,6 +167,23 @@ impl Document for Graph<'_> {
 
     fn is_complete(&self) -> bool {
         self.document.is_complete()
+    }
+
+    /// The graph, and the fabric with the graph on it where a mapping was given.
+    fn pictures(&self) -> Result<Vec<Picture>, Failure> {
+        let graph = &self.document.graph;
+        let nodes = graph.nodes.len();
+        let mut drawn = Vec::new();
+        if nodes <= pictures::DRAWN {
+            drawn.push(Picture {
+                name: "graph".to_owned(),
+                title: format!("{nodes} nodes, {} edges", graph.edges.len()),
+                svg: pictures::graph_svg(graph),
+                text: pictures::graph_text(graph),
+            });
+        }
+        drawn.extend(streams::fabric(graph, self.options)?);
+        Ok(drawn)
     }
 
     /// It is as long as its streams.

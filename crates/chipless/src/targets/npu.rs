@@ -1,22 +1,23 @@
 //! Intel NPU blobs.
 
 use crate::failure::Failure;
-use crate::options::{OptionKind, OptionSpec, Options};
+use crate::options::{Input, OptionKind, OptionSpec, Options};
 use crate::target::{Document, Lowered, Package, Source, Target};
-use chipless_model::{Finding, Info, Node, Program, Rule, TaskId};
-use chipless_npu::names::{Model, Trace};
+use chipless_model::{Finding, Info, Node, Program, Rule, TaskId, Value};
+use chipless_npu::names::{Model, Planned, Trace};
 use chipless_npu::profiling::Profiling;
 use chipless_npu::registers::{self, Structure};
 use chipless_npu::{Image, KernelTable, Machine};
+use chipless_report::schedule_trace::{Schedule, Slice};
 use chipless_sim::Timeline;
 use std::sync::OnceLock;
 
 /// The target.
 pub(super) struct Npu;
 
-const COMMANDS: &[&str] = &["run", "check", "list", "iospec"];
+const COMMANDS: &[&str] = &["run", "check", "list", "report", "view", "diff", "iospec"];
 
-const NAMED: &[&str] = &["run", "check", "list"];
+const NAMED: &[&str] = &["run", "check", "list", "report", "view", "diff"];
 
 static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
@@ -195,6 +196,36 @@ impl Document for Opened<'_> {
 
     fn node(&self, layer: &str) -> Option<(&str, &str)> {
         self.model.get()?.node(layer)
+    }
+
+    fn estimate_ns(&self) -> Option<f64> {
+        let facts = self.document.info().facts;
+        let estimate = facts
+            .into_iter()
+            .find(|(name, _)| name == "compiler_estimate_us");
+        match estimate?.1 {
+            Value::Number(microseconds) => Some(microseconds * 1e3),
+            _ => None,
+        }
+    }
+
+    fn schedule(&self, trace: &Input) -> Result<Schedule, Failure> {
+        let read = Trace::read(&trace.bytes);
+        let planned = read.map_err(|error| Failure::unreadable(&trace.name, error))?;
+        // One fetch is planned for each pair of ours: invariants with variants, ranges with invocations.
+        let slice = |event: &Planned| Slice {
+            name: event.name.clone(),
+            start_ns: event.start * 1e3,
+            duration_ns: event.duration * 1e3,
+            tasks: if event.name == "fetch_dma" { 2 } else { 1 },
+        };
+        let queues = planned.queues().into_iter();
+        Ok(Schedule {
+            latency_ns: planned.total() * 1e3,
+            queues: queues
+                .map(|(queue, events)| (queue, events.iter().map(slice).collect()))
+                .collect(),
+        })
     }
 
     fn profile(

@@ -30,7 +30,7 @@ static OPTIONS: &[OptionSpec] = &[OptionSpec {
     kind: OptionKind::Choice(RULE_SETS),
     value: "RULES",
     help: "Whose rules an IOSpec is judged by; those of its text without",
-    commands: &["check", "drive", "host", "convert"],
+    commands: &["check", "drive", "host", "convert", "diff"],
     is_repeated: false,
 }];
 

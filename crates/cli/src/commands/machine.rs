@@ -29,7 +29,7 @@ Examples:
   chipless machine gemini --toml > mine.toml
   chipless run model.blob --set dma.latency=800    the same program with another figure
 
-JSON is `{schema_version, target, machine, figures: [{key, value, unit, source}]}`; figures of the device have a `grade`, too: silicon, \
+JSON is `{schema_version, target, machine, figures: [{key, value, unit, better, source}]}`; `better` is `higher`, `lower` or null; figures of the device have a `grade`, too: silicon, \
 driver, cost model, seed or assumed. A target with several machines prints the one that is taken \
 for files that name none.
 
@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         unit,
         source,
         grade,
+        ..
     } in &figures
     {
         let grade = grade.map(|grade| format!("{}: ", grade.name()));
@@ -91,8 +92,7 @@ fn report(figure: &Figure) -> Value {
     // Numbers of TOML are numbers of JSON, but for what JSON has none of.
     let value: Value =
         serde_json::from_str(&figure.value).unwrap_or_else(|_| Value::String(figure.value.clone()));
-    let mut report =
-        json!({ "key": figure.key, "value": value, "unit": figure.unit, "source": figure.source });
+    let mut report = json!({ "key": figure.key, "value": value, "unit": figure.unit, "better": figure.better.map(chipless::Better::name), "source": figure.source });
     if let Some(grade) = figure.grade {
         report["grade"] = grade.name().into();
     }

@@ -1,16 +1,11 @@
 //! `chipless report`
 
-use super::Opened;
+use super::{Opened, page};
 use crate::failure::{Exit, Failure};
 use crate::files;
 use crate::options::TargetOptions;
 use crate::terminal;
-use chipless::{OpenDocument, Options, Picture};
-use chipless_model::Program;
-use chipless_report::attribution::{Attribution, lives};
-use chipless_report::diff::{self, Side};
-use chipless_report::page;
-use chipless_sim::{Timeline, TimingOnly, Verified};
+use chipless::{Options, Picture};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -80,34 +75,7 @@ fn write_page(
     against: Option<&Path>,
     path: &Path,
 ) -> Result<Exit, Failure> {
-    let html = opened.with_document(options, |document| {
-        let shown = Shown::of(opened, document)?;
-        let lowered = document.lower()?;
-        let run = shown.run(&opened.path, &lowered.program);
-        let Some(other) = against else {
-            return Ok(page::page(&run, None, false));
-        };
-        let other = Opened::open(other)?;
-        let target = opened.target().unwrap_or_default();
-        other.expect(target, &format!("a second program of target {target}"))?;
-        other.with_document(options, |document| {
-            let beside = Shown::of(&other, document)?;
-            let lowered_beside = document.lower()?;
-            let run_beside = beside.run(&other.path, &lowered_beside.program);
-            let sides = [
-                Side {
-                    program: run.program,
-                    timeline: run.timeline,
-                },
-                Side {
-                    program: run_beside.program,
-                    timeline: run_beside.timeline,
-                },
-            ];
-            let difference = diff::time(sides[0], sides[1]).layers;
-            Ok(page::page(&run, Some((&run_beside, &difference)), false))
-        })
-    })?;
+    let html = page::html(opened, options, against, false)?;
     files::write(path, &[html.as_bytes()])?;
     terminal::print(&format!(
         "{}: the page of {}\n",
@@ -115,73 +83,6 @@ fn write_page(
         opened.path
     ))?;
     Ok(Exit::Done)
-}
-
-/// What a page shows of a program besides the program itself.
-struct Shown {
-    timeline: Timeline,
-    attribution: Attribution,
-    lives: chipless_report::attribution::Lives,
-    findings: Vec<chipless_model::Finding>,
-    facts: Vec<chipless_model::Node>,
-    notes: Vec<String>,
-    pictures: Vec<(String, String, String)>,
-}
-
-impl Shown {
-    fn of(opened: &Opened, document: &OpenDocument<'_>) -> Result<Shown, Failure> {
-        let lowered = document.lower()?;
-        let program = &lowered.program;
-        let verified = match chipless_verify::verify(program) {
-            Ok(verified) => verified.warnings().to_vec(),
-            Err(findings) => findings,
-        };
-        let findings = document
-            .findings()
-            .iter()
-            .cloned()
-            .chain(verified)
-            .collect();
-        let outcome = run_timing(program);
-        if outcome.end.is_err() {
-            let text = "does not come to its end: `chipless run` says why";
-            return Err(Failure::wrong(&opened.path, text));
-        }
-        let timeline = outcome.timeline;
-        let pictures = document.pictures().unwrap_or_default();
-        Ok(Shown {
-            attribution: Attribution::of(program, &timeline),
-            lives: lives(program, &timeline),
-            facts: document.facts(program, &timeline)?,
-            findings,
-            notes: lowered.notes,
-            pictures: pictures
-                .into_iter()
-                .map(|p| (p.name, p.title, p.svg))
-                .collect(),
-            timeline,
-        })
-    }
-
-    fn run<'s, 'a>(&'s self, file: &'s str, program: &'s Program<'a>) -> page::Run<'s, 'a> {
-        page::Run {
-            file,
-            program,
-            timeline: &self.timeline,
-            attribution: &self.attribution,
-            lives: &self.lives,
-            estimate_ns: None,
-            findings: &self.findings,
-            facts: &self.facts,
-            notes: &self.notes,
-            pictures: &self.pictures,
-            ranking: &[],
-        }
-    }
-}
-
-fn run_timing(program: &Program<'_>) -> chipless_sim::Outcome {
-    chipless_sim::run(&Verified::assume(program), &mut TimingOnly)
 }
 
 fn write(output: &Path, pictures: &[Picture]) -> Result<(), Failure> {

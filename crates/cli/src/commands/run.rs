@@ -11,6 +11,7 @@ mod tables;
 
 use super::Opened;
 use super::list::task_named;
+use super::retime::Changes;
 use crate::failure::{Exit, Failure, Told};
 use crate::options::TargetOptions;
 use crate::output::OutputOptions;
@@ -21,6 +22,8 @@ use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, FailureKind, OpenDocument, Options, Policy};
 use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
+use chipless_report::attribution::Attribution;
+use chipless_report::schedule_trace::Compared;
 use chipless_report::summary::{Output, Run};
 use chipless_report::{Comparison, NanSearch, Statistics, deadlock};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
@@ -29,7 +32,9 @@ use contract::Contract;
 use driven::Driven;
 use inputs::Given;
 use outputs::Dumps;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Instant;
 use steps::Steps;
 use tables::Tables;
@@ -56,8 +61,9 @@ pub(crate) struct Arguments {
     /// Write the bytes that a task wrote to TASK.npy, in the output directory or the working directory. May be given several times.
     #[arg(long = "dump", value_name = "TASK")]
     dumps: Vec<String>,
-    /// Compare the outputs with arrays: a directory of NAME.npy, or one FILE.npy. A text file is a trace to compare the times with (gemini).
-    #[arg(long, value_name = "DIR|FILE.npy|TRACE.txt")]
+    /// Compare the outputs with arrays: a directory of NAME.npy, or one FILE.npy. Other files are compared with the times: the text of a trace
+    /// (gemini), the compiler's schedule trace in JSON (npu).
+    #[arg(long, value_name = "DIR|FILE.npy|TRACE")]
     compare: Option<PathBuf>,
     /// Find the first task that writes a NaN or an infinity.
     #[arg(long, conflicts_with = "timing_only")]
@@ -89,6 +95,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "timed|random:SEED", default_value = "timed", value_parser = order, conflicts_with = "timing_only")]
     order: Order,
     #[command(flatten)]
+    changes: Changes,
+    #[command(flatten)]
     tables: Tables,
     #[command(flatten)]
     policy: PolicyOptions,
@@ -117,6 +125,8 @@ Examples:
   chipless run model.blob --timing-only --trace model.pftrace
   chipless run model.blob --dump 'dpu0[3]'   what one task wrote
   chipless run model.blob --json | jq .latency_ns
+  chipless run model.blob --timing-only --rank   what bounds it
+  chipless run model.blob --timing-only --what-if clock.dpu=1.2x
   chipless run model.neff --input x=x.npy --compare expected   which output differs, where, and since which task
   chipless run model.blob --order random:7   another order, the same outputs
   chipless run plan.json --iospec iospec.yaml --input x=steps.npy
@@ -149,8 +159,8 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
         arrays: arguments.inputs.clone(),
         seed: arguments.seed,
     };
-    let trace = arguments.compare.as_ref().filter(|path| is_trace(path));
-    if let Some(path) = trace {
+    let trace = arguments.compare.as_ref();
+    if let Some(path) = trace.filter(|path| compared_with(path) == ComparedWith::Trace) {
         options.set("compare", path.to_string_lossy())?;
     }
     let policy = arguments.policy.load()?;
@@ -172,15 +182,33 @@ pub(crate) fn run(arguments: &Arguments, started: Instant) -> Result<Exit, Failu
             findings,
             program: &lowered.program,
             notes: lowered.notes,
+            attribution: OnceLock::new(),
             started,
         }
         .run()
     })
 }
 
-/// Whether a file holds times rather than values: what is compared follows from what is given.
-fn is_trace(path: &Path) -> bool {
-    !path.is_dir() && path.extension().is_none_or(|extension| extension != "npy")
+/// What a run is compared with follows from what is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ComparedWith {
+    /// Arrays.
+    Values,
+    /// The trace of a schedule, as text.
+    Trace,
+    /// A compiler's schedule trace.
+    Schedule,
+}
+
+fn compared_with(path: &Path) -> ComparedWith {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if path.is_dir() || name.ends_with(".npy") {
+        ComparedWith::Values
+    } else if name.ends_with(".json") || name.ends_with(".json.gz") {
+        ComparedWith::Schedule
+    } else {
+        ComparedWith::Trace
+    }
 }
 
 fn verify(program: &Program<'_>) -> Vec<Finding> {
@@ -219,6 +247,8 @@ struct Session<'s, 'p> {
     program: &'s Program<'p>,
     /// What should be known of the numbers.
     notes: Vec<String>,
+    /// The run taken apart, once somebody asks.
+    attribution: OnceLock<Attribution>,
     started: Instant,
 }
 
@@ -226,14 +256,14 @@ impl<'p> Session<'_, 'p> {
     fn run(&self) -> Result<Exit, Failure> {
         let program = self.program;
         if let Some(path) = &self.arguments.compare {
-            let expected = match (is_trace(path), program.target, self.arguments.timing_only) {
-                (true, "gemini", _) | (false, _, false) => None,
-                (true, ..) => Some(
-                    "expected a directory or a .npy file: only the times of Gemini schedules are compared",
+            let expected = match (compared_with(path), self.arguments.timing_only) {
+                (ComparedWith::Trace, _) if program.target != "gemini" => Some(
+                    "expected a directory, a .npy file or a schedule trace in .json: text is the form of Gemini's traces only",
                 ),
-                (false, _, true) => {
+                (ComparedWith::Values, true) => {
                     Some("expected a run with data: there are no outputs with --timing-only")
                 }
+                _ => None,
             };
             if let Some(expected) = expected {
                 return Err(Failure::misuse("--compare", expected));
@@ -392,7 +422,7 @@ impl<'p> Session<'_, 'p> {
             .arguments
             .compare
             .as_ref()
-            .filter(|path| !is_trace(path));
+            .filter(|path| compared_with(path) == ComparedWith::Values);
         let compared = values
             .map(|path| diagnosis::compare(self.program, &storage, &timeline, path))
             .transpose()?;
@@ -540,7 +570,28 @@ impl<'p> Session<'_, 'p> {
 
     fn trace(&self, timeline: &Timeline) -> Result<(), Failure> {
         let tables = &self.arguments.tables;
-        tables.write(&self.opened.path, self.program, timeline)
+        if !tables.are_wanted() {
+            return Ok(());
+        }
+        let attribution = self.attribution(timeline);
+        tables.write(&self.opened.path, self.program, timeline, attribution)
+    }
+
+    /// The run taken apart. A session has one run that is told of.
+    fn attribution(&self, timeline: &Timeline) -> &Attribution {
+        let apart = || Attribution::of(self.program, timeline);
+        self.attribution.get_or_init(apart)
+    }
+
+    /// The run beside the compiler's schedule, where that was given.
+    fn against(&self, timeline: &Timeline) -> Result<Option<Compared>, Failure> {
+        let path = self.arguments.compare.as_ref();
+        let Some(path) = path.filter(|path| compared_with(path) == ComparedWith::Schedule) else {
+            return Ok(None);
+        };
+        let trace = self.options.open(&path.to_string_lossy())?;
+        let schedule = self.document.schedule(&trace)?;
+        Ok(Some(Compared::of(self.program, timeline, &schedule)))
     }
 
     /// Writes the profiling buffer, and says where.
@@ -631,11 +682,18 @@ impl<'p> Session<'_, 'p> {
         let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
         let mut facts = self.document.facts(self.program, timeline)?;
         facts.extend(self.profile(timeline)?);
+        let (changes, base) = (&self.arguments.changes, timeline.end);
+        let what_if = changes.what_if(self.opened, self.options, base)?;
+        let ranking = changes.ranking(self.opened, self.options, base);
         Ok(Run {
             file: &self.opened.path,
             program: self.program,
             timeline,
             outputs: outcomes.written,
+            attribution: Cow::Borrowed(self.attribution(timeline)),
+            what_if,
+            ranking,
+            against: self.against(timeline)?,
             compared: outcomes.compared,
             first_nan: outcomes.first_nan,
             facts,

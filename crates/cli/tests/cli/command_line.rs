@@ -33,6 +33,8 @@ fn every_command_explains_itself() {
         "format",
         "map",
         "report",
+        "view",
+        "diff",
         "drive",
         "iospec",
         "convert",

@@ -11,3 +11,4 @@ mod npu;
 mod small;
 mod support;
 mod targets;
+mod time;

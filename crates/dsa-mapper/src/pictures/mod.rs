@@ -1,9 +1,11 @@
-//! Pictures: a fabric, and a mapping drawn over it, as SVG and as plain text.
+//! Pictures: a graph, a fabric, and a mapping drawn over it, as SVG and as plain text.
 
+mod graph;
 mod layout;
 mod svg;
 mod text;
 
+pub use graph::{DRAWN, graph_svg, graph_text};
 pub use svg::svg;
 pub use text::text;
 

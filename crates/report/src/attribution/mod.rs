@@ -95,7 +95,7 @@ pub struct Row {
 }
 
 /// Every task that ran, in order of start, then of number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Attribution {
     /// The rows.
     pub rows: Vec<Row>,
@@ -129,13 +129,6 @@ impl Attribution {
     pub fn row(&self, task: TaskId) -> Option<&Row> {
         self.place.get(&task).map(|i| &self.rows[*i])
     }
-}
-
-/// The layer that a task belongs to, where its label names one: what stands before the label's last `?`.
-pub fn layer<'p>(program: &'p Program<'_>, task: TaskId) -> Option<&'p str> {
-    let label = program.tasks[task].label.as_deref()?;
-    let (layer, _) = label.rsplit_once('?')?;
-    Some(layer)
 }
 
 #[cfg(test)]

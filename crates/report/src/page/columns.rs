@@ -1,6 +1,6 @@
 //! The tasks of a run as packed columns: lane by lane in order of start, numbers as varints, deflated, in base64.
 
-use crate::attribution::{Attribution, Reason, Row, layer};
+use crate::attribution::{Attribution, Reason, Row};
 use crate::lanes::{Lane, lanes};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -17,7 +17,7 @@ pub(super) struct Columns<'p> {
     pub(super) packed: BTreeMap<&'static str, String>,
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "gap",
     "duration",
     "index",
@@ -29,6 +29,7 @@ const NAMES: [&str; 11] = [
     "slack",
     "read",
     "written",
+    "moved",
 ];
 
 impl<'p> Columns<'p> {
@@ -50,7 +51,7 @@ impl<'p> Columns<'p> {
                     operations.push(name.clone().into_owned());
                     operations.len() as u64 - 1
                 });
-            let layer = layer(program, row.task).map_or(0, |name| {
+            let layer = program.tasks[row.task].layer().map_or(0, |name| {
                 *layer_of.entry(name).or_insert_with(|| {
                     layers.push(name);
                     layers.len() as u64
@@ -77,6 +78,12 @@ impl<'p> Columns<'p> {
                     .iter()
                     .map(|t| t.written)
                     .fold(0, u64::saturating_add),
+                program
+                    .demands(row.task)
+                    .iter()
+                    .map(|demand| demand.bytes)
+                    .max()
+                    .unwrap_or(0),
             ];
             for (column, value) in columns.iter_mut().zip(values) {
                 varint(column, value);

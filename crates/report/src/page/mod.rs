@@ -5,15 +5,17 @@
 
 mod columns;
 
-use crate::attribution::{Attribution, Lives, layer};
-use crate::diff::Contribution;
+use crate::attribution::{Attribution, Lives};
+use crate::diff::Difference;
 use crate::info::value_text;
 use crate::list::Lister;
 use crate::style::Paint;
-use chipless_model::{Finding, IndexVec, MemoryId, Node, Program, QueueId, TaskId};
+use crate::why::{self, Ranked};
+use chipless_model::{
+    Buffer, BufferId, Finding, IndexVec, MemoryId, Node, Program, QueueId, TaskId,
+};
 use chipless_sim::Timeline;
 use columns::{Columns, pack};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -55,31 +57,14 @@ pub struct Run<'r, 'a> {
     pub ranking: &'r [Ranked],
 }
 
-/// What a run would take if a figure of the machine were better.
-#[derive(Clone, Debug, Serialize)]
-pub struct Ranked {
-    /// Which figure.
-    pub figure: String,
-    /// `2x`, `0.5x`.
-    pub change: String,
-    /// Latency of the run with the change.
-    pub latency_ns: f64,
-    /// Latency without the change over latency with it.
-    pub gain: f64,
-}
-
 /// The page of a run. `live`: it is served, and asks when it should load itself again.
-pub fn page(
-    run: &Run<'_, '_>,
-    against: Option<(&Run<'_, '_>, &[Contribution])>,
-    live: bool,
-) -> String {
+pub fn page(run: &Run<'_, '_>, against: Option<(&Run<'_, '_>, &Difference)>, live: bool) -> String {
     let report = Report {
         schema_version: SCHEMA_VERSION,
         chipless: env!("CARGO_PKG_VERSION"),
         run: Packed::of(run),
         against: against.map(|(run, _)| Packed::of(run)),
-        difference: against.map_or(&[], |(_, difference)| difference),
+        difference: against.map(|(_, difference)| difference),
         live,
     };
     let json = serde_json::to_string(&report).unwrap_or_default();
@@ -94,7 +79,7 @@ struct Report<'r> {
     chipless: &'static str,
     run: Packed<'r>,
     against: Option<Packed<'r>>,
-    difference: &'r [Contribution],
+    difference: Option<&'r Difference>,
     live: bool,
 }
 
@@ -113,8 +98,9 @@ struct Packed<'r> {
     layers: Vec<&'r str>,
     syncs: Vec<&'r str>,
     columns: BTreeMap<&'static str, String>,
-    layer_rows: Vec<LayerRow<'r>>,
-    critical_by_queue: Vec<QueueTime<'r>>,
+    layer_rows: Vec<why::Layer<'r>>,
+    critical_by_queue: Vec<why::QueueTime<'r>>,
+    roofline: Vec<why::Roof>,
     ranking: &'r [Ranked],
     resources: Vec<ResourceRow<'r>>,
     memories: Vec<MemoryRow<'r>>,
@@ -144,28 +130,6 @@ struct LaneRow {
     queue: u32,
     server: u32,
     count: usize,
-}
-
-/// A layer's part of a run.
-#[derive(Debug, Serialize)]
-pub struct LayerRow<'r> {
-    /// Its name.
-    pub layer: &'r str,
-    /// Its tasks that ran.
-    pub tasks: usize,
-    /// Time that they took, added up.
-    pub busy_ns: f64,
-    /// Of that, on the critical path.
-    pub critical_ns: f64,
-}
-
-/// A queue's part of the critical path.
-#[derive(Debug, Serialize)]
-pub struct QueueTime<'r> {
-    /// Its name.
-    pub queue: &'r str,
-    /// Time of its tasks on the path.
-    pub ns: f64,
 }
 
 #[derive(Serialize)]
@@ -248,8 +212,9 @@ impl<'r> Packed<'r> {
             operations: columns.operations,
             layers: columns.layers,
             syncs: program.syncs.iter().map(|sync| &*sync.name).collect(),
-            layer_rows: layers(program, attribution),
-            critical_by_queue: critical_by_queue(program, attribution),
+            layer_rows: why::layers(program, attribution),
+            critical_by_queue: why::critical(program, attribution).by_queue,
+            roofline: why::roofline(program, attribution),
             ranking: run.ranking,
             resources: resources(program, timeline),
             memories: memories(program, run.lives),
@@ -315,55 +280,6 @@ fn details(program: &Program<'_>, timeline: &Timeline, columns: &Columns<'_>) ->
     Some(pack(&serde_json::to_vec(&texts).unwrap_or_default()))
 }
 
-/// The layers of a run, in order of their first task.
-pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<LayerRow<'r>> {
-    let mut rows: Vec<LayerRow<'r>> = Vec::new();
-    let mut place: FxHashMap<&str, usize> = FxHashMap::default();
-    for row in &attribution.rows {
-        let Some(layer) = layer(program, row.task) else {
-            continue;
-        };
-        let at = *place.entry(layer).or_insert_with(|| {
-            rows.push(LayerRow {
-                layer,
-                tasks: 0,
-                busy_ns: 0.0,
-                critical_ns: 0.0,
-            });
-            rows.len() - 1
-        });
-        let took = (row.end - row.start).ns();
-        rows[at].tasks += 1;
-        rows[at].busy_ns += took;
-        rows[at].critical_ns += if row.critical { took } else { 0.0 };
-    }
-    rows
-}
-
-/// The critical path by queue, the longest part first.
-pub fn critical_by_queue<'r>(
-    program: &'r Program<'_>,
-    attribution: &Attribution,
-) -> Vec<QueueTime<'r>> {
-    let mut sums: IndexVec<QueueId, f64> = program.queues.iter().map(|_| 0.0).collect();
-    for row in attribution
-        .critical
-        .iter()
-        .filter_map(|task| attribution.row(*task))
-    {
-        sums[program.tasks[row.task].queue] += (row.end - row.start).ns();
-    }
-    let found = sums.iter_enumerated().filter(|(_, ns)| **ns > 0.0);
-    let mut times: Vec<QueueTime<'r>> = found
-        .map(|(queue, ns)| QueueTime {
-            queue: &program.queues[queue].name,
-            ns: *ns,
-        })
-        .collect();
-    times.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-    times
-}
-
 fn resources<'r>(program: &'r Program<'_>, timeline: &Timeline) -> Vec<ResourceRow<'r>> {
     let carried = timeline.carried(program);
     let seconds = timeline.end.ns() * 1e-9;
@@ -389,6 +305,7 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
         .memories
         .iter_enumerated()
         .filter(|(id, _)| !lives.of[*id].is_empty());
+    let places = places(program);
     used.map(|(id, memory)| {
         let mut found: Vec<_> = lives.of[id].iter().collect();
         found.sort_by_key(|live| std::cmp::Reverse(live.bytes.end - live.bytes.start));
@@ -400,13 +317,15 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
             let written = live.writer.map(|task| {
                 format!(
                     ", written by {}",
-                    layer(program, task).map_or_else(|| program.task_name(task), str::to_owned)
+                    program.tasks[task]
+                        .layer()
+                        .map_or_else(|| program.task_name(task), str::to_owned)
                 )
             });
             Block {
                 name: format!("{}{}", buffer.name, written.unwrap_or_default()),
                 role: buffer.role.name(),
-                address: buffer.address.unwrap_or(0).saturating_add(live.bytes.start),
+                address: places[live.buffer].saturating_add(live.bytes.start),
                 size: live.bytes.end - live.bytes.start,
                 start_ps: live.start.0,
                 end_ps: live.end.0,
@@ -430,6 +349,25 @@ fn memories<'r>(program: &'r Program<'_>, lives: &Lives) -> Vec<MemoryRow<'r>> {
         }
     })
     .collect()
+}
+
+/// Where each buffer is drawn: at its address, or behind all others of its memory before it has one.
+fn places(program: &Program<'_>) -> IndexVec<BufferId, u64> {
+    let mut free: IndexVec<MemoryId, u64> = program.memories.iter().map(|_| 0).collect();
+    for buffer in &program.buffers {
+        let end = buffer
+            .address
+            .map_or(0, |at| at.saturating_add(buffer.size));
+        free[buffer.memory] = free[buffer.memory].max(end);
+    }
+    let place = |buffer: &Buffer<'_>| {
+        buffer.address.unwrap_or_else(|| {
+            let at = free[buffer.memory];
+            free[buffer.memory] = at.saturating_add(buffer.size);
+            at
+        })
+    };
+    program.buffers.iter().map(place).collect()
 }
 
 fn finding(finding: &Finding) -> FindingRow<'_> {

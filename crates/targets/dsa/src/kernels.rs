@@ -77,6 +77,11 @@ impl Kernel for Compute<'_> {
         )
     }
 
+    /// Each node is taken for one operation on each row.
+    fn arithmetic(&self) -> u64 {
+        self.rows.saturating_mul(self.nodes as u64)
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for piece in &self.takes {
             visit(Access::read(

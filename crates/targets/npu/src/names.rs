@@ -10,9 +10,24 @@ use std::io::Read as _;
 /// Bytes of a trace after it was unpacked, at most.
 const MAX_TRACE: u64 = 1 << 30;
 
-/// What the compiler planned: the events of each lane in order of time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trace(BTreeMap<(String, String), Vec<String>>);
+/// What the compiler planned: the events of each lane, named by process and thread, in order of time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    lanes: BTreeMap<(String, String), Vec<Planned>>,
+    /// How long it takes, in microseconds, where the trace says so.
+    total: Option<f64>,
+}
+
+/// An event of a trace. Times are microseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Planned {
+    /// The task's name.
+    pub name: String,
+    /// When it starts.
+    pub start: f64,
+    /// How long it takes.
+    pub duration: f64,
+}
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -20,8 +35,16 @@ enum File {
     Object {
         #[serde(rename = "traceEvents")]
         events: Vec<Event>,
+        #[serde(rename = "taskStatistics")]
+        statistics: Option<Statistics>,
     },
     List(Vec<Event>),
+}
+
+#[derive(Deserialize)]
+struct Statistics {
+    #[serde(rename = "total duration")]
+    total: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -36,6 +59,8 @@ struct Event {
     tid: i64,
     #[serde(default)]
     ts: f64,
+    #[serde(default)]
+    dur: f64,
     args: Option<Arguments>,
 }
 
@@ -65,11 +90,12 @@ impl Trace {
         let file = serde_json::from_slice(text);
         let file: File =
             file.map_err(|error| format!("expected a chrome trace in JSON: {error}"))?;
-        let events = match file {
-            File::Object { events } | File::List(events) => events,
+        let (events, total) = match file {
+            File::Object { events, statistics } => (events, statistics.and_then(|s| s.total)),
+            File::List(events) => (events, None),
         };
         let (mut processes, mut threads) = (HashMap::new(), HashMap::new());
-        let mut lanes: BTreeMap<(i64, i64), Vec<(f64, String)>> = BTreeMap::new();
+        let mut lanes: BTreeMap<(i64, i64), Vec<Planned>> = BTreeMap::new();
         for event in events {
             let named = event.args.and_then(|arguments| arguments.name);
             match (&*event.ph, &*event.name, named) {
@@ -79,27 +105,62 @@ impl Trace {
                 }
                 ("X", ..) => {
                     let lane = lanes.entry((event.pid, event.tid)).or_default();
-                    lane.push((event.ts, event.name));
+                    lane.push(Planned {
+                        name: event.name,
+                        start: event.ts,
+                        duration: event.dur,
+                    });
                 }
                 _ => {}
             }
         }
         // Lanes of one name, such as the two SHAVEs of a tile, are one.
-        let mut named: BTreeMap<(String, String), Vec<(f64, String)>> = BTreeMap::new();
+        let mut named: BTreeMap<(String, String), Vec<Planned>> = BTreeMap::new();
         for (lane, events) in lanes {
             let process = processes.get(&lane.0).cloned().unwrap_or_default();
             let thread = threads.get(&lane).cloned().unwrap_or_default();
             named.entry((process, thread)).or_default().extend(events);
         }
-        let ordered = named.into_iter().map(|(lane, mut events)| {
-            events.sort_by(|a, b| a.0.total_cmp(&b.0));
-            (lane, events.into_iter().map(|(_, name)| name).collect())
-        });
-        Ok(Trace(ordered.collect()))
+        for events in named.values_mut() {
+            events.sort_by(|a, b| a.start.total_cmp(&b.start));
+        }
+        Ok(Trace {
+            lanes: named,
+            total,
+        })
     }
 
-    fn lane(&self, process: &str, thread: &str) -> &[String] {
-        let lane = self.0.get(&(process.to_owned(), thread.to_owned()));
+    /// How long it takes, in microseconds: what the trace says, or else when its last event ends.
+    pub fn total(&self) -> f64 {
+        let ends = self.lanes.values().flatten().map(|e| e.start + e.duration);
+        self.total.unwrap_or_else(|| ends.fold(0.0, f64::max))
+    }
+
+    /// The events by the names of our queues. Of DPUs those of the variants, which are our tasks.
+    pub fn queues(&self) -> Vec<(String, &[Planned])> {
+        let queues = self.lanes.iter().filter_map(|((process, thread), events)| {
+            let queue = match (&**process, &**thread) {
+                ("DMA", "DMA") => "dma0.ddr".to_owned(),
+                ("DMA", thread) => {
+                    let (engine, list) = thread.strip_prefix("DMA ")?.split_once(' ')?;
+                    format!("dma{engine}.{}", list.to_lowercase())
+                }
+                (cluster, thread) => {
+                    let tile = cluster.strip_prefix("Cluster (")?.strip_suffix(')')?;
+                    match thread {
+                        "DPU Variants" => format!("dpu{tile}"),
+                        "Shave" => format!("shave{tile}"),
+                        _ => return None,
+                    }
+                }
+            };
+            Some((queue, &**events))
+        });
+        queues.collect()
+    }
+
+    fn lane(&self, process: &str, thread: &str) -> &[Planned] {
+        let lane = self.lanes.get(&(process.to_owned(), thread.to_owned()));
         lane.map_or(&[], Vec::as_slice)
     }
 
@@ -127,6 +188,7 @@ impl Trace {
                     // NPU4 DPU invariant, variant_count.
                     let of = |record: &[u8]| crate::bytes::Record(record).u16(0x158);
                     let names = records.zip(events).flat_map(|(record, name)| {
+                        let name = &name.name;
                         (0..of(record)).map(move |n| format!("{name}/variant_{n}"))
                     });
                     labels.put(section, names.take(count).enumerate());
@@ -140,7 +202,7 @@ impl Trace {
             if events.len() != lists.iter().map(|(_, count)| count).sum::<usize>() {
                 continue;
             }
-            let mut names = events.iter().cloned();
+            let mut names = events.iter().map(|event| event.name.clone());
             for (section, count) in lists {
                 labels.put(section, names.by_ref().take(count).enumerate());
             }
@@ -328,10 +390,13 @@ mod tests {
             {"ph": "X", "name": "late?t_A", "pid": 1, "tid": 2, "ts": 5.0, "dur": 1, "args": {"x": 1}},
             {"ph": "X", "name": "early?t_B", "pid": 1, "tid": 3, "ts": 1.5, "dur": 1}]}"#;
         let trace = Trace::read(text.as_bytes()).expect("a trace");
+        let (queue, events) = &trace.queues()[0];
+        let names: Vec<&str> = events.iter().map(|event| &*event.name).collect();
         assert_eq!(
-            trace.lane("Cluster (0)", "Shave"),
-            ["early?t_B", "late?t_A"]
+            (&**queue, &names[..]),
+            ("shave0", &["early?t_B", "late?t_A"][..])
         );
+        assert!((trace.total() - 6.0).abs() < 1e-9);
         assert!(Trace::read(b"[1]").is_err());
         assert!(Trace::read(&[0x1f, 0x8b, 0]).is_err());
     }

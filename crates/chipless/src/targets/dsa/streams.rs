@@ -2,14 +2,14 @@
 
 use crate::failure::{Failure, FailureKind};
 use crate::options::{Input as File, Options};
-use crate::target::Lowered;
+use crate::target::{Lowered, Picture};
 use crate::{npy, random};
 use chipless_dsa::adg::Adg;
 use chipless_dsa::evaluate::{Evaluation, Settings, Stop};
 use chipless_dsa::graph::Graph;
 use chipless_dsa::{DEFAULT_ROWS, Document, Given, Input, MACHINES, Machine, Mapped, Origin};
 use chipless_dsa_mapper::judge::{self, Verdict};
-use chipless_dsa_mapper::{self as mapper, Mapping};
+use chipless_dsa_mapper::{self as mapper, Mapping, pictures};
 use chipless_model::{Node, Text, Value};
 
 /// Lines about nodes that wait, at most.
@@ -196,6 +196,24 @@ pub(super) fn cycles(graph: &Graph, options: &Options) -> Result<Vec<Node>, Fail
         ],
         ..Node::default()
     }])
+}
+
+/// A picture of the fabric with the graph on it, where a mapping was given.
+pub(super) fn fabric(graph: &Graph, options: &Options) -> Result<Option<Picture>, Failure> {
+    let Some(file) = options.file("map")? else {
+        return Ok(None);
+    };
+    let OnFabric { adg, mapping, .. } = OnFabric::read(&file, graph, options)?;
+    let mapped = Some(pictures::Mapped {
+        graph,
+        mapping: &mapping,
+    });
+    Ok(Some(Picture {
+        name: "fabric".to_owned(),
+        title: format!("The graph on its fabric, {}", file.name),
+        svg: pictures::svg(&adg, mapped),
+        text: pictures::text(&adg, mapped),
+    }))
 }
 
 /// What should be known of the numbers.

@@ -49,12 +49,24 @@ impl Tables {
         }
     }
 
+    /// Whether any was asked for.
+    pub(super) fn are_wanted(&self) -> bool {
+        let Tables {
+            trace,
+            tasks,
+            waits,
+            memory,
+        } = self;
+        [trace, tasks, waits, memory].iter().any(|p| p.is_some())
+    }
+
     /// Writes what was asked for.
     pub(super) fn write(
         &self,
         file: &str,
         program: &Program<'_>,
         timeline: &Timeline,
+        attribution: &Attribution,
     ) -> Result<(), Failure> {
         let Tables {
             trace,
@@ -62,21 +74,17 @@ impl Tables {
             waits,
             memory,
         } = self;
-        if [trace, tasks, waits, memory].iter().all(|p| p.is_none()) {
-            return Ok(());
-        }
-        let attribution = Attribution::of(program, timeline);
         let lives = lives(program, timeline);
         if let Some(path) = trace {
             let bytes = if is(path, "json") {
-                chrome::trace(file, program, &attribution)
+                chrome::trace(file, program, attribution)
             } else {
-                perfetto::trace(file, program, timeline, &attribution, &lives)
+                perfetto::trace(file, program, timeline, attribution, &lives)
             };
             files::write(path, &[&bytes])?;
         }
-        write(tasks.as_deref(), || Table::tasks(program, &attribution))?;
-        write(waits.as_deref(), || Table::waits(program, &attribution))?;
+        write(tasks.as_deref(), || Table::tasks(program, attribution))?;
+        write(waits.as_deref(), || Table::waits(program, attribution))?;
         write(memory.as_deref(), || Table::memory(program, &lives))
     }
 }

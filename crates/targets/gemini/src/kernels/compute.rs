@@ -61,6 +61,18 @@ impl Kernel for Tile {
         text
     }
 
+    fn arithmetic(&self) -> u64 {
+        let outputs = self.bounds.elements();
+        let Some(weights) = &self.weights else {
+            return outputs;
+        };
+        // Every output takes the weights of one channel, a byte each.
+        let [_, channels, ..] = self.bounds.shape();
+        let runs = weights.count.iter().map(|n| u64::from(*n)).product::<u64>();
+        let each = runs.saturating_mul(weights.run) / channels.max(1);
+        outputs.saturating_mul(2).saturating_mul(each)
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.inputs
             .iter()

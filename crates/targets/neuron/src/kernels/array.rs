@@ -262,6 +262,12 @@ fn backwards(operand: &Operand) -> Option<Operand> {
 }
 
 impl Matmul {
+    /// Multiplications and additions.
+    pub(super) fn arithmetic(&self) -> u64 {
+        let Part { rows, columns, .. } = self.part;
+        2 * (rows * columns) as u64 * self.moving as u64
+    }
+
     pub(super) fn new(
         chip: &Chip,
         layout: formats::Matmul<'_>,

@@ -163,6 +163,14 @@ impl Kernel for Executed<'_> {
         self.slot.waits_above(wait)
     }
 
+    fn arithmetic(&self) -> u64 {
+        match self.effect() {
+            Ok(Effect::Matmul(effect)) => effect.arithmetic(),
+            Ok(Effect::Compute(effect)) => effect.arithmetic(),
+            _ => 0,
+        }
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         match self.effect() {
             Ok(Effect::LoadWeights(effect)) => effect.accesses(visit),

@@ -122,6 +122,11 @@ impl Elements {
         self.pattern.bytes().unwrap_or(u64::MAX)
     }
 
+    /// Elements.
+    fn count(&self) -> u64 {
+        self.bytes() / (self.element.bits() / 8).max(1)
+    }
+
     fn read_access(&self) -> Access {
         Access::read(self.buffer, self.pattern.clone())
     }

@@ -75,6 +75,19 @@ impl Workload {
         blocks * block + figures.drain
     }
 
+    /// Arithmetic operations, absent weights counted: a multiplication and an addition are two.
+    pub fn arithmetic(&self) -> u64 {
+        let Axes { x, y, z } = self.geometry.extent();
+        let (outputs, taps) = (x * y * z, self.geometry.taps());
+        let each = match self.operation {
+            Operation::Convolution => 2 * taps * self.geometry.channels,
+            Operation::Depthwise | Operation::AveragePool { .. } => 2 * taps,
+            Operation::MaxPool => taps,
+            Operation::Add { .. } => 1,
+        };
+        outputs as u64 * each as u64
+    }
+
     /// The operation in the field's words: `conv 3x3 stride 1`.
     pub fn operation(&self) -> Cow<'static, str> {
         let (x, y) = (self.geometry.x, self.geometry.y);

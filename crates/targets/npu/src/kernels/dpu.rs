@@ -39,6 +39,10 @@ impl Kernel for DpuTask<'_> {
         self.workload.details()
     }
 
+    fn arithmetic(&self) -> u64 {
+        self.workload.arithmetic()
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.descriptors.accesses(visit);
         if let (Some(offset), Some(buffer)) = (self.profile, self.cmx.buffer(self.tile)) {

@@ -21,10 +21,8 @@ pub(crate) struct Descriptors<'i>(pub(crate) Vec<(BufferId, u64, &'i [u8])>);
 impl Descriptors<'_> {
     pub(crate) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         for (buffer, offset, bytes) in &self.0 {
-            visit(Access::read(
-                *buffer,
-                Pattern::contiguous(*offset, bytes.len() as u64),
-            ));
+            let pattern = Pattern::contiguous(*offset, bytes.len() as u64);
+            visit(Access::read(*buffer, pattern).of(Access::DESCRIPTION));
         }
     }
 

@@ -69,6 +69,13 @@ impl Kernel for Invocation<'_> {
         }
     }
 
+    fn arithmetic(&self) -> u64 {
+        match &self.work {
+            Work::Known(invocation) => invocation.elements(),
+            Work::Unknown { .. } | Work::Maintenance(_) => 0,
+        }
+    }
+
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         self.descriptors.accesses(visit);
         match &self.work {

@@ -533,6 +533,36 @@ fn quantize<W: Watch>(
     Ok(())
 }
 
+/// Arithmetic operations of actions; of two bodies the longer one.
+fn arithmetic(actions: &[Action]) -> u64 {
+    let each = |action: &Action| match action {
+        Action::Elementwise(Elementwise { out, .. })
+        | Action::Lookup { out, .. }
+        | Action::Quantize { out, .. }
+        | Action::Dequantize { out, .. } => out.count(),
+        Action::Matrix(matrix) => 2 * (matrix.rows * matrix.inner * matrix.columns) as u64,
+        Action::Gmac(gmac) => {
+            let outputs = gmac.out.first().map_or(0, |(out, _)| out.count());
+            2 * outputs * gmac.products.len() as u64
+        }
+        Action::Convolve(convolve) => {
+            let outputs = convolve.outputs.max(1) as u64;
+            2 * convolve.out.count() * (convolve.weight.count() / outputs)
+        }
+        Action::Sum { outer, inner, .. } => outer.count().saturating_mul(inner.count()),
+        Action::Move(_) | Action::Fill { .. } => 0,
+        Action::Loop(l) => {
+            let once = arithmetic(&l.before).saturating_add(arithmetic(&l.after));
+            let body = arithmetic(&l.body).saturating_add(arithmetic(&l.carried));
+            once.saturating_add(l.iterations.saturating_mul(body))
+        }
+        Action::Strided(s) => arithmetic(&s.body).max(arithmetic(&s.otherwise)),
+        Action::Conditional(c) => arithmetic(&c.holds).max(arithmetic(&c.otherwise)),
+        Action::Watched(watched) => arithmetic(&watched.actions),
+    };
+    actions.iter().map(each).fold(0, u64::saturating_add)
+}
+
 /// A node of a plan as a task of the model.
 #[derive(Debug)]
 pub(crate) struct NodeKernel {
@@ -550,6 +580,10 @@ impl Kernel for NodeKernel {
 
     fn details(&self) -> String {
         self.details.clone()
+    }
+
+    fn arithmetic(&self) -> u64 {
+        arithmetic(&self.actions)
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {

@@ -217,6 +217,12 @@ impl Compute {
         }
     }
 
+    /// Elements of the largest tensor that is read or written: one operation each.
+    pub(super) fn arithmetic(&self) -> u64 {
+        let tensors = self.sources.iter().chain(&self.destinations);
+        tensors.map(Elements::count).max().unwrap_or(0)
+    }
+
     /// What is written, element by element.
     pub(super) fn destinations(&self) -> impl Iterator<Item = &Elements> {
         self.destinations.iter()

@@ -1,21 +1,13 @@
 //! Why two runs take different times: each run's critical path, layer by layer.
 
-use crate::attribution::{Attribution, layer};
+use super::Side;
+use crate::attribution::Attribution;
 use chipless_model::{Program, TaskId};
-use chipless_sim::Timeline;
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// One of two programs, and a run of it.
-#[derive(Clone, Copy, Debug)]
-pub struct Side<'s, 'a> {
-    /// The program.
-    pub program: &'s Program<'a>,
-    /// Its run.
-    pub timeline: &'s Timeline,
-}
-
 /// The difference of two latencies, in parts that add up to it.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TimeDifference {
     /// Of the first run.
     pub latency_a_ns: f64,
@@ -50,14 +42,11 @@ struct Part {
 /// Takes the difference of two runs apart.
 pub fn time(a: Side<'_, '_>, b: Side<'_, '_>) -> TimeDifference {
     let (parts_a, parts_b) = (parts(a), parts(b));
-    let mut names: Vec<&String> = parts_a.iter().map(|(name, _)| name).collect();
-    names.extend(parts_b.iter().map(|(name, _)| name));
+    let mut names: Vec<&String> = parts_a.keys().chain(parts_b.keys()).collect();
     names.sort_unstable();
     names.dedup();
-    let part = |parts: &[(String, Part)], name: &str| {
-        let found = parts.iter().find(|(other, _)| other == name);
-        found.map(|(_, part)| *part).unwrap_or_default()
-    };
+    let part =
+        |parts: &FxHashMap<String, Part>, name: &str| parts.get(name).copied().unwrap_or_default();
     let mut layers: Vec<Contribution> = names
         .into_iter()
         .map(|name| {
@@ -101,10 +90,10 @@ fn why(a: Part, b: Part) -> &'static str {
 }
 
 /// The critical path from 0 to the latency, cut at the ends of its tasks; each part belongs to the layer of its task.
-fn parts(side: Side<'_, '_>) -> Vec<(String, Part)> {
+fn parts(side: Side<'_, '_>) -> FxHashMap<String, Part> {
     let Side { program, timeline } = side;
     let attribution = Attribution::of(program, timeline);
-    let mut parts: Vec<(String, Part)> = Vec::new();
+    let mut parts: FxHashMap<String, Part> = FxHashMap::default();
     let mut at = 0.0;
     let path: Vec<TaskId> = attribution.critical.clone();
     for (n, task) in path.iter().enumerate() {
@@ -118,13 +107,7 @@ fn parts(side: Side<'_, '_>) -> Vec<(String, Part)> {
         } else {
             row.end.ns().min(timeline.end.ns())
         };
-        let name = name(program, *task);
-        let place = parts.iter().position(|(other, _)| *other == name);
-        let place = place.unwrap_or_else(|| {
-            parts.push((name, Part::default()));
-            parts.len() - 1
-        });
-        let part = &mut parts[place].1;
+        let part = parts.entry(name(program, *task)).or_default();
         part.tasks += 1;
         if end > at || last {
             part.whole += end - at;
@@ -136,7 +119,7 @@ fn parts(side: Side<'_, '_>) -> Vec<(String, Part)> {
 }
 
 fn name(program: &Program<'_>, task: TaskId) -> String {
-    if let Some(layer) = layer(program, task) {
+    if let Some(layer) = program.tasks[task].layer() {
         layer.to_owned()
     } else {
         let queue = &program.queues[program.tasks[task].queue].name;

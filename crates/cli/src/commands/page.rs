@@ -1,0 +1,119 @@
+//! The page of a run, for `report` and `view`.
+
+use super::{Opened, retime};
+use crate::failure::Failure;
+use chipless::{Lowered, OpenDocument, Options};
+use chipless_model::{Finding, Node, Program};
+use chipless_report::attribution::{Attribution, Lives, lives};
+use chipless_report::diff::{self, Side};
+use chipless_report::page;
+use chipless_report::why::Ranked;
+use chipless_sim::{Timeline, TimingOnly, Verified};
+use std::path::Path;
+
+/// A program with more tasks is not timed again with every figure of the machine for its page.
+const RANKED: usize = 2_000;
+
+/// The page of a file, beside another program of its target where one is given. `live`: it is served, and loads itself again.
+pub(super) fn html(
+    opened: &Opened,
+    options: &Options,
+    against: Option<&Path>,
+    live: bool,
+) -> Result<String, Failure> {
+    opened.with_document(options, |document| {
+        let lowered = document.lower()?;
+        let shown = Shown::of(opened, options, document, &lowered)?;
+        let run = shown.run(&opened.path, &lowered.program);
+        let Some(other) = against else {
+            return Ok(page::page(&run, None, live));
+        };
+        let other = Opened::open(other)?;
+        let target = opened.target().unwrap_or_default();
+        other.expect(target, &format!("a second program of target {target}"))?;
+        other.with_document(options, |document| {
+            let lowered = document.lower()?;
+            let beside = Shown::of(&other, options, document, &lowered)?;
+            let beside = beside.run(&other.path, &lowered.program);
+            let (a, b) = (side(&run), side(&beside));
+            let (mut difference, _) = diff::diff(a, b);
+            difference.time = Some(diff::time(a, b));
+            Ok(page::page(&run, Some((&beside, &difference)), live))
+        })
+    })
+}
+
+fn side<'s, 'a>(run: &page::Run<'s, 'a>) -> Side<'s, 'a> {
+    Side {
+        program: run.program,
+        timeline: run.timeline,
+    }
+}
+
+/// What a page shows of a program besides the program itself.
+struct Shown {
+    timeline: Timeline,
+    attribution: Attribution,
+    lives: Lives,
+    estimate_ns: Option<f64>,
+    findings: Vec<Finding>,
+    facts: Vec<Node>,
+    notes: Vec<String>,
+    pictures: Vec<(String, String, String)>,
+    ranking: Vec<Ranked>,
+}
+
+impl Shown {
+    fn of(
+        opened: &Opened,
+        options: &Options,
+        document: &OpenDocument<'_>,
+        lowered: &Lowered<'_>,
+    ) -> Result<Shown, Failure> {
+        let program = &lowered.program;
+        let verified = match lowered.verify() {
+            Ok(verified) => verified.warnings().to_vec(),
+            Err(findings) => findings,
+        };
+        let findings = document.findings().iter().cloned().chain(verified);
+        let outcome = chipless_sim::run(&Verified::assume(program), &mut TimingOnly);
+        if outcome.end.is_err() {
+            let text = "does not come to its end: `chipless run` says why";
+            return Err(Failure::wrong(&opened.path, text));
+        }
+        let timeline = outcome.timeline;
+        let ranking = if program.tasks.len() <= RANKED {
+            retime::rank(opened, options, timeline.end)
+        } else {
+            Vec::new()
+        };
+        let pictures = document.pictures().unwrap_or_default().into_iter();
+        Ok(Shown {
+            attribution: Attribution::of(program, &timeline),
+            lives: lives(program, &timeline),
+            estimate_ns: document.estimate_ns(),
+            findings: findings.collect(),
+            facts: document.facts(program, &timeline)?,
+            notes: lowered.notes.clone(),
+            pictures: pictures.map(|p| (p.name, p.title, p.svg)).collect(),
+            ranking,
+            timeline,
+        })
+    }
+
+    fn run<'s, 'a>(&'s self, file: &'s str, program: &'s Program<'a>) -> page::Run<'s, 'a> {
+        page::Run {
+            file,
+            program,
+            timeline: &self.timeline,
+            attribution: &self.attribution,
+            lives: &self.lives,
+            estimate_ns: self.estimate_ns,
+            findings: &self.findings,
+            facts: &self.facts,
+            notes: &self.notes,
+            pictures: &self.pictures,
+            ranking: &self.ranking,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A program timed again with other figures of the machine.
+
+use super::Opened;
+use crate::failure::Failure;
+use chipless::Options;
+use chipless_model::Time;
+use chipless_report::why::{Ranked, WhatIf};
+use chipless_sim::{TimingOnly, Verified};
+use clap::Args;
+use rayon::prelude::*;
+
+/// What a program takes with one more `--set`; `None` where it does not come to its end.
+fn latency(opened: &Opened, options: &Options, change: &str) -> Result<Option<Time>, Failure> {
+    let mut options = options.clone();
+    options.data.computes = false;
+    options.set("set", change)?;
+    opened.with_document(&options, |document| {
+        let lowered = document.lower()?;
+        let program = Verified::assume(&lowered.program);
+        let outcome = chipless_sim::run(&program, &mut TimingOnly);
+        Ok(outcome.end.is_ok().then_some(outcome.timeline.end))
+    })
+}
+
+/// Other figures of the machine that a run is timed with.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Other figures of the machine")]
+pub(super) struct Changes {
+    /// Time the program again with another figure of the machine: a value, or a factor (`clock.dpu=2x`). May be given several times, each by itself.
+    #[arg(long, value_name = "KEY=VALUE")]
+    what_if: Vec<String>,
+    /// Time the program again with each figure of the machine twice as good, and rank what that wins.
+    #[arg(long)]
+    rank: bool,
+}
+
+impl Changes {
+    /// Runs with one change each, beside the latency without it, where any was asked for.
+    pub(super) fn what_if(
+        &self,
+        opened: &Opened,
+        options: &Options,
+        base: Time,
+    ) -> Result<Option<Vec<WhatIf>>, Failure> {
+        let mut runs = Vec::new();
+        for change in &self.what_if {
+            let latency = latency(opened, options, change).map_err(|failure| match failure {
+                Failure::Plain(mut plain) if plain.subject == "--set" => {
+                    "--what-if".clone_into(&mut plain.subject);
+                    Failure::Plain(plain)
+                }
+                failure => failure,
+            })?;
+            runs.extend(latency.map(|latency| WhatIf {
+                change: change.clone(),
+                latency_ns: latency.ns(),
+                speedup: ratio(base, latency),
+            }));
+        }
+        Ok((!self.what_if.is_empty()).then_some(runs))
+    }
+
+    /// The ranking, where it was asked for.
+    pub(super) fn ranking(
+        &self,
+        opened: &Opened,
+        options: &Options,
+        base: Time,
+    ) -> Option<Vec<Ranked>> {
+        self.rank.then(|| rank(opened, options, base))
+    }
+}
+
+/// Runs with each figure of the machine twice as good, the best first. Figures that cannot be are left out.
+pub(super) fn rank(opened: &Opened, options: &Options, base: Time) -> Vec<Ranked> {
+    let machines = opened.target().and_then(chipless::target);
+    let machine = machines.and_then(|target| target.machines().first());
+    let figures = machine.map_or_else(Vec::new, |(_, text)| chipless::figures(text));
+    let mut ranking: Vec<Ranked> = figures
+        .par_iter()
+        .filter_map(|figure| {
+            let change = figure.better?.twice();
+            let latency = latency(opened, options, &format!("{}={change}", figure.key));
+            let latency = latency.ok().flatten()?;
+            Some(Ranked {
+                figure: figure.key.clone(),
+                change: change.to_owned(),
+                latency_ns: latency.ns(),
+                gain: ratio(base, latency),
+            })
+        })
+        .collect();
+    ranking.sort_by(|a, b| a.latency_ns.total_cmp(&b.latency_ns));
+    ranking
+}
+
+/// By how much the second is the faster one; 1 where neither takes time.
+fn ratio(base: Time, latency: Time) -> f64 {
+    if base == latency {
+        1.0
+    } else {
+        base.ns() / latency.ns()
+    }
+}

@@ -1,0 +1,145 @@
+//! `chipless view`
+
+use super::{Opened, page};
+use crate::failure::{Exit, Failure};
+use crate::options::TargetOptions;
+use crate::terminal;
+use chipless::Options;
+use clap::Args;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use tiny_http::{Header, Method, Request, Response, Server};
+
+/// Shows the page of a run in a browser, and shows it again whenever the file changes.
+///
+/// The page is served to this machine only. Interrupt the command to end it.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A program file of any target.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// A second program of the same target, shown beside the first.
+    #[arg(long, value_name = "OTHER")]
+    against: Option<PathBuf>,
+    /// The port to serve it at; any free one without.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+    /// Do not open a browser.
+    #[arg(long)]
+    no_open: bool,
+    #[command(flatten)]
+    options: TargetOptions,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  chipless view model.blob
+  chipless view schedule.json --network network.json --port 8000 --no-open
+  chipless view old.blob --against new.blob
+
+Exit status: 1 the program is wrong, 2 the file cannot be read, or the port is taken. A file that becomes wrong later is told of on the page.";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let options = arguments.options.load()?;
+    let mut page = Page::of(arguments, &options)?;
+    let server = Server::http(("127.0.0.1", arguments.port))
+        .map_err(|error| Failure::misuse("--port", error))?;
+    let address = server.server_addr().to_string();
+    let address = format!("http://{address}/");
+    terminal::print(&format!("{address}\n"))?;
+    if !arguments.no_open && open::that_detached(&address).is_err() {
+        terminal::complain("no browser could be started: open the address in one\n");
+    }
+    for request in server.incoming_requests() {
+        page.refresh(arguments, &options);
+        page.answer(request);
+    }
+    Ok(Exit::Done)
+}
+
+/// The page as it was last made.
+struct Page {
+    html: String,
+    /// How often it was made.
+    version: usize,
+    /// When the files that it shows were written.
+    stamps: Vec<Option<SystemTime>>,
+}
+
+impl Page {
+    fn of(arguments: &Arguments, options: &Options) -> Result<Page, Failure> {
+        Ok(Page {
+            stamps: stamps(arguments),
+            html: make(arguments, options)?,
+            version: 1,
+        })
+    }
+
+    /// Makes it again if a file was written since.
+    fn refresh(&mut self, arguments: &Arguments, options: &Options) {
+        let now = stamps(arguments);
+        // While a file is replaced, it may be gone for a moment.
+        if now == self.stamps || now.contains(&None) {
+            return;
+        }
+        self.stamps = now;
+        self.version += 1;
+        self.html = make(arguments, options).unwrap_or_else(|failure| trouble(&failure));
+    }
+
+    fn answer(&self, request: Request) {
+        // Only names of this machine: a page from elsewhere cannot make a browser ask under another.
+        let is_local = request.headers().iter().any(|header| {
+            let host = header.value.as_str();
+            let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+            header.field.equiv("Host") && matches!(name, "127.0.0.1" | "localhost")
+        });
+        let (status, kind, body) = match (request.method(), request.url()) {
+            _ if !is_local => (403, "text/plain", "not for other hosts".to_owned()),
+            (Method::Get | Method::Head, "/") => {
+                (200, "text/html; charset=utf-8", self.html.clone())
+            }
+            (Method::Get | Method::Head, "/version") => {
+                (200, "text/plain", self.version.to_string())
+            }
+            _ => (404, "text/plain", "there is nothing here".to_owned()),
+        };
+        let mut response = Response::from_string(body).with_status_code(status);
+        let headers = [("Content-Type", kind), ("Cache-Control", "no-store")];
+        for (name, value) in headers {
+            if let Ok(header) = Header::from_bytes(name, value) {
+                response.add_header(header);
+            }
+        }
+        // Whoever asked may be gone.
+        let _ = request.respond(response);
+    }
+}
+
+fn make(arguments: &Arguments, options: &Options) -> Result<String, Failure> {
+    let opened = Opened::open(&arguments.file)?;
+    page::html(&opened, options, arguments.against.as_deref(), true)
+}
+
+fn stamps(arguments: &Arguments) -> Vec<Option<SystemTime>> {
+    let written = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+    let files = [Some(&arguments.file), arguments.against.as_ref()];
+    files
+        .into_iter()
+        .flatten()
+        .map(|path| written(path))
+        .collect()
+}
+
+/// What is shown while the file cannot be: why, and the question whether it has changed.
+fn trouble(failure: &Failure) -> String {
+    let text = failure.text();
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\"><title>Chipless</title>\
+         <pre style=\"white-space: pre-wrap; margin: 2em\">{text}</pre><script>\
+         let version = null; setInterval(async () => {{ const now = await (await fetch('version')).text(); \
+         if (version !== null && now !== version) location.reload(); version = now; }}, 700);</script></html>\n"
+    )
+}

@@ -1,0 +1,229 @@
+//! Where the time goes, and what changed: `diff`, other figures, the page.
+
+use crate::support::{chipless, done, root, run};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const ENGINES: &str = "fixtures/neuron/matmul_five_engines/program.asm";
+const DOT: &str = "fixtures/dsa/kernels/dot.dfg";
+
+/// What `diff` says, and its exit status.
+fn diff(a: &str, b: &str, more: &[&str]) -> (i32, Value) {
+    let (code, out, err) = run(&[&["diff", a, b, "--json"], more].concat());
+    let said = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    (code, said)
+}
+
+/// A NEFF made of the fixture's text with some of it replaced.
+fn packed(directory: &Path, name: &str, from: &str, to: &str) -> String {
+    let text = std::fs::read_to_string(root().join(ENGINES)).unwrap();
+    assert!(text.contains(from), "{from}");
+    let (source, neff) = (
+        directory.join(format!("{name}.asm")),
+        directory.join(format!("{name}.neff")),
+    );
+    std::fs::write(&source, text.replace(from, to)).unwrap();
+    let neff = neff.to_str().unwrap().to_owned();
+    done(&["pack", source.to_str().unwrap(), &neff]);
+    neff
+}
+
+fn names(list: &Value) -> Vec<&str> {
+    let list = list.as_array().unwrap();
+    list.iter().map(|name| name.as_str().unwrap()).collect()
+}
+
+#[test]
+fn names_and_places_are_no_difference() {
+    let directory = tempfile::tempdir().unwrap();
+    let neff = |name, from, to| packed(directory.path(), name, from, to);
+    let one = neff("one", "five_engines trn2", "five_engines trn2");
+    let renamed = neff("renamed", "neff matmul_five_engines", "neff another");
+    assert_eq!(diff(&one, &renamed, &[]).0, 0);
+    let (code, moved) = diff(&one, &neff("moved", "0x4600", "0x4700"), &[]);
+    assert_eq!((code, &moved["equal"]), (0, &Value::Bool(true)));
+    assert!(moved["tasks"]["moved"].as_u64().unwrap() >= 1);
+    // Another number for a semaphore.
+    let (code, said) = diff(&one, &neff("semaphore", "$S[5]", "$S[7]"), &[]);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn what_changed_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let neff = |name, from, to| packed(directory.path(), name, from, to);
+    let one = neff("one", "engine act", "engine act");
+    let (code, said) = diff(&one, &neff("half", "fp16@0x407e[-1", "fp16@0x403e[-1"), &[]);
+    let tasks = &said["tasks"];
+    assert_eq!((code, tasks["changed"].as_array().unwrap().len()), (1, 1));
+    assert_eq!(names(&tasks["changed"][0]["what"]), ["access"]);
+    assert_eq!(names(&tasks["added"]), [] as [&str; 0]);
+    let wait = neff(
+        "wait",
+        "EVENT_SEMAPHORE $S[4]>=1 $S[10]>=16",
+        "EVENT_SEMAPHORE $S[4]>=1",
+    );
+    let (_, said) = diff(&one, &wait, &[]);
+    assert_eq!(names(&said["tasks"]["changed"][0]["what"]), ["waits"]);
+    let more = neff("more", "engine act\n", "engine act\nNOP\n");
+    let (_, said) = diff(&one, &more, &[]);
+    assert_eq!(names(&said["tasks"]["added"]).len(), 1);
+    assert_eq!(said["tasks"]["changed"], Value::Array(Vec::new()));
+    let (_, said) = diff(&more, &one, &[]);
+    assert_eq!(names(&said["tasks"]["removed"]).len(), 1);
+    let (code, said, _) = run(&[
+        "diff",
+        &one,
+        directory.path().join("half.neff").to_str().unwrap(),
+    ]);
+    assert!(code == 1 && said.contains("LDWEIGHTS"), "{said}");
+}
+
+#[test]
+fn numbers_differ_from_a_task_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(root().join(DOT)).unwrap();
+    let write = |name: &str, text: String| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let renamed = write("renamed.dfg", text.replace("t0", "first"));
+    let (code, said) = diff(DOT, &renamed, &["--values"]);
+    assert_eq!((code, &said["values"]["first"]), (0, &Value::Null));
+    let other = write("other.dfg", text.replace("t2 = Mul_I64", "t2 = Sub_I64"));
+    let (code, said) = diff(DOT, &other, &["--values"]);
+    assert_eq!(code, 1);
+    assert!(said["values"]["first"]["max_abs"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn the_difference_of_two_latencies_is_explained() {
+    let (a, b) = (
+        "fixtures/npu/var_fwlm/program.blob",
+        "fixtures/npu/var_prof/program.blob",
+    );
+    let (code, said) = diff(a, b, &["--time"]);
+    let time = &said["time"];
+    let ns = |value: &Value| value.as_f64().unwrap();
+    let layers = time["layers"].as_array().unwrap();
+    let sum: f64 = layers.iter().map(|row| ns(&row["contribution_ns"])).sum();
+    let difference = ns(&time["latency_b_ns"]) - ns(&time["latency_a_ns"]);
+    assert!(
+        code == 1 && (sum - difference).abs() < 0.1,
+        "{sum} {difference}"
+    );
+    let (code, said) = diff(a, a, &[]);
+    assert_eq!((code, &said["tasks"]["moved"]), (0, &Value::from(0)));
+}
+
+#[test]
+fn contracts_are_compared_entry_by_entry() {
+    let spec = "fixtures/spu/latched/iospec.yaml";
+    let directory = tempfile::tempdir().unwrap();
+    let other = directory.path().join("other.yaml");
+    let other = other.to_str().unwrap();
+    let text = std::fs::read_to_string(root().join(spec)).unwrap();
+    std::fs::write(other, format!("# a comment\n{text}")).unwrap();
+    assert_eq!(diff(spec, other, &[]).0, 0);
+    std::fs::write(other, text.replacen("precision: 16", "precision: 8", 1)).unwrap();
+    let (code, said) = diff(spec, other, &[]);
+    let lines = names(&said["interface"]);
+    assert!(
+        code == 1 && lines[0].ends_with("precision: 8, was 16"),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_no_difference() {
+    let npu = "fixtures/npu/resblock/program.blob";
+    for other in [DOT, "no/such.blob", "fixtures/dsa/adg"] {
+        let (code, _, err) = run(&["diff", npu, other]);
+        assert!(code == 2 && !err.is_empty(), "{other}: {err}");
+    }
+}
+
+#[test]
+fn figures_are_changed_one_at_a_time() {
+    let npu = "fixtures/npu/resblock/program.blob";
+    let json = |more: &[&str]| -> Value {
+        let all = [&["run", npu, "--timing-only", "--json"], more].concat();
+        serde_json::from_str(&done(&all)).unwrap()
+    };
+    let ranked = json(&["--rank"]);
+    let best = &ranked["ranking"][0];
+    let (figure, change) = (
+        best["figure"].as_str().unwrap(),
+        best["change"].as_str().unwrap(),
+    );
+    let change = format!("{figure}={change}");
+    assert_eq!(json(&["--set", &change])["latency_ns"], best["latency_ns"]);
+    let same = format!("{figure}=1x");
+    let asked = json(&["--what-if", &change, "--what-if", &same]);
+    assert_eq!(asked["latency_ns"], ranked["latency_ns"]);
+    assert_eq!(asked["what_if"][0]["latency_ns"], best["latency_ns"]);
+    assert_eq!(asked["what_if"][1]["speedup"], 1.0);
+    let (code, _, err) = run(&["run", npu, "--what-if", "clock.dpv=2x"]);
+    assert!(
+        code == 2 && err.starts_with("--what-if: ") && err.contains("clock.dpu"),
+        "{err}"
+    );
+    // A figure that only takes whole numbers.
+    let neff = "fixtures/neuron/matmul_five_engines/program.neff";
+    done(&[
+        "run",
+        neff,
+        "--timing-only",
+        "--set",
+        "element_wise.small_elements=0.3x",
+    ]);
+}
+
+#[test]
+fn a_served_page_follows_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("dot.dfg");
+    std::fs::copy(root().join(DOT), &file).unwrap();
+    let mut server = chipless()
+        .args(["view", file.to_str().unwrap(), "--no-open"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    let mut out = BufReader::new(server.stdout.take().unwrap());
+    out.read_line(&mut address).unwrap();
+    let host = address
+        .trim()
+        .trim_start_matches("http://")
+        .trim_end_matches('/');
+    let get = |path: &str, name: &str| {
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(get("/", host).contains("dot.dfg"));
+    assert!(get("/version", host).ends_with("\r\n\r\n1"));
+    assert!(get("/", "elsewhere.example").starts_with("HTTP/1.1 403"));
+    assert!(get("/other", host).starts_with("HTTP/1.1 404"));
+    // The clock of the file system may be coarse.
+    let begun = Instant::now();
+    while get("/version", host).ends_with("\r\n\r\n1") {
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        std::fs::write(&file, "Input64: p\nnonsense\n").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(get("/", host).contains("dot.dfg:"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+}

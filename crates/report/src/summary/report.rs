@@ -1,0 +1,173 @@
+//! A run for programs: the answer to `run --json`.
+
+use super::{Run, tasks_of_queues, utilization};
+use crate::SCHEMA_VERSION;
+use crate::compare::{Comparison, NanSearch};
+use crate::facts::Facts;
+use crate::schedule_trace::Compared;
+use crate::why::{self, Ranked, WhatIf};
+use chipless_model::Port;
+use serde::Serialize;
+
+impl Run<'_, '_> {
+    /// The answer to `run --json`.
+    pub fn report(&self) -> RunReport<'_> {
+        let Run {
+            program, timeline, ..
+        } = *self;
+        let (busy, tasks) = (timeline.busy(program), tasks_of_queues(program));
+        RunReport {
+            schema_version: SCHEMA_VERSION,
+            program: self.file,
+            name: &program.name,
+            target: program.target,
+            latency_ns: timeline.end.ns(),
+            tasks: timeline.completed(),
+            moved_bytes: self.moved_bytes(),
+            outputs: self
+                .outputs
+                .iter()
+                .filter_map(|output| {
+                    let Port {
+                        name,
+                        element,
+                        shape,
+                        ..
+                    } = self.port(output)?;
+                    Some(OutputReport {
+                        name,
+                        dtype: element.name(),
+                        shape,
+                        path: output.path.as_deref(),
+                    })
+                })
+                .collect(),
+            queues: program
+                .queues
+                .iter_enumerated()
+                .map(|(id, queue)| QueueReport {
+                    name: &queue.name,
+                    tasks: tasks[id.index()],
+                    servers: queue.servers.max(1),
+                    busy_ns: busy[id].ns(),
+                    utilization: utilization(timeline, queue.servers, busy[id]),
+                })
+                .collect(),
+            resources: program
+                .resources
+                .iter()
+                .zip(timeline.carried(program))
+                .map(|(resource, bytes)| ResourceReport {
+                    name: &resource.name,
+                    bytes,
+                })
+                .collect(),
+            compare: self.compared.as_deref(),
+            first_nan: self.first_nan.as_ref(),
+            layers: why::layers(program, &self.attribution),
+            critical: why::critical(program, &self.attribution),
+            roofline: why::roofline(program, &self.attribution),
+            what_if: self.what_if.as_deref(),
+            ranking: self.ranking.as_deref(),
+            compared: self.against.as_ref(),
+            facts: Facts(&self.facts),
+            notes: &self.notes,
+            seed: self.seed,
+            wall_ms: self.wall_ms,
+        }
+    }
+}
+
+/// What ran and how long it took.
+#[derive(Debug, Serialize)]
+pub struct RunReport<'a> {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// The file as the user named it.
+    pub program: &'a str,
+    /// The program's own name for itself; empty where it has none.
+    pub name: &'a str,
+    /// Name of the target.
+    pub target: &'a str,
+    /// From the start to the instant at which the program reports that it is done.
+    pub latency_ns: f64,
+    /// Tasks that ran.
+    pub tasks: usize,
+    /// Bytes that all transfers moved, each counted once.
+    pub moved_bytes: u64,
+    /// What came out, in the program's order; empty when only times were asked for.
+    pub outputs: Vec<OutputReport<'a>>,
+    /// Engines, in the program's order.
+    pub queues: Vec<QueueReport<'a>>,
+    /// What transfers shared.
+    pub resources: Vec<ResourceReport<'a>>,
+    /// Outputs beside what they should be; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compare: Option<&'a [Comparison]>,
+    /// Where the first NaN or infinity was written, null where none was; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_nan: Option<&'a NanSearch>,
+    /// What each layer of the network took, in the order in which they started; absent where no task names its layer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<why::Layer<'a>>,
+    /// The chain of tasks and waits that the latency is the sum of.
+    pub critical: why::Critical<'a>,
+    /// What bounds each operation, that with the most time first.
+    pub roofline: Vec<why::Roof>,
+    /// The run with other figures, each by itself; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what_if: Option<&'a [WhatIf]>,
+    /// The run with each figure of the machine twice as good, best first; absent where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranking: Option<&'a [Ranked]>,
+    /// The run beside a vendor's schedule trace; absent where none was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<&'a Compared>,
+    /// What the target knows besides, entry by entry beside the others; the target's documentation says which there are.
+    #[serde(flatten)]
+    pub facts: Facts<'a>,
+    /// Whatever the user should know before trusting the numbers.
+    pub notes: &'a [String],
+    /// The seed of the random inputs; absent when every input was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Time that the command took, in milliseconds of the clock on the wall.
+    pub wall_ms: f64,
+}
+
+/// An output.
+#[derive(Debug, Serialize)]
+pub struct OutputReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its element type.
+    pub dtype: &'static str,
+    /// Dimensions, outermost first.
+    pub shape: &'a [u64],
+    /// The file that it was written to, from the working directory; null where none was asked for.
+    pub path: Option<&'a str>,
+}
+
+/// An engine.
+#[derive(Debug, Serialize)]
+pub struct QueueReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Tasks that it has.
+    pub tasks: usize,
+    /// How many tasks it works on at a time.
+    pub servers: u32,
+    /// Time that it spent on them; of several servers, the sum.
+    pub busy_ns: f64,
+    /// Share of its servers' time that it was busy: `busy_ns` / (`latency_ns` · `servers`), from 0 to 1; 0 of no time.
+    pub utilization: f64,
+}
+
+/// A shared resource.
+#[derive(Debug, Serialize)]
+pub struct ResourceReport<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Bytes that it carried.
+    pub bytes: u64,
+}

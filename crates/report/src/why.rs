@@ -1,0 +1,213 @@
+//! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
+
+use crate::attribution::Attribution;
+use chipless_model::{IndexVec, Program, QueueId, Time};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// A layer's part of a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Layer<'r> {
+    /// Its name.
+    pub layer: &'r str,
+    /// Its tasks that ran.
+    pub tasks: usize,
+    /// Time that they took, added up.
+    pub busy_ns: f64,
+    /// Of that, on the critical path.
+    pub critical_ns: f64,
+}
+
+/// The critical path.
+#[derive(Clone, Debug, Serialize)]
+pub struct Critical<'r> {
+    /// Its tasks from the first to the last.
+    pub tasks: Vec<String>,
+    /// Its parts by queue, the longest first.
+    pub by_queue: Vec<QueueTime<'r>>,
+}
+
+/// A queue's part of the critical path.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueueTime<'r> {
+    /// Its name.
+    pub queue: &'r str,
+    /// Time of its tasks on the path.
+    pub ns: f64,
+}
+
+/// What bounds the tasks of an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// Arithmetic.
+    Compute,
+    /// Bytes that shared resources carry.
+    Memory,
+    /// What a task costs however little it does.
+    Latency,
+}
+
+impl Bound {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bound::Compute => "compute",
+            Bound::Memory => "memory",
+            Bound::Latency => "latency",
+        }
+    }
+}
+
+/// The tasks of an operation: what they compute, what they move, and how fast.
+#[derive(Clone, Debug, Serialize)]
+pub struct Roof {
+    /// The operation, as lists show it.
+    pub operation: String,
+    /// Its tasks that ran.
+    pub tasks: usize,
+    /// Arithmetic operations; 0 where a task only moves bytes, or where their number is not known.
+    pub ops: u64,
+    /// Bytes that its accesses read and write.
+    pub bytes: u64,
+    /// Arithmetic operations for each byte; 0 where no byte is touched.
+    pub ops_per_byte: f64,
+    /// Arithmetic operations for each second that the tasks ran.
+    pub ops_per_second: f64,
+    /// What takes the most of their time.
+    pub bound: Bound,
+}
+
+/// A run with one change of the machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhatIf {
+    /// As it was asked for: `dma.latency=0.5x`.
+    pub change: String,
+    /// Its latency.
+    pub latency_ns: f64,
+    /// Latency without the change over latency with it.
+    pub speedup: f64,
+}
+
+/// What a run would take if a figure of the machine were twice as good.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ranked {
+    /// Which figure.
+    pub figure: String,
+    /// `2x`, `0.5x`.
+    pub change: String,
+    /// Latency of the run with the change.
+    pub latency_ns: f64,
+    /// Latency without the change over latency with it.
+    pub gain: f64,
+}
+
+/// The layers of a run, in order of their first task; none where no task names one.
+pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<Layer<'r>> {
+    let mut rows: Vec<Layer<'r>> = Vec::new();
+    let mut place: FxHashMap<&str, usize> = FxHashMap::default();
+    for row in &attribution.rows {
+        let Some(layer) = program.tasks[row.task].layer() else {
+            continue;
+        };
+        let at = *place.entry(layer).or_insert_with(|| {
+            rows.push(Layer {
+                layer,
+                tasks: 0,
+                busy_ns: 0.0,
+                critical_ns: 0.0,
+            });
+            rows.len() - 1
+        });
+        let took = (row.end - row.start).ns();
+        rows[at].tasks += 1;
+        rows[at].busy_ns += took;
+        rows[at].critical_ns += if row.critical { took } else { 0.0 };
+    }
+    rows
+}
+
+/// The critical path, by name and by queue.
+pub fn critical<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Critical<'r> {
+    let mut sums: IndexVec<QueueId, Time> = program.queues.iter().map(|_| Time::ZERO).collect();
+    let path = attribution.critical.iter();
+    for row in path.clone().filter_map(|task| attribution.row(*task)) {
+        sums[program.tasks[row.task].queue] += row.end - row.start;
+    }
+    let found = sums.iter_enumerated().filter(|(_, sum)| **sum > Time::ZERO);
+    let mut by_queue: Vec<QueueTime<'r>> = found
+        .map(|(queue, sum)| QueueTime {
+            queue: &program.queues[queue].name,
+            ns: sum.ns(),
+        })
+        .collect();
+    by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    Critical {
+        tasks: path.map(|task| program.task_name(*task)).collect(),
+        by_queue,
+    }
+}
+
+/// Sums over the tasks of an operation.
+#[derive(Default)]
+struct Sums {
+    tasks: usize,
+    ops: u64,
+    bytes: u64,
+    time: Time,
+    /// Time of tasks that compute, that move bytes, and that do neither.
+    compute: Time,
+    memory: Time,
+    latency: Time,
+}
+
+/// What bounds each operation, that with the most time first. A transfer's time is latency until its bytes move; a task without
+/// transfers computes where its kernel says so.
+pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
+    let mut of_kernel: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut sums: FxHashMap<std::borrow::Cow<'static, str>, Sums> = FxHashMap::default();
+    for row in &attribution.rows {
+        let (task, kernel) = (&program.tasks[row.task], program.kernel(row.task));
+        let ops = *of_kernel
+            .entry(task.kernel.raw())
+            .or_insert_with(|| kernel.arithmetic());
+        let sum = sums.entry(kernel.operation()).or_default();
+        let touched = row.touched.iter();
+        let bytes = touched.map(|t| t.read.saturating_add(t.written));
+        let took = row.end - row.start;
+        sum.tasks += 1;
+        sum.ops = sum.ops.saturating_add(ops);
+        sum.bytes = bytes.fold(sum.bytes, u64::saturating_add);
+        sum.time += took;
+        if program.demands(row.task).is_empty() {
+            *(if ops > 0 {
+                &mut sum.compute
+            } else {
+                &mut sum.latency
+            }) += took;
+        } else {
+            let latency = task.fixed.min(took);
+            sum.latency += latency;
+            sum.memory += took - latency;
+        }
+    }
+    let mut sums: Vec<_> = sums.into_iter().collect();
+    sums.sort_by(|(a, x), (b, y)| y.time.cmp(&x.time).then_with(|| a.cmp(b)));
+    let per = |ops: u64, of: f64| if of > 0.0 { ops as f64 / of } else { 0.0 };
+    let roofs = sums.into_iter().map(|(operation, sum)| Roof {
+        operation: operation.into_owned(),
+        tasks: sum.tasks,
+        ops: sum.ops,
+        bytes: sum.bytes,
+        ops_per_byte: per(sum.ops, sum.bytes as f64),
+        ops_per_second: per(sum.ops, sum.time.ns() * 1e-9),
+        bound: if sum.compute >= sum.memory && sum.compute >= sum.latency && sum.ops > 0 {
+            Bound::Compute
+        } else if sum.memory > sum.latency {
+            Bound::Memory
+        } else {
+            Bound::Latency
+        },
+    });
+    roofs.collect()
+}

@@ -1,0 +1,152 @@
+// The page in a browser with the network off, for programs of all targets. Needs Chromium (CHROMIUM, or /usr/bin/chromium) and the
+// binary (CHIPLESS, or what cargo has built).
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, type Page, chromium } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const root = new URL("../..", import.meta.url).pathname;
+const builds = [process.env.CHIPLESS, join(root, "target/debug/chipless"), join(root, "target/release/chipless")];
+const binary = builds.find((path) => path && existsSync(path)) ?? "target/debug/chipless";
+const work = mkdtempSync(join(tmpdir(), "chipless-page-"));
+
+const fixtures: Record<string, string[]> = {
+  npu: ["fixtures/npu/resblock/program.blob"],
+  neuron: ["fixtures/neuron/matmul_five_engines/program.neff"],
+  gemini: ["fixtures/gemini/four_cores/schedule.json", "--network", "fixtures/gemini/four_cores/network.json"],
+  dsa: ["fixtures/dsa/kernels/dot.dfg"],
+  spu: ["fixtures/spu/recurrent/plan.json"],
+};
+
+function chipless(...args: string[]): string {
+  return execFileSync(binary, args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
+}
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  rmSync(work, { recursive: true, force: true });
+});
+
+interface Opened {
+  page: Page;
+  /** What the console said. */
+  said: string[];
+  /** Addresses that were asked for. */
+  asked: string[];
+}
+
+async function open(file: string, width = 1440, height = 900, dark = false): Promise<Opened> {
+  const context = await browser.newContext({ viewport: { width, height }, offline: true, colorScheme: dark ? "dark" : "light" });
+  const page = await context.newPage();
+  const said: string[] = [];
+  const asked: string[] = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
+  page.on("pageerror", (error) => said.push(String(error)));
+  page.on("request", (request) => asked.push(request.url()));
+  await page.goto(`file://${file}`);
+  await page.evaluate(() => window.chipless.ready);
+  return { page, said, asked };
+}
+
+/** Clicks on so many tasks, each in a view of its own, open the right ones. */
+async function click(page: Page, clicks: number) {
+  const count = await page.evaluate(() => window.chipless.count);
+  let seed = 5;
+  for (let n = 0; n < clicks; n++) {
+    seed = (seed * 48271) % 2147483647;
+    const i = seed % count;
+    const task = await page.evaluate((i) => window.chipless.task(i), i);
+    const long = task.end_ns - task.start_ns;
+    if (long <= 0) continue;
+    await page.evaluate(([from, to]) => window.chipless.setView(from, to), [task.start_ns - 3 * long, task.end_ns + 3 * long]);
+    const at = await page.evaluate((i) => window.chipless.locate(i), i);
+    expect(at, task.name).not.toBeNull();
+    if (!at) continue;
+    await page.mouse.click(at.x, at.y);
+    expect(await page.evaluate(() => window.chipless.selected())).toBe(task.name);
+    await page.waitForFunction((name) => document.querySelector("[data-testid=details]")?.textContent?.startsWith(name), task.name);
+  }
+}
+
+describe.each(Object.entries(fixtures))("%s", (name, args) => {
+  const file = join(work, `${name}.html`);
+  let summary: { tasks: number; queues: { name: string; tasks: number; busy_ns: number }[] };
+
+  beforeAll(() => {
+    chipless("report", ...args, "-o", file);
+    summary = JSON.parse(chipless("run", ...args, "--timing-only", "--json"));
+  }, 60_000);
+
+  test("shows the run, without a network", async () => {
+    expect(statSync(file).size).toBeLessThan(300_000);
+    const { page, said, asked } = await open(file);
+    expect(await page.evaluate(() => window.chipless.count)).toBe(summary.tasks);
+    const busy = await page.evaluate(() => window.chipless.busy());
+    for (const queue of summary.queues.filter((queue) => queue.tasks > 0)) {
+      expect(Math.abs(busy[queue.name] - queue.busy_ns)).toBeLessThanOrEqual(2e-3 * summary.tasks);
+    }
+    for (const id of ["summary", "timeline", "minimap", "search", "memory", "table-tasks", ...(["gemini", "dsa"].includes(name) ? ["picture"] : [])]) {
+      expect(await page.getByTestId(id).count(), id).toBeGreaterThan(0);
+    }
+    expect(asked.filter((url) => !/^(file|data|blob):/.test(url))).toEqual([]);
+    expect(said).toEqual([]);
+    await page.context().close();
+  });
+
+  test("clicks open the right task", async () => {
+    const { page, said } = await open(file);
+    await click(page, 200);
+    expect(said).toEqual([]);
+    await page.context().close();
+  }, 120_000);
+
+  test("the keyboard is enough", async () => {
+    const { page } = await open(file);
+    await page.getByTestId("timeline").first().focus();
+    const before = await page.evaluate(() => window.chipless.view());
+    await page.keyboard.press("w");
+    expect(await page.evaluate(() => window.chipless.view())).not.toEqual(before);
+    await page.keyboard.press("?");
+    await page.getByTestId("help").waitFor();
+    await page.keyboard.press("Escape");
+    const task = await page.evaluate((i) => window.chipless.task(i), Math.floor(summary.tasks / 2));
+    await page.getByTestId("search").fill(task.name);
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate(() => window.chipless.selected())).toBe(task.name);
+    await page.context().close();
+  });
+
+  test.each([
+    [390, 844, false],
+    [1440, 900, true],
+    [3840, 2160, false],
+  ])("fits %i pixels", async (width, height, dark) => {
+    const { page, said } = await open(file, width, height, dark);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(1);
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(Number(/\d+/.exec(ground)?.[0]) < 100).toBe(dark);
+    expect(said).toEqual([]);
+    await page.context().close();
+  });
+});
+
+test("two programs stand side by side", async () => {
+  const file = join(work, "ab.html");
+  chipless("report", "fixtures/npu/var_fwlm/program.blob", "--against", "fixtures/npu/var_prof/program.blob", "-o", file);
+  const { page, said } = await open(file);
+  expect(await page.getByTestId("against").count()).toBe(1);
+  expect(await page.getByTestId("timeline-against").count()).toBe(1);
+  expect(said).toEqual([]);
+  await page.context().close();
+});
