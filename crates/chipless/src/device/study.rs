@@ -367,10 +367,10 @@ impl<'r> Study<'r> {
                 .flatten()
         };
         // For no longer than this simulation.
-        let observe: Option<&mut dyn FnMut(&Record)> = match observe {
-            Some(observe) => Some(&mut *observe),
-            None => None,
-        };
+        let mut observe = observe;
+        let observe = observe
+            .as_mut()
+            .map(|observe| &mut **observe as &mut dyn FnMut(&Record));
         let mut simulated = match output {
             Some(_) => go(&setup, base, Some(&mut give), observe)?,
             None => go(&setup, base, None, observe)?,

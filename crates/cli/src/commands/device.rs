@@ -151,9 +151,10 @@ fn simulate(arguments: &Arguments, path: &Path, options: &Options) -> Result<Exi
             failure => chipless::Failure::misuse("--output-dir", failure.text().trim_end()),
         })
     };
-    let output: Option<device::Output<'_>> = match &arguments.output_dir {
-        Some(_) => Some(&mut put),
-        None => None,
+    let output: Option<device::Output<'_>> = if arguments.output_dir.is_some() {
+        Some(&mut put)
+    } else {
+        None
     };
     let report = device::run(&request, options, observe, output)
         .map_err(|failure| told(&request.name, failure))?;

@@ -44,7 +44,7 @@ pub struct Machine {
     pub shave: ShaveFigures,
     /// The device around the programs.
     #[serde(flatten)]
-    device: BTreeMap<String, IgnoredAny>,
+    device: BTreeMap<String, toml::Value>,
 }
 
 /// Clocks in MHz.
