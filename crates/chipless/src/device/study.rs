@@ -482,8 +482,8 @@ fn join(folder: &str, path: &str) -> String {
 }
 
 /// Simulates a setup.
-fn go<'s, 'p, 'a>(
-    setup: &'s Setup<'s, 'p, 'a>,
+fn go<'s, 'a>(
+    setup: &'s Setup<'s, '_, 'a>,
     resolved: &'s Resolved,
     compute: Option<chipless_device::Compute<'s, 'a>>,
     observe: Option<&'s mut dyn FnMut(&Record)>,
