@@ -43,10 +43,6 @@ Examples:
 Exit status: 0 done, 1 something is wrong with the program, 2 the file cannot be used or the command was misused.";
 
 #[derive(Debug, Subcommand)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one of it, made at the start"
-)]
 enum Command {
     Info(commands::info::Arguments),
     Check(commands::check::Arguments),
