@@ -78,7 +78,9 @@ pub(crate) fn search(placer: &Placer<'_>, deadline: Deadline) -> Answer {
             .windows(2)
             .all(|pair| bits(&pair[0]) == bits(&pair[1]))
     });
-    if !small || !whole || kernel.vertices.iter().any(|vertex| vertex.temporal) {
+    // Instructions of a shared element need no link between them, and a schedule: this search knows neither.
+    let shared = fabric.units.iter().any(|unit| placer.is_shared(*unit));
+    if !small || !whole || shared {
         return Answer::Open;
     }
     let mut order: Vec<usize> = (0..kernel.vertices.len()).collect();

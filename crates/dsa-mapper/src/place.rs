@@ -325,7 +325,7 @@ impl<'k> Placer<'k> {
         };
         let hops = match wire.source_pin {
             NONE => match scratch.element[wire.source as usize] {
-                from if from == to && wire.together => 0,
+                from if from == to && wire.together && self.shared[from as usize] => 0,
                 from => self.around[from as usize * self.fabric.size() + to as usize],
             },
             pin => self.fabric.hops(scratch.inner[pin as usize], to) + 1,

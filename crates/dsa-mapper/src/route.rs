@@ -293,7 +293,8 @@ impl<'p> Router<'p> {
                 self.placer.at(self.placement, body.source),
                 self.placer.at(self.placement, body.sink),
             );
-            if from.0 == to.0 && kernel.vertices[body.sink].place == Place::Unit {
+            let inside = from.0 == to.0 && self.placer.is_shared(from.0);
+            if inside && kernel.vertices[body.sink].place == Place::Unit {
                 continue;
             }
             match self.reach(net, wire, windows[wire]) {

@@ -134,7 +134,7 @@ const PATIENCE: u64 = 400_000;
 /// Rounds without a legal mapping after which a search gives up.
 const DESPAIR: u32 = 60;
 /// Rounds without one after which a larger interval is tried.
-const IMPATIENCE: u32 = 12;
+const IMPATIENCE: u32 = 32;
 /// Times that the smallest interval for which a mapping is looked for may be, beyond the bound.
 const WIDEST: i32 = 4;
 

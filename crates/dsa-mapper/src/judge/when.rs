@@ -277,6 +277,12 @@ fn follow(
                 edge.depth * interval
             ));
         }
+        let stated = mapping.edges[edge.edge].delay;
+        if let Some(stated) = stated.filter(|stated| i64::from(*stated) != wait) {
+            verdict.faults.push(format!(
+                "edge {number} states a delay of {stated} cycles, but its ends start so that it waits {wait}"
+            ));
+        }
         verdict.delays[number] = wait.max(0) as u32;
     }
     // One start a cycle on an element.

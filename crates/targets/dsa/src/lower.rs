@@ -70,10 +70,26 @@ pub fn lower<'a>(
         |_| parts(graph, &streams),
         |evaluation| evaluation.parts.clone(),
     );
+    let parts = few(parts, &streams, outcome);
     for (number, part) in parts.iter().enumerate() {
         lowering.part(number, part, inputs, mapped);
     }
     lowering.program
+}
+
+/// Parts as they are, or, where there are very many and none of them hangs, all as one: what runs side by side takes the same time so.
+fn few(parts: Vec<Part>, streams: &[u64], outcome: &Result<Evaluation, Stop>) -> Vec<Part> {
+    let hangs = outcome
+        .as_ref()
+        .is_ok_and(|evaluation| !evaluation.waiting.is_empty());
+    if parts.len() <= OWN_QUEUES || hangs {
+        return parts;
+    }
+    let even = streams.windows(2).all(|pair| pair[0] == pair[1]);
+    let regular = even && parts.iter().all(|part| part.regular);
+    let mut nodes: Vec<NodeId> = parts.into_iter().flat_map(|part| part.nodes).collect();
+    nodes.sort_unstable();
+    vec![Part { nodes, regular }]
 }
 
 /// A stream of a port.
