@@ -74,7 +74,8 @@ async function click(page: Page, clicks: number) {
     expect(at, task.name).not.toBeNull();
     if (!at) continue;
     await page.mouse.click(at.x, at.y);
-    expect(await page.evaluate(() => window.chipless.selected())).toBe(task.name);
+    // It is drawn with the next frame.
+    await page.waitForFunction((name) => window.chipless.selected() === name, task.name, { timeout: 5000 });
     await page.waitForFunction((name) => document.querySelector("[data-testid=details]")?.textContent?.startsWith(name), task.name);
   }
 }
@@ -123,7 +124,7 @@ describe.each(Object.entries(fixtures))("%s", (name, args) => {
     const task = await page.evaluate((i) => window.chipless.task(i), Math.floor(summary.tasks / 2));
     await page.getByTestId("search").fill(task.name);
     await page.keyboard.press("Enter");
-    expect(await page.evaluate(() => window.chipless.selected())).toBe(task.name);
+    await page.waitForFunction((name) => window.chipless.selected() === name, task.name, { timeout: 5000 });
     await page.context().close();
   });
 
