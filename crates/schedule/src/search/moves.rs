@@ -9,6 +9,8 @@ use fastrand::Rng;
 
 /// Levels of cuts, at most.
 const DEEPEST: usize = 40;
+/// Layers of a segment, at most: what a change costs grows with the segment that it is in.
+const LONGEST: usize = 96;
 
 /// A tree beside this one; nothing where the change is none, or what comes of it does not fit.
 pub(super) fn neighbour(
@@ -466,7 +468,10 @@ fn replaced(
     count: usize,
     nodes: Vec<Node>,
 ) -> Option<State> {
-    if nodes.iter().any(|node| depth(node) > DEEPEST) {
+    if nodes
+        .iter()
+        .any(|node| depth(node) > DEEPEST || leaves(node) > LONGEST)
+    {
         return None;
     }
     let pieces: Vec<Piece> = nodes
