@@ -42,6 +42,11 @@ pub trait Kernel: fmt::Debug + Send + std::marker::Sync {
         Dependence::Everything
     }
 
+    /// Which written bytes are zero whatever the data are, given bytes of which that is known: `visit` is told of them.
+    fn zeros(&self, zero: &dyn Zero, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        let _ = (zero, visit);
+    }
+
     /// A number that kernels share which make the same of the same bytes, in the same place: two tasks of them that nothing
     /// orders write the same. `None` where that is not known.
     fn function(&self) -> Option<u64> {
@@ -129,9 +134,25 @@ pub trait Doubt {
     /// The first run of doubtful bytes among these of a buffer.
     fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
 
+    /// Bytes that are known to be zero, where somebody has followed them: what is multiplied by zero does not count.
+    fn zero(&self) -> Option<&dyn Zero> {
+        None
+    }
+
     /// Whether any of these bytes is doubtful.
     fn any(&self, buffer: BufferId, bytes: Range<u64>) -> bool {
         self.first(buffer, bytes).is_some()
+    }
+}
+
+/// Bytes that are zero whatever the data of a run are.
+pub trait Zero {
+    /// The first run of bytes among these of which that is not known.
+    fn first_other(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>>;
+
+    /// Whether all of these bytes are.
+    fn is_zero(&self, buffer: BufferId, bytes: Range<u64>) -> bool {
+        self.first_other(buffer, bytes).is_none()
     }
 }
 

@@ -97,7 +97,7 @@ pub use id::{
 };
 pub use index_vec::IndexVec;
 pub use info::{Info, Node, TensorInfo, Value};
-pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel};
+pub use kernel::{Dependence, Doubt, Fault, Grade, Kernel, Zero};
 pub use limits::Limits;
 pub use program::{
     Buffer, Demand, Interface, Location, Memory, MemoryKind, Piece, Port, Program, Queue, Resource,

@@ -14,6 +14,7 @@ use crate::rules;
 use crate::written::Written;
 use chipless_model::{
     BufferId, Certainty, Dependence, Direction, Doubt, IndexVec, Pattern, Program, Role, TaskId,
+    Zero,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -32,25 +33,20 @@ pub(crate) fn check(
     remnants: &Remnants,
     findings: &mut Findings,
 ) {
-    let mut trace = Trace {
-        program,
-        accesses,
-        state: State {
-            program,
-            written: crate::memory::initial(program),
-            lives: Lives::new(program, accesses),
-            remnants,
-            marks: Marks::default(),
-        },
-        settled: vec![false; accesses.footprints()],
-        causes: Vec::new(),
-        reported: FxHashSet::default(),
-        matters: Vec::new(),
+    let follow = |zeros| {
+        let mut trace = Trace::new(program, accesses, remnants, zeros);
+        for task in &order.sequence {
+            trace.task(*task);
+        }
+        trace.conclude();
+        trace
     };
-    for task in &order.sequence {
-        trace.task(*task);
+    let trace = follow(None);
+    if trace.matters.is_empty() {
+        return;
     }
-    trace.finish(findings);
+    // Remnants that are multiplied by zero change nothing. To follow zeros takes its time, so that it is done where it can matter.
+    follow(Some(Zeros::new(program))).report_all(findings);
 }
 
 /// A task that reads doubtful bytes which nobody has brought there by a computation.
@@ -91,6 +87,42 @@ struct State<'m> {
     lives: Option<Lives<'m>>,
     remnants: &'m Remnants,
     marks: Marks,
+    /// Where they are followed.
+    zeros: Option<Zeros<'m>>,
+}
+
+/// Bytes that are zero whatever the data are.
+struct Zeros<'m> {
+    program: &'m Program<'m>,
+    marks: Marks,
+}
+
+impl<'m> Zeros<'m> {
+    fn new(program: &'m Program<'m>) -> Zeros<'m> {
+        Zeros {
+            program,
+            marks: Marks::default(),
+        }
+    }
+}
+
+impl Zero for Zeros<'_> {
+    fn first_other(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let known = self.program.buffers.get(buffer);
+        let Some(constant) = known.filter(|b| b.role == Role::Constant) else {
+            return self.marks.first_without(buffer, bytes);
+        };
+        let Some(held) = constant
+            .initial
+            .get(bytes.start as usize..bytes.end as usize)
+        else {
+            return Some(bytes);
+        };
+        let low = held.iter().position(|byte| *byte != 0)?;
+        let count = held[low..].iter().take_while(|byte| **byte != 0).count();
+        let low = bytes.start + low as u64;
+        Some(low..low + count as u64)
+    }
 }
 
 /// The bytes that are doubtful to one task.
@@ -112,6 +144,11 @@ impl Doubt for View<'_, '_> {
             .into_iter()
             .flatten()
             .min_by_key(|range| range.start)
+    }
+
+    fn zero(&self) -> Option<&dyn Zero> {
+        let zeros = self.state.zeros.as_ref()?;
+        Some(zeros)
     }
 }
 
@@ -156,7 +193,31 @@ struct Trace<'m> {
     matters: Vec<(u16, Effect)>,
 }
 
-impl Trace<'_> {
+impl<'m> Trace<'m> {
+    fn new(
+        program: &'m Program<'m>,
+        accesses: &'m Accesses,
+        remnants: &'m Remnants,
+        zeros: Option<Zeros<'m>>,
+    ) -> Trace<'m> {
+        Trace {
+            program,
+            accesses,
+            state: State {
+                program,
+                written: crate::memory::initial(program),
+                lives: Lives::new(program, accesses),
+                remnants,
+                marks: Marks::default(),
+                zeros,
+            },
+            settled: vec![false; accesses.footprints()],
+            causes: Vec::new(),
+            reported: FxHashSet::default(),
+            matters: Vec::new(),
+        }
+    }
+
     fn task(&mut self, task: TaskId) {
         let accesses = self.accesses;
         let uses = || {
@@ -177,9 +238,7 @@ impl Trace<'_> {
             };
             let kernel = self.program.kernel(task);
             let told = kernel.dependence(&view, &mut |buffer, pattern| {
-                if buffer.index() < self.program.buffers.len()
-                    && pattern.fits(self.program.buffers[buffer].size)
-                {
+                if self.fits(buffer, &pattern) {
                     dependent.push((buffer, pattern));
                 }
             });
@@ -202,8 +261,15 @@ impl Trace<'_> {
                 self.causes.truncate(CAUSES);
             }
         }
+        let zeros = self.zeros(task);
         for (_, entry) in uses() {
             self.apply(entry);
+        }
+        if let Some(followed) = &mut self.state.zeros {
+            for (buffer, pattern) in zeros {
+                let runs = crate::access::Strided::of(&pattern).runs();
+                runs.for_each(|(low, high)| followed.marks.set(buffer, low..high, 1));
+            }
         }
         if let Some(cause) = cause {
             for (buffer, pattern) in dependent {
@@ -211,6 +277,26 @@ impl Trace<'_> {
                 runs.for_each(|(low, high)| self.state.marks.set(buffer, low..high, cause));
             }
         }
+    }
+
+    fn fits(&self, buffer: BufferId, pattern: &Pattern) -> bool {
+        let buffer = self.program.buffers.get(buffer);
+        buffer.is_some_and(|buffer| pattern.fits(buffer.size))
+    }
+
+    /// What a task writes that is zero, where that is followed.
+    fn zeros(&self, task: TaskId) -> Vec<(BufferId, Pattern)> {
+        let mut found = Vec::new();
+        if let Some(zeros) = &self.state.zeros {
+            self.program
+                .kernel(task)
+                .zeros(zeros, &mut |buffer, pattern| {
+                    if self.fits(buffer, &pattern) {
+                        found.push((buffer, pattern));
+                    }
+                });
+        }
+        found
     }
 
     /// Looks for doubtful bytes that a task reads; their cause. Adds the old writers whose bytes are remnants to it.
@@ -312,7 +398,9 @@ impl Trace<'_> {
         let buffer = footprint.buffer;
         let is_settled = std::mem::replace(&mut self.settled[entry.footprint as usize], true);
         let clears = entry.certainty == Certainty::Exact && self.state.marks.has(buffer);
-        if is_settled && !clears {
+        let zeros = self.state.zeros.as_ref();
+        let ends_zeros = zeros.is_some_and(|zeros| zeros.marks.has(buffer));
+        if is_settled && !clears && !ends_zeros {
             return;
         }
         for (low, high) in self.accesses.fitting(footprint).flat_map(|p| p.runs()) {
@@ -321,6 +409,9 @@ impl Trace<'_> {
             }
             if clears {
                 self.state.marks.clear(buffer, low..high);
+            }
+            if let Some(zeros) = self.state.zeros.as_mut().filter(|_| ends_zeros) {
+                zeros.marks.clear(buffer, low..high);
             }
         }
     }
@@ -331,8 +422,8 @@ impl Trace<'_> {
         }
     }
 
-    /// Reports what has reached something that matters.
-    fn finish(mut self, findings: &mut Findings) {
+    /// Looks for doubt that has reached something that matters.
+    fn conclude(&mut self) {
         let program = self.program;
         for (number, port) in program.interface.outputs.iter().enumerate() {
             let Some(buffer) = program.buffers.get(port.buffer) else {
@@ -359,10 +450,12 @@ impl Trace<'_> {
                 self.matter(cause, Effect::Control(task));
             }
         }
-        let mut matters = std::mem::take(&mut self.matters);
-        matters.sort_by_key(|(cause, _)| *cause);
-        for (cause, effect) in matters {
-            self.report(&self.causes[usize::from(cause) - 1], &effect, findings);
+        self.matters.sort_by_key(|(cause, _)| *cause);
+    }
+
+    fn report_all(&self, findings: &mut Findings) {
+        for (cause, effect) in &self.matters {
+            self.report(&self.causes[usize::from(*cause) - 1], effect, findings);
         }
     }
 
@@ -446,6 +539,19 @@ impl Marks {
     fn at(&self, buffer: BufferId, byte: u64) -> u16 {
         let page = self.pages.get(&(buffer, byte / PAGE));
         page.map_or(0, |page| page[(byte % PAGE) as usize])
+    }
+
+    /// The first run of bytes without a mark.
+    fn first_without(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            match self.first(buffer, at..bytes.end) {
+                Some(marked) if marked.start == at => at = marked.end,
+                Some(marked) => return Some(at..marked.start),
+                None => return Some(at..bytes.end),
+            }
+        }
+        None
     }
 
     fn first(&self, buffer: BufferId, bytes: Range<u64>) -> Option<Range<u64>> {

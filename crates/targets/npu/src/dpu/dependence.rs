@@ -9,26 +9,41 @@ use super::geometry::Slide;
 use super::swizzle::Swizzle;
 use super::weights::{Entry, Weights, bits, count_bits};
 use super::workload::{ACCUMULATORS, Operation, Workload};
+use super::zeros::Zero;
 use chipless_model::Dependence;
 
 /// Whether any byte from one to before another of the own tile is in doubt.
 type Doubtful<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// Elements of a window, `[y][x][c]`, and which of them are in doubt.
-struct Window {
+pub(super) struct Window {
     channels: usize,
     doubtful: Vec<bool>,
+}
+
+impl Window {
+    /// By channel, whether none of its elements is in doubt.
+    pub(super) fn channels_without(&self, channels: usize) -> Vec<bool> {
+        let mut without = vec![true; channels];
+        for pixel in self.doubtful.chunks(self.channels) {
+            let each = without.iter_mut().zip(pixel);
+            each.for_each(|(without, doubtful)| *without &= !doubtful);
+        }
+        without
+    }
 }
 
 impl Workload {
     /// Tells `visit` tile, start and size of written bytes that depend on bytes in doubt, and `leave` start and size of those in the
     /// accumulators. `known(offset, size)` as for [`accesses_with`](Workload::accesses_with); `accumulated` says whether any of the
-    /// sums that an earlier workload left in these bytes of the accumulators is in doubt.
+    /// sums that an earlier workload left in these bytes of the accumulators is in doubt. `zero` tells bytes that are zero, where that
+    /// was followed.
     pub fn dependence(
         &self,
         known: Known<'_>,
         doubtful: Doubtful<'_>,
         accumulated: Doubtful<'_>,
+        zero: Option<Zero<'_>>,
         visit: &mut dyn FnMut(u8, u64, u64),
         leave: &mut dyn FnMut(u64, u64),
     ) -> Dependence {
@@ -46,7 +61,9 @@ impl Workload {
             let both = window.doubtful.iter_mut().zip(other.doubtful);
             both.for_each(|(one, other)| *one |= other);
         }
-        let rows = self.doubtful_weights(table.as_deref(), known, doubtful);
+        let zeros = zero.map(|zero| self.zero_channels(&self.input, zero));
+        let zeros = zeros.filter(|zeros| zeros.contains(&true));
+        let rows = self.doubtful_weights(table.as_deref(), known, doubtful, zeros.as_deref());
         let extent = self.geometry.extent();
         let mut outputs = vec![false; extent.volume()];
         if accumulated(0, self.accumulator_bytes()) {
@@ -103,16 +120,23 @@ impl Workload {
                 Dependence::Everything
             });
         }
-        let bytes = self.known_bytes(self.weights.table, size, known);
-        Ok(bytes.map(|bytes| self.weights.parse_table(&bytes)))
+        Ok(self.known_table(known))
     }
 
-    /// By output channel, whether its weights or its map are in doubt.
+    /// The weight table, where its bytes are known.
+    pub(super) fn known_table(&self, known: Known<'_>) -> Option<Vec<Entry>> {
+        let size = Weights::table_bytes(self.geometry.outputs);
+        let bytes = self.known_bytes(self.weights.table, size, known)?;
+        Some(self.weights.parse_table(&bytes))
+    }
+
+    /// By output channel, whether its weights or its map are in doubt; but for dense weights of input channels that are zero.
     fn doubtful_weights(
         &self,
         table: Option<&[Entry]>,
         known: Known<'_>,
         doubtful: Doubtful<'_>,
+        zeros: Option<&[bool]>,
     ) -> Vec<bool> {
         let Some(table) = table.filter(|_| self.uses_weights()) else {
             return Vec::new();
@@ -125,7 +149,9 @@ impl Workload {
                 any(swizzle, entry.weights, size, doubtful)
             };
             if self.weights.dense {
-                return stored(each as u64);
+                return stored(each as u64)
+                    && zeros
+                        .is_none_or(|zeros| self.counts_doubtful(entry, each, zeros, doubtful));
             }
             let Some(map) = entry.map else { return false };
             let size = (each as u64).div_ceil(8);
@@ -135,6 +161,27 @@ impl Workload {
                     .is_some_and(|map| stored(count_bits(&map, 0, each) as u64))
         };
         table.iter().map(channel).collect()
+    }
+
+    /// Whether a doubtful one of the dense weights of an output channel is that of an input channel that is not zero.
+    fn counts_doubtful(
+        &self,
+        entry: &Entry,
+        each: usize,
+        zeros: &[bool],
+        doubtful: Doubtful<'_>,
+    ) -> bool {
+        let bits = self.weights.stored_bits();
+        if self.operation != Operation::Convolution || bits % 8 != 0 {
+            return true;
+        }
+        let size = bits / 8;
+        (0..each)
+            .filter(|weight| !zeros[weight % zeros.len()])
+            .any(|weight| {
+                let at = entry.weights + weight as u64 * size;
+                any(self.weights.swizzle, at, size, doubtful)
+            })
     }
 
     /// Weights of an output channel, present or not.
@@ -154,18 +201,9 @@ impl Workload {
         known: Known<'_>,
         channels: usize,
     ) -> Vec<bool> {
-        let each = self.weights_of_a_channel();
         let mut used = vec![false; channels];
         for entry in table.unwrap_or_default() {
-            let present = if self.weights.dense {
-                self.weights_other_than_zero(entry, known)
-            } else {
-                entry.map.and_then(|map| {
-                    let map = self.known_bytes(map, (each as u64).div_ceil(8), known)?;
-                    Some(bits(&map, 0).take(each).collect())
-                })
-            };
-            let Some(present) = present else {
+            let Some(present) = self.weights_present(entry, known) else {
                 return vec![true; channels];
             };
             let present = present.iter().enumerate().filter(|(_, present)| **present);
@@ -175,6 +213,16 @@ impl Workload {
             used.fill(true);
         }
         used
+    }
+
+    /// Which weights of an output channel are neither zero nor absent; `None` where that is not known.
+    pub(super) fn weights_present(&self, entry: &Entry, known: Known<'_>) -> Option<Vec<bool>> {
+        if self.weights.dense {
+            return self.weights_other_than_zero(entry, known);
+        }
+        let each = self.weights_of_a_channel();
+        let map = self.known_bytes(entry.map?, (each as u64).div_ceil(8), known)?;
+        Some(bits(&map, 0).take(each).collect())
     }
 
     /// Which of the dense weights of an output channel are not zero; `None` where they are not known.
@@ -199,7 +247,7 @@ impl Workload {
     }
 
     /// Which elements of a window are in doubt; `None` where the pointers to them are.
-    fn window_in_doubt(
+    pub(super) fn window_in_doubt(
         &self,
         tensor: &Tensor,
         known: Known<'_>,

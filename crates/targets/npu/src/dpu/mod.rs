@@ -24,6 +24,7 @@ mod registers;
 mod swizzle;
 mod weights;
 mod workload;
+mod zeros;
 
 #[cfg(test)]
 mod tests;

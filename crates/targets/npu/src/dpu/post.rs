@@ -91,6 +91,17 @@ enum Round {
     Down,
 }
 
+impl FloatPost {
+    /// Whether a sum of zero becomes an element whose bytes are zero. Registers hold the bias of all channels, or the table that of each.
+    pub(super) fn keeps_zero(&self, entry: Option<&Entry>) -> bool {
+        let bias = match self.scale {
+            Some((bias, _)) => Some(bias),
+            None => entry.map(|entry| f32::from_bits(entry.bias)),
+        };
+        bias == Some(0.0) && self.high_clamp >= 0 && !matches!(self.target, FloatTarget::Integer(_))
+    }
+}
+
 impl Round {
     fn from_register(value: u32) -> Option<Round> {
         match value {

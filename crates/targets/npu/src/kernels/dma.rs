@@ -3,7 +3,7 @@
 use super::Descriptors;
 use chipless_kernels::{cast, strided};
 use chipless_model::{
-    Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage,
+    Access, BufferId, Dependence, Doubt, ElementType, Fault, Kernel, Loop, Pattern, Storage, Zero,
 };
 use std::borrow::Cow;
 
@@ -134,6 +134,33 @@ impl Kernel for Transfer<'_> {
             streamed += from.run;
         }
         Dependence::Bytes
+    }
+
+    fn zeros(&self, zero: &dyn Zero, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        let Source::Walk(buffer, from, conversion) = &self.source else {
+            return;
+        };
+        // Zero is zero in all types.
+        let (before, after) = conversion.map_or((8, 8), |(a, b)| (a.bits(), b.bits()));
+        let mut written = |low: u64, high: u64| {
+            let (first, end) = ((low * 8).div_ceil(before), high * 8 / before);
+            let bytes = (first * after).div_ceil(8)..end * after / 8;
+            for (destination, to) in &self.destinations {
+                pieces(to, bytes.clone(), |at, size| {
+                    visit(*destination, Pattern::contiguous(at, size));
+                });
+            }
+        };
+        let mut streamed = 0;
+        for start in from.runs() {
+            let (mut at, end) = (start, start + from.run);
+            while let Some(other) = zero.first_other(*buffer, at..end) {
+                written(streamed + at - start, streamed + other.start - start);
+                at = other.end;
+            }
+            written(streamed + at - start, streamed + end - start);
+            streamed += from.run;
+        }
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -4,6 +4,7 @@ use super::{Cmx, Descriptors, Knowledge};
 use crate::dpu::{Region, TileMemory, Workload};
 use chipless_model::{
     Access, BufferId, Certainty, Dependence, Direction, Doubt, Fault, Kernel, Pattern, Storage,
+    Zero,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -111,6 +112,11 @@ impl Kernel for DpuTask<'_> {
             &known,
             &|low, high| doubtful.any(own, low..high),
             &|low, high| earlier.is_some_and(|earlier| doubtful.any(earlier.buffer, low..high)),
+            doubtful
+                .zero()
+                .map(|zero| move |low, high| zero.is_zero(own, low..high))
+                .as_ref()
+                .map(|zero| zero as &dyn Fn(u64, u64) -> bool),
             &mut |tile, start, size| {
                 if let Some(buffer) = self.cmx.buffer(tile) {
                     written.push((buffer, Pattern::contiguous(start, size)));
@@ -126,6 +132,23 @@ impl Kernel for DpuTask<'_> {
             visit(buffer, pattern);
         }
         dependence
+    }
+
+    fn zeros(&self, zero: &dyn Zero, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        let accumulators = self.accumulators.as_ref();
+        let adds = accumulators.is_some_and(|accumulators| accumulators.earlier.is_some());
+        let Some(own) = self.cmx.buffer(self.tile).filter(|_| !adds) else {
+            return;
+        };
+        self.workload.zeros(
+            &|offset, size| self.knowledge.bytes(self.tile, offset, size),
+            &|low, high| zero.is_zero(own, low..high),
+            &mut |tile, start, size| {
+                if let Some(buffer) = self.cmx.buffer(tile) {
+                    visit(buffer, Pattern::contiguous(start, size));
+                }
+            },
+        );
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {

@@ -4,9 +4,12 @@ use super::{Cmx, Descriptors};
 use crate::address::CMX_SIZE;
 use crate::shave::{self, TensorRef, Values};
 use chipless_kernels::{cast, strided};
-use chipless_model::{Access, BufferId, Dependence, Doubt, Fault, Kernel, Kind, Pattern, Storage};
+use chipless_model::{
+    Access, BufferId, Dependence, Doubt, Fault, Kernel, Kind, Pattern, Storage, Zero,
+};
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 /// An invocation of a SHAVE kernel.
 #[derive(Debug)]
@@ -121,29 +124,69 @@ impl Kernel for Invocation<'_> {
             return Dependence::Bytes;
         };
         let is_doubtful = |tensor: &TensorRef, number: u64| {
-            let size = tensor.shape.element.bits().div_ceil(8);
-            let element = |(buffer, pattern): (BufferId, Pattern)| {
-                let at = pattern.offset_of(number * size)?;
-                Some(doubtful.any(buffer, at..at + size))
-            };
-            self.place(tensor).and_then(element).unwrap_or(false)
+            let place = self.element(tensor, number);
+            place.is_some_and(|(buffer, bytes)| doubtful.any(buffer, bytes))
         };
         let dependent = shave::dependent_elements(invocation, &is_doubtful);
         let Some(dependent) = dependent else {
             return Dependence::Everything;
         };
         for (tensor, elements) in invocation.outputs.iter().zip(dependent) {
-            let Some((buffer, pattern)) = self.place(tensor) else {
-                continue;
-            };
-            let size = tensor.shape.element.bits().div_ceil(8);
-            for number in elements {
-                if let Some(at) = pattern.offset_of(number * size) {
-                    visit(buffer, Pattern::contiguous(at, size));
-                }
+            for (buffer, bytes) in elements.iter().filter_map(|n| self.element(tensor, *n)) {
+                visit(
+                    buffer,
+                    Pattern::contiguous(bytes.start, bytes.end - bytes.start),
+                );
             }
         }
         Dependence::Bytes
+    }
+
+    /// Elements that depend on nothing but zeros have the value that zeros give.
+    fn zeros(&self, zero: &dyn Zero, visit: &mut dyn FnMut(BufferId, Pattern)) {
+        let Work::Known(invocation) = &self.work else {
+            return;
+        };
+        let is_other = |tensor: &TensorRef, number: u64| {
+            let place = self.element(tensor, number);
+            place.is_none_or(|(buffer, bytes)| !zero.is_zero(buffer, bytes))
+        };
+        let has_zero = |tensor: &TensorRef| {
+            self.place(tensor).is_some_and(|(buffer, pattern)| {
+                let mut runs = pattern.runs().map(|at| at..at + pattern.run);
+                runs.any(|run| zero.first_other(buffer, run.clone()) != Some(run))
+            })
+        };
+        if !invocation.inputs.iter().any(has_zero) {
+            return;
+        }
+        let Some(dependent) = shave::dependent_elements(invocation, &is_other) else {
+            return;
+        };
+        let zeros = invocation
+            .inputs
+            .iter()
+            .map(|tensor| shave::Tensor::zeros(&tensor.shape));
+        let Some(outputs) = zeros
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|inputs| shave::evaluate(invocation, &inputs))
+            .ok()
+        else {
+            return;
+        };
+        for ((tensor, mut others), made) in invocation.outputs.iter().zip(dependent).zip(outputs) {
+            others.sort_unstable();
+            for number in (0..tensor.shape.elements())
+                .filter(|n| made.values.is_zero(*n as usize) && others.binary_search(n).is_err())
+            {
+                if let Some((buffer, bytes)) = self.element(tensor, number) {
+                    visit(
+                        buffer,
+                        Pattern::contiguous(bytes.start, bytes.end - bytes.start),
+                    );
+                }
+            }
+        }
     }
 
     /// Both SHAVEs of a tile may be given one job, in two invocations that are alike.
@@ -188,6 +231,14 @@ impl Kernel for Invocation<'_> {
 }
 
 impl Invocation<'_> {
+    /// Where an element of a tensor stands.
+    fn element(&self, tensor: &TensorRef, number: u64) -> Option<(BufferId, Range<u64>)> {
+        let size = tensor.shape.element.bits().div_ceil(8);
+        let (buffer, pattern) = self.place(tensor)?;
+        let at = pattern.offset_of(number * size)?;
+        Some((buffer, at..at + size))
+    }
+
     fn place(&self, tensor: &TensorRef) -> Option<(BufferId, Pattern)> {
         let (buffer, offset) = self.cmx.locate(tensor.address)?;
         Some((buffer, tensor.pattern.shifted(offset as i64)?))

@@ -95,6 +95,14 @@ impl Values {
             Values::Integer(values) => values.len(),
         }
     }
+
+    /// Whether an element is zero.
+    pub(crate) fn is_zero(&self, number: usize) -> bool {
+        match self {
+            Values::Float(values) => values.get(number).is_some_and(|value| *value == 0.0),
+            Values::Integer(values) => values.get(number).is_some_and(|value| *value == 0),
+        }
+    }
 }
 
 /// A tensor by value.
@@ -111,6 +119,16 @@ impl Tensor {
     pub fn new(shape: Shape, values: Values) -> Result<Tensor, Fault> {
         Tensor::check(&shape, &values)?;
         Ok(Tensor { shape, values })
+    }
+
+    /// A tensor of zeros.
+    pub fn zeros(shape: &Shape) -> Result<Tensor, Fault> {
+        let count = shape.elements() as usize;
+        let values = match shape.element.kind() {
+            Kind::Float => Values::Float(vec![0.0; count]),
+            _ => Values::Integer(vec![0; count]),
+        };
+        Tensor::new(shape.clone(), values)
     }
 
     pub(super) fn check(shape: &Shape, values: &Values) -> Result<(), Fault> {
