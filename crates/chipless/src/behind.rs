@@ -31,7 +31,8 @@ pub fn with_behind<T, E: From<Failure>>(
     options: &Options,
     then: impl FnOnce(Behind<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
-    if file::recognize(name, bytes).is_some_and(|target| target.name() == "spu") {
+    if let Some(target) = file::recognize(name, bytes).filter(|target| target.name() == "spu") {
+        options.fit(target)?;
         return targets::spu::with_runner(name, bytes, options, |runner: Runner<'_>| {
             let expected = iospec::of_lowered(runner.lowered());
             then(Behind {

@@ -61,7 +61,7 @@ impl OptionKind {
 
 /// Commands that make a program of a file.
 const LOWERING: &[&str] = &[
-    "run", "check", "list", "report", "view", "diff", "iospec", "drive",
+    "run", "check", "list", "report", "view", "diff", "iospec", "drive", "host",
 ];
 
 /// Options of all targets.
@@ -357,8 +357,30 @@ impl Options {
         owners.unwrap_or_default()
     }
 
+    /// The options that were given, as arguments of a command line that may be started anywhere: paths are made absolute by `absolute`.
+    ///
+    /// # Errors
+    /// Those of `absolute`.
+    pub fn arguments<E>(
+        &self,
+        absolute: impl Fn(&str) -> Result<String, E>,
+    ) -> Result<Vec<String>, E> {
+        let mut arguments = Vec::new();
+        for (spec, value) in &self.given {
+            arguments.push(format!("--{}", spec.name));
+            arguments.push(match spec.kind {
+                OptionKind::File | OptionKind::Directory => absolute(value)?,
+                OptionKind::Text | OptionKind::Count | OptionKind::Choice(_) => value.clone(),
+            });
+        }
+        Ok(arguments)
+    }
+
     /// Refuses options that a target does not have.
-    pub(crate) fn fit(&self, target: &dyn Target) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// The first such option, with the targets that have it.
+    pub fn fit(&self, target: &dyn Target) -> Result<(), Failure> {
         let all = targets::options();
         for (spec, _) in &self.given {
             let owners = all

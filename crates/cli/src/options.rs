@@ -43,12 +43,16 @@ impl clap::FromArgMatches for TargetOptions {
 impl clap::Args for TargetOptions {
     fn augment_args(command: Command) -> Command {
         let name = command.get_name().to_owned();
+        // A program behind a contract takes the options of a run. Those of single targets are shown there.
+        let has_program = ["drive", "host"].contains(&&*name);
         chipless::options()
             .iter()
-            .filter(|(spec, _)| spec.commands.contains(&&*name))
-            .fold(command, |command, (spec, owners)| {
-                command.arg(argument(spec, owners))
+            .filter_map(|(spec, owners)| {
+                let is_own = spec.commands.contains(&&*name);
+                let is_programs = has_program && spec.commands.contains(&"run");
+                (is_own || is_programs).then(|| argument(spec, owners).hide(!is_own))
             })
+            .fold(command, Command::arg)
     }
 
     fn augment_args_for_update(command: Command) -> Command {

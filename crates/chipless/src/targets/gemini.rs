@@ -24,7 +24,7 @@ static OPTIONS: &[OptionSpec] = &[
         value: "FILE.json",
         help: "The network from which a schedule was made: its front-end file",
         commands: &[
-            "run", "check", "list", "report", "view", "diff", "convert", "iospec", "drive",
+            "run", "check", "list", "report", "view", "diff", "convert", "iospec",
         ],
         is_repeated: false,
     },
@@ -33,9 +33,7 @@ static OPTIONS: &[OptionSpec] = &[
         kind: OptionKind::Directory,
         value: "DIR",
         help: "The weights of the network: a directory with the arrays that the front-end file names, .npy; needs --network",
-        commands: &[
-            "run", "check", "list", "report", "view", "diff", "iospec", "drive",
-        ],
+        commands: &["run", "check", "list", "report", "view", "diff", "iospec"],
         is_repeated: false,
     },
     OptionSpec {

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// standard input is a step that is taken as it comes.
     #[arg(long, short, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// The program behind the contract, of any target. Reads then give its numbers.
+    /// The program behind the contract, of any target, with the options that `chipless run` takes for it. Reads then give its numbers.
     #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Answer each line of standard input at once, with one JSON object on a line: for programs that talk to this one.
@@ -62,6 +62,7 @@ Examples:
   chipless drive iospec.yaml                by hand, a step a line
   chipless drive iospec.yaml --script steps.yaml --program model.pt
   chipless drive contract.yaml --program model.blob --script steps.json
+  chipless drive contract.yaml --program schedule.json --network network.json
   chipless drive iospec.yaml --script steps.json --wire --format json
   chipless drive iospec.yaml --host-code    an application in C; chipless host writes all of it
   printf 'write B=1,2,3\\nread\\n' | chipless drive iospec.yaml
@@ -125,9 +126,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         session = session.with_wire();
     }
     match &arguments.program {
-        None => Driver::new(arguments, &document, session, Encoding::default()).run(),
+        None => {
+            without_program(&options)?;
+            Driver::new(arguments, &document, session, Encoding::default()).run()
+        }
         Some(path) => with_program(arguments, path, &options, &document, session),
     }
+}
+
+/// Refuses options of programs where there is none.
+pub(crate) fn without_program(options: &Options) -> Result<(), Failure> {
+    chipless::target("spu").map_or(Ok(()), |target| Ok(options.fit(target)?))
 }
 
 /// Drives with a program behind the contract.

@@ -17,7 +17,7 @@ pub(crate) struct Arguments {
     /// The directory that the files are written to.
     #[arg(long, short, value_name = "DIR")]
     output: PathBuf,
-    /// The program behind the contract: a graph (.pt) or its plan. Without it outputs are zeros.
+    /// The program behind the contract, of any target, with the options that `chipless run` takes for it. Without it outputs are zeros.
     #[arg(long, short, value_name = "FILE")]
     program: Option<PathBuf>,
     #[command(flatten)]
@@ -46,14 +46,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             // Refused here, rather than by an application that does not start.
             let name = path.display().to_string();
             let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
+            let options = super::drive::for_program(&options, &name, &bytes)?;
             chipless::with_behind(&name, &bytes, &options, |behind| {
                 let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
                 let matched = session.with_behind(behind.program).map(drop);
                 matched.map_err(|v| Failure::unreadable(arguments.spec.display(), v))
             })?;
-            Some(absolute(path)?)
+            let options = options.arguments(|path| {
+                let path = absolute(Path::new(path))?;
+                Ok::<_, Failure>(path.to_string_lossy().into_owned())
+            })?;
+            Some((absolute(path)?, options))
         }
-        None => None,
+        None => {
+            super::drive::without_program(&options)?;
+            None
+        }
     };
     let contract = directory.join("iospec.yaml");
     files::write(&contract, &[document.write().as_bytes()])?;
@@ -61,7 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         &arguments.spec,
         &document,
         &absolute(&contract)?,
-        program.as_deref(),
+        program
+            .as_ref()
+            .map(|(path, options)| (&**path, &**options)),
     )? {
         files::write(&directory.join(name), &[text.as_bytes()])?;
     }
@@ -81,7 +91,7 @@ fn made(
     path: &Path,
     document: &Document,
     spec: &Path,
-    program: Option<&Path>,
+    program: Option<(&Path, &[String])>,
 ) -> Result<Vec<HostFile>, Failure> {
     host(document, spec, program).map_err(|v| Failure::unreadable(path.display(), v))
 }

@@ -1,6 +1,6 @@
 //! IOSpecs, and the programs behind them.
 
-use crate::support::done;
+use crate::support::{done, run};
 use serde_json::{Value, json};
 
 fn json_of(arguments: &[&str]) -> Value {
@@ -104,4 +104,42 @@ fn wide_integers_are_quantised() {
         (&came[0], &came[1], &came[2], &came[255]),
         (&json!(4.5), &json!(0.5), &json!(2f64.powi(62)), &json!(4.5))
     );
+}
+
+#[test]
+fn a_program_behind_a_contract_takes_the_options_of_its_target() {
+    let folder = "fixtures/gemini/four_cores";
+    let (schedule, network) = (
+        format!("{folder}/schedule.json"),
+        format!("{folder}/network.json"),
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let contract = directory.path().join("contract.yaml");
+    let text = done(&["iospec", &schedule, "--network", &network]);
+    std::fs::write(&contract, text).unwrap();
+    let contract = contract.to_str().unwrap();
+    let script = directory.path().join("steps");
+    std::fs::write(&script, "reset\n").unwrap();
+    let script = script.to_str().unwrap();
+
+    let behind = ["--program", &*schedule, "--network", &*network];
+    done(&[&["drive", contract, "--script", script][..], &behind].concat());
+    let firmware = directory.path().join("firmware");
+    let output = ["host", contract, "-o", firmware.to_str().unwrap()];
+    done(&[&output[..], &behind].concat());
+    let model = std::fs::read_to_string(firmware.join("model.c")).unwrap();
+    let network = std::path::absolute(network).unwrap();
+    let expected = format!("    \"--network\",\n    \"{}\",\n", network.display());
+    assert!(model.contains(&expected), "{model}");
+
+    // Without a program, or with one of another target, they are refused and not ignored.
+    let refused = |arguments: &[&str]| {
+        let (code, _, said) = run(arguments);
+        assert_eq!(code, 2, "{said}");
+        said
+    };
+    let alone = refused(&["drive", contract, "--script", script, "--network", "n.json"]);
+    assert!(alone.contains("--network"), "{alone}");
+    let other = refused(&[&output[..], &behind, &["--map", "m.json"]].concat());
+    assert!(other.contains("--map"), "{other}");
 }

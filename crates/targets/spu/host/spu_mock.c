@@ -33,10 +33,8 @@ static void become_simulator(int input, int output)
     if (program == NULL || program[0] == '\0')
         program = "chipless";
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0) {
-        if (model_program == NULL)
-            execlp(program, program, "drive", model_spec, "--lines", (char *)NULL);
-        else
-            execlp(program, program, "drive", model_spec, "--lines", "--program", model_program, (char *)NULL);
+        /* execvp changes none of its arguments; its type is older than const. */
+        execvp(program, (char *const *)model_command);
     }
     fprintf(stderr, "spu_mock: cannot start %s: %s\n", program, strerror(errno));
     _exit(127);
@@ -219,7 +217,7 @@ int SpuReadData(unsigned sequence_id, void *const vectors[])
         at += strlen(values);
     for (v = 0; status == kSpuOk && v < sequence->output_count; v++) {
         const struct model_vector *vector = &sequence->outputs[v];
-        if (model_program == NULL) {
+        if (!model_has_program) {
             memset(vectors[v], 0, vector->length * vector->element_bytes);
             continue;
         }

@@ -2,6 +2,7 @@
 
 use chipless_model::Time;
 use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// What the hardware has, and what is assumed of its speed. The file `machine.toml` gives the source of every figure.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -102,6 +103,12 @@ pub const MACHINES: &[(&str, &str)] = &[
     ("spu150_mp", include_str!("../machines/spu150_mp.toml")),
 ];
 
+/// The machines that come with Chipless, read.
+static KNOWN: LazyLock<Vec<Machine>> = LazyLock::new(|| {
+    let read = MACHINES.iter().map(|(_, text)| Machine::parse(text));
+    read.filter_map(Result::ok).collect()
+});
+
 impl Machine {
     /// Reads a machine file.
     ///
@@ -132,12 +139,14 @@ impl Machine {
         }
     }
 
+    /// The largest figure of all known parts: what a contract, which does not name its part, cannot exceed.
+    pub(crate) fn largest(figure: impl Fn(&Machine) -> u32) -> u32 {
+        KNOWN.iter().map(figure).max().unwrap_or_default()
+    }
+
     /// The machine of a part number.
     pub fn of_part(part: u8) -> Option<Machine> {
-        let known = MACHINES
-            .iter()
-            .filter_map(|(_, text)| Machine::parse(text).ok());
-        known.into_iter().find(|machine| machine.part == part)
+        KNOWN.iter().find(|machine| machine.part == part).cloned()
     }
 
     /// Whether a core has a bank of this number: data from 0x00 and tables from 0x20 in steps of 4, the program 0x30.

@@ -16,14 +16,15 @@ const MOST_ELEMENTS: i64 = 1 << 26;
 /// A file of the firmware: its name and its text.
 pub type HostFile = (&'static str, String);
 
-/// The files of the firmware for a contract, which stands in the file `spec`, with the program in the file `program` behind it.
+/// The files of the firmware for a contract, which stands in the file `spec`. `program` is the file of the program behind it and the
+/// options that it takes, as arguments of a command line.
 ///
 /// # Errors
 /// A vector whose elements are too many, or too wide for a type of C.
 pub fn host(
     document: &Document,
     spec: &Path,
-    program: Option<&Path>,
+    program: Option<(&Path, &[String])>,
 ) -> Result<Vec<HostFile>, Violation> {
     let model = Model::new(document)?;
     Ok(vec![
@@ -115,6 +116,7 @@ impl<'d> Model<'d> {
 #ifndef MODEL_H
 #define MODEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -171,9 +173,9 @@ struct model_sequence {
 extern const struct model_sequence model_sequences[];
 extern const size_t model_sequence_count;
 
-/* The file of the IOSpec, and that of the program behind it or NULL. */
-extern const char *const model_spec;
-extern const char *const model_program;
+/* The command that simulates the model; NULL ends it. Without a program behind the contract outputs are zeros. */
+extern const char *const model_command[];
+extern const bool model_has_program;
 
 #endif
 ",
@@ -181,7 +183,7 @@ extern const char *const model_program;
         out
     }
 
-    fn tables(&self, spec: &Path, program: Option<&Path>) -> String {
+    fn tables(&self, spec: &Path, program: Option<(&Path, &[String])>) -> String {
         let mut out = String::from(
             "/* The tables of model.h. Made by chipless host. */\n#include \"model.h\"\n\n",
         );
@@ -229,13 +231,23 @@ extern const char *const model_program;
             "const size_t model_sequence_count = {};\n",
             self.sequences.len()
         );
-        let path = |path: &Path| format!("\"{}\"", literal(&path.to_string_lossy()));
-        let _ = writeln!(out, "const char *const model_spec = {};", path(spec));
-        let _ = writeln!(
-            out,
-            "const char *const model_program = {};",
-            program.map_or("NULL".to_owned(), path)
-        );
+        out.push_str("const char *const model_command[] = {\n");
+        let mut argument = |text: &str| {
+            let _ = writeln!(out, "    \"{}\",", literal(text));
+        };
+        argument("chipless");
+        argument("drive");
+        argument(&spec.to_string_lossy());
+        argument("--lines");
+        if let Some((program, options)) = program {
+            argument("--program");
+            argument(&program.to_string_lossy());
+            for option in options {
+                argument(option);
+            }
+        }
+        out.push_str("    NULL\n};\n");
+        let _ = writeln!(out, "const bool model_has_program = {};", program.is_some());
         out
     }
 

@@ -3,14 +3,11 @@
 use super::document::{Document, SECTIONS, Sequence, SequenceKind, Side, Vector};
 use super::rules::{self, Law};
 use super::{RuleSet, document::Stage};
+use crate::machine::Machine;
 use crate::yaml::{self, Node, Span, Value};
 use chipless_model::Finding;
 use std::collections::{HashMap, HashSet};
 
-/// Words of an instruction memory: program counters are below.
-const INSTRUCTIONS: i64 = 4096;
-/// Cores of SPU-001.
-const CORES: i64 = 2;
 /// Fields of inputs and outputs, and of what quantises them.
 const VECTOR_FIELDS: [&str; 11] = [
     "type",
@@ -311,23 +308,25 @@ impl Linter<'_> {
 
     fn address(&mut self, vector: &Vector) {
         let name = &vector.key;
-        if let Some(core) = vector.core_id.filter(|core| !(0..CORES).contains(core)) {
+        let cores = i64::from(Machine::largest(|machine| machine.core.count));
+        if let Some(core) = vector.core_id.filter(|core| !(0..cores).contains(core)) {
             self.say(
                 &rules::CORE_RANGE,
                 vector.span_of("core_id"),
                 format!(
                     "expected core 0 to {} for `{name}`, found {core}",
-                    CORES - 1
+                    cores - 1
                 ),
             );
         }
-        if let Some(pc) = vector.pc.filter(|pc| !(0..INSTRUCTIONS).contains(pc)) {
+        let words = i64::from(Machine::largest(|machine| machine.core.program_words));
+        if let Some(pc) = vector.pc.filter(|pc| !(0..words).contains(pc)) {
             self.say(
                 &rules::PC_RANGE,
                 vector.span_of("pc"),
                 format!(
                     "expected a counter of 0 to {} for `{name}`, found {pc}",
-                    INSTRUCTIONS - 1
+                    words - 1
                 ),
             );
         }

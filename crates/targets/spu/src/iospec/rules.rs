@@ -145,13 +145,14 @@ laws! {
         ""
         "femtodriver 2.6";
     CORE_RANGE Fault Warning Warning Format "iospec-core" "the core does not exist"
-        "SPU-001 has cores 0 and 1."
+        "A contract does not name its part. SPU-001 has cores 0 and 1, SPU-150 cores 0 to 3: no known part has the core that is stated."
         ""
-        "SPU-001 as femtodriver 2.6 describes it";
+        "SPU-001 and SPU-150 as femtodriver 2.6 describes them";
     PC_RANGE Fault Warning Warning Format "iospec-pc" "the program counter is outside the instruction memory"
-        "The instruction memory of SPU-001 has 4096 words: counters are 0 to 4095."
+        "A contract does not name its part. The instruction memory of SPU-001 has 4096 words, that of SPU-150 8192: no known part has the \
+counter that is stated."
         ""
-        "SPU-001 as femtodriver 2.6 describes it";
+        "SPU-001 and SPU-150 as femtodriver 2.6 describes them";
     PC_CLASH Fault Warning Warning Format "iospec-pc-clash" "two inputs have one core and program counter"
         "A vector is told from another by the core and the counter in its header."
         ""

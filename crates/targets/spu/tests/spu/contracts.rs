@@ -346,8 +346,8 @@ fn findings_have_line_and_column() {
         ("precision: 16", "precision: 12", "iospec-precision", 8),
         ("varname: \"B\"", "varname: \"b\"", "iospec-key-varname", 4),
         ("varname: \"B\"", "varname: on", "iospec-field-type", 4),
-        ("core_id: 0", "core_id: 2", "iospec-core", 10),
-        ("pc: 0", "pc: 4096", "iospec-pc", 11),
+        ("core_id: 0", "core_id: 4", "iospec-core", 10),
+        ("pc: 0", "pc: 8192", "iospec-pc", 11),
         ("pc: 12", "pc: 0", "iospec-pc-clash", 21),
         (
             "\"scale\": 0.000244140625",
