@@ -8,3 +8,4 @@ mod cases;
 mod limits;
 mod random;
 mod reference;
+mod zeros;
