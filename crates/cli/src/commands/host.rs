@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             // Refused here, rather than by an application that does not start.
             let name = path.display().to_string();
             let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-            let options = super::drive::for_program(&options, &name, &bytes)?;
+            let options = super::drive::for_program(&options, &name, &bytes);
             chipless::with_behind(&name, &bytes, &options, |behind| {
                 let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
                 let matched = session.with_behind(behind.program).map(drop);

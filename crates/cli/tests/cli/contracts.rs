@@ -1,6 +1,6 @@
 //! IOSpecs, and the programs behind them.
 
-use crate::support::{done, run};
+use crate::support::{done, root, run};
 use serde_json::{Value, json};
 
 fn json_of(arguments: &[&str]) -> Value {
@@ -128,8 +128,8 @@ fn a_program_behind_a_contract_takes_the_options_of_its_target() {
     let output = ["host", contract, "-o", firmware.to_str().unwrap()];
     done(&[&output[..], &behind].concat());
     let model = std::fs::read_to_string(firmware.join("model.c")).unwrap();
-    let network = std::path::absolute(network).unwrap();
-    let expected = format!("    \"--network\",\n    \"{}\",\n", network.display());
+    let absolute = root().canonicalize().unwrap().join(&network);
+    let expected = format!("    \"--network\",\n    \"{}\",\n", absolute.display());
     assert!(model.contains(&expected), "{model}");
 
     // Without a program, or with one of another target, they are refused and not ignored.
