@@ -368,10 +368,13 @@ impl Options {
         let mut arguments = Vec::new();
         for (spec, value) in &self.given {
             arguments.push(format!("--{}", spec.name));
-            arguments.push(match spec.kind {
-                OptionKind::File | OptionKind::Directory => absolute(value)?,
-                OptionKind::Text | OptionKind::Count | OptionKind::Choice(_) => value.clone(),
-            });
+            match spec.kind {
+                OptionKind::Flag => {}
+                OptionKind::File | OptionKind::Directory => arguments.push(absolute(value)?),
+                OptionKind::Text | OptionKind::Count | OptionKind::Choice(_) => {
+                    arguments.push(value.clone());
+                }
+            }
         }
         Ok(arguments)
     }
