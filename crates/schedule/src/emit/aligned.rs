@@ -90,6 +90,8 @@ pub(super) fn align(schedule: &mut Schedule, machine: &Machine) -> Result<(), Un
         }
     }
     schedule.cores.iter_mut().for_each(place);
+    // Who waits for whose space follows from the places.
+    schedule.queue();
     Ok(())
 }
 

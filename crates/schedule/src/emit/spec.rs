@@ -98,8 +98,11 @@ fn schedule(
             continue;
         }
         finish(&mut schedule, written, present);
-        let replay = replay(&schedule, network, machine)?;
-        return Ok((schedule, replay));
+        // Where transfers wait for each other in a circle, all of them through DRAM do not.
+        if let Some(replay) = replay(&schedule, network, machine)? {
+            return Ok((schedule, replay));
+        }
+        wrong = Unwritten::Unsupported("its transfers wait for each other in a circle".to_owned());
     }
     Err(wrong)
 }
@@ -370,12 +373,12 @@ impl Written {
     }
 }
 
-/// Energy (pJ) and delay (cycles) of a schedule as Chipless replays it.
+/// Energy (pJ) and delay (cycles) of a schedule as Chipless replays it; nothing where it comes to no end.
 fn replay(
     schedule: &Schedule,
     network: &Network,
     machine: &Machine,
-) -> Result<(f64, i64), Unwritten> {
+) -> Result<Option<(f64, i64)>, Unwritten> {
     let own = MACHINES
         .iter()
         .find(|(name, _)| *name == "set")
@@ -403,9 +406,13 @@ fn replay(
         chipless_gemini::lower(schedule, &data, &of, &Limits::default()).map_err(|finding| {
             Unwritten::Unsupported(format!("its schedule cannot be replayed: {finding}"))
         })?;
-    let timeline = chipless_sim::run(&Verified::assume(&lowered.program), &mut TimingOnly).timeline;
+    let outcome = chipless_sim::run(&Verified::assume(&lowered.program), &mut TimingOnly);
+    if outcome.end.is_err() {
+        return Ok(None);
+    }
+    let timeline = outcome.timeline;
     let mesh = chipless_gemini::traffic::Mesh::of(schedule);
     let traffic = chipless_gemini::traffic::Traffic::of(schedule, &mesh);
     let energy = chipless_gemini::energy::Energy::of(schedule, &traffic, &of).total();
-    Ok((energy, of.cycles_of(timeline.end) as i64))
+    Ok(Some((energy, of.cycles_of(timeline.end) as i64)))
 }

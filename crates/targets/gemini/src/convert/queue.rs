@@ -6,7 +6,7 @@ use crate::schedule::Schedule;
 impl Schedule {
     /// Numbers the DRAM queue in the order in which an infinitely fast machine would come to its transfers: whatever a
     /// transfer waits for comes before it.
-    pub(super) fn queue(&mut self) {
+    pub fn queue(&mut self) {
         let (orders, count) = transfers(self);
         let on_chip = count.max((self.dram_in.len() + self.dram_out.len()) as u32);
         let tensors = self
