@@ -294,7 +294,10 @@ impl Values {
     }
 
     fn reorder(&mut self, order: &[usize]) {
-        for_all!(self, v => *v = order.iter().map(|row| v[*row].clone()).collect());
+        fn reordered<T: Clone>(values: &[T], order: &[usize]) -> Vec<T> {
+            order.iter().map(|row| values[*row].clone()).collect()
+        }
+        for_all!(self, v => *v = reordered(v, order));
     }
 
     /// Adds values of the same kind; others are left out.

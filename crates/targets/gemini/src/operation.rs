@@ -524,8 +524,11 @@ impl Operation {
     }
 }
 
+/// A scale and an offset for each channel.
+type Affine = (Vec<f64>, Vec<f64>);
+
 /// `channel_scale` and `channel_offset`: a number for each channel.
-fn affine(layer: &Layer) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
+fn affine(layer: &Layer) -> Result<Option<Affine>, String> {
     let list = |key: &str| -> Option<Vec<f64>> {
         let values = layer.other.get(key)?.as_array()?;
         values.iter().map(Value::as_f64).collect()

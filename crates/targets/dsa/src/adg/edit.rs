@@ -183,8 +183,11 @@ pub fn diff(first: &Adg, second: &Adg) -> Difference {
             let both = |name: &String| before.contains(name) && after.contains(name);
             if both(&from) && both(&to) {
                 let name = format!("{from}:{to}");
-                let copy = (0..).find(|copy| !all.contains(&(name.clone(), *copy)));
-                all.insert((name, copy.unwrap_or(0)));
+                let mut copy = 0;
+                while all.contains(&(name.clone(), copy)) {
+                    copy += 1;
+                }
+                all.insert((name, copy));
             }
         }
         all

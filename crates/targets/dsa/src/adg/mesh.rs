@@ -175,11 +175,11 @@ pub fn mesh(shape: &Shape) -> Result<Adg, String> {
         }
         links.push((*port, memory));
     }
-    Ok(arrange(elements, &links))
+    Ok(arrange(&elements, &links))
 }
 
 /// Elements in the order of their names, with their links.
-fn arrange(elements: Vec<Element>, links: &[(usize, usize)]) -> Adg {
+fn arrange(elements: &[Element], links: &[(usize, usize)]) -> Adg {
     let mut order: Vec<usize> = (0..elements.len()).collect();
     order.sort_by_cached_key(|index| elements[*index].to_string());
     let mut rank = vec![ElementId::new(0); order.len()];

@@ -173,6 +173,10 @@ pub struct Switch {
 
 /// A port between streams and the fabric.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the fields of the file, each of which is there or not"
+)]
 pub struct VectorPort {
     /// How lanes meet links: 0 any lane on any link, 1 and 2 in order.
     pub implementation: u32,

@@ -121,7 +121,9 @@ pub(super) fn stages(
             let counts = rows.iter().flat_map(|r| columns.iter().map(move |c| r * c));
             let all = counts.cycle().take(images * out_y * out_x);
             for (place, count) in pooled.chunks_exact_mut(c.max(1)).zip(all) {
-                place.iter_mut().for_each(|v| *v /= count);
+                for value in place {
+                    *value /= count;
+                }
             }
         }
         values = pooled;

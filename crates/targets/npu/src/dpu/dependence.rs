@@ -172,7 +172,7 @@ impl Workload {
         doubtful: Doubtful<'_>,
     ) -> bool {
         let bits = self.weights.stored_bits();
-        if self.operation != Operation::Convolution || bits % 8 != 0 {
+        if self.operation != Operation::Convolution || !bits.is_multiple_of(8) {
             return true;
         }
         let size = bits / 8;
