@@ -59,9 +59,9 @@ impl Finished {
             .map(|(port, bytes)| unpacked(port, bytes))
             .collect::<Result<_, _>>()?;
         Ok(Finished {
+            ran,
             shapes,
             outputs,
-            ran,
         })
     }
 }

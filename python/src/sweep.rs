@@ -58,12 +58,12 @@ pub(crate) fn sweep_carry(py: Python<'_>, plan: String) -> PyResult<Carry> {
 
 /// Makes a shard of what was carried here. Returns its file.
 #[pyfunction]
-pub(crate) fn sweep_shard<'py>(
-    py: Python<'py>,
+pub(crate) fn sweep_shard(
+    py: Python<'_>,
     carried: Carry,
     shard: (u64, u64),
     jobs: usize,
-) -> PyResult<Bound<'py, PyBytes>> {
+) -> PyResult<Bound<'_, PyBytes>> {
     let made = on_pool(py, 0, || {
         let (name, text, _, files) = carried;
         let files = Carried::new(files);
@@ -111,12 +111,11 @@ fn read(name: &str) -> Result<Plan, Failure> {
 }
 
 fn form(output: &str) -> Result<Form, Failure> {
-    match Form::of(output) {
-        Some(form @ (Form::Csv | Form::Parquet)) => Ok(form),
-        _ => {
-            let text = "expected a name that ends in .parquet or .csv";
-            Err(Failure::misuse(output, text))
-        }
+    if let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(output) {
+        Ok(form)
+    } else {
+        let text = "expected a name that ends in .parquet or .csv";
+        Err(Failure::misuse(output, text))
     }
 }
 

@@ -45,7 +45,11 @@ pub fn fill_watched<'b>(
     watch: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<String>, Failure> {
     let mut made = Vec::new();
-    let sizes = program.interface.inputs.iter().map(|port| port.bytes());
+    let sizes = program
+        .interface
+        .inputs
+        .iter()
+        .map(chipless_model::Port::bytes);
     let total: u64 = sizes
         .map(Option::unwrap_or_default)
         .fold(0, u64::saturating_add);

@@ -133,7 +133,7 @@ impl Placed {
                 built
                     .elements
                     .get(id)
-                    .map(|own| own.map_or(usize::MAX, |own| own.index()))
+                    .map(|own| own.map_or(usize::MAX, chipless_dsa::adg::ElementId::index))
             },
             built.adg.elements.len(),
         );
@@ -142,7 +142,7 @@ impl Placed {
                 built
                     .links
                     .get(id)
-                    .map(|own| own.map_or(usize::MAX, |own| own.index()))
+                    .map(|own| own.map_or(usize::MAX, chipless_dsa::adg::LinkId::index))
             },
             built.adg.links.len(),
         );

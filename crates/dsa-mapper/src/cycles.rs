@@ -211,7 +211,7 @@ impl Machine {
             .nodes
             .indices()
             .filter(|node| has_time(*node) && waits[node.index()] == 0);
-        let mut order: Vec<usize> = ready.map(|node| node.index()).collect();
+        let mut order: Vec<usize> = ready.map(chipless_dsa::graph::NodeId::index).collect();
         let mut next = 0;
         while let Some(&unit) = order.get(next) {
             next += 1;

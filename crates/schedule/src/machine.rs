@@ -152,7 +152,7 @@ impl Machine {
             &mut unknown,
         )?;
         let mesh = top.pair("mesh")?.map(|v| v as usize);
-        if mesh.iter().any(|v| *v == 0) || mesh[0].saturating_mul(mesh[1]) > MOST_CORES {
+        if mesh.contains(&0) || mesh[0].saturating_mul(mesh[1]) > MOST_CORES {
             return Err(Wrong(format!(
                 "`mesh` is {} x {}; expected 1 to {MOST_CORES} cores",
                 mesh[0], mesh[1]

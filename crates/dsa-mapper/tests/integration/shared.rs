@@ -69,7 +69,7 @@ fn chain(name: &str, count: usize, source: &str) -> String {
 fn mapped(text: &str, adg: &Adg) -> (Graph, Outcome) {
     let graph = graph(text);
     let options = Options {
-        time_limit: Duration::from_secs(60),
+        time_limit: Duration::from_mins(1),
         ..Options::default()
     };
     let outcome = mapper::map(&graph, adg, &options, &mut |_| {});

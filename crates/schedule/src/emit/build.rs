@@ -168,24 +168,21 @@ impl Builder<'_> {
                 continue;
             }
             // SET has one object and one tensor for all operands of an element-wise layer.
-            match (&mut combined, viewed.kind) {
-                (Some(first), LayerType::ElementWise) => {
-                    first.transfers.extend(tensor.transfers);
-                    first.sources.extend(tensor.sources);
-                    if let Some(ifmap) = ifmaps.first_mut() {
-                        ifmap.transfers.extend(transfers);
-                    }
+            if let (Some(first), LayerType::ElementWise) = (&mut combined, viewed.kind) {
+                first.transfers.extend(tensor.transfers);
+                first.sources.extend(tensor.sources);
+                if let Some(ifmap) = ifmaps.first_mut() {
+                    ifmap.transfers.extend(transfers);
                 }
-                _ => {
-                    ifmaps.push(Ifmap {
-                        bounds: bounds(&need),
-                        transfers,
-                        last_producer: Some(id.saturating_sub(1)),
-                        ..Ifmap::default()
-                    });
-                    if let Some(before) = combined.replace(tensor) {
-                        buffer.push(before);
-                    }
+            } else {
+                ifmaps.push(Ifmap {
+                    bounds: bounds(&need),
+                    transfers,
+                    last_producer: Some(id.saturating_sub(1)),
+                    ..Ifmap::default()
+                });
+                if let Some(before) = combined.replace(tensor) {
+                    buffer.push(before);
                 }
             }
         }
@@ -309,26 +306,23 @@ impl Builder<'_> {
                 workload: Some(id),
             };
             let [list, position] = self.made[maker].at;
-            let transfer = match self.made[maker].pieces.get(&key) {
-                Some(at) => {
-                    let piece = &mut self.schedule.cores[list].workloads[position].ofmaps[*at];
-                    piece.destinations.push(destination);
-                    piece.transfer
-                }
-                None => {
-                    let transfer = self.transfer();
-                    let size = Some(elements(&piece));
-                    let entry = Ofmap {
-                        bounds: bounds(&piece),
-                        size,
-                        transfer,
-                        destinations: smallvec![destination],
-                        at: At::default(),
-                    };
-                    let at = self.piece(maker, entry);
-                    self.made[maker].pieces.insert(key, at);
-                    transfer
-                }
+            let transfer = if let Some(at) = self.made[maker].pieces.get(&key) {
+                let piece = &mut self.schedule.cores[list].workloads[position].ofmaps[*at];
+                piece.destinations.push(destination);
+                piece.transfer
+            } else {
+                let transfer = self.transfer();
+                let size = Some(elements(&piece));
+                let entry = Ofmap {
+                    bounds: bounds(&piece),
+                    size,
+                    transfer,
+                    destinations: smallvec![destination],
+                    at: At::default(),
+                };
+                let at = self.piece(maker, entry);
+                self.made[maker].pieces.insert(key, at);
+                transfer
             };
             let there = [piece[0].map(|c| c + offset), piece[1], piece[2], piece[3]];
             sources.push(Source {
@@ -366,40 +360,39 @@ impl Builder<'_> {
             workload: Some(id),
         };
         let key = (operand, number, *here);
-        let entry = match self.loads.get(&key) {
-            Some(entry) => *entry,
-            None => {
-                let transfer = self.transfer();
-                let mut related = SmallVec::new();
-                if let Producer::Layer(producer) = producer {
-                    let wanted = [here[0].map(|c| c - offset), here[1], here[2], here[3]];
-                    let makers = self.of_layer.get(&producer).cloned().unwrap_or_default();
-                    for maker in makers {
-                        if common(&self.made[maker].block, &wanted).is_some() {
-                            let store = self.store(maker);
-                            let store = &mut self.schedule.dram_in[store];
-                            related.push(store.transfer);
-                            store.related.get_or_insert_default().push(transfer);
-                        }
+        let entry = if let Some(entry) = self.loads.get(&key) {
+            *entry
+        } else {
+            let transfer = self.transfer();
+            let mut related = SmallVec::new();
+            if let Producer::Layer(producer) = producer {
+                let wanted = [here[0].map(|c| c - offset), here[1], here[2], here[3]];
+                let makers = self.of_layer.get(&producer).cloned().unwrap_or_default();
+                for maker in makers {
+                    if common(&self.made[maker].block, &wanted).is_some() {
+                        let store = self.store(maker);
+                        let store = &mut self.schedule.dram_in[store];
+                        related.push(store.transfer);
+                        store.related.get_or_insert_default().push(transfer);
                     }
                 }
-                self.schedule.dram_out.push(DramOut {
-                    transfer,
-                    weight: false,
-                    constant: false,
-                    layer: Some(self.layer_names[layer]),
-                    destinations: SmallVec::new(),
-                    bounds: bounds(here),
-                    size: elements(here),
-                    related: Some(related),
-                    priority: None,
-                    groups: 0,
-                    at: At::default(),
-                });
-                let entry = self.schedule.dram_out.len() - 1;
-                self.loads.insert(key, entry);
-                entry
             }
+            self.schedule.dram_out.push(DramOut {
+                transfer,
+                weight: false,
+                constant: false,
+                layer: Some(self.layer_names[layer]),
+                destinations: SmallVec::new(),
+                bounds: bounds(here),
+                size: elements(here),
+                related: Some(related),
+                priority: None,
+                groups: 0,
+                at: At::default(),
+            });
+            let entry = self.schedule.dram_out.len() - 1;
+            self.loads.insert(key, entry);
+            entry
         };
         let out = &mut self.schedule.dram_out[entry];
         out.destinations.push(destination);
@@ -459,26 +452,25 @@ impl Builder<'_> {
         let tile = [block[0], [0, 1], [0, 1], [0, 1]];
         let size = (block[0][1] - block[0][0]) as u64 * (channels * window) as u64;
         let key = (WEIGHTS, 0, tile);
-        let entry = match self.loads.get(&key) {
-            Some(entry) => *entry,
-            None => {
-                let transfer = self.transfer();
-                self.schedule.dram_out.push(DramOut {
-                    transfer,
-                    weight: true,
-                    constant: false,
-                    layer: Some(name),
-                    destinations: SmallVec::new(),
-                    bounds: bounds(&tile),
-                    size,
-                    related: Some(SmallVec::new()),
-                    priority: None,
-                    groups: 0,
-                    at: At::default(),
-                });
-                self.loads.insert(key, self.schedule.dram_out.len() - 1);
-                self.schedule.dram_out.len() - 1
-            }
+        let entry = if let Some(entry) = self.loads.get(&key) {
+            *entry
+        } else {
+            let transfer = self.transfer();
+            self.schedule.dram_out.push(DramOut {
+                transfer,
+                weight: true,
+                constant: false,
+                layer: Some(name),
+                destinations: SmallVec::new(),
+                bounds: bounds(&tile),
+                size,
+                related: Some(SmallVec::new()),
+                priority: None,
+                groups: 0,
+                at: At::default(),
+            });
+            self.loads.insert(key, self.schedule.dram_out.len() - 1);
+            self.schedule.dram_out.len() - 1
         };
         let out = &mut self.schedule.dram_out[entry];
         out.destinations.push(Destination {

@@ -314,7 +314,7 @@ fn halves(written: &Written, job: &Job) -> Option<[Job; 2]> {
         .into_iter()
         .filter(|(d, parts)| whole[*d][1] - whole[*d][0] > i64::from(job.part[*parts]));
     let split = |d: usize| {
-        let middle = (whole[d][0] + whole[d][1]) / 2;
+        let middle = i64::midpoint(whole[d][0], whole[d][1]);
         let with = |range: [i64; 2]| {
             let mut within = whole;
             within[d] = range;

@@ -671,10 +671,10 @@ fn stages(taken: &[Quantisation], own: Quantisation, combined: Option<Arithmetic
     let mut modules = json!({ "pre_cal": before });
     match combined {
         Some(Arithmetic::Add) => {
-            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "add" })
+            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "add" });
         }
         Some(Arithmetic::Subtract) => {
-            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "sub" })
+            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "sub" });
         }
         _ => {}
     }

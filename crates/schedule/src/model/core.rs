@@ -485,7 +485,7 @@ impl<'a> RowStationary<'a> {
         let most_k = ceil(self.rest_k, self.most_k).min(copies);
         let most_c = ceil(c, self.most_c).min(copies);
         let mut cost = |ct, kt, bt, k_copies, b_copies| {
-            keep(&mut best, self.cost(ct, kt, bt, k_copies, b_copies))
+            keep(&mut best, self.cost(ct, kt, bt, k_copies, b_copies));
         };
         if most_c * most_k >= copies {
             let mut cr = copies / most_k;

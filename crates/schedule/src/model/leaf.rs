@@ -180,7 +180,7 @@ impl<'a> Costs<'a> {
                 let more = self.network.layers[*producer].output[0];
                 match direct(*producer) {
                     Some(source) => {
-                        self.between(&mut traffic, source, placed, &placed.weights, channel)
+                        self.between(&mut traffic, source, placed, &placed.weights, channel);
                     }
                     None => self.remote(&mut traffic, &placed.weights, [channel, channel + more]),
                 }

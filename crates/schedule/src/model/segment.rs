@@ -341,13 +341,12 @@ impl<'a> Evaluator<'a> {
         let groups = i64::from(branch.groups);
         if let Some(last) = last.take() {
             if branch.cut == Cut::Time {
-                match &first {
-                    Some(first) => raise(&mut total.room, first, last.room(), None),
-                    None => {
-                        let weights = shifts.then_some(last.weight());
-                        for (core, room) in total.room.iter_mut().enumerate() {
-                            *room = (*room).max(last.room()[core] + weights.map_or(0, |w| w[core]));
-                        }
+                if let Some(first) = &first {
+                    raise(&mut total.room, first, last.room(), None)
+                } else {
+                    let weights = shifts.then_some(last.weight());
+                    for (core, room) in total.room.iter_mut().enumerate() {
+                        *room = (*room).max(last.room()[core] + weights.map_or(0, |w| w[core]));
                     }
                 }
             }

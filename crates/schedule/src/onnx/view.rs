@@ -88,7 +88,7 @@ impl<'g> Reader<'g> {
         for extent in rest.iter_mut().filter(|extent| **extent == -1) {
             *extent = if known > 0 { all / known } else { 0 };
         }
-        let keeps_batch = matches!(*first, 0 | -1 | 1) || *first == self.batch;
+        let keeps_batch = matches!(*first, -1..=1) || *first == self.batch;
         if !keeps_batch
             || rest.iter().any(|extent| *extent < 1)
             || rest.iter().product::<i64>() != all

@@ -47,7 +47,8 @@ impl Chain {
         let (mut now, mut best) = (self.state.score(objective), self.best.score(objective));
         let temperature = self.warmest * (1.0 - self.part).max(0.0) / (1.0 + 8.0 * self.part);
         while self.done < self.quota {
-            if self.done % LOOK == 0 && deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            if self.done.is_multiple_of(LOOK)
+                && deadline.is_some_and(|deadline| Instant::now() >= deadline)
             {
                 break;
             }
