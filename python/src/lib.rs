@@ -1,5 +1,10 @@
 //! The compiled half of the Python package `chipless`: it takes and gives plain values, the Python half gives them names and types.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "Python's arguments come as values"
+)]
+
 mod failure;
 mod pool;
 mod program;

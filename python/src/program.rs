@@ -244,7 +244,7 @@ impl Program {
             Ok(Checked {
                 name: self.name.clone(),
                 bytes: self.bytes.clone(),
-                checked,
+                all: checked,
                 left_out,
             })
         })?
@@ -326,7 +326,7 @@ impl Program {
 pub(crate) struct Checked {
     name: String,
     bytes: Shared,
-    checked: chipless::Checked,
+    all: chipless::Checked,
     left_out: usize,
 }
 
@@ -334,10 +334,10 @@ impl Checked {
     fn shown(&self) -> findings::Checked<'_> {
         findings::Checked {
             path: &self.name,
-            target: self.checked.target,
+            target: self.all.target,
             bytes: &self.bytes,
-            parts: &self.checked.parts,
-            findings: &self.checked.findings,
+            parts: &self.all.parts,
+            findings: &self.all.findings,
         }
     }
 }
@@ -357,7 +357,7 @@ impl Checked {
 
     /// What `check --format sarif` prints.
     fn sarif(&self) -> String {
-        let log = sarif::log([self.shown()], self.checked.is_readable);
+        let log = sarif::log([self.shown()], self.all.is_readable);
         serde_json::to_string_pretty(&log).unwrap_or_default()
     }
 

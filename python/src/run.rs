@@ -185,11 +185,14 @@ fn run_steps(
     })
 }
 
+/// Name, type, shape and bytes of an output.
+type Output = (String, &'static str, Vec<u64>, Py<PyArray1<u8>>);
+
 /// A run that came to its end.
 #[pyclass(frozen, module = "chipless._native")]
 pub(crate) struct Run {
     ran: Ran,
-    outputs: Vec<(String, &'static str, Vec<u64>, Py<PyArray1<u8>>)>,
+    outputs: Vec<Output>,
     apart: OnceLock<(Attribution, Lives)>,
 }
 
@@ -286,7 +289,7 @@ impl Run {
 impl Run {
     /// Outputs in the program's order: name, element type, shape, bytes.
     #[getter]
-    fn outputs(&self, py: Python<'_>) -> Vec<(String, &'static str, Vec<u64>, Py<PyArray1<u8>>)> {
+    fn outputs(&self, py: Python<'_>) -> Vec<Output> {
         let each = self.outputs.iter();
         each.map(|(name, element, shape, array)| {
             (name.clone(), *element, shape.clone(), array.clone_ref(py))

@@ -92,7 +92,7 @@ fn array(values: &Values) -> (ArrayRef, bool) {
         ),
         Values::OptionalNumber(v) => (Arc::new(v.iter().copied().collect::<Float64Array>()), true),
         Values::Flag(v) => (
-            Arc::new(BooleanArray::from_iter(v.iter().map(|f| Some(*f)))),
+            Arc::new(v.iter().map(|f| Some(*f)).collect::<BooleanArray>()),
             false,
         ),
         Values::Waits(v) => (waits(v), false),

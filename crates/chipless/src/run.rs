@@ -261,7 +261,6 @@ pub fn random_note(random: &[String], seed: u64) -> Option<String> {
 }
 
 /// Buffers beyond the limit, or beyond what the system gives.
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub fn no_room(error: NoRoom) -> Failure {
     Failure::new(FailureKind::Limit, "", error)
 }

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) struct Bar {
     noun: &'static str,
     started: Instant,
-    bar: OnceLock<ProgressBar>,
+    drawn: OnceLock<ProgressBar>,
     shown: bool,
 }
 
@@ -22,17 +22,17 @@ impl Bar {
         Bar {
             noun,
             started: Instant::now(),
-            bar: OnceLock::new(),
+            drawn: OnceLock::new(),
             shown: io::stderr().is_terminal(),
         }
     }
 
     /// So many are done.
     pub(crate) fn at(&self, done: u64, total: u64) {
-        if !self.shown || (self.bar.get().is_none() && self.started.elapsed() < PATIENCE) {
+        if !self.shown || (self.drawn.get().is_none() && self.started.elapsed() < PATIENCE) {
             return;
         }
-        let bar = self.bar.get_or_init(|| {
+        let bar = self.drawn.get_or_init(|| {
             let bar = ProgressBar::new(total).with_elapsed(self.started.elapsed());
             let noun = self.noun;
             // The rate of everything so far: at the start there is no other, and that of the last moment jumps.
@@ -74,7 +74,7 @@ impl Bar {
 
     /// The bar makes room.
     pub(crate) fn clear(self) {
-        if let Some(bar) = self.bar.into_inner() {
+        if let Some(bar) = self.drawn.into_inner() {
             bar.finish_and_clear();
         }
     }

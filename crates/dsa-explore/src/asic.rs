@@ -30,8 +30,10 @@ const MEMORIES: [(f64, f64, f64); 4] = [
     (16_384.0, 50_650.0, 10.31),
     (32_768.0, 72_545.0, 20.16),
 ];
-/// Marks of floating-point operations with their µm² and mW for 32 and 64 bits.
-const OPERATIONS: [(&str, (f64, f64), (f64, f64)); 5] = [
+/// Area and power: µm² and mW.
+type Cost = (f64, f64);
+/// Marks of floating-point operations with their cost for 32 and 64 bits.
+const OPERATIONS: [(&str, Cost, Cost); 5] = [
     ("Div", (1_571.0, 3.11), (14_191.0, 14.06)),
     ("Sqrt", (812.0, 1.30), (14_191.0, 14.06)),
     ("Mul", (960.0, 0.869), (5_008.0, 4.01)),

@@ -14,8 +14,15 @@ use fastrand::Rng;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+/// Whether an element is of some kind.
+type OfKind = fn(&Element) -> bool;
+
 /// What is not changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own: --freeze names them"
+)]
 pub struct Freeze {
     /// Processing elements and their registers.
     pub elements: bool,
@@ -542,7 +549,7 @@ impl<'k> Explorer<'k> {
     /// Makes one element of two that no kernel uses both of.
     fn merge(&self, draft: &mut Draft, placed: &mut [Vec<Option<Placed>>], rng: &mut Rng) -> bool {
         let freeze = &self.options.freeze;
-        let kinds: [(bool, fn(&Element) -> bool); 4] = [
+        let kinds: [(bool, OfKind); 4] = [
             (freeze.elements, |e| e.processing().is_some()),
             (freeze.switches, Element::is_switch),
             (freeze.ports, |e| {
@@ -585,7 +592,7 @@ impl<'k> Explorer<'k> {
             }
             return link.is_some();
         }
-        let kinds: [(bool, fn(&Element) -> bool); 2] = [
+        let kinds: [(bool, OfKind); 2] = [
             (freeze.elements, |e| e.processing().is_some()),
             (freeze.switches, Element::is_switch),
         ];

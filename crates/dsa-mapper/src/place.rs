@@ -39,7 +39,7 @@ pub(crate) struct Placer<'k> {
     pub(crate) fabric: &'k Fabric<'k>,
     pub(crate) candidates: &'k Candidates,
     pub(crate) pins: Vec<Pin>,
-    pins_of: Vec<Vec<usize>>,
+    of_vertex: Vec<Vec<usize>>,
     /// The pin at the sink of each wire.
     sink_pin: Vec<u32>,
     /// Distances from processing elements, as [`Fabric::hops_out`], but around where both ends are the same.
@@ -113,8 +113,8 @@ impl<'k> Placer<'k> {
         deadline: Deadline,
     ) -> Placer<'k> {
         let Pins {
-            mut pins,
-            pins_of,
+            all: mut pins,
+            of_vertex,
             source_pin,
             sink_pin,
         } = pins(kernel);
@@ -191,7 +191,7 @@ impl<'k> Placer<'k> {
             fabric,
             candidates,
             pins,
-            pins_of,
+            of_vertex,
             sink_pin,
             around,
             slot_first,
@@ -431,7 +431,7 @@ impl<'k> Placer<'k> {
         let port = self.at(placement, vertex).0;
         let outgoing = self.kernel.vertices[vertex].place == Place::Input;
         let links = self.fabric.data_links(port, outgoing);
-        let mut pins: Vec<usize> = self.pins_of[vertex]
+        let mut pins: Vec<usize> = self.of_vertex[vertex]
             .iter()
             .copied()
             .filter(|pin| self.pins[*pin].lane.is_some())
@@ -615,9 +615,9 @@ impl<'k> Placer<'k> {
 
 /// The pins of all ports.
 struct Pins {
-    pins: Vec<Pin>,
+    all: Vec<Pin>,
     /// Those of each vertex.
-    pins_of: Vec<Vec<usize>>,
+    of_vertex: Vec<Vec<usize>>,
     /// The pin at the source of each wire, and at its sink.
     source_pin: Vec<u32>,
     sink_pin: Vec<u32>,
@@ -627,7 +627,7 @@ fn pins(kernel: &Kernel) -> Pins {
     let mut pins: Vec<Pin> = Vec::new();
     let mut source_pin = vec![NONE; kernel.wires.len()];
     let mut sink_pin = vec![NONE; kernel.wires.len()];
-    let mut pins_of = vec![Vec::new(); kernel.vertices.len()];
+    let mut of_vertex = vec![Vec::new(); kernel.vertices.len()];
     for (vertex, body) in kernel.vertices.iter().enumerate() {
         if body.place == Place::Input {
             for (_, net) in nets_of(kernel, vertex) {
@@ -641,7 +641,7 @@ fn pins(kernel: &Kernel) -> Pins {
                 for wire in &net.wires {
                     source_pin[*wire] = pins.len() as u32;
                 }
-                pins_of[vertex].push(pins.len());
+                of_vertex[vertex].push(pins.len());
                 pins.push(Pin {
                     vertex,
                     wires: net.wires.clone(),
@@ -663,7 +663,7 @@ fn pins(kernel: &Kernel) -> Pins {
                     .find(|(net, _)| *net == key && body.temporal)
                     .map(|(_, pin)| *pin);
                 let pin = known.unwrap_or_else(|| {
-                    pins_of[vertex].push(pins.len());
+                    of_vertex[vertex].push(pins.len());
                     pins.push(Pin {
                         vertex,
                         wires: Vec::new(),
@@ -680,8 +680,8 @@ fn pins(kernel: &Kernel) -> Pins {
         }
     }
     Pins {
-        pins,
-        pins_of,
+        all: pins,
+        of_vertex,
         source_pin,
         sink_pin,
     }

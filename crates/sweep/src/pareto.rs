@@ -57,7 +57,8 @@ pub fn pareto(results: &Results, a: &str, b: &str) -> Result<Front, Failure> {
     let mut best: Option<(f64, f64)> = None;
     for (row, a, b) in order {
         // Of runs that are equal in both, all stay: none beats the other.
-        if best.is_none_or(|(x, y)| *b < y || (*a == x && *b == y)) {
+        let is_equal = |x: f64, y: f64| a.total_cmp(&x).is_eq() && b.total_cmp(&y).is_eq();
+        if best.is_none_or(|(x, y)| *b < y || is_equal(x, y)) {
             rows.push(*row);
             best = Some((*a, *b));
         }

@@ -51,7 +51,7 @@ impl Results {
         ];
         for (index, dimension) in plan.dimensions().into_iter().enumerate() {
             let of_points = points.iter().map(|(_, point)| point[index].clone());
-            let cells = cells(&values[index], of_points.collect());
+            let cells = cells(&values[index], &of_points.collect::<Vec<_>>());
             columns.push(column(dimension.name.clone(), cells));
         }
         let status = rows.iter().map(|row| row.status.to_string()).collect();
@@ -242,32 +242,32 @@ fn column(name: impl Into<Cow<'static, str>>, values: Cells) -> Column {
 }
 
 /// The cells of what varies: all of one type.
-fn cells(values: &Values, points: Vec<Value>) -> Cells {
+fn cells(values: &Values, points: &[Value]) -> Cells {
     let sample = match values {
         Values::List(list) => list.first().cloned(),
         Values::Range(range) if range.is_whole => Some(Value::Whole(0)),
         Values::Range(_) => Some(Value::Number(0.0)),
     };
-    let points = points.into_iter();
+    let points = points.iter();
     match sample {
-        Some(Value::Flag(_)) => Cells::Flag(points.map(|v| v == Value::Flag(true)).collect()),
+        Some(Value::Flag(_)) => Cells::Flag(points.map(|v| *v == Value::Flag(true)).collect()),
         Some(Value::Whole(_)) => Cells::Whole(points.map(whole).collect()),
         Some(Value::Number(_)) => Cells::Time(points.map(number).collect()),
-        Some(Value::Text(_)) | None => Cells::Text(points.map(|v| v.text()).collect()),
+        Some(Value::Text(_)) | None => Cells::Text(points.map(Value::text).collect()),
     }
 }
 
-fn whole(value: Value) -> i64 {
+fn whole(value: &Value) -> i64 {
     match value {
-        Value::Whole(n) => n,
+        Value::Whole(n) => *n,
         _ => 0,
     }
 }
 
-fn number(value: Value) -> f64 {
+fn number(value: &Value) -> f64 {
     match value {
-        Value::Number(n) => n,
-        Value::Whole(n) => n as f64,
+        Value::Number(n) => *n,
+        Value::Whole(n) => *n as f64,
         _ => f64::NAN,
     }
 }

@@ -80,7 +80,7 @@ pub fn run(
     let files = AnyFiles(Arc::new(files));
     let opened = open(plan, &files)?;
     let fingerprint = fingerprint(plan, &opened);
-    let values = resolve(plan, &files, &opened)?;
+    let values = resolve(plan, &files, &opened);
     let (journal, rows) = match request.journal {
         Some(path) => {
             let (journal, rows) =
@@ -133,7 +133,7 @@ pub fn carry(
     let recorded = Recorded::new(files);
     let files = AnyFiles(Arc::new(recorded.clone()));
     let opened = open(plan, &files)?;
-    resolve(plan, &files, &opened)?;
+    resolve(plan, &files, &opened);
     for (index, (name, bytes)) in opened.iter().enumerate() {
         // With data, as the runs may be. What is wrong with a program is the rows' business.
         let options = options(plan, &files, &plan.programs[index], &[], true, 0)?;
@@ -192,11 +192,7 @@ fn fingerprint(plan: &Plan, opened: &[(String, Shared)]) -> String {
 }
 
 /// The values of everything that varies: ranges of figures that take whole numbers only are rounded.
-fn resolve(
-    plan: &Plan,
-    files: &AnyFiles,
-    opened: &[(String, Shared)],
-) -> Result<Vec<Values>, Failure> {
+fn resolve(plan: &Plan, files: &AnyFiles, opened: &[(String, Shared)]) -> Vec<Values> {
     let mut values = Vec::new();
     for dimension in plan.dimensions() {
         let mut resolved = dimension.values.clone();
@@ -224,7 +220,7 @@ fn resolve(
         }
         values.push(resolved);
     }
-    Ok(values)
+    values
 }
 
 /// The options of a run.

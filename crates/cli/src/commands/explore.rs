@@ -199,7 +199,7 @@ fn default_start(kernels: &[Kernel]) -> Result<Adg, Failure> {
             .map(|v| &v.graph)
     };
     let operations: BTreeSet<String> = graphs()
-        .flat_map(|graph| graph.instructions())
+        .flat_map(chipless::dsa::Graph::instructions)
         .map(|(_, _, instruction)| instruction.operation.clone())
         .collect();
     let shape = Shape {

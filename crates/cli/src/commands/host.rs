@@ -41,27 +41,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let document = super::drive::open(&arguments.spec, chipless::rule_set(&options))?;
     let directory = &arguments.output;
     files::make_directory(directory)?;
-    let program = match &arguments.program {
-        Some(path) => {
-            // Refused here, rather than by an application that does not start.
-            let name = path.display().to_string();
-            let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
-            let options = super::drive::for_program(&options, &name, &bytes);
-            chipless::with_behind(&name, &bytes, &options, |behind| {
-                let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
-                let matched = session.with_behind(behind.program).map(drop);
-                matched.map_err(|v| Failure::unreadable(arguments.spec.display(), v))
-            })?;
-            let options = options.arguments(|path| {
-                let path = absolute(Path::new(path))?;
-                Ok::<_, Failure>(path.to_string_lossy().into_owned())
-            })?;
-            Some((absolute(path)?, options))
-        }
-        None => {
-            super::drive::without_program(&options)?;
-            None
-        }
+    let program = if let Some(path) = &arguments.program {
+        // Refused here, rather than by an application that does not start.
+        let name = path.display().to_string();
+        let bytes = files::open(path).map_err(|error| Failure::unreadable(&name, error))?;
+        let options = super::drive::for_program(&options, &name, &bytes);
+        chipless::with_behind(&name, &bytes, &options, |behind| {
+            let session = chipless::spu::iospec::Session::new(&document, RuleSet::Spec);
+            let matched = session.with_behind(behind.program).map(drop);
+            matched.map_err(|v| Failure::unreadable(arguments.spec.display(), v))
+        })?;
+        let options = options.arguments(|path| {
+            let path = absolute(Path::new(path))?;
+            Ok::<_, Failure>(path.to_string_lossy().into_owned())
+        })?;
+        Some((absolute(path)?, options))
+    } else {
+        super::drive::without_program(&options)?;
+        None
     };
     let contract = directory.join("iospec.yaml");
     files::write(&contract, &[document.write().as_bytes()])?;

@@ -134,7 +134,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             return Err(Failure::misuse("--batch", text));
         }
     };
-    if let Some(seconds) = arguments.seconds.filter(|seconds| !(*seconds >= 0.0)) {
+    if let Some(seconds) = arguments
+        .seconds
+        .filter(|seconds| seconds.is_nan() || *seconds < 0.0)
+    {
         return Err(Failure::misuse(
             "--seconds",
             format_args!("expected a time that is not negative, found {seconds}"),
@@ -211,7 +214,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .arrays()
             .map_err(|error| Failure::unreadable(arguments.network.display(), error))?
         {
-            files::write(&directory.join(name), &[&bytes])?;
+            files::write(&directory.join(name), &[bytes])?;
         }
     }
     if let Some(path) = &arguments.tree {

@@ -73,15 +73,12 @@ Exit status: 0 all runs were made (what went wrong in one is in its row), 2 the 
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let output = &arguments.output;
-    let form = match Form::of(&output.to_string_lossy()) {
-        Some(form @ (Form::Csv | Form::Parquet)) => form,
-        _ => {
-            let text = format!(
-                "expected a name that ends in .parquet or .csv, found {}",
-                output.display()
-            );
-            return Err(Failure::misuse("--output", text));
-        }
+    let Some(form @ (Form::Csv | Form::Parquet)) = Form::of(&output.to_string_lossy()) else {
+        let text = format!(
+            "expected a name that ends in .parquet or .csv, found {}",
+            output.display()
+        );
+        return Err(Failure::misuse("--output", text));
     };
     let results = if arguments.merge {
         merge(&arguments.files)?

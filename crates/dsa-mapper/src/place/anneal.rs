@@ -70,7 +70,7 @@ impl Placer<'_> {
                     pin,
                     self.spots[body.class][port as usize][position as usize],
                 );
-                let mut there = self.pins_of[body.vertex].iter().copied().filter(|other| {
+                let mut there = self.of_vertex[body.vertex].iter().copied().filter(|other| {
                     let held = self.taken(*other, self.position(placement, *other));
                     *other != pin
                         && self.pins[*other].lane.is_some()
@@ -121,7 +121,7 @@ impl Placer<'_> {
     ) {
         for &member in &self.cluster[cluster] {
             undo.push((true, member, placement.spot[member]));
-            for &pin in &self.pins_of[member] {
+            for &pin in &self.of_vertex[member] {
                 undo.push((false, pin, placement.position[pin]));
             }
         }
@@ -131,11 +131,11 @@ impl Placer<'_> {
         // Ports differ in their links: positions that the new port does not have, or orders that it does not allow, are made anew.
         for &member in &self.cluster[cluster] {
             let port = self.at(placement, member).0;
-            let fits = self.pins_of[member].iter().all(|pin| {
+            let fits = self.of_vertex[member].iter().all(|pin| {
                 self.pins[*pin].lane.is_none()
                     || placement.position[*pin] < self.positions(&self.pins[*pin], port)
             });
-            if !self.pins_of[member].is_empty() && (!fits || self.fabric.is_ordered(port)) {
+            if !self.of_vertex[member].is_empty() && (!fits || self.fabric.is_ordered(port)) {
                 self.spread(placement, member, rng);
             }
         }

@@ -256,7 +256,7 @@ impl Builder<'_> {
             let here = [channels, need[1], need[2], need[3]];
             match part.producer {
                 Producer::Layer(producer) if self.jobs.direct.contains(&(layer, producer)) => {
-                    self.from_cores(
+                    self.take_from_cores(
                         &mut sources,
                         [layer, operand],
                         core,
@@ -267,7 +267,7 @@ impl Builder<'_> {
                     );
                 }
                 producer => {
-                    let source = self.from_dram(
+                    let source = self.take_from_dram(
                         [layer, operand, number],
                         core,
                         &here,
@@ -283,7 +283,11 @@ impl Builder<'_> {
     }
 
     /// Pieces of a producer's results, from core to core.
-    fn from_cores(
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what is wanted, of whom, and where it goes"
+    )]
+    fn take_from_cores(
         &mut self,
         sources: &mut SmallVec<[Source; 1]>,
         [layer, operand]: [usize; 2],
@@ -345,7 +349,7 @@ impl Builder<'_> {
     }
 
     /// A box from DRAM; cores that need the same get it by one transfer.
-    fn from_dram(
+    fn take_from_dram(
         &mut self,
         [layer, operand, number]: [usize; 3],
         core: u16,

@@ -82,8 +82,8 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
             Action::Combine(Arithmetic::Multiply) => read[0] * read[1],
             Action::Combine(_) => read[0] + read[1],
             Action::Product => read[0] * read[1] * (layer.channels / layer.groups) as f64,
-            Action::Softmax(_) => 1.0,
-            Action::Function(Function::Sigmoid | Function::Tanh | Function::Erf) => 1.0,
+            Action::Softmax(_)
+            | Action::Function(Function::Sigmoid | Function::Tanh | Function::Erf) => 1.0,
             Action::Constant(arithmetic, numbers) => {
                 let most = numbers
                     .values

@@ -247,21 +247,19 @@ fn split_jobs(
                 split.list.push(piece);
                 continue;
             }
-            match halves(written, &piece) {
-                // The first half is taken up first.
-                Some([first, second]) => pieces.extend([second, first]),
-                None => {
-                    let what = format!(
-                        "the layer {} for one element",
-                        written.layers[job.layer].name
-                    );
-                    return Err(Unwritten::Impossible(Impossible::Room {
-                        what,
-                        needed,
-                        present: machine.l2.bytes,
-                    }));
-                }
-            }
+            let Some([first, second]) = halves(written, &piece) else {
+                let what = format!(
+                    "the layer {} for one element",
+                    written.layers[job.layer].name
+                );
+                return Err(Unwritten::Impossible(Impossible::Room {
+                    what,
+                    needed,
+                    present: machine.l2.bytes,
+                }));
+            };
+            // The first half is taken up first.
+            pieces.extend([second, first]);
         }
     }
     Ok(Some(split))

@@ -457,16 +457,12 @@ impl Writer<'_> {
                         .transpose()?;
                     let offset =
                         offset.map_or_else(|| vec![0.0; factor.len()], |offset| offset.to_vec());
-                    affine(&mut value, factor.to_vec(), offset);
+                    affine(&mut value, &factor, &offset);
                 }
             }
             Action::Affine(factor, offset) => {
                 if self.known {
-                    affine(
-                        &mut value,
-                        factor.values.clone()?.to_vec(),
-                        offset.values.clone()?.to_vec(),
-                    );
+                    affine(&mut value, &factor.values.clone()?, &offset.values.clone()?);
                 }
             }
             Action::Constant(arithmetic, numbers) => {
@@ -482,7 +478,7 @@ impl Writer<'_> {
                             (all.clone().map(|v| 1.0 / v).collect(), vec![0.0; all.len()])
                         }
                     };
-                    affine(&mut value, factor, offset);
+                    affine(&mut value, &factor, &offset);
                 }
             }
             Action::Transpose => {
@@ -643,7 +639,7 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
-fn affine(value: &mut Value, factor: Vec<f64>, offset: Vec<f64>) {
+fn affine(value: &mut Value, factor: &[f64], offset: &[f64]) {
     value["channel_scale"] = json!(factor);
     value["channel_offset"] = json!(offset);
 }

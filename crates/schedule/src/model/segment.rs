@@ -342,7 +342,7 @@ impl<'a> Evaluator<'a> {
         if let Some(last) = last.take() {
             if branch.cut == Cut::Time {
                 if let Some(first) = &first {
-                    raise(&mut total.room, first, last.room(), None)
+                    raise(&mut total.room, first, last.room(), None);
                 } else {
                     let weights = shifts.then_some(last.weight());
                     for (core, room) in total.room.iter_mut().enumerate() {

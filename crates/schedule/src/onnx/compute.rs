@@ -132,7 +132,7 @@ impl<'g> Reader<'g> {
         if [attributes.float("alpha"), attributes.float("beta")]
             .iter()
             .flatten()
-            .any(|v| *v != 1.0)
+            .any(|v| v.to_bits() != 1f64.to_bits())
         {
             return Err("alpha and beta other than 1 are not supported".to_owned());
         }

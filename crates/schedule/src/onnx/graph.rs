@@ -8,13 +8,16 @@ use crate::front::{
     Source,
 };
 use crate::network::{Kind, Layer, Network};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Scales of a quantised constant, and their axis.
+pub(super) type Scales = (Vec<f64>, i64);
 
 /// What a tensor is.
 #[derive(Clone, Debug)]
 pub(super) enum Known {
     /// A constant, with scales where it is made of stored integers.
-    Constant(Constant, Option<(Vec<f64>, i64)>),
+    Constant(Constant, Option<Scales>),
     /// Made by layers or given to the network.
     Value(Value),
     /// Made by what is not supported.
@@ -197,7 +200,7 @@ impl<'g> Reader<'g> {
                 .clone()
                 .filter(|name| !name.is_empty())
                 .unwrap_or(plain);
-            self.name = name.clone();
+            self.name.clone_from(&name);
             let known = match self.node(node, kind) {
                 Ok(known) => known,
                 Err(text) => {
@@ -273,21 +276,18 @@ impl<'g> Reader<'g> {
             waits.push(producers.len());
             let mut producers: Vec<usize> = producers.into_iter().collect();
             producers.sort_unstable();
-            producers
-                .into_iter()
-                .for_each(|producer| readers[producer].push(index));
+            for producer in producers {
+                readers[producer].push(index);
+            }
         }
-        let mut ready: BTreeMap<usize, ()> = (0..waits.len())
-            .filter(|i| waits[*i] == 0)
-            .map(|i| (i, ()))
-            .collect();
+        let mut ready: BTreeSet<usize> = (0..waits.len()).filter(|i| waits[*i] == 0).collect();
         let mut order = Vec::new();
-        while let Some((index, ())) = ready.pop_first() {
+        while let Some(index) = ready.pop_first() {
             order.push(index);
             for reader in &readers[index] {
                 waits[*reader] -= 1;
                 if waits[*reader] == 0 {
-                    ready.insert(*reader, ());
+                    ready.insert(*reader);
                 }
             }
         }
@@ -344,7 +344,7 @@ impl<'g> Reader<'g> {
     pub(super) fn constant(
         inputs: &[Option<Known>],
         at: usize,
-    ) -> Result<Option<(&Constant, Option<&(Vec<f64>, i64)>)>, String> {
+    ) -> Result<Option<(&Constant, Option<&Scales>)>, String> {
         match inputs.get(at) {
             Some(Some(Known::Constant(constant, scales))) => Ok(Some((constant, scales.as_ref()))),
             Some(Some(_)) => Err(format!("input {at} is no constant")),
@@ -353,7 +353,7 @@ impl<'g> Reader<'g> {
     }
 
     /// The numbers of a constant, as layers keep them.
-    pub(super) fn numbers(constant: &Constant, scales: Option<&(Vec<f64>, i64)>) -> Numbers {
+    pub(super) fn numbers(constant: &Constant, scales: Option<&Scales>) -> Numbers {
         let rank = constant.shape.len() as i64;
         Numbers {
             values: constant.numbers(),

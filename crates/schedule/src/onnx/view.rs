@@ -58,8 +58,8 @@ impl<'g> Reader<'g> {
                 }
                 squeeze(x, kind == "Squeeze", &axes)
             }
-            "Concat" => self.concat(attributes, inputs),
-            "Slice" => self.slice(attributes, inputs),
+            "Concat" => Self::concat(attributes, inputs),
+            "Slice" => Self::slice(attributes, inputs),
             "Split" => self.split(node, attributes, inputs),
             "Transpose" => self.transpose(attributes, inputs),
             _ => Err("the operation is not supported".to_owned()),
@@ -116,7 +116,7 @@ impl<'g> Reader<'g> {
         Ok(Known::Value(Value { layout, ..x }))
     }
 
-    fn concat(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn concat(attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let mut values = Vec::new();
         for at in 0..inputs.len() {
             values.push(Self::value(inputs, at)?);
@@ -159,7 +159,7 @@ impl<'g> Reader<'g> {
         }))
     }
 
-    fn slice(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn slice(attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let list = |at: usize, name: &str| -> Result<Option<Vec<i64>>, String> {
             match Self::constant(inputs, at)? {

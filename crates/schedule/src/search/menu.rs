@@ -115,11 +115,11 @@ impl<'a> Searcher<'a> {
             return None;
         }
         let at = rng.usize(..menu.len()).min(rng.usize(..menu.len()));
-        Some(self.arrange(&menu[at], region, rng))
+        Some(Self::arrange(&menu[at], region, rng))
     }
 
     /// A partition in a random order of its dimensions.
-    pub(super) fn arrange(&self, choice: &Choice, region: Region, rng: &mut Rng) -> Site {
+    pub(super) fn arrange(choice: &Choice, region: Region, rng: &mut Rng) -> Site {
         let orders = orders(choice.part);
         let order = orders[rng.usize(..orders.len())];
         let line = if rng.u8(..4) == 0 {

@@ -101,7 +101,8 @@ fn a_grid_has_a_row_for_each_run_that_equals_a_single_run() {
         let file = Box::new(chipless::disk::open(Path::new(&path)).unwrap());
         let kept = chipless::KeptDocument::open(path.clone(), file, None, options).unwrap();
         let ran = kept.lower().unwrap().time().unwrap();
-        assert_eq!(ran.report().report().latency_ns, latency[row], "{row}");
+        let again = ran.report().report().latency_ns;
+        assert!(again.total_cmp(&latency[row]).is_eq(), "{row}");
     }
 }
 
@@ -155,7 +156,7 @@ fn a_sweep_goes_on_where_it_was_killed() {
         full.len(),
     ] {
         std::fs::write(&journal, &full[..cut]).unwrap();
-        let lines = full[..cut].iter().filter(|b| **b == b'\n').count() as u64;
+        let lines = full[..cut].split(|b| *b == b'\n').count() as u64 - 1;
         done.store(0, Ordering::Relaxed);
         assert_eq!(
             bytes(&sweep(&plan, &with_journal()).unwrap()),

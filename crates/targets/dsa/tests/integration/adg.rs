@@ -7,7 +7,7 @@ use serde_json::Value;
 /// A fabric without the fields of its file that mean nothing.
 fn plain(mut adg: Adg) -> Adg {
     for element in &mut adg.elements {
-        element.body = Default::default();
+        element.body = std::sync::Arc::default();
     }
     adg
 }
