@@ -65,10 +65,8 @@ fn standard_input_folders_and_patterns_are_taken() {
     );
     assert!(err.contains("files passed over"), "{err}");
     let out = done(&["check", "fixtures/npu/*/program.blob"]);
-    assert!(
-        out.lines().count() >= 20 && out.lines().is_sorted(),
-        "{out}"
-    );
+    let files = || out.lines().filter(|line| line.starts_with("fixtures"));
+    assert!(files().count() >= 20 && files().is_sorted(), "{out}");
     let out = done(&["info", "--json", "fixtures/npu/conv*/program.blob"]);
     assert!(json(&out)["files"].as_array().unwrap().len() > 2);
     let (code, _, err) = run(&["check", "fixtures/no*such"]);

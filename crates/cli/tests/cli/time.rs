@@ -68,7 +68,11 @@ fn what_changed_is_named() {
         "EVENT_SEMAPHORE $S[4]>=1",
     );
     let (_, said) = diff(&one, &wait, &[]);
-    assert_eq!(names(&said["tasks"]["changed"][0]["what"]), ["waits"]);
+    // What an EVENT_SEMAPHORE waits for is its text, too.
+    assert_eq!(
+        names(&said["tasks"]["changed"][0]["what"]),
+        ["parameters", "waits"]
+    );
     let more = neff("more", "engine act\n", "engine act\nNOP\n");
     let (_, said) = diff(&one, &more, &[]);
     assert_eq!(names(&said["tasks"]["added"]).len(), 1);

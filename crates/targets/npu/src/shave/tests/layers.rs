@@ -544,9 +544,13 @@ proptest! {
     #[test]
     fn mean_and_variance_are_zero_and_one((dims, axis, x) in tensor_and_axis()) {
         prop_assume!(dims[axis] > 1);
-        let y = same(&dims).longs(&[i64::MIN, 9, 1, 0]).float(0.0).longs(&[1, axis as i64]).floats(Operation::Mvn6, &[Values::Float(x)]);
         let mut reduced = dims.clone();
         reduced[axis] = 1;
+        // Where all values are nearly equal their differences are lost in rounding.
+        let of = |operation| block().tensor(F32, &dims).tensor(F32, &reduced).longs(&[1, 1, axis as i64]).floats(operation, &[float(&x)]);
+        let ranges = of(Operation::ReduceMax).into_iter().zip(of(Operation::ReduceMin));
+        prop_assume!(ranges.into_iter().all(|(most, least)| most - least > 0.1));
+        let y = same(&dims).longs(&[i64::MIN, 9, 1, 0]).float(0.0).longs(&[1, axis as i64]).floats(Operation::Mvn6, &[Values::Float(x.clone())]);
         let reduce = |operation| block().tensor(F32, &dims).tensor(F32, &reduced).longs(&[1, 1, axis as i64]).floats(operation, &[float(&y)]);
         prop_assert!(reduce(Operation::ReduceMean).iter().all(|mean| mean.abs() < 1e-3));
         let size = dims[axis] as f32;
