@@ -1,7 +1,7 @@
 //! What a fabric takes of an FPGA (Xilinx VU9P), part by part.
 //!
 //! Formulas and figures are those of dsa-scheduler (`resource_estimator.h`), which fitted them to synthesis; elements, switches and ports go
-//! by [`models`](crate::models).
+//! by `models`.
 
 use crate::models::{self, Kind};
 use chipless_dsa::adg::{Adg, Element, ElementKind, LinkId, Memory, MemoryKind, System};

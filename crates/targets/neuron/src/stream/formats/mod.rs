@@ -1,6 +1,6 @@
 //! The formats of instructions: what each byte of a slot means, in one table.
 //!
-//! The macro `formats!` of [`table`] makes two things of every row: a view of a slot with a method for each field (what kernels use), and the
+//! The macro `formats!` of `table` makes two things of every row: a view of a slot with a method for each field (what kernels use), and the
 //! [`Format`] from which the listing ([`Display`](std::fmt::Display) of [`Slot`]), the assembler, the check for bytes that nobody
 //! decodes ([`Slot::undecoded`]) and docs/neuron-opcodes.md come. Which opcode has which format says
 //! [`OPCODES`](super::OPCODES).

@@ -3,7 +3,7 @@
 /// Elements of one partition; all partitions of an instruction are walked alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// On-chip address of the first element, see [`OnChip`](super::OnChip).
+    /// On-chip address of the first element, see `OnChip`.
     pub address: u32,
     /// Dimensions; of those behind them the step is 0 and the count 1.
     pub dimensions: usize,
