@@ -33,6 +33,8 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
             "faults",
             "laws",
             "files",
+            "alone",
+            "silicon",
         ],
     ),
     // `broken` holds an unknown opcode to be an error, which `unknown` forbids.
@@ -49,6 +51,7 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
         "gemini.py",
         &[
             "info", "traffic", "replay", "execute", "convert", "clean", "broken", "survive",
+            "whole", "legal", "rings", "mutants",
         ],
     ),
     (
@@ -72,6 +75,8 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
             "calibrate",
             "small",
             "any",
+            "host",
+            "scale",
         ],
     ),
 ];
