@@ -74,6 +74,32 @@ impl<'n> Fields<'n> {
         Some(entry.2)
     }
 
+    /// The one field of several that must be there alone.
+    pub(crate) fn one_of<'k>(
+        &self,
+        kinds: &[&'k str],
+        rule: &'static Rule,
+    ) -> Read<(&'k str, &'n Node)> {
+        let given: Vec<(&str, &Node)> = kinds
+            .iter()
+            .filter_map(|kind| Some((*kind, self.get(kind)?)))
+            .collect();
+        if let [one] = given.as_slice() {
+            return Ok(*one);
+        }
+        let found = if given.is_empty() {
+            "none".to_owned()
+        } else {
+            let names: Vec<&str> = given.iter().map(|(kind, _)| *kind).collect();
+            names.join(" and ")
+        };
+        let text = format!(
+            "expected exactly one of {}, found {found}",
+            kinds.join(", ")
+        );
+        wrong(rule, self.span, text)
+    }
+
     fn needs(&self, key: &str, what: &str) -> Read<&'n Node> {
         match self.get(key) {
             Some(node) => Ok(node),
@@ -455,31 +481,15 @@ fn arrivals(node: &Node, open: &mut impl FnMut(&str) -> Result<String, String>) 
         "count",
     ];
     let fields = Fields::of(node, "arrivals", &known)?;
-    let given: Vec<&str> = KINDS
-        .into_iter()
-        .filter(|kind| fields.get(kind).is_some())
-        .collect();
     let senseless = |span: Span, text: String| wrong(&rules::ARRIVALS, span, text);
-    let ([kind], Some(value)) = (given.as_slice(), given.first().and_then(|k| fields.get(k)))
-    else {
-        let found = if given.is_empty() {
-            "none".to_owned()
-        } else {
-            given.join(" and ")
-        };
-        let text = format!(
-            "expected exactly one of {}, found {found}",
-            KINDS.join(", ")
-        );
-        return senseless(node.span, text);
-    };
-    if let (Some(jitter), true) = (fields.get("jitter"), *kind != "every") {
+    let (kind, value) = fields.one_of(&KINDS, &rules::ARRIVALS)?;
+    if let (Some(jitter), true) = (fields.get("jitter"), kind != "every") {
         return senseless(
             jitter.span,
             format!("expected `jitter` beside `every`, found it beside `{kind}`"),
         );
     }
-    let kind = match *kind {
+    let kind = match kind {
         "every" => ArrivalKind::Every {
             period: match time(value, "every")? {
                 0 => {

@@ -226,24 +226,8 @@ impl Synthetic {
             "link_agent",
         ];
         let fields = Fields::of(item, "a task", &known)?;
-        let given: Vec<&str> = KINDS
-            .into_iter()
-            .filter(|kind| fields.get(kind).is_some())
-            .collect();
-        let ([kind], Some(value)) = (given.as_slice(), given.first().and_then(|k| fields.get(k)))
-        else {
-            let found = if given.is_empty() {
-                "none".to_owned()
-            } else {
-                given.join(" and ")
-            };
-            let text = format!(
-                "expected exactly one of {}, found {found}",
-                KINDS.join(", ")
-            );
-            return senseless(item.span, text);
-        };
-        let moves = matches!(*kind, "transfer" | "push");
+        let (kind, value) = fields.one_of(&KINDS, &rules::SYNTHETIC)?;
+        let moves = matches!(kind, "transfer" | "push");
         for only in ["path", "address", "write", "agent", "stride"] {
             if let (Some(node), false) = (fields.get(only), moves) {
                 return senseless(
@@ -252,7 +236,7 @@ impl Synthetic {
                 );
             }
         }
-        if let (Some(node), true) = (fields.get("link_agent"), *kind != "push") {
+        if let (Some(node), true) = (fields.get("link_agent"), kind != "push") {
             return senseless(
                 node.span,
                 format!("expected `link_agent` beside push, found it beside {kind}"),
@@ -273,7 +257,7 @@ impl Synthetic {
                 queues.push(queue);
                 queues.len() - 1
             });
-        let kind = match *kind {
+        let kind = match kind {
             "compute" => TaskKind::Compute(time(value, "compute")?),
             "transfer" => TaskKind::Transfer(self.transfer(&fields, value, repeat)?),
             "push" => {

@@ -106,5 +106,5 @@ pub use program::{
 pub use random::SplitMix64;
 pub use storage::{NoRoom, Storage, zeroed};
 pub use sync::{Action, Condition, Configuration, Counter, Moment, Signal, Sync, SyncKind, Wait};
-pub use text::Text;
+pub use text::{Text, escape};
 pub use time::Time;

@@ -6,6 +6,23 @@ use std::sync::OnceLock;
 /// Bytes of a line beyond which its columns are counted in bytes: no editor shows such lines, and counting characters would take long.
 const LONG: usize = 8 << 10;
 
+/// A text as it stands in HTML or SVG, between tags or in an attribute: control characters, which XML does not have, are replaced.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' => out.push(c),
+            c if c.is_control() => out.push(char::REPLACEMENT_CHARACTER),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A text and where its lines begin.
 #[derive(Clone, Debug, Default)]
 pub struct Text<'a> {

@@ -5,7 +5,7 @@ use crate::attribution::Attribution;
 use crate::lanes::lanes;
 use crate::style::{bytes, shape};
 use crate::summary::Run;
-use chipless_model::{Info, TensorInfo, Time};
+use chipless_model::{Info, TensorInfo, Time, escape};
 use chipless_sim::State;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -37,7 +37,7 @@ pub fn run(run: &Run<'_, '_>) -> String {
     html.push_str("</table>");
     timeline(&mut html, run);
     for note in &run.notes {
-        let _ = write!(html, "<div style=\"opacity:.7\">{}</div>", escaped(note));
+        let _ = write!(html, "<div style=\"opacity:.7\">{}</div>", escape(note));
     }
     html.push_str("</div>");
     html
@@ -51,7 +51,7 @@ pub fn program(info: &Info, timed: Option<&Run<'_, '_>>) -> String {
     } else {
         &info.name
     };
-    let _ = write!(html, "<b>{}</b> {}", escaped(name), escaped(&info.platform));
+    let _ = write!(html, "<b>{}</b> {}", escape(name), escape(&info.platform));
     html.push_str(ROWS);
     let mut side = |word: &str, tensors: &[TensorInfo]| {
         for tensor in tensors {
@@ -83,7 +83,7 @@ fn headline(html: &mut String, run: &Run<'_, '_>) {
     let _ = write!(
         html,
         "<div><b>{}</b>: {} tasks in <b>{}</b>, {} moved</div>",
-        escaped(run.file),
+        escape(run.file),
         run.timeline.completed(),
         run.timeline.end,
         bytes(run.moved_bytes()),
@@ -91,7 +91,7 @@ fn headline(html: &mut String, run: &Run<'_, '_>) {
 }
 
 fn row(html: &mut String, name: &str, value: &str) {
-    let (name, value) = (escaped(name), escaped(value));
+    let (name, value) = (escape(name), escape(value));
     let _ = write!(
         html,
         "<tr><td style=\"text-align:left;padding:0 1em 0 0\">{name}</td><td style=\"text-align:left\">{value}</td></tr>"
@@ -120,7 +120,7 @@ fn timeline(html: &mut String, run: &Run<'_, '_>) {
     let mut left = TASKS;
     for (number, lane) in shown.iter().enumerate() {
         let top = LANE * number as f64;
-        let (name, base) = (escaped(&lane.name(program)), top + 12.0);
+        let (name, base) = (escape(&lane.name(program)), top + 12.0);
         let _ = write!(
             html,
             "<text x=\"0\" y=\"{base}\" fill=\"currentColor\">{name}</text>"
@@ -145,8 +145,8 @@ fn timeline(html: &mut String, run: &Run<'_, '_>) {
                 (to - from).max(0.5),
                 LANE - 2.0,
                 COLOURS[colour % COLOURS.len()],
-                escaped(&program.task_name(*task)),
-                escaped(&operation),
+                escape(&program.task_name(*task)),
+                escape(&operation),
                 record.start,
                 record.end,
             );
@@ -155,7 +155,7 @@ fn timeline(html: &mut String, run: &Run<'_, '_>) {
     }
     html.push_str("</svg><div>");
     for (operation, colour) in legend.iter().zip(COLOURS) {
-        let operation = escaped(operation);
+        let operation = escape(operation);
         let _ = write!(
             html,
             "<span style=\"color:{colour}\">■</span> {operation} &nbsp; "
@@ -167,21 +167,6 @@ fn timeline(html: &mut String, run: &Run<'_, '_>) {
             "<div style=\"opacity:.7\">Not everything is drawn; the page (.html) shows all.</div>",
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

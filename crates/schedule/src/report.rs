@@ -3,6 +3,7 @@
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::tree::Tree;
+use chipless_model::escape;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -44,12 +45,6 @@ pub fn text(report: &Value) -> String {
         report["stopped"].as_str().unwrap_or_default(),
     );
     text
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 /// The report as a page: figures, and what bounds each segment.

@@ -195,15 +195,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         replay = figures(best.replay.0, best.replay.1 as f64);
         files::write(output, &[best.text.as_bytes()])?;
     } else {
-        let mut file = files::Growing::create(output.to_owned())?;
-        emit::set_dialect(&front.network, &machine, chosen.0, &mut |text| {
-            file.put(text.as_bytes()).map_err(Stop::Write)
-        })
-        .map_err(|stop| match stop {
-            Stop::Write(failure) => failure,
-            Stop::Tree(impossible) => refused(&arguments.network, &impossible),
-        })?;
-        file.finish()?;
+        write_set_dialect(arguments, output, &front, &machine, chosen.0)?;
     }
     if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
@@ -238,6 +230,26 @@ impl From<Impossible> for Stop {
     fn from(impossible: Impossible) -> Stop {
         Stop::Tree(impossible)
     }
+}
+
+/// Writes a tree's schedule as SET does, a piece at a time.
+fn write_set_dialect(
+    arguments: &Arguments,
+    path: &Path,
+    front: &Front,
+    machine: &Machine,
+    tree: &Tree,
+) -> Result<(), Failure> {
+    let mut file = files::Growing::create(path.to_owned())?;
+    emit::set_dialect(&front.network, machine, tree, &mut |text| {
+        file.put(text.as_bytes()).map_err(Stop::Write)
+    })
+    .map_err(|stop| match stop {
+        Stop::Write(failure) => failure,
+        Stop::Tree(impossible) => refused(&arguments.network, &impossible),
+    })?;
+    file.finish()?;
+    Ok(())
 }
 
 fn threads(arguments: &Arguments) -> usize {
@@ -326,15 +338,7 @@ fn evaluate(
         files::write(path, &[tree_text(&tree).as_bytes()])?;
     }
     if let Some(path) = &arguments.output {
-        let mut file = files::Growing::create(path.clone())?;
-        emit::set_dialect(&front.network, machine, &tree, &mut |text| {
-            file.put(text.as_bytes()).map_err(Stop::Write)
-        })
-        .map_err(|stop| match stop {
-            Stop::Write(failure) => failure,
-            Stop::Tree(impossible) => refused(&arguments.network, &impossible),
-        })?;
-        file.finish()?;
+        write_set_dialect(arguments, path, &front, machine, &tree)?;
     }
     let bounds = chipless_schedule::lower_bounds(&front.network, machine, batch);
     let report = json!({

@@ -1,7 +1,7 @@
 //! A dataflow graph as SVG and as plain text: nodes in rows by how far they are from the inputs.
 
-use super::svg::escape;
 use chipless_dsa::graph::{Graph, NodeId, NodeKind};
+use chipless_model::escape;
 use index_vec::IndexVec;
 use std::fmt::Write as _;
 

@@ -4,6 +4,7 @@ use super::layout::layout;
 use super::{Mapped, tenants};
 use chipless_dsa::adg::{Adg, Element, ElementKind};
 use chipless_dsa::graph::{Graph, NodeId};
+use chipless_model::escape;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -198,19 +199,4 @@ fn clip(text: &str) -> String {
     } else {
         text.to_owned()
     }
-}
-
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -2,6 +2,7 @@
 
 use super::{grounds, signed, time};
 use chipless_device::result::Report;
+use chipless_model::escape;
 
 /// Colours of the nine parts of a latency.
 const COLOURS: [&str; 9] = [
@@ -9,28 +10,13 @@ const COLOURS: [&str; 9] = [
     "#2c3e50",
 ];
 
-/// Text with nothing that a browser would obey.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 /// Writes the page.
 pub fn page(report: &Report) -> String {
     let mut body = format!(
         "<h1>{}</h1><p>{} of simulated time on {}, seed {}. NN engine busy {:.1} %, {} preemptions, fairness {:.3}.</p>",
-        plain(&report.workload),
+        escape(&report.workload),
         time(report.end_ns),
-        plain(&report.machine),
+        escape(&report.machine),
         report.seed,
         report.device.utilization.nn * 100.0,
         report.device.preemptions,
@@ -41,9 +27,9 @@ pub fn page(report: &Report) -> String {
         let l = &s.latency_ns;
         body.push_str(&format!(
             "<tr><td>{}<td>{}<td>{}<td>{}/{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{}<td>{:.1}</tr>",
-            plain(&s.name),
-            plain(&s.context),
-            plain(&s.program),
+            escape(&s.name),
+            escape(&s.context),
+            escape(&s.program),
             s.done,
             s.jobs,
             s.missed,
@@ -66,7 +52,7 @@ pub fn page(report: &Report) -> String {
     for s in &report.streams {
         body.push_str(&format!(
             "<p class=name>{}</p><div class=bar>",
-            plain(&s.name)
+            escape(&s.name)
         ));
         for ((name, ns), colour) in s.breakdown_ns.parts().into_iter().zip(COLOURS) {
             if ns > 0.0 && longest > 0.0 {
@@ -90,7 +76,7 @@ pub fn page(report: &Report) -> String {
     for c in &report.contexts {
         body.push_str(&format!(
             "<tr><td>{}<td>{}<td>{}<td>{}<td>{:.1} %</tr>",
-            plain(&c.name),
+            escape(&c.name),
             c.process,
             c.band,
             c.jobs,
@@ -106,8 +92,8 @@ pub fn page(report: &Report) -> String {
             for (other, s) in w.streams.iter().zip(&report.streams) {
                 body.push_str(&format!(
                     "<tr><td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
-                    plain(&w.change),
-                    plain(&other.name),
+                    escape(&w.change),
+                    escape(&other.name),
                     time(other.latency_ns.mean),
                     time(s.latency_ns.mean),
                     time(other.latency_ns.p99)
@@ -118,12 +104,12 @@ pub fn page(report: &Report) -> String {
     }
     body.push_str("<h2>Resources</h2><table><tr><th>resource<th>bytes</tr>");
     for r in report.resources.iter().filter(|r| r.bytes > 0) {
-        body.push_str(&format!("<tr><td>{}<td>{}</tr>", plain(&r.name), r.bytes));
+        body.push_str(&format!("<tr><td>{}<td>{}</tr>", escape(&r.name), r.bytes));
     }
-    body.push_str(&format!("</table><p>{}</p>", plain(&grounds(report))));
+    body.push_str(&format!("</table><p>{}</p>", escape(&grounds(report))));
     format!(
         "<!doctype html><html lang=en><meta charset=utf-8><title>{}</title><style>{STYLE}</style><body>{body}</body></html>\n",
-        plain(&report.workload)
+        escape(&report.workload)
     )
 }
 

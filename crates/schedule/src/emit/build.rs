@@ -5,7 +5,7 @@ use super::view::{Producer, View};
 use crate::machine::Machine;
 use crate::model::Block;
 use chipless_gemini::schedule::{
-    At, Bounds, Core, Destination, Dialect, DramIn, DramOut, Ifmap, LayerType, Ofmap, Peer, Phase,
+    At, Bounds, Core, Destination, Dialect, DramIn, DramOut, Ifmap, LayerType, Ofmap, Peer,
     Schedule, Source, Tensor, TensorKind, TopPlaces, Weight, Workload,
 };
 use chipless_gemini::{Name, Names};
@@ -533,23 +533,9 @@ fn tensor(
     sources: SmallVec<[Source; 1]>,
 ) -> Tensor {
     Tensor {
-        kind,
-        align: None,
-        bitwidth: None,
-        newly_added: None,
-        current: false,
-        start_send: false,
-        phase: Phase::default(),
-        layer,
-        bounds,
-        size,
-        address: None,
-        tensor_id: None,
-        tensor_order: None,
-        priority: None,
         workload: Some(workload),
         transfers: sources.iter().map(|source| source.transfer).collect(),
         sources,
-        at: At::default(),
+        ..Tensor::new(kind, layer, bounds, size)
     }
 }

@@ -372,14 +372,7 @@ impl<'g> Reader<'g> {
                 "over the axis {axis} it is not supported; only over the last"
             ));
         }
-        let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(
-            layer,
-            &[&x],
-            None,
-            Action::Softmax(groups),
-            x.layout,
-        )))
+        Ok(self.pointwise(&x, Action::Softmax(groups)))
     }
 
     fn layer_norm(&mut self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
@@ -405,26 +398,12 @@ impl<'g> Reader<'g> {
             ));
         }
         let epsilon = attributes.float("epsilon").unwrap_or(1e-5);
-        let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(
-            layer,
-            &[&x],
-            None,
-            Action::LayerNorm(factor, offset, epsilon),
-            x.layout,
-        )))
+        Ok(self.pointwise(&x, Action::LayerNorm(factor, offset, epsilon)))
     }
 
     pub(super) fn function(&mut self, function: Function, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
-        let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(
-            layer,
-            &[&x],
-            None,
-            Action::Function(function),
-            x.layout,
-        )))
+        Ok(self.pointwise(&x, Action::Function(function)))
     }
 }
 

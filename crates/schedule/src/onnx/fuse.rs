@@ -134,14 +134,7 @@ impl<'g> Reader<'g> {
                 x.dims()
             ));
         }
-        let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(
-            layer,
-            &[x],
-            None,
-            Action::Constant(arithmetic, constant),
-            x.layout,
-        )))
+        Ok(self.pointwise(x, Action::Constant(arithmetic, constant)))
     }
 
     pub(super) fn batch_norm(
@@ -179,14 +172,7 @@ impl<'g> Reader<'g> {
             (*weight, *bias) = (scaled, Some(shifted));
             return Ok(Known::Value(x));
         }
-        let layer = self.plain(Kind::PointToPoint, x.extents);
-        Ok(Known::Value(self.layer(
-            layer,
-            &[&x],
-            None,
-            Action::Affine(factor, offset),
-            x.layout,
-        )))
+        Ok(self.pointwise(&x, Action::Affine(factor, offset)))
     }
 
     pub(super) fn quantise(&mut self, inputs: &[Option<Known>]) -> Outcome {

@@ -457,6 +457,12 @@ impl<'g> Reader<'g> {
         }
     }
 
+    /// A layer that works on every element of a tensor by itself, or on every line of it.
+    pub(super) fn pointwise(&mut self, x: &Value, action: Action) -> Known {
+        let layer = self.plain(Kind::PointToPoint, x.extents);
+        Known::Value(self.layer(layer, &[x], None, action, x.layout))
+    }
+
     /// A layer with nothing but its name, kind and output.
     pub(super) fn plain(&self, kind: Kind, output: [i64; 3]) -> Layer {
         Layer {

@@ -255,16 +255,18 @@ fn divisor(of: u32, rng: &mut Rng) -> u32 {
     }
 }
 
-/// A cut's children in its place.
-fn dissolve(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
-    let branch = any_cut(node, rng)?;
+/// The position of a cut among the children of another.
+fn any_inner(branch: &Branch, rng: &mut Rng) -> Option<usize> {
     let inner: Vec<usize> = (0..branch.children.len())
         .filter(|i| matches!(branch.children[*i], Node::Cut(_)))
         .collect();
-    if inner.is_empty() {
-        return None;
-    }
-    let at = inner[rng.usize(..inner.len())];
+    (!inner.is_empty()).then(|| inner[rng.usize(..inner.len())])
+}
+
+/// A cut's children in its place.
+fn dissolve(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
+    let branch = any_cut(node, rng)?;
+    let at = any_inner(branch, rng)?;
     let Node::Cut(child) = branch.children.remove(at) else {
         return None;
     };
@@ -276,13 +278,7 @@ fn dissolve(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Opti
 /// A child goes into the cut beside it, or out of its own.
 fn carry(searcher: &mut Searcher<'_>, node: &mut Node, rng: &mut Rng) -> Option<()> {
     let branch = any_cut(node, rng)?;
-    let inner: Vec<usize> = (0..branch.children.len())
-        .filter(|i| matches!(branch.children[*i], Node::Cut(_)))
-        .collect();
-    if inner.is_empty() {
-        return None;
-    }
-    let at = inner[rng.usize(..inner.len())];
+    let at = any_inner(branch, rng)?;
     match rng.u8(..4) {
         0 if at > 0 => {
             let before = branch.children.remove(at - 1);

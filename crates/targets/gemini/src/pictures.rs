@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::replay::{Tiles, occupancy, span};
 use crate::schedule::{Core, Schedule, TensorKind};
 use crate::traffic::{Mesh, Traffic};
-use chipless_model::{Program, Time};
+use chipless_model::{Program, Time, escape};
 use chipless_sim::Timeline;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -267,25 +267,20 @@ fn colour(kind: TensorKind) -> &'static str {
     }
 }
 
+/// The axis below rows of [`COLUMNS`] letters.
+fn axis(text: &mut String, cycles: u64) {
+    let _ = writeln!(text, "{:>14} └{}", "", "─".repeat(COLUMNS));
+    let _ = writeln!(
+        text,
+        "{:>14}  0{cycles:>width$} cycles",
+        "",
+        width = COLUMNS - 1
+    );
+}
+
 fn head(width: f64, height: f64, title: &str) -> String {
     let title = escape(title);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"20\" y=\"22\" font-size=\"14\">{title}</text>\n"
-    )
-}
-
-fn escape(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).fold(
-        String::with_capacity(text.len()),
-        |mut out, c| {
-            match c {
-                '<' => out.push_str("&lt;"),
-                '>' => out.push_str("&gt;"),
-                '&' => out.push_str("&amp;"),
-                '"' => out.push_str("&quot;"),
-                _ => out.push(c),
-            }
-            out
-        },
     )
 }

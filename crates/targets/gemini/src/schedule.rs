@@ -424,6 +424,32 @@ pub struct Tensor {
     pub at: At,
 }
 
+impl Tensor {
+    /// A tensor of which nothing more is said.
+    pub fn new(kind: TensorKind, layer: Option<Name>, bounds: Bounds, size: u64) -> Tensor {
+        Tensor {
+            kind,
+            align: None,
+            bitwidth: None,
+            newly_added: None,
+            current: false,
+            start_send: false,
+            phase: Phase::default(),
+            layer,
+            bounds,
+            size,
+            address: None,
+            tensor_id: None,
+            tensor_order: None,
+            priority: None,
+            workload: None,
+            transfers: TransferIds::new(),
+            sources: SmallVec::new(),
+            at: At::default(),
+        }
+    }
+}
+
 /// What IR-tiling says about the state of a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Phase {

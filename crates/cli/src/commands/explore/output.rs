@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::files;
 use chipless::dsa_explore::{Budget, Explorer, FIELDS, Kernel, Move, Point, Score, Usage};
 use chipless::dsa_mapper::{self as mapper, pictures};
+use chipless_model::escape;
 use chipless_report::SCHEMA_VERSION;
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -253,12 +254,6 @@ fn picture(points: &[&Point], start: &Score, best: &Score) -> String {
          <text x=\"60\" y=\"20\">objective, operations a cycle (to {height:.3})</text>\n</svg>\n"
     );
     out
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
 }
 
 fn page(summary: &Value, pareto: &str, fabric: &str) -> String {

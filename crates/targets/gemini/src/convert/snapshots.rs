@@ -264,25 +264,10 @@ fn staging(workload: &mut Workload, core: u32) {
 
 /// A result on its way out.
 fn staged(layer: Name, bounds: Bounds, at: At) -> Tensor {
+    let size = bounds.elements();
     Tensor {
-        kind: TensorKind::Ofmap,
-        align: None,
-        bitwidth: None,
-        newly_added: None,
-        current: false,
-        start_send: false,
-        phase: Phase::default(),
-        layer: Some(layer),
-        bounds,
-        size: bounds.elements(),
-        address: None,
-        tensor_id: None,
-        tensor_order: None,
-        priority: None,
-        workload: None,
-        transfers: TransferIds::new(),
-        sources: smallvec::SmallVec::new(),
         at,
+        ..Tensor::new(TensorKind::Ofmap, Some(layer), bounds, size)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Who works when: a line for each core, for what it sends, and for DRAM.
 
-use super::{COLUMNS, Picture, WIDTH, escape, head};
+use super::{COLUMNS, Picture, WIDTH, axis, head};
 use crate::machine::Machine;
-use chipless_model::{Program, TaskId, Time};
+use chipless_model::{Program, TaskId, Time, escape};
 use chipless_sim::Timeline;
 use indexmap::IndexMap;
 use std::fmt::Write;
@@ -158,12 +158,6 @@ fn text(lines: &IndexMap<String, Vec<Bar>>, end: Time, cycles: u64) -> String {
             .collect();
         let _ = writeln!(text, "{name:>14} │{}", cells.trim_end());
     }
-    let _ = writeln!(text, "{:>14} └{}", "", "─".repeat(COLUMNS));
-    let _ = writeln!(
-        text,
-        "{:>14}  0{cycles:>width$} cycles",
-        "",
-        width = COLUMNS - 1
-    );
+    axis(&mut text, cycles);
     text
 }

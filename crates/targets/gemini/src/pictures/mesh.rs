@@ -1,9 +1,9 @@
 //! The mesh: the bytes of each link, as a whole and over time.
 
-use super::{COLUMNS, LETTER, Picture, WIDTH, escape, head};
+use super::{COLUMNS, LETTER, Picture, WIDTH, axis, head};
 use crate::machine::Machine;
 use crate::traffic::{Mesh, Traffic};
-use chipless_model::{Program, ResourceId, TaskId};
+use chipless_model::{Program, ResourceId, TaskId, escape};
 use chipless_sim::Timeline;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -181,13 +181,7 @@ pub(super) fn over_time(program: &Program<'_>, timeline: &Timeline, machine: &Ma
         LINE * links.len() as f64 + 56.0
     );
     svg.push_str("</svg>\n");
-    let _ = writeln!(text, "{:>14} └{}", "", "─".repeat(COLUMNS));
-    let _ = writeln!(
-        text,
-        "{:>14}  0{cycles:>width$} cycles",
-        "",
-        width = COLUMNS - 1
-    );
+    axis(&mut text, cycles);
     Picture {
         name: "mesh-over-time".into(),
         title,

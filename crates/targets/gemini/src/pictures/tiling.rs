@@ -1,8 +1,9 @@
 //! How each layer is cut over the cores: images, channels, rows and columns of the parts that they compute.
 
-use super::{Picture, escape, head};
+use super::{Picture, head};
 use crate::names::Name;
 use crate::schedule::{Bounds, Schedule};
+use chipless_model::escape;
 use indexmap::IndexMap;
 use std::fmt::Write;
 
