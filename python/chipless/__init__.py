@@ -15,6 +15,7 @@ what is wrong with them, executes them bit for bit, and tells how long they take
 """
 
 from chipless._compare import Comparison, compare
+from chipless._diff import Diff, diff
 from chipless._errors import (
     DeadlockError,
     Error,
@@ -34,6 +35,7 @@ from chipless._sweep import merge, sweep
 __all__ = [
     "Comparison",
     "DeadlockError",
+    "Diff",
     "Error",
     "FaultError",
     "Finding",
@@ -50,6 +52,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "compare",
+    "diff",
     "merge",
     "open",
     "sweep",

@@ -21,7 +21,7 @@ mod _native {
     #[pymodule_export]
     use super::command_line;
     #[pymodule_export]
-    use super::program::{Checked, Program, open};
+    use super::program::{Checked, Program, diff, open};
     #[pymodule_export]
     use super::run::Run;
     #[pymodule_export]

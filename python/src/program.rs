@@ -4,6 +4,7 @@ use crate::failure::{options, raise};
 use crate::pool::on_pool;
 use crate::run::{Given, Run, Taken};
 use crate::session::Session;
+use chipless::diff::Wanted;
 use chipless::disk::{self, Contents};
 use chipless::{Failure, FailureKind, KeptDocument, KeptProgram, Policy, npy};
 use chipless_model::ElementType;
@@ -92,6 +93,34 @@ pub(crate) fn open(
             kept,
             made: Mutex::default(),
         })
+    })?
+    .map_err(|failure: Failure| raise(py, &failure))
+}
+
+/// What changed from one program to another: whether nothing did, what `diff --json` prints, and what `diff` prints.
+#[pyfunction]
+pub(crate) fn diff(
+    py: Python<'_>,
+    a: &Bound<'_, Program>,
+    b: &Bound<'_, Program>,
+    time: bool,
+    values: Option<u64>,
+) -> PyResult<(bool, String, String)> {
+    let (a, b) = (a.get(), b.get());
+    on_pool(py, 0, || {
+        let (of_a, of_b) = (a.target_name(), b.target_name());
+        if of_a != of_b {
+            let text = format!("expected a second program of target {of_a}, found one of {of_b}");
+            return Err(Failure::misuse(&b.name, text));
+        }
+        let (first, second) = (a.kept.document(), b.kept.document());
+        let found = chipless::diff::diff(first, second, Wanted { time, values })?;
+        let json = serde_json::to_string(&found).unwrap_or_default();
+        Ok((
+            found.equal,
+            json,
+            found.text(&a.name, &b.name, Paint::PLAIN),
+        ))
     })?
     .map_err(|failure: Failure| raise(py, &failure))
 }

@@ -206,6 +206,25 @@ def test_figures_of_the_machine(tmp_path):
     assert program.run(timing_only=True).latency == plain
 
 
+def test_figures_have_units():
+    program = opened("npu")
+    latencies = [program.run(timing_only=True, machine={"dma.latency": n}).latency for n in (510, "510cycles", "510 cycles")]
+    assert latencies[0] == latencies[1] == latencies[2]
+    with pytest.raises(chipless.MisuseError, match="in cycles"):
+        program.run(timing_only=True, machine={"dma.latency": "510MiB"})
+
+
+def test_differences():
+    add, resblock = (chipless.open(f"fixtures/npu/{name}/program.blob") for name in ("add", "resblock"))
+    assert chipless.diff(add, add).equal and chipless.diff(add, add, values=True).to_dict()["values"] == {"first": None}
+    found = chipless.diff(add, resblock, time=True)
+    assert not found.equal and found.to_dict()["interface"] and found.to_dict()["time"]
+    _, printed, _ = command("diff", "fixtures/npu/add/program.blob", "fixtures/npu/resblock/program.blob", "--time")
+    assert str(found) == printed
+    with pytest.raises(chipless.MisuseError, match="target npu"):
+        chipless.diff(add, opened("dsa"))
+
+
 def test_orders_and_seeds():
     program = opened("npu")
     y = program.outputs[0].name

@@ -30,6 +30,7 @@
 
 mod behind;
 pub mod device;
+pub mod diff;
 pub mod disk;
 mod failure;
 mod file;
@@ -70,4 +71,3 @@ pub use run::{
 pub use target::{Document, Lowered, Package, Parts, Picture, Source, Target};
 pub use targets::spu::{rule_set, with_runner, with_watched_runner};
 pub use targets::{TARGETS, known, options, rules, rules_of_targets, target};
-pub use values::values;

@@ -8,6 +8,7 @@
 use crate::failure::Failure;
 use crate::suggest;
 use chipless_device::figures::Grade;
+use chipless_device::quantity;
 use std::collections::BTreeMap;
 
 /// A figure of a machine.
@@ -181,8 +182,8 @@ fn value<'m>(machine: &'m toml::Table, key: &str) -> Option<&'m toml::Value> {
     names.try_fold(first, |value, name| value.as_table()?.get(name))
 }
 
-/// A machine file with other figures: `KEY=VALUE`, where the key is a path of names and the value is TOML, or a factor of what stands there
-/// (`2x`). `whole`: products are rounded to whole numbers.
+/// A machine file with other figures: `KEY=VALUE`, where the key is a path of names and the value is TOML, a number with a unit (`510cycles`,
+/// `1.2GHz`), or a factor of what stands there (`2x`). `whole`: products are rounded to whole numbers.
 pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Result<String, Failure> {
     if figures.is_empty() {
         return Ok(text.to_owned());
@@ -190,22 +191,29 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     let misused = |text: String| Failure::misuse("--set", text);
     let mut machine: toml::Table =
         toml::from_str(text).map_err(|error| misused(error.to_string()))?;
+    let known = self::figures(text);
     for figure in figures {
         let (key, value) = figure
             .split_once('=')
             .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
-        let known: Vec<String> = machine
-            .iter()
-            .flat_map(|(name, value)| keys(name, value))
-            .collect();
+        let unit = known.iter().find(|f| f.key == key).map(|f| &*f.unit);
         let Some(slot) = slot(&mut machine, key) else {
-            let hint = suggest::hint(key, known.iter().map(String::as_str));
+            let hint = suggest::hint(key, known.iter().map(|f| &*f.key));
             return Err(misused(format!(
                 "expected a figure of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
             )));
         };
         if let Some(product) = product(slot, value, whole) {
             *slot = product;
+            continue;
+        }
+        if let Some(number) = unit.and_then(|unit| quantity::in_unit(value, unit)) {
+            let stays = slot.is_integer() && number.fract() == 0.0 && number.abs() < 9e15;
+            *slot = if stays {
+                toml::Value::Integer(number as i64)
+            } else {
+                toml::Value::Float(number)
+            };
             continue;
         }
         // A text needs no quotes.
@@ -216,8 +224,9 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
             Some(value) => value,
             None if slot.is_str() => toml::Value::String(value.to_owned()),
             None => {
+                let unit = unit.map_or_else(String::new, |unit| format!(" in {unit}"));
                 return Err(misused(format!(
-                    "expected a number for {key}, or a factor such as 2x, found \"{value}\""
+                    "expected a number for {key}{unit}, or a factor such as 2x, found \"{value}\""
                 )));
             }
         };
@@ -339,6 +348,12 @@ mod tests {
         assert!(whole.is_ok_and(|text| text.contains("start = 3")));
         assert!(set("name=2x").is_ok_and(|text| text.contains("name = \"2x\"")));
         assert!(set("dma.start=-1x").is_err());
+        let text = "[dma] # ns: sheet 1\nstart = 5\n";
+        let set = |figure: &str| with_figures(text, &[figure.to_owned()], false);
+        assert!(set("dma.start=2us").is_ok_and(|text| text.contains("start = 2000")));
+        assert!(set("dma.start=70ns").is_ok_and(|text| text.contains("start = 70")));
+        let said = set("dma.start=2cycles").unwrap_err().to_string();
+        assert!(said.contains("a number for dma.start in ns"), "{said}");
         assert!(set("dma=7").is_err() && set("dma.start=fast").is_err());
     }
 }

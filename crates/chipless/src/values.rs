@@ -13,7 +13,7 @@ use std::hash::Hasher as _;
 ///
 /// # Errors
 /// Inputs that differ, buffers beyond the limit, faults.
-pub fn values(
+pub(crate) fn values(
     a: Side<'_, '_>,
     b: Side<'_, '_>,
     pairs: &[(TaskId, TaskId)],

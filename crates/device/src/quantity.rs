@@ -12,6 +12,7 @@ pub(crate) const TIMES: &[(&str, f64)] = &[
 /// Units of size, in bytes.
 pub(crate) const SIZES: &[(&str, f64)] = &[
     ("B", 1.0),
+    ("bytes", 1.0),
     ("KiB", 1024.0),
     ("MiB", 1048576.0),
     ("GiB", 1073741824.0),
@@ -20,8 +21,15 @@ pub(crate) const SIZES: &[(&str, f64)] = &[
     ("GB", 1e9),
 ];
 /// Units of bandwidth, in bytes a second.
-pub(crate) const BANDWIDTHS: &[(&str, f64)] =
-    &[("B/s", 1.0), ("kB/s", 1e3), ("MB/s", 1e6), ("GB/s", 1e9)];
+pub(crate) const BANDWIDTHS: &[(&str, f64)] = &[
+    ("B/s", 1.0),
+    ("bytes/s", 1.0),
+    ("kB/s", 1e3),
+    ("MB/s", 1e6),
+    ("GB/s", 1e9),
+];
+/// Units of a clock, in hertz.
+const CLOCKS: &[(&str, f64)] = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
 /// Units of a rate, in events a second.
 pub(crate) const RATES: &[(&str, f64)] = &[("/s", 1.0)];
 
@@ -93,6 +101,25 @@ pub(crate) fn rate(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// A number with a unit, in another unit of the same kind: `1.2GHz` in `MHz`, `510cycles` in `cycles`. `None` where the text has no unit, or
+/// one of another kind.
+pub fn in_unit(text: &str, unit: &str) -> Option<f64> {
+    let (number, given) = split(text)?;
+    let number: f64 = number.parse().ok()?;
+    let value = if given == unit {
+        number
+    } else {
+        let factor = |units: &[(&str, f64)], name: &str| {
+            let known = units.iter().find(|(known, _)| *known == name);
+            known.map(|(_, factor)| *factor)
+        };
+        [TIMES, SIZES, BANDWIDTHS, CLOCKS]
+            .iter()
+            .find_map(|units| Some(number * factor(units, given)? / factor(units, unit)?))?
+    };
+    (value.is_finite() && !given.is_empty()).then_some(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +141,11 @@ mod tests {
         assert_eq!(size("1.5 MB"), Some(1_500_000));
         assert_eq!(size("4096"), Some(4096));
         assert_eq!(real("62.4GB/s", BANDWIDTHS), Some(62.4e9));
+        assert_eq!(in_unit("510cycles", "cycles"), Some(510.0));
+        assert_eq!(in_unit("1.25 GHz", "MHz"), Some(1250.0));
+        assert_eq!(in_unit("2ms", "µs"), Some(2000.0));
+        assert_eq!(in_unit("2ms", "bytes"), None);
+        assert_eq!(in_unit("510", "cycles"), None);
         assert_eq!(rate("40/s"), Some(40.0));
         assert_eq!(rate("40"), None);
     }

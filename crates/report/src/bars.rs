@@ -23,13 +23,14 @@ pub(crate) fn bar(fraction: f64, width: usize) -> String {
     text
 }
 
-/// The widest text in characters.
-pub(crate) fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
-    texts
-        .into_iter()
-        .map(|t| t.chars().count())
-        .max()
-        .unwrap_or(0)
+/// The widest column that is padded. A longer text stands out of its column: formatting takes no width beyond 65,535, and no reader one
+/// beyond this.
+const COLUMN: usize = 400;
+
+/// The width in characters of a column of these texts.
+pub fn widest<'a>(texts: impl IntoIterator<Item = &'a str>) -> usize {
+    let widths = texts.into_iter().map(|t| t.chars().count());
+    widths.max().unwrap_or(0).min(COLUMN)
 }
 
 /// A text cut to `width` characters, with an ellipsis where something was cut off in the middle: names of layers differ

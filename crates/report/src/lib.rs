@@ -42,6 +42,7 @@ pub mod why;
 #[cfg(test)]
 mod example;
 
+pub use bars::widest;
 pub use compare::{Comparison, FirstNan, NanSearch};
 pub use facts::Facts;
 pub use statistics::Statistics;

@@ -3,6 +3,7 @@
 use crate::results::Results;
 use chipless::{Failure, suggest};
 use chipless_report::tables::Values;
+use chipless_report::widest;
 use std::fmt::Write;
 
 /// Pixels of the picture.
@@ -94,13 +95,7 @@ impl Front {
                 .map(|row| columns.iter().map(|c| cell(&c.values, *row)).collect()),
         );
         let widths: Vec<usize> = (0..columns.len())
-            .map(|c| {
-                lines
-                    .iter()
-                    .map(|line| line[c].chars().count())
-                    .max()
-                    .unwrap_or(0)
-            })
+            .map(|c| widest(lines.iter().map(|line| &*line[c])))
             .collect();
         let mut text = String::new();
         for line in lines {

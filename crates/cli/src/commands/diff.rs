@@ -5,10 +5,8 @@ use crate::failure::{Exit, Failure};
 use crate::options::TargetOptions;
 use crate::output::{self, OutputOptions};
 use crate::terminal;
-use chipless::{FailureKind, OpenDocument, Options};
-use chipless_model::Program;
-use chipless_report::diff::{self, Difference, Side};
-use chipless_sim::{Timeline, TimingOnly, Verified};
+use chipless::diff::Wanted;
+use chipless_report::diff::Difference;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -102,66 +100,11 @@ fn compare(arguments: &Arguments) -> Result<Difference, Failure> {
     if !target.is_empty() {
         second.expect(target, &format!("a second file of target {target}"))?;
     }
+    let wanted = Wanted {
+        time: arguments.time,
+        values: arguments.values.then_some(arguments.seed),
+    };
     first.with_document(&options, |a| {
-        second.with_document(&others, |b| match (a.is_program(), b.is_program()) {
-            (true, true) => {
-                let (of_a, of_b) = (a.lower()?, b.lower()?);
-                let times = (
-                    timeline(&first, &of_a.program)?,
-                    timeline(&second, &of_b.program)?,
-                );
-                programs(
-                    arguments,
-                    Side {
-                        program: &of_a.program,
-                        timeline: &times.0,
-                    },
-                    Side {
-                        program: &of_b.program,
-                        timeline: &times.1,
-                    },
-                    &options,
-                )
-            }
-            (false, false) => Ok(documents(a, b)),
-            _ => {
-                let text = "expected two programs, or two files without one, found one of each";
-                Err(Failure::unreadable(&second.path, text))
-            }
-        })
+        second.with_document(&others, |b| Ok(chipless::diff::diff(a, b, wanted)?))
     })
-}
-
-fn programs(
-    arguments: &Arguments,
-    a: Side<'_, '_>,
-    b: Side<'_, '_>,
-    options: &Options,
-) -> Result<Difference, Failure> {
-    let (mut difference, pairs) = diff::diff(a, b);
-    if arguments.time {
-        difference.time = Some(diff::time(a, b));
-    }
-    if arguments.values {
-        let values = chipless::values(a, b, &pairs, arguments.seed, &options.limits)?;
-        difference.values = Some(values);
-    }
-    Ok(difference)
-}
-
-/// Files without tasks: their structures, entry by entry. Contracts are compared in the present form of their format.
-fn documents(a: &OpenDocument<'_>, b: &OpenDocument<'_>) -> Difference {
-    match (a.contract(), b.contract()) {
-        (Ok(a), Ok(b)) => Difference::of_texts(&a, &b),
-        _ => Difference::of_nodes(&a.raw(), &b.raw()),
-    }
-}
-
-fn timeline(opened: &Opened, program: &Program<'_>) -> Result<Timeline, Failure> {
-    let outcome = chipless_sim::run(&Verified::assume(program), &mut TimingOnly);
-    if outcome.end.is_ok() {
-        return Ok(outcome.timeline);
-    }
-    let text = "does not come to its end: `chipless run` says why";
-    Err(Failure::new(FailureKind::Deadlock, &opened.path, text))
 }

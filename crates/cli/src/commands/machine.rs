@@ -4,7 +4,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::OutputOptions;
 use crate::terminal;
 use chipless::{Figure, TARGETS, suggest};
-use chipless_report::SCHEMA_VERSION;
+use chipless_report::{SCHEMA_VERSION, widest};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }))?;
         return Ok(Exit::Done);
     }
-    let width = figures.iter().map(|f| f.key.len()).max().unwrap_or(0);
+    let width = widest(figures.iter().map(|f| &*f.key));
     let mut text = format!("{target}: {name}\n");
     for Figure {
         key,

@@ -6,6 +6,7 @@ use crate::{files, terminal};
 use chipless::spu::fqir::{Health, NodeHealth};
 use chipless_model::{ElementType, Kind, Program};
 use chipless_report::summary::RunReport;
+use chipless_report::widest;
 use chipless_sim::{Outcome, TimingOnly};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -172,16 +173,9 @@ fn table(path: &str, steps: usize, health: &Health) -> String {
     let mut out = format!("{path}: {steps} steps\n\n");
     let nodes: Vec<&NodeHealth> = health.executed().collect();
     let place = |node: &NodeHealth| format!("{}/{}", node.graph, node.index);
-    let width = |of: &dyn Fn(&NodeHealth) -> usize, title: &str| {
-        nodes
-            .iter()
-            .map(|n| of(n))
-            .max()
-            .unwrap_or(0)
-            .max(title.len())
-    };
-    let places = width(&|n| place(n).len(), "node");
-    let operations = width(&|n| n.operation.len(), "operation");
+    let shown: Vec<String> = nodes.iter().map(|node| place(node)).collect();
+    let places = widest(shown.iter().map(|place| &**place).chain(["node"]));
+    let operations = widest(nodes.iter().map(|n| &*n.operation).chain(["operation"]));
     let _ = writeln!(
         out,
         "  {:places$}  {:operations$}  {:>10}  {:>10}  {:>12}  {:>10}  {:>12}  {:>12}",

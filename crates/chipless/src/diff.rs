@@ -1,0 +1,80 @@
+//! Two files of one target: what changed from the one to the other.
+
+use crate::failure::{Failure, FailureKind};
+use crate::file::OpenDocument;
+use crate::target::Lowered;
+use crate::values::values;
+use chipless_report::diff::{self, Difference, Side};
+use chipless_sim::{Timeline, TimingOnly, Verified};
+
+/// What to find out besides what differs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// Why the one takes longer, layer by layer.
+    pub time: bool,
+    /// The first task that writes other numbers, on inputs drawn from this seed.
+    pub values: Option<u64>,
+}
+
+/// Compares two files of one target: programs task by task, by what they do and where their data come from; contracts and other files without
+/// tasks entry by entry.
+///
+/// # Errors
+/// A program beside a file without tasks; what keeps either from being lowered; a deadlock; for values, other inputs or a fault.
+pub fn diff(
+    a: &OpenDocument<'_>,
+    b: &OpenDocument<'_>,
+    wanted: Wanted,
+) -> Result<Difference, Failure> {
+    match (a.is_program(), b.is_program()) {
+        (true, true) => programs(a, b, wanted),
+        (false, false) => Ok(documents(a, b)),
+        _ => {
+            let text = "expected two programs, or two files without one, found one of each";
+            Err(Failure::unreadable(b.name(), text))
+        }
+    }
+}
+
+fn programs(
+    a: &OpenDocument<'_>,
+    b: &OpenDocument<'_>,
+    wanted: Wanted,
+) -> Result<Difference, Failure> {
+    let (of_a, of_b) = (a.lower()?, b.lower()?);
+    let times = (timeline(a, &of_a)?, timeline(b, &of_b)?);
+    let side_a = Side {
+        program: &of_a.program,
+        timeline: &times.0,
+    };
+    let side_b = Side {
+        program: &of_b.program,
+        timeline: &times.1,
+    };
+    let (mut difference, pairs) = diff::diff(side_a, side_b);
+    if wanted.time {
+        difference.time = Some(diff::time(side_a, side_b));
+    }
+    if let Some(seed) = wanted.values {
+        difference.values = Some(values(side_a, side_b, &pairs, seed, a.limits())?);
+    }
+    Ok(difference)
+}
+
+/// When everything happens. Findings do not matter here: faulty programs can be compared.
+fn timeline(document: &OpenDocument<'_>, lowered: &Lowered<'_>) -> Result<Timeline, Failure> {
+    let outcome = chipless_sim::run(&Verified::assume(&lowered.program), &mut TimingOnly);
+    if outcome.end.is_ok() {
+        return Ok(outcome.timeline);
+    }
+    let text = "does not come to its end: `chipless run` says why";
+    Err(Failure::new(FailureKind::Deadlock, document.name(), text))
+}
+
+/// Files without tasks: their structures, entry by entry. Contracts are compared in the present form of their format.
+fn documents(a: &OpenDocument<'_>, b: &OpenDocument<'_>) -> Difference {
+    match (a.contract(), b.contract()) {
+        (Ok(a), Ok(b)) => Difference::of_texts(&a, &b),
+        _ => Difference::of_nodes(&a.raw(), &b.raw()),
+    }
+}
