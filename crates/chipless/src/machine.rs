@@ -68,7 +68,7 @@ impl Better {
             "MHz" => Some(Better::Higher),
             "cycles" | "s" | "ns" | "µs" | "pJ" => Some(Better::Lower),
             _ if unit.ends_with("/cycle") || unit.ends_with("/s") => Some(Better::Higher),
-            _ if unit.starts_with("µs/") => Some(Better::Lower),
+            _ if unit.starts_with("µs/") || unit.starts_with("cycles/") => Some(Better::Lower),
             _ => None,
         };
         (unit, better)

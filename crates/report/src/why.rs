@@ -1,9 +1,10 @@
 //! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
 
 use crate::attribution::Attribution;
-use chipless_model::{IndexVec, Program, QueueId, Time};
+use chipless_model::{IndexVec, KernelId, Program, QueueId, Time};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A layer's part of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -164,14 +165,21 @@ struct Sums {
 /// What bounds each operation, that with the most time first. A transfer's time is latency until its bytes move; a task without
 /// transfers computes where its kernel says so.
 pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
-    let mut of_kernel: FxHashMap<u32, u64> = FxHashMap::default();
-    let mut sums: FxHashMap<std::borrow::Cow<'static, str>, Sums> = FxHashMap::default();
+    // Of each kernel the place of its operation in `sums`, and its arithmetic.
+    let mut of_kernel: IndexVec<KernelId, Option<(usize, u64)>> =
+        program.kernels.iter().map(|_| None).collect();
+    let mut places: FxHashMap<Cow<'static, str>, usize> = FxHashMap::default();
+    let mut sums: Vec<Sums> = Vec::new();
     for row in &attribution.rows {
         let (task, kernel) = (&program.tasks[row.task], program.kernel(row.task));
-        let ops = *of_kernel
-            .entry(task.kernel.raw())
-            .or_insert_with(|| kernel.arithmetic());
-        let sum = sums.entry(kernel.operation()).or_default();
+        let (place, ops) = *of_kernel[task.kernel].get_or_insert_with(|| {
+            let place = *places.entry(kernel.operation()).or_insert_with(|| {
+                sums.push(Sums::default());
+                sums.len() - 1
+            });
+            (place, kernel.arithmetic())
+        });
+        let sum = &mut sums[place];
         let touched = row.touched.iter();
         let bytes = touched.map(|t| t.read.saturating_add(t.written));
         let took = row.end - row.start;
@@ -191,7 +199,10 @@ pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
             sum.memory += took - latency;
         }
     }
-    let mut sums: Vec<_> = sums.into_iter().collect();
+    let mut sums: Vec<_> = places
+        .into_iter()
+        .map(|(operation, place)| (operation, &sums[place]))
+        .collect();
     sums.sort_by(|(a, x), (b, y)| y.time.cmp(&x.time).then_with(|| a.cmp(b)));
     let per = |ops: u64, of: f64| if of > 0.0 { ops as f64 / of } else { 0.0 };
     let roofs = sums.into_iter().map(|(operation, sum)| Roof {

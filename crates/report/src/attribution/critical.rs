@@ -1,23 +1,26 @@
 //! The critical path: back from the end, along the edge that was tight.
 
-use super::Row;
+use super::{Places, Row};
 use chipless_model::{Action, Moment, Program, TaskId, Time};
 use chipless_sim::Timeline;
-use rustc_hash::FxHashMap;
 
 pub(super) fn path(
     program: &Program<'_>,
     timeline: &Timeline,
     rows: &[Row],
-    place: &FxHashMap<TaskId, usize>,
+    places: &Places,
 ) -> Vec<TaskId> {
     let mut path = Vec::new();
     let mut next = last(program, timeline, rows);
-    while let Some(task) = next {
+    while let Some((task, place)) = next.and_then(|task| Some((task, places.get(task)?))) {
         path.push(task);
-        let row = &rows[place[&task]];
+        let row = &rows[place];
+        let is_earlier = |by: &TaskId| {
+            let place = places.get(*by);
+            place.is_some_and(|place| rows[place].start <= row.start)
+        };
         next = match row.waits.last() {
-            Some(wait) => wait.by.filter(|by| rows[place[by]].start <= row.start),
+            Some(wait) => wait.by.filter(is_earlier),
             None => row.before,
         };
         // Every step back goes to an earlier start, or to an earlier completion at the same instant; a ring cannot run to its end.

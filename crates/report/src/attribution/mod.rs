@@ -13,10 +13,12 @@ pub use lives::{Live, Lives, lives};
 
 use crate::uses::Uses;
 use chipless_model::{
-    Action, ConfigurationId, Direction, IndexVec, MemoryId, PieceId, Program, SyncId, TaskId, Time,
+    Action, ConfigurationId, Direction, IndexVec, KernelId, MemoryId, PieceId, Program, SyncId,
+    TaskId, Time,
 };
 use chipless_sim::{State, Timeline};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Why a task did not start when its server was free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,11 +85,11 @@ pub struct Row {
     pub before: Option<TaskId>,
     /// What kept it from starting when the task before it on its server had ended, in order of time. They add up to
     /// [`waited`](Row::waited).
-    pub waits: Vec<Wait>,
+    pub waits: SmallVec<[Wait; 1]>,
     /// Time from the end of the task before it on its server, or from 0, to its start.
     pub waited: Time,
     /// What it touched, by memory.
-    pub touched: Vec<Touched>,
+    pub touched: SmallVec<[Touched; 2]>,
     /// Whether it is on the critical path.
     pub critical: bool,
     /// By how much it may end later without the run growing, everything else in the order that it ran.
@@ -101,8 +103,27 @@ pub struct Attribution {
     pub rows: Vec<Row>,
     /// Tasks of the critical path, from the first to the last.
     pub critical: Vec<TaskId>,
-    /// Place of each task in `rows`.
-    place: FxHashMap<TaskId, usize>,
+    /// Places of tasks in `rows`.
+    places: Places,
+}
+
+/// Where each task that ran stands among the rows.
+#[derive(Clone, Debug)]
+struct Places(IndexVec<TaskId, Option<u32>>);
+
+impl Places {
+    fn of(program: &Program<'_>, rows: &[Row]) -> Places {
+        let mut places: IndexVec<TaskId, Option<u32>> =
+            program.tasks.iter().map(|_| None).collect();
+        for (place, row) in (0..).zip(rows) {
+            places[row.task] = Some(place);
+        }
+        Places(places)
+    }
+
+    fn get(&self, task: TaskId) -> Option<usize> {
+        self.0[task].map(|place| place as usize)
+    }
 }
 
 impl Attribution {
@@ -110,24 +131,23 @@ impl Attribution {
     pub fn of(program: &Program<'_>, timeline: &Timeline) -> Attribution {
         let mut rows = rows(program, timeline);
         alone(program, &mut rows);
-        let place: FxHashMap<TaskId, usize> =
-            rows.iter().enumerate().map(|(i, r)| (r.task, i)).collect();
-        let critical = critical::path(program, timeline, &rows, &place);
-        slack::fill(program, timeline, &mut rows, &place);
-        for task in &critical {
-            let row = &mut rows[place[task]];
+        let places = Places::of(program, &rows);
+        let critical = critical::path(program, timeline, &rows, &places);
+        slack::fill(program, timeline, &mut rows, &places);
+        for place in critical.iter().filter_map(|task| places.get(*task)) {
+            let row = &mut rows[place];
             (row.critical, row.slack) = (true, Time::ZERO);
         }
         Attribution {
             rows,
             critical,
-            place,
+            places,
         }
     }
 
     /// The row of a task that ran.
     pub fn row(&self, task: TaskId) -> Option<&Row> {
-        self.place.get(&task).map(|i| &self.rows[*i])
+        self.places.get(task).map(|place| &self.rows[place])
     }
 }
 
@@ -148,14 +168,15 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
         (record.start, record.end, *task)
     });
     let mut last: FxHashMap<(u32, u32), TaskId> = FxHashMap::default();
-    let mut touched: FxHashMap<u32, Vec<Touched>> = FxHashMap::default();
+    let mut touched: IndexVec<KernelId, Option<SmallVec<[Touched; 2]>>> =
+        program.kernels.iter().map(|_| None).collect();
     let mut rows = Vec::with_capacity(order.len());
     for task in order {
         let record = &timeline.tasks[task];
         let t = &program.tasks[task];
         let before = last.insert((t.queue.raw(), record.server), task);
         let free = before.map_or(Time::ZERO, |before| timeline.tasks[before].end);
-        let mut waits = Vec::new();
+        let mut waits = SmallVec::new();
         let mut part = |reason, on, by, start: Time, end: Time| {
             if start < end {
                 waits.push(Wait {
@@ -180,9 +201,8 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
             ),
             None => part(Reason::Server, None, None, ready, record.start),
         }
-        let touched = touched
-            .entry(t.kernel.raw())
-            .or_insert_with(|| touched_by(program, task))
+        let touched = touched[t.kernel]
+            .get_or_insert_with(|| touched_by(program, task))
             .clone();
         rows.push(Row {
             task,
@@ -238,8 +258,8 @@ fn first_tasks(program: &Program<'_>) -> FxHashMap<TaskId, PieceId> {
         .collect()
 }
 
-fn touched_by(program: &Program<'_>, task: TaskId) -> Vec<Touched> {
-    let mut touched: Vec<Touched> = Vec::new();
+fn touched_by(program: &Program<'_>, task: TaskId) -> SmallVec<[Touched; 2]> {
+    let mut touched: SmallVec<[Touched; 2]> = SmallVec::new();
     program.kernel(task).accesses(&mut |access| {
         let memory = program.buffers[access.buffer].memory;
         let bytes = access

@@ -1,10 +1,11 @@
 //! Slack: one pass back over the run's graph in order of time, all orders as they ran.
 
-use super::Row;
+use super::{Places, Row};
 use crate::uses::Uses;
 use chipless_model::{Action, Condition, ConfigurationId, Moment, Program, SyncId, TaskId, Time};
 use chipless_sim::Timeline;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// What tasks wait for: a counter, or one use of a barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,19 +14,14 @@ enum Awaited {
     Use(ConfigurationId),
 }
 
-pub(super) fn fill(
-    program: &Program<'_>,
-    timeline: &Timeline,
-    rows: &mut [Row],
-    place: &FxHashMap<TaskId, usize>,
-) {
+pub(super) fn fill(program: &Program<'_>, timeline: &Timeline, rows: &mut [Row], places: &Places) {
     let uses = Uses::of(program, Some(timeline));
-    let followers = followers(rows, place);
-    let after = after(rows, place);
+    let followers = Followers::of(rows, places);
+    let after = after(rows, places);
     // The latest start of the tasks that wait for a thing and start later than the instant that the pass has come to.
     let mut held: FxHashMap<Awaited, Time> = FxHashMap::default();
     let mut latest: Vec<Time> = vec![timeline.end; rows.len()];
-    for event in backwards(timeline, rows, place) {
+    for event in backwards(timeline, rows, places) {
         let i = event.row;
         let duration = rows[i].end - rows[i].start;
         if event.is_start {
@@ -37,8 +33,8 @@ pub(super) fn fill(
             continue;
         }
         let mut bound = timeline.end;
-        let next = after[i].iter().chain(&followers[i]);
-        for &follower in next.filter(|f| rows[**f].start >= rows[i].end) {
+        let next = after[i].into_iter().chain(followers.of_row(i));
+        for follower in next.filter(|f| rows[*f].start >= rows[i].end) {
             let duration = rows[follower].end - rows[follower].start;
             bound = bound.min(latest[follower].saturating_sub(duration));
         }
@@ -75,25 +71,51 @@ fn awaited<'p>(
         })
 }
 
-/// The rows of the tasks whose wait each row's task ended.
-fn followers(rows: &[Row], place: &FxHashMap<TaskId, usize>) -> Vec<Vec<usize>> {
-    let mut followers = vec![Vec::new(); rows.len()];
-    for (i, row) in rows.iter().enumerate() {
-        for by in row.waits.iter().filter_map(|wait| wait.by) {
-            if let Some(by) = place.get(&by) {
-                followers[*by].push(i);
+/// The rows of the tasks whose wait each row's task ended: those of row `i` are `rows[first[i]..first[i + 1]]`.
+struct Followers {
+    first: Vec<u32>,
+    rows: Vec<u32>,
+}
+
+impl Followers {
+    fn of(rows: &[Row], places: &Places) -> Followers {
+        let enders = |row: &Row| -> SmallVec<[usize; 2]> {
+            let by = row.waits.iter().filter_map(|wait| wait.by);
+            by.filter_map(|by| places.get(by)).collect()
+        };
+        let mut first = vec![0; rows.len() + 1];
+        for by in rows.iter().flat_map(enders) {
+            first[by + 1] += 1;
+        }
+        for i in 0..rows.len() {
+            first[i + 1] += first[i];
+        }
+        let mut next = first.clone();
+        let mut followers = vec![0; first[rows.len()] as usize];
+        for (follower, row) in (0..).zip(rows) {
+            for by in enders(row) {
+                followers[next[by] as usize] = follower;
+                next[by] += 1;
             }
         }
+        Followers {
+            first,
+            rows: followers,
+        }
     }
-    followers
+
+    fn of_row(&self, row: usize) -> impl Iterator<Item = usize> {
+        let range = self.first[row] as usize..self.first[row + 1] as usize;
+        self.rows[range].iter().map(|follower| *follower as usize)
+    }
 }
 
 /// The row of the task after each on its server.
-fn after(rows: &[Row], place: &FxHashMap<TaskId, usize>) -> Vec<Option<usize>> {
+fn after(rows: &[Row], places: &Places) -> Vec<Option<usize>> {
     let mut after = vec![None; rows.len()];
     for (i, row) in rows.iter().enumerate() {
-        if let Some(before) = row.before {
-            after[place[&before]] = Some(i);
+        if let Some(before) = row.before.and_then(|before| places.get(before)) {
+            after[before] = Some(i);
         }
     }
     after
@@ -110,12 +132,12 @@ struct Event {
 fn backwards(
     timeline: &Timeline,
     rows: &[Row],
-    place: &FxHashMap<TaskId, usize>,
+    places: &Places,
 ) -> impl Iterator<Item = Event> + use<> {
     let mut rank = vec![0u64; rows.len()];
     for (n, task) in timeline.order.iter().enumerate() {
-        if let Some(i) = place.get(task) {
-            rank[*i] = 2 * (n as u64 + 1);
+        if let Some(i) = places.get(*task) {
+            rank[i] = 2 * (n as u64 + 1);
         }
     }
     let mut events = Vec::with_capacity(2 * rows.len());
@@ -126,10 +148,10 @@ fn backwards(
             .iter()
             .filter_map(|wait| wait.by)
             .chain(row.before);
-        let causes = causes.filter_map(|task| place.get(&task));
+        let causes = causes.filter_map(|task| places.get(task));
         let caused = causes
-            .filter(|c| rows[**c].end == row.start)
-            .map(|c| rank[*c]);
+            .filter(|c| rows[*c].end == row.start)
+            .map(|c| rank[c]);
         events.push((row.start, caused.max().unwrap_or(0) + 1, i, true));
     }
     events.sort_unstable_by(|a, b| b.cmp(a));

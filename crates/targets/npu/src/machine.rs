@@ -61,8 +61,10 @@ pub struct Clocks {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DmaFigures {
-    /// From start to first byte.
+    /// From start to first byte, where DDR takes part.
     pub latency: f64,
+    /// From start to first byte, from CMX to CMX.
+    pub cmx_latency: f64,
     /// A fetch of descriptors.
     pub fetch: f64,
     /// A transfer of no bytes.
@@ -135,11 +137,13 @@ impl Machine {
             .flat_map(|c| [c.fixed, c.per_byte]);
         let times = [
             machine.dma.latency,
+            machine.dma.cmx_latency,
             machine.dma.fetch,
             machine.dma.synchronise,
         ]
         .into_iter()
-        .chain(operations);
+        .chain(operations)
+        .chain(machine.dpu.all());
         if let Some(value) = times.into_iter().find(|v| !(v.is_finite() && *v >= 0.0)) {
             return Err(format!(
                 "a time is {value}; it cannot be negative or infinite"

@@ -22,7 +22,7 @@ const COLUMN_BYTES: usize = SIDE * size_of::<f32>();
 pub(crate) const ARRAY_BYTES: u64 = (SIDE * COLUMN_BYTES) as u64;
 
 /// A part of the array.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Part {
     array: BufferId,
     first_row: usize,
@@ -141,6 +141,7 @@ impl Pass {
 }
 
 /// `LDWEIGHTS`, made out.
+#[derive(Debug)]
 pub(super) struct LoadWeights {
     /// Partition by partition, the columns in their order.
     from: Elements,
@@ -149,6 +150,7 @@ pub(super) struct LoadWeights {
 }
 
 /// `MATMUL`, made out.
+#[derive(Debug)]
 pub(super) struct Matmul {
     part: Part,
     /// The moving data, partition by partition.
@@ -204,7 +206,7 @@ impl LoadWeights {
         Ok(LoadWeights { from, pass, part })
     }
 
-    pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
+    pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         visit(self.from.read_access());
         visit(Access::write(self.part.array, self.part.pattern()));
     }
@@ -323,7 +325,7 @@ impl Matmul {
         &self.to
     }
 
-    pub(super) fn accesses(self, visit: &mut dyn FnMut(Access)) {
+    pub(super) fn accesses(&self, visit: &mut dyn FnMut(Access)) {
         visit(Access::read(self.part.array, self.part.pattern()));
         visit(self.from.read_access());
         if self.accumulate {

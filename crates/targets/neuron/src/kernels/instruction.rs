@@ -9,7 +9,7 @@ use crate::stream::formats::Kind;
 use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::{Access, BufferId, ElementType, Fault, Grade, Kernel, Storage};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A slot, and the memories of its core. It stands for every slot with the same [body](crate::stream::Bodies).
 #[derive(Debug)]
@@ -18,18 +18,17 @@ pub(crate) struct Executed<'a> {
     pub(crate) chip: Chip,
     pub(crate) engine: Engine,
     pub(crate) functions: Arc<Functions>,
+    /// What it does, once somebody has asked.
+    effect: OnceLock<Box<Result<Effect, Fault>>>,
 }
 
 /// What a slot does.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "made when it is asked for, and used at once"
-)]
+#[derive(Debug)]
 enum Effect {
     /// Nothing but its waits and signals.
     None,
     LoadWeights(LoadWeights),
-    Matmul(Matmul),
+    Matmul(Box<Matmul>),
     Copy {
         from: Elements,
         to: Elements,
@@ -38,10 +37,25 @@ enum Effect {
         value: u32,
         to: Elements,
     },
-    Compute(Compute),
+    Compute(Box<Compute>),
 }
 
-impl Executed<'_> {
+impl<'a> Executed<'a> {
+    pub(crate) fn new(
+        slot: &'a Slot,
+        chip: Chip,
+        engine: Engine,
+        functions: Arc<Functions>,
+    ) -> Executed<'a> {
+        Executed {
+            slot,
+            chip,
+            engine,
+            functions,
+            effect: OnceLock::new(),
+        }
+    }
+
     fn context(&self) -> Context<'_> {
         Context {
             chip: &self.chip,
@@ -50,7 +64,12 @@ impl Executed<'_> {
         }
     }
 
-    fn effect(&self) -> Result<Effect, Fault> {
+    fn effect(&self) -> Result<&Effect, &Fault> {
+        let made = self.effect.get_or_init(|| Box::new(self.make()));
+        (**made).as_ref()
+    }
+
+    fn make(&self) -> Result<Effect, Fault> {
         let instruction = self.slot.decode();
         match self.slot.support() {
             Support::Executed => {}
@@ -64,7 +83,7 @@ impl Executed<'_> {
                 Effect::LoadWeights(LoadWeights::new(&self.chip, i, from)?)
             }
             (Instruction::Matmul(i), [to, from]) => {
-                Effect::Matmul(Matmul::new(&self.chip, i, to, from)?)
+                Effect::Matmul(Box::new(Matmul::new(&self.chip, i, to, from)?))
             }
             (Instruction::Copy(_), [to, from]) => {
                 equal(from, to)?;
@@ -86,7 +105,7 @@ impl Executed<'_> {
                 [],
             ) => Effect::None,
             _ => match make(&self.context(), self.slot)? {
-                Some(compute) => Effect::Compute(compute),
+                Some(compute) => Effect::Compute(Box::new(compute)),
                 None => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
             },
         })
@@ -121,13 +140,7 @@ pub(crate) fn refusal(
         state_buffer_partition,
     };
     let functions = Arc::clone(functions);
-    let executed = Executed {
-        slot,
-        chip,
-        engine,
-        functions,
-    };
-    executed.effect().err()
+    Executed::new(slot, chip, engine, functions).make().err()
 }
 
 /// Why an opcode is not executed.
@@ -190,14 +203,14 @@ impl Kernel for Executed<'_> {
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
         let effect = self.effect().map_err(|fault| Fault {
             message: format!("{}: {}", self.operation(), fault.message),
-            ..fault
+            unsupported: fault.unsupported,
         })?;
         match effect {
             Effect::None => Ok(()),
             Effect::LoadWeights(effect) => effect.execute(storage),
             Effect::Matmul(effect) => effect.execute(storage),
-            Effect::Copy { from, to } => elements::copy(storage, &from, &to),
-            Effect::Fill { value, to } => elements::fill(storage, value, &to),
+            Effect::Copy { from, to } => elements::copy(storage, from, to),
+            Effect::Fill { value, to } => elements::fill(storage, *value, to),
             Effect::Compute(effect) => effect.execute(storage),
         }
     }
@@ -206,7 +219,7 @@ impl Kernel for Executed<'_> {
         let mut result = |to: &Elements| visit(to.write_access(), to.element);
         match self.effect() {
             Ok(Effect::Matmul(effect)) => result(effect.destination()),
-            Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(&to),
+            Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(to),
             Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
             Ok(Effect::None | Effect::LoadWeights(_)) | Err(_) => {}
         }
@@ -215,7 +228,7 @@ impl Kernel for Executed<'_> {
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
         match self.effect() {
             Ok(Effect::Copy { from, to }) if from.element == to.element => {
-                to.taken_from(&from, buffer, byte)
+                to.taken_from(from, buffer, byte)
             }
             _ => None,
         }

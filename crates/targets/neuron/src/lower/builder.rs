@@ -89,21 +89,11 @@ impl<'p> Builder<'p> {
         let (body, is_new) = self.bodies.number(slot);
         if is_new {
             let functions = Arc::clone(functions);
-            let kernel = self.kernel(Executed {
-                slot,
-                chip,
-                engine,
-                functions,
-            });
+            let kernel = self.kernel(Executed::new(slot, chip, engine, functions));
             self.executed.push(kernel);
         } else if !self.follows {
             let functions = Arc::clone(functions);
-            let kernel = self.kernel(Executed {
-                slot,
-                chip,
-                engine,
-                functions,
-            });
+            let kernel = self.kernel(Executed::new(slot, chip, engine, functions));
             return (kernel, body);
         }
         (self.executed[body as usize], body)

@@ -5,74 +5,97 @@ use super::workload::{Operation, Workload};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// Figures of the block model: a DPU works on blocks of 4 × 4 positions and 16 output channels, and started blocks count
-/// whole. Cycles are those of the DPU clock.
-///
-/// The block model and the figures marked *measured* come from the one published silicon profile of NPU4 (age-gender
-/// network, DPU records of nine variants); the others from the theoretical rates or from VPUNN's estimates for VPU 4.0.
+/// Figures of the block model: a DPU works on blocks of 4 × 4 positions and 16 output channels, and started blocks count whole. Where each
+/// figure comes from stands in `machine.toml`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DpuFigures {
-    /// A block of a 16-bit convolution, for each tap of each input channel. 1024 multiplications a cycle give 0.25;
-    /// measured 0.24.
-    pub convolution: f64,
-    /// A block of a 16-bit depthwise convolution or average pool, for each tap. VPUNN: 37.8 cycles for 3 × 3 taps.
-    pub depthwise: f64,
-    /// A block of a 16-bit max pool, for each tap. Measured: 47 to 51 cycles for 3 × 3 taps.
-    pub max_pool: f64,
-    /// A block of a 16-bit elementwise operation. Measured 15.6 on a permuting one; VPUNN: 21.1.
-    pub elementwise: f64,
-    /// Time of 8-bit elements relative to that of 16-bit ones. Twice the multiplications a cycle; no measurement is public.
+    /// Convolutions: a tap is one of one input channel.
+    pub convolution: Cost,
+    /// Depthwise convolutions.
+    pub depthwise: Cost,
+    /// Average pools.
+    pub average_pool: Cost,
+    /// Max pools.
+    pub max_pool: Cost,
+    /// Elementwise operations, which have a single tap.
+    pub elementwise: Cost,
+    /// Time of taps and of input elements of 8 bits relative to those of 16.
     pub narrow: f64,
-    /// Time of a convolution with sparse weights relative to that of a dense one. Measured: 0.52 with 81 % of the weights absent.
+    /// Time of the taps of a convolution with sparse weights relative to those of a dense one.
     pub sparse_weights: f64,
-    /// From the last sum to the last byte in memory. Measured: 180 to 1000 cycles, 636 on average.
-    pub drain: f64,
 }
 
-impl Default for DpuFigures {
-    fn default() -> DpuFigures {
-        DpuFigures {
-            convolution: 0.25,
-            depthwise: 4.2,
-            max_pool: 5.3,
-            elementwise: 21.1,
-            narrow: 0.5,
-            sparse_weights: 0.52,
-            drain: 636.0,
-        }
+/// What a workload of one kind costs, in cycles of the DPU clock.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// From the start to the first block, and from the last sum to the last byte in memory.
+    pub fixed: f64,
+    /// A tap of a block of 16-bit elements.
+    pub tap: f64,
+    /// A block, whatever its taps.
+    pub block: f64,
+    /// A 16-bit element of the input's window.
+    pub read: f64,
+    /// A 16-bit element of the output.
+    pub written: f64,
+    /// A weight.
+    #[serde(default)]
+    pub weight: f64,
+}
+
+impl DpuFigures {
+    /// Every figure, for checks.
+    pub(crate) fn all(&self) -> impl Iterator<Item = f64> {
+        [
+            self.convolution,
+            self.depthwise,
+            self.average_pool,
+            self.max_pool,
+            self.elementwise,
+        ]
+        .into_iter()
+        .flat_map(|c| [c.fixed, c.tap, c.block, c.read, c.written, c.weight])
+        .chain([self.narrow, self.sparse_weights])
     }
 }
 
 impl Workload {
     /// An estimate of the time, in cycles of the DPU clock.
     pub fn cycles(&self, figures: &DpuFigures) -> f64 {
-        let Axes { x, y, z } = self.geometry.extent();
+        let (window, Axes { x, y, z }) = (self.geometry.window(), self.geometry.extent());
         let blocks = (x.div_ceil(4) * y.div_ceil(4) * z.div_ceil(16)) as f64;
-        let taps = self.geometry.taps() as f64;
-        let mut block = match self.operation {
+        let mut taps = self.geometry.taps() as f64;
+        let mut weights = 0.0;
+        let cost = match self.operation {
             Operation::Convolution => {
                 // A compressed input has the four channels that are stored, not those that the registers name.
-                let channels = if self.input.pattern.is_some() {
-                    4
-                } else {
-                    self.geometry.channels
+                let channels = match self.input.pattern {
+                    Some(_) => 4,
+                    None => self.geometry.channels,
                 };
-                let sparse = if self.weights.dense {
-                    1.0
-                } else {
-                    figures.sparse_weights
-                };
-                figures.convolution * taps * channels as f64 * sparse
+                taps *= channels as f64;
+                weights = taps * z as f64;
+                if !self.weights.dense {
+                    taps *= figures.sparse_weights;
+                }
+                &figures.convolution
             }
-            Operation::Depthwise | Operation::AveragePool { .. } => figures.depthwise * taps,
-            Operation::MaxPool => figures.max_pool * taps,
-            Operation::Add { .. } => figures.elementwise,
+            Operation::Depthwise => &figures.depthwise,
+            Operation::AveragePool { .. } => &figures.average_pool,
+            Operation::MaxPool => &figures.max_pool,
+            Operation::Add { .. } => &figures.elementwise,
         };
-        if self.input.format.bits() <= 8 {
-            block *= figures.narrow;
-        }
-        blocks * block + figures.drain
+        let narrow = |is_narrow: bool| if is_narrow { figures.narrow } else { 1.0 };
+        let input = narrow(self.input.format.bits() <= 8);
+        let read = (window.x * window.y * window.z) as f64 * input;
+        let written = (x * y * z) as f64 * narrow(self.output.element_bits <= 8);
+        cost.fixed
+            + blocks * (cost.tap * taps * input + cost.block)
+            + cost.read * read
+            + cost.written * written
+            + cost.weight * weights * input
     }
 
     /// Arithmetic operations, absent weights counted: a multiplication and an addition are two.

@@ -29,7 +29,7 @@ mod zeros;
 #[cfg(test)]
 mod tests;
 
-pub use cost::DpuFigures;
+pub use cost::{Cost, DpuFigures};
 pub use execute::{Partial, TileMemory};
 pub use region::{Operand, Region, TILE_BYTES};
 pub use registers::{Register, register};

@@ -16,7 +16,11 @@ impl<'i> Lowering<'_, 'i> {
     ) -> (Box<dyn Kernel + 'i>, Time, u64) {
         let machine = &self.options.machine;
         let mut name = "dma";
-        let mut cycles = machine.dma.latency;
+        let mut cycles = if within_cmx(&descriptor.operation) {
+            machine.dma.cmx_latency
+        } else {
+            machine.dma.latency
+        };
         let source = match &descriptor.operation {
             Operation::Synchronise => {
                 (name, cycles) = ("sync", machine.dma.synchronise);
@@ -110,4 +114,26 @@ impl<'i> Lowering<'_, 'i> {
             descriptor.moved(),
         )
     }
+}
+
+/// Whether a transfer goes from one CMX address to another. Lists of indices do not count: they are fetched ahead.
+fn within_cmx(operation: &Operation) -> bool {
+    let (source, destination) = match operation {
+        Operation::Move {
+            source,
+            destination,
+            ..
+        }
+        | Operation::Gather {
+            source,
+            destination,
+            ..
+        } => (source, destination),
+        Operation::Fill { .. } | Operation::Synchronise | Operation::Unsupported { .. } => {
+            return false;
+        }
+    };
+    [source, destination]
+        .into_iter()
+        .all(|address| address::cmx(*address).is_some())
 }

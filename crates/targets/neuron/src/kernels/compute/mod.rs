@@ -29,6 +29,7 @@ use std::sync::Arc;
 pub(super) use make::make;
 
 /// An instruction, made out.
+#[derive(Debug)]
 pub(crate) struct Compute {
     /// Tensors first, then single elements of each partition.
     sources: SmallVec<[Elements; 4]>,
@@ -43,6 +44,7 @@ pub(crate) struct Compute {
 }
 
 /// What happens to the elements.
+#[derive(Debug)]
 enum Action {
     /// One operation after another on binary32 numbers.
     Chain(SmallVec<[Step<f32>; 2]>),
@@ -139,6 +141,7 @@ enum Action {
 }
 
 /// An operation on a value and an operand.
+#[derive(Debug)]
 struct Step<T> {
     operation: Operation,
     operand: Value<T>,

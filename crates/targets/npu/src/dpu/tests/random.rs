@@ -5,8 +5,9 @@ use super::build::{
     INPUT, INPUT_MAP, MAPS, Memory, OUTPUT, POINTERS, SECOND, TILE, Task, WEIGHTS, scale_word,
 };
 use super::reference;
+use crate::dpu::Workload;
 use crate::dpu::registers::HaloRegion;
-use crate::dpu::{DpuFigures, Workload};
+use crate::machine::Machine;
 use half::{bf16, f16};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -418,7 +419,7 @@ proptest! {
             }
         });
         prop_assert!(pieces < 3_000_000);
-        if workload.cycles(&DpuFigures::default()) > 1e6 {
+        if workload.cycles(&Machine::default().dpu) > 1e6 {
             return Ok(());
         }
         let mut after = memory.clone();
