@@ -50,12 +50,14 @@ pub enum Source {
 }
 
 /// Channels of an input or a layer's result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     /// Whose.
     pub source: Source,
     /// First channel and the one behind the last.
     pub channels: [i64; 2],
+    /// Ways in which it is stored again, one after another, before the operand's own.
+    pub through: Vec<Quantisation>,
 }
 
 /// What a layer reads: pieces whose channels follow each other.
@@ -67,6 +69,8 @@ pub struct Operand {
     pub quantisation: Option<Quantisation>,
     /// Channels, rows, columns.
     pub extents: [i64; 3],
+    /// The node that joined the pieces or took a part.
+    pub name: Option<Rc<str>>,
 }
 
 /// A constant tensor: its numbers, or what is missing.

@@ -39,11 +39,13 @@ pub fn read(bytes: &[u8], batch: i64, _: Beside<'_>) -> Result<Front, Refused> {
             let pieces = vec![Piece {
                 source: Source::Layer(layer),
                 channels: [0, extents[0]],
+                through: Vec::new(),
             }];
             Some(Operand {
                 pieces,
                 quantisation: Some(STORED),
                 extents,
+                name: None,
             })
         })
         .collect();
@@ -100,9 +102,11 @@ impl Reader {
             pieces: vec![Piece {
                 source,
                 channels: [0, extents[0]],
+                through: Vec::new(),
             }],
             quantisation: Some(STORED),
             extents,
+            name: None,
         }
     }
 

@@ -1,14 +1,13 @@
-//! Sizes and places as the spec's dialect has them: channels in multiples of 8, parameters beside the weights, weights through the
-//! weight buffer, addresses.
+//! Sizes as the spec's dialect has them: channels in multiples of 8, parameters beside the weights, weights through the
+//! weight buffer.
 
 use super::Unwritten;
 use crate::machine::Machine;
 use crate::model::Impossible;
 use chipless_gemini::bytes::{feature_map, weights, weights_per_bank};
 use chipless_gemini::schedule::{
-    At, Bounds, Core, LayerType, Schedule, Tensor, TensorKind, WeightSource, WeightTensor,
+    At, Bounds, LayerType, Schedule, TensorKind, WeightSource, WeightTensor,
 };
-use std::collections::BTreeMap;
 
 /// Channels are counted in multiples of this.
 const ALIGN: u16 = 8;
@@ -22,7 +21,7 @@ fn map(bounds: &Bounds) -> u64 {
     feature_map(bounds, ALIGN, BITS)
 }
 
-/// Gives a converted schedule the sizes of the spec's dialect, and places.
+/// Gives a converted schedule the sizes of the spec's dialect.
 ///
 /// # Errors
 /// What the weight buffer is too small for.
@@ -89,42 +88,5 @@ pub(super) fn align(schedule: &mut Schedule, machine: &Machine) -> Result<(), Un
             workload.weight_buffer = Some(Box::default());
         }
     }
-    schedule.cores.iter_mut().for_each(place);
-    // Who waits for whose space follows from the places.
-    schedule.queue();
     Ok(())
-}
-
-/// Places the tensors of a core: each at the lowest free bytes when it comes.
-fn place(core: &mut Core) {
-    let mut resident: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-    for workload in &mut core.workloads {
-        let here = |id: &u32| workload.buffer.iter().any(|t| t.tensor_id == Some(*id));
-        resident.retain(|id, _| here(id));
-        // The large ones first, so that the small ones fill what is left between.
-        let mut come: Vec<&mut Tensor> = workload.buffer.iter_mut().collect();
-        come.sort_by_key(|tensor| (std::cmp::Reverse(tensor.size), tensor.tensor_id));
-        for tensor in come {
-            let id = tensor.tensor_id.unwrap_or(u32::MAX);
-            let span = *resident
-                .get(&id)
-                .unwrap_or(&first_fit(&resident, tensor.size));
-            resident.insert(id, span);
-            tensor.address = Some(u32::try_from(span.0).unwrap_or(u32::MAX));
-        }
-    }
-}
-
-/// The lowest free bytes.
-fn first_fit(resident: &BTreeMap<u32, (u64, u64)>, size: u64) -> (u64, u64) {
-    let mut taken: Vec<(u64, u64)> = resident.values().copied().collect();
-    taken.sort_unstable();
-    let mut at = 0;
-    for (first, last) in taken {
-        if at + size <= first {
-            break;
-        }
-        at = at.max(last);
-    }
-    (at, at + size)
 }

@@ -49,8 +49,16 @@ struct Made {
     pieces: HashMap<(usize, usize, Block, Block), usize>,
 }
 
-/// Makes a schedule in the form of SET's dialect: sizes are bytes, ids of workloads count over all cores.
-pub(crate) fn build(machine: &Machine, view: &View<'_>, jobs: &Jobs) -> Schedule {
+/// A schedule in the form of SET's dialect.
+pub(crate) struct Built {
+    /// Sizes are bytes, ids of workloads count over all cores.
+    pub(crate) schedule: Schedule,
+    /// The job of each workload, core by core.
+    pub(crate) steps: Vec<Vec<u32>>,
+}
+
+/// Makes a schedule from jobs.
+pub(crate) fn build(machine: &Machine, view: &View<'_>, jobs: &Jobs) -> Built {
     let mut names = Names::default();
     let layer_names: Vec<Name> = view
         .layers
@@ -89,11 +97,20 @@ pub(crate) fn build(machine: &Machine, view: &View<'_>, jobs: &Jobs) -> Schedule
         made: Vec::new(),
         of_layer: HashMap::new(),
         loads: HashMap::new(),
+        kept: HashMap::new(),
         transfers: 0,
     };
+    let mut steps = vec![Vec::new(); machine.cores()];
     let mut next = 0;
-    for job in &jobs.list {
+    let images = jobs.list.iter().map(|job| job.images[1]).max().unwrap_or(1);
+    let mut pass = 0;
+    for (step, job) in jobs.list.iter().enumerate() {
         builder.loads.clear();
+        // What is kept is kept for a sub-batch of the root.
+        let now = job.images[0] * jobs.groups.max(1) / images.max(1);
+        if now != pass {
+            (pass, builder.kept) = (now, HashMap::new());
+        }
         for (block, core) in job
             .blocks(view.layers[job.layer].output)
             .into_iter()
@@ -101,11 +118,15 @@ pub(crate) fn build(machine: &Machine, view: &View<'_>, jobs: &Jobs) -> Schedule
         {
             if elements(&block) > 0 {
                 builder.workload(job.layer, *core, block, next, job.time);
+                steps[usize::from(*core)].push(step as u32);
                 next += 1;
             }
         }
     }
-    builder.finish()
+    Built {
+        schedule: builder.finish(),
+        steps,
+    }
 }
 
 struct Builder<'b> {
@@ -118,6 +139,8 @@ struct Builder<'b> {
     of_layer: HashMap<usize, Vec<usize>>,
     /// Loads of the job: by operand, part and box (weights: operand beyond all).
     loads: HashMap<(usize, usize, Block), usize>,
+    /// Weights that stay on their cores: by layer and box.
+    kept: HashMap<(usize, Block), usize>,
     transfers: u32,
 }
 
@@ -456,8 +479,13 @@ impl Builder<'_> {
         let tile = [block[0], [0, 1], [0, 1], [0, 1]];
         let size = (block[0][1] - block[0][0]) as u64 * (channels * window) as u64;
         let key = (WEIGHTS, 0, tile);
-        let entry = if let Some(entry) = self.loads.get(&key) {
-            *entry
+        let there = |entry: &usize| {
+            let mut destinations = self.schedule.dram_out[*entry].destinations.iter();
+            destinations.any(|to| to.peer == Peer::Core(u32::from(core)))
+        };
+        let kept = self.kept.get(&(layer, tile)).copied().filter(there);
+        let entry = if let Some(entry) = kept.or(self.loads.get(&key).copied()) {
+            entry
         } else {
             let transfer = self.transfer();
             self.schedule.dram_out.push(DramOut {
@@ -473,15 +501,21 @@ impl Builder<'_> {
                 groups: 0,
                 at: At::default(),
             });
-            self.loads.insert(key, self.schedule.dram_out.len() - 1);
-            self.schedule.dram_out.len() - 1
+            let entry = self.schedule.dram_out.len() - 1;
+            self.loads.insert(key, entry);
+            if self.jobs.kept.contains(&layer) {
+                self.kept.insert((layer, tile), entry);
+            }
+            entry
         };
         let out = &mut self.schedule.dram_out[entry];
-        out.destinations.push(Destination {
-            peer: Peer::Core(u32::from(core)),
-            layer: Some(name),
-            workload: Some(id),
-        });
+        if kept.is_none() {
+            out.destinations.push(Destination {
+                peer: Peer::Core(u32::from(core)),
+                layer: Some(name),
+                workload: Some(id),
+            });
+        }
         let (transfer, box_) = (out.transfer, bounds(&tile));
         let source = Source {
             peer: Peer::Dram(0),

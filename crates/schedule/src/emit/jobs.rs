@@ -32,6 +32,8 @@ pub(crate) struct Jobs {
     pub(crate) direct: BTreeSet<(usize, usize)>,
     /// Sub-batches of the root.
     pub(crate) groups: i64,
+    /// Layers whose weights stay on their cores for all jobs of a sub-batch of the root.
+    pub(crate) kept: BTreeSet<usize>,
 }
 
 /// The jobs of a tree.

@@ -3,6 +3,7 @@
 mod aligned;
 mod build;
 mod jobs;
+mod lives;
 mod lowered;
 mod scales;
 mod set;
@@ -33,8 +34,8 @@ pub fn set_dialect<E: From<Impossible>>(
         jobs::jobs(evaluator, tree)
     })?;
     let view = view::View::of_model(network);
-    let schedule = build::build(machine, &view, &jobs);
-    set::write(&schedule, put)
+    let built = build::build(machine, &view, &jobs);
+    set::write(&built.schedule, put)
 }
 
 /// The schedule of the best tree.

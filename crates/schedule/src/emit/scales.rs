@@ -135,7 +135,11 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
         if let Activation::Bounded(most) = operation.activation {
             bound = bound.min(most);
         }
-        let keeps = matches!(operation.action, Action::MaxPool(_) | Action::Transpose);
+        let keeps = match operation.action {
+            Action::MaxPool(_) | Action::Transpose => true,
+            Action::Function(Function::Identity) => operation.activation == Activation::None,
+            _ => false,
+        };
         let own = match operation.output {
             Some(own) => own,
             None if quantised && keeps => stored(&operation.operands[0]),

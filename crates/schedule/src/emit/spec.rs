@@ -1,7 +1,8 @@
 //! The spec's dialect: addresses in L2, the order of DRAM, tiles; and what the replay says of it.
 
-use super::build::build;
+use super::build::{Built, build};
 use super::jobs::{self, Job, Jobs};
+use super::lives::Relief;
 use super::lowered::Reach;
 use super::view::View;
 use super::written::{Placement, Written};
@@ -10,18 +11,18 @@ use crate::front::Front;
 use crate::machine::Machine;
 use crate::model::{self, Block, Cost, Impossible, Objective, intervals};
 use crate::tree::Tree;
+use chipless_gemini::lower::Pace;
 use chipless_gemini::schedule::Schedule;
-use chipless_gemini::{Data, MACHINES, Network};
+use chipless_gemini::{Data, Document, MACHINES, Name, Network};
 use chipless_model::Limits;
 use chipless_sim::{TimingOnly, Verified};
-use std::collections::BTreeSet;
 
 /// Bytes of parameters beside the weights of an output channel.
 const PARAMETERS: i64 = chipless_gemini::bytes::CHANNEL_PARAMETERS as i64;
 /// Trees of which the replay decides.
 const TRIED: usize = 4;
 
-/// The best schedule of some trees, by the replay.
+/// The best schedule of some trees, by the replay. It has passed every check before it is given.
 ///
 /// # Errors
 /// What does not fit, or what cannot be executed.
@@ -35,87 +36,182 @@ pub fn spec_dialect<'t>(
     let network = Network::read(written.network_text().as_bytes(), &Limits::default()).map_err(
         |finding| Unwritten::Unsupported(format!("its front-end file cannot be read: {finding}")),
     )?;
-    let mut best: Option<(f64, Best<'t>)> = None;
+    let emitter = Emitter {
+        written,
+        front,
+        machine,
+        network,
+        timed: timed(machine).map_err(Unwritten::Unsupported)?,
+    };
     let mut wrong = None;
+    let mut found: Vec<(f64, Candidate<'t>)> = Vec::new();
+    let mut best: Option<Schedule> = None;
     for (tree, cost) in trees.take(TRIED) {
-        match schedule(written, front, machine, &network, tree) {
+        match emitter.schedule(tree) {
             Ok((schedule, replay)) => {
                 let score = objective.of(replay.0, replay.1 as f64);
-                if best.as_ref().is_none_or(|(least, _)| score < *least) {
-                    best = Some((
-                        score,
-                        Best {
-                            tree,
-                            cost,
-                            replay,
-                            text: schedule.write(),
-                        },
-                    ));
+                if found.iter().all(|(least, _)| score < *least) {
+                    best = Some(schedule);
                 }
+                found.push((score, Candidate { tree, cost, replay }));
             }
             Err(error) => wrong = wrong.or(Some(error)),
         }
     }
-    match (best, wrong) {
-        (Some((_, best)), _) => Ok(best),
-        (None, Some(wrong)) => Err(wrong),
-        (None, None) => Err(Unwritten::Unsupported("there is no tree".to_owned())),
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // The best comes first: sorting keeps the order of equals.
+    for (_, Candidate { tree, cost, replay }) in found {
+        let schedule = match best.take() {
+            Some(schedule) => schedule,
+            None => emitter.schedule(tree)?.0,
+        };
+        let text = schedule.write();
+        match emitter.faults(&text) {
+            None => {
+                return Ok(Best {
+                    tree,
+                    cost,
+                    replay,
+                    text,
+                });
+            }
+            Some(fault) => {
+                let refused = format!("its schedule does not pass `check`: {fault}");
+                wrong = wrong.or(Some(Unwritten::Unsupported(refused)));
+            }
+        }
+    }
+    Err(wrong.unwrap_or_else(|| Unwritten::Unsupported("there is no tree".to_owned())))
+}
+
+/// A tree whose schedule has been replayed.
+struct Candidate<'t> {
+    tree: &'t Tree,
+    cost: Cost,
+    replay: (f64, i64),
+}
+
+/// Everything that trees are made schedules with.
+struct Emitter<'e> {
+    written: &'e Written,
+    front: &'e Front,
+    machine: &'e Machine,
+    network: Network,
+    /// The machine as the replay has it.
+    timed: chipless_gemini::Machine,
+}
+
+impl Emitter<'_> {
+    /// The schedule of a tree with its energy and delay by the replay. Results go from core to core where the tree says so, and
+    /// weights stay for all sub-batches; where a core is too full for that, some of them go through DRAM or are loaded again.
+    fn schedule(&self, tree: &Tree) -> Result<(Schedule, (f64, i64)), Unwritten> {
+        let (written, machine) = (self.written, self.machine);
+        let of_tree =
+            model::with_evaluator(&self.front.network, machine, tree.batch(), |evaluator| {
+                jobs::jobs(evaluator, tree)
+            })
+            .map_err(Unwritten::Impossible)?;
+        let jobs = real_jobs(written, machine, &of_tree, tree.batch());
+        let mut jobs = split_jobs(written, machine, jobs)?;
+        jobs.kept = (0..written.layers.len()).collect();
+        let bytes = machine.l2.bytes as u64;
+        loop {
+            let Built { schedule, steps } = build(machine, &written.view(), &jobs);
+            let mut schedule = schedule.convert(Some(&self.network));
+            super::aligned::align(&mut schedule, machine)?;
+            match super::lives::place(&mut schedule, &steps, bytes) {
+                Ok(()) => {
+                    finish(&mut schedule, written, bytes);
+                    schedule.queue_at(Pace {
+                        dram: machine.dram.0,
+                        link: machine.link.0,
+                    });
+                    let replay = self.replay(&schedule)?;
+                    schedule.fit_times(&self.network);
+                    return Ok((schedule, replay));
+                }
+                Err(reliefs) => {
+                    if !relieve(&mut jobs, written, &schedule, &reliefs) {
+                        let text =
+                            "its schedule has no room in L2, although each of its layers has";
+                        return Err(Unwritten::Unsupported(text.to_owned()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Why a schedule is refused.
+    fn faults(&self, text: &str) -> Option<String> {
+        let limits = Limits::default();
+        let document = match Document::read(text.as_bytes(), "schedule.json", &limits) {
+            Ok(document) => document,
+            Err(finding) => return Some(finding.to_string()),
+        };
+        let findings = document.findings(Some(&self.network), None, &limits);
+        if let Some(fault) = findings.iter().find(|finding| finding.is_error()) {
+            return Some(fault.to_string());
+        }
+        let data = self.data();
+        let lowered = chipless_gemini::lower(&document.schedule, &data, &self.timed, &limits);
+        match lowered {
+            Err(finding) => Some(finding.to_string()),
+            Ok(lowered) => chipless_verify::verify(&lowered.program)
+                .err()
+                .and_then(|findings| Some(findings.first()?.to_string())),
+        }
+    }
+
+    fn data(&self) -> Data<'_> {
+        Data {
+            network: Some(&self.network),
+            weights: None,
+        }
+    }
+
+    /// Energy (pJ) and delay (cycles) of a schedule as Chipless replays it.
+    fn replay(&self, schedule: &Schedule) -> Result<(f64, i64), Unwritten> {
+        let unsupported = |text: String| {
+            Unwritten::Unsupported(format!("its schedule cannot be replayed: {text}"))
+        };
+        let limits = Limits::default();
+        let lowered = chipless_gemini::lower(schedule, &self.data(), &self.timed, &limits)
+            .map_err(|finding| unsupported(finding.to_string()))?;
+        let outcome = chipless_sim::run(&Verified::assume(&lowered.program), &mut TimingOnly);
+        if outcome.end.is_err() {
+            let text = schedule.write();
+            let fault = self.faults(&text);
+            return Err(unsupported(
+                fault.unwrap_or_else(|| "it does not come to its end".to_owned()),
+            ));
+        }
+        let mesh = chipless_gemini::traffic::Mesh::of(schedule);
+        let traffic = chipless_gemini::traffic::Traffic::of(schedule, &mesh);
+        let energy = chipless_gemini::energy::Energy::of(schedule, &traffic, &self.timed).total();
+        let delay = self.timed.cycles_of(outcome.timeline.end);
+        Ok((energy, delay as i64))
     }
 }
 
-/// The schedule of a tree with its energy and delay by the replay: results stay on the chip where the tree says so and they fit
-/// there, else all of them go through DRAM, in pieces that fit.
-fn schedule(
-    written: &Written,
-    front: &Front,
-    machine: &Machine,
-    network: &Network,
-    tree: &Tree,
-) -> Result<(Schedule, (f64, i64)), Unwritten> {
-    let of_tree = model::with_evaluator(&front.network, machine, tree.batch(), |evaluator| {
-        jobs::jobs(evaluator, tree)
-    })
-    .map_err(Unwritten::Impossible)?;
-    let jobs = real_jobs(written, machine, &of_tree, tree.batch());
-    let mut split = jobs.clone();
-    split.direct.clear();
-    let mut wrong = Unwritten::Unsupported("there is no schedule".to_owned());
-    for jobs in [Some(jobs), split_jobs(written, machine, &split)?]
-        .into_iter()
-        .flatten()
-    {
-        let view = written.view();
-        let mut schedule = build(machine, &view, &jobs).convert(Some(network));
-        super::aligned::align(&mut schedule, machine)?;
-        let needed = fullest(&schedule);
-        let present = machine.l2.bytes as u64;
-        if needed > present {
-            wrong = Unwritten::Impossible(Impossible::Room {
-                what: "the schedule".to_owned(),
-                needed: needed as i64,
-                present: present as i64,
-            });
-            continue;
-        }
-        finish(&mut schedule, written, present);
-        // Where transfers wait for each other in a circle, all of them through DRAM do not.
-        if let Some(replay) = replay(&schedule, network, machine)? {
-            return Ok((schedule, replay));
-        }
-        wrong = Unwritten::Unsupported("its transfers wait for each other in a circle".to_owned());
+/// Takes what is too much off the cores; false where nothing is left to take.
+fn relieve(jobs: &mut Jobs, written: &Written, schedule: &Schedule, reliefs: &[Relief]) -> bool {
+    let layer = |name: Name| {
+        let name = schedule.name(name);
+        written.layers.iter().position(|layer| layer.name == name)
+    };
+    let mut helped = false;
+    for relief in reliefs {
+        helped |= match *relief {
+            Relief::ThroughDram { reader, producer } => match (layer(reader), layer(producer)) {
+                (Some(reader), Some(producer)) => jobs.direct.remove(&(reader, producer)),
+                _ => false,
+            },
+            Relief::LoadAgain { layer: name } => {
+                layer(name).is_some_and(|layer| jobs.kept.remove(&layer))
+            }
+        };
     }
-    Err(wrong)
-}
-
-/// Bytes up to which L2 is used.
-fn fullest(schedule: &Schedule) -> u64 {
-    let tensors = schedule
-        .workloads()
-        .flat_map(|(_, workload)| &workload.buffer);
-    tensors
-        .map(|tensor| u64::from(tensor.address.unwrap_or(0)) + tensor.size)
-        .max()
-        .unwrap_or(0)
+    helped
 }
 
 /// What the conversion leaves plain: the size of L2, the ring, paddings.
@@ -229,31 +325,21 @@ fn real_jobs(written: &Written, machine: &Machine, of_tree: &Jobs, batch: i64) -
 }
 
 /// Jobs in pieces small enough that each fits into L2 by itself.
-fn split_jobs(
-    written: &Written,
-    machine: &Machine,
-    jobs: &Jobs,
-) -> Result<Option<Jobs>, Unwritten> {
-    let mut split = Jobs {
-        list: Vec::new(),
-        direct: BTreeSet::new(),
-        groups: jobs.groups,
-    };
-    for job in &jobs.list {
-        let mut pieces = vec![job.clone()];
+fn split_jobs(written: &Written, machine: &Machine, jobs: Jobs) -> Result<Jobs, Unwritten> {
+    let mut split = Vec::new();
+    for job in jobs.list {
+        let layer = job.layer;
+        let mut pieces = vec![job];
         while let Some(piece) = pieces.pop() {
             let needed = needed(written, &piece);
             if needed <= machine.l2.bytes {
-                split.list.push(piece);
+                split.push(piece);
                 continue;
             }
             let Some([first, second]) = halves(written, &piece) else {
-                let what = format!(
-                    "the layer {} for one element",
-                    written.layers[job.layer].name
-                );
+                let name = &written.layers[layer].name;
                 return Err(Unwritten::Impossible(Impossible::Room {
-                    what,
+                    what: format!("the layer {name} for one element"),
                     needed,
                     present: machine.l2.bytes,
                 }));
@@ -262,7 +348,10 @@ fn split_jobs(
             pieces.extend([second, first]);
         }
     }
-    Ok(Some(split))
+    Ok(Jobs {
+        list: split,
+        ..jobs
+    })
 }
 
 /// Bytes that the fullest core needs for a job alone.
@@ -371,17 +460,13 @@ impl Written {
     }
 }
 
-/// Energy (pJ) and delay (cycles) of a schedule as Chipless replays it; nothing where it comes to no end.
-fn replay(
-    schedule: &Schedule,
-    network: &Network,
-    machine: &Machine,
-) -> Result<Option<(f64, i64)>, Unwritten> {
+/// A machine as the replay has it.
+fn timed(machine: &Machine) -> Result<chipless_gemini::Machine, String> {
     let own = MACHINES
         .iter()
         .find(|(name, _)| *name == "set")
         .map_or("", |(_, text)| text);
-    let mut of = chipless_gemini::Machine::parse(own).map_err(Unwritten::Unsupported)?;
+    let mut of = chipless_gemini::Machine::parse(own)?;
     of.clock_mhz = machine.clock / 1e6;
     of.core.buffer_bytes = machine.l2.bytes as u64;
     of.core.weight_banks = machine.weight_buffer[0] as u32;
@@ -396,21 +481,5 @@ fn replay(
     of.energy.l2_write = machine.l2.write;
     of.energy.hop = machine.hop_energy;
     of.energy.dram = machine.dram_energy;
-    let data = Data {
-        network: Some(network),
-        weights: None,
-    };
-    let lowered =
-        chipless_gemini::lower(schedule, &data, &of, &Limits::default()).map_err(|finding| {
-            Unwritten::Unsupported(format!("its schedule cannot be replayed: {finding}"))
-        })?;
-    let outcome = chipless_sim::run(&Verified::assume(&lowered.program), &mut TimingOnly);
-    if outcome.end.is_err() {
-        return Ok(None);
-    }
-    let timeline = outcome.timeline;
-    let mesh = chipless_gemini::traffic::Mesh::of(schedule);
-    let traffic = chipless_gemini::traffic::Traffic::of(schedule, &mesh);
-    let energy = chipless_gemini::energy::Energy::of(schedule, &traffic, &of).total();
-    Ok(Some((energy, of.cycles_of(timeline.end) as i64)))
+    Ok(of)
 }

@@ -104,8 +104,21 @@ impl Written {
     }
 }
 
-/// Elements that were moved: pieces and how they are stored.
-type Moved = (Vec<(Source, [i64; 2])>, [u64; 2]);
+/// Elements that were moved: pieces with how they were stored on the way, and how they are stored.
+type Moved = (Vec<(Source, [i64; 2], Vec<[u64; 2]>)>, [u64; 2]);
+
+/// How numbers are stored, to the bit.
+fn bits(quantisation: Quantisation) -> [u64; 2] {
+    [quantisation.scale.to_bits(), quantisation.zero.to_bits()]
+}
+
+fn moved<'p>(pieces: impl Iterator<Item = &'p Piece>, stored: Quantisation) -> Moved {
+    let piece = |piece: &Piece| {
+        let through = piece.through.iter().copied().map(bits).collect();
+        (piece.source, piece.channels, through)
+    };
+    (pieces.map(piece).collect(), bits(stored))
+}
 
 struct Writer<'f> {
     front: &'f Front,
@@ -179,17 +192,14 @@ impl Writer<'_> {
         let wanted = taken(&self.scales, operand);
         let mut parts = Vec::new();
         for piece in &operand.pieces {
-            parts.push(self.piece(*piece, wanted, reader));
+            let name = operand
+                .name
+                .as_deref()
+                .filter(|_| operand.pieces.len() == 1);
+            parts.push(self.piece(piece, wanted, reader, name));
         }
         let [part] = parts[..] else {
-            let key = (
-                operand
-                    .pieces
-                    .iter()
-                    .map(|p| (p.source, p.channels))
-                    .collect(),
-                [wanted.scale.to_bits(), wanted.zero.to_bits()],
-            );
+            let key = moved(operand.pieces.iter(), wanted);
             if let Some(at) = self.moved.get(&key) {
                 return (Producer::Layer(*at), wanted);
             }
@@ -202,7 +212,7 @@ impl Writer<'_> {
             }
             let [_, h, w] = operand.extents;
             let at = self.move_layer(
-                "concat",
+                ("concat", operand.name.as_deref()),
                 &parts,
                 [channel, h, w],
                 Reach::Concat(ranges),
@@ -215,23 +225,29 @@ impl Writer<'_> {
         (part, wanted)
     }
 
-    fn piece(&mut self, piece: Piece, wanted: Quantisation, reader: Placement) -> Producer {
-        let stored = self.stored(piece.source);
+    fn piece(
+        &mut self,
+        piece: &Piece,
+        wanted: Quantisation,
+        reader: Placement,
+        name: Option<&str>,
+    ) -> Producer {
+        let mut stored = self.stored(piece.source);
         let whole = self.producer(piece.source);
         let [_, h, w] = self.extents(whole);
         let mut producer = whole;
-        let key = |quantisation: Quantisation| {
-            (
-                vec![(piece.source, piece.channels)],
-                [quantisation.scale.to_bits(), quantisation.zero.to_bits()],
-            )
+        // The piece as it is after so many ways of storing.
+        let key = |stored: Quantisation, steps: usize| {
+            let mut piece = piece.clone();
+            piece.through.truncate(steps);
+            moved(std::iter::once(&piece), stored)
         };
         if piece.channels != [0, self.channels(piece.source)] {
-            let known = self.moved.get(&key(stored)).copied();
+            let known = self.moved.get(&key(stored, 0)).copied();
             let at = known.unwrap_or_else(|| {
                 let [first, end] = piece.channels;
                 self.move_layer(
-                    "slice",
+                    ("slice", name),
                     &[whole],
                     [end - first, h, w],
                     Reach::Slice(first),
@@ -244,16 +260,19 @@ impl Writer<'_> {
                     },
                 )
             });
-            self.moved.insert(key(stored), at);
+            self.moved.insert(key(stored, 0), at);
             producer = Producer::Layer(at);
         }
-        if wanted != stored {
-            let known = self.moved.get(&key(wanted)).copied();
+        for (steps, next) in piece.through.iter().chain([&wanted]).enumerate() {
+            if *next == stored {
+                continue;
+            }
+            let known = self.moved.get(&key(*next, steps)).copied();
             let at = known.unwrap_or_else(|| {
                 let extents = self.extents(producer);
-                let modules = stages(&[stored], wanted, None);
+                let modules = stages(&[stored], *next, None);
                 self.move_layer(
-                    "quantize",
+                    ("quantize", None),
                     &[producer],
                     extents,
                     Reach::Same,
@@ -261,16 +280,16 @@ impl Writer<'_> {
                     |value| value["module_list"] = modules,
                 )
             });
-            self.moved.insert(key(wanted), at);
-            producer = Producer::Layer(at);
+            self.moved.insert(key(*next, steps), at);
+            (producer, stored) = (Producer::Layer(at), *next);
         }
         producer
     }
 
-    /// A layer that computes nothing of its own.
+    /// A layer that computes nothing of its own; it is called as its node, if no layer is, or after what it moves.
     fn move_layer(
         &mut self,
-        operation: &str,
+        (operation, node): (&str, Option<&str>),
         from: &[Producer],
         output: [i64; 3],
         reach: Reach,
@@ -285,9 +304,14 @@ impl Writer<'_> {
                 .collect::<Vec<_>>()
                 .join("_")
         );
-        let mut name = base.clone();
+        let is_taken = |name: &str| {
+            let mut layers = self.front.network.layers.iter();
+            self.written.values.contains_key(name) || layers.any(|layer| layer.name == name)
+        };
+        let own = node.filter(|node| !is_taken(node));
+        let mut name = own.unwrap_or(&base).to_owned();
         let mut number = 2;
-        while self.written.values.contains_key(&name) {
+        while is_taken(&name) {
             name = format!("{base}_{number}");
             number += 1;
         }

@@ -2,7 +2,7 @@
 
 use super::graph::{Attributes, Known, Outcome, Reader, Value};
 use super::proto::Node;
-use crate::front::{Action, Activation, Arithmetic, Function, Layout, Window};
+use crate::front::{Action, Activation, Arithmetic, Function, Layout, Piece, Source, Window};
 use crate::network::Kind;
 
 /// The operations of ONNX that are read.
@@ -330,9 +330,10 @@ impl<'g> Reader<'g> {
                         y.dims()
                     ));
                 }
+                let (x, y) = (x.clone(), y.clone());
+                let (x, y) = (self.whole_results(x), self.whole_results(y));
                 let mut layer = self.plain(Kind::Eltwise, x.extents);
                 layer.operands = 2;
-                let (x, y) = (x.clone(), y.clone());
                 Ok(Known::Value(self.layer(
                     layer,
                     &[&x, &y],
@@ -353,6 +354,33 @@ impl<'g> Reader<'g> {
                 self.with_constant(arithmetic, node, 1, x, numbers)
             }
             _ => Err("an operand is missing, or both are constants".to_owned()),
+        }
+    }
+
+    /// An operand made of whole results, each once, as SET's model adds them; of anything else, a layer that copies it.
+    fn whole_results(&mut self, value: Value) -> Value {
+        let mut sources: Vec<Source> = value.pieces.iter().map(|piece| piece.source).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        let whole = |piece: &Piece| match piece.source {
+            Source::Layer(layer) => piece.channels == [0, self.layers[layer].output[0]],
+            Source::Input(input) => piece.channels == [0, self.inputs[input].extents[0]],
+        };
+        if sources.len() == value.pieces.len() && value.pieces.iter().all(whole) {
+            return value;
+        }
+        let mut layer = self.plain(Kind::PointToPoint, value.extents);
+        if let Some(name) = &value.name {
+            layer.name = name.to_string();
+        }
+        let action = Action::Function(Function::Identity);
+        let copy = self.layer(layer, &[&value], None, action, value.layout);
+        if let Some(operation) = self.operations.last_mut() {
+            operation.output = value.quantisation;
+        }
+        Value {
+            quantisation: value.quantisation,
+            ..copy
         }
     }
 

@@ -15,6 +15,7 @@ impl<'g> Reader<'g> {
             Piece {
                 source: Source::Layer(layer),
                 channels,
+                ..
             },
         ] = value.pieces[..]
         else {
@@ -183,6 +184,7 @@ impl<'g> Reader<'g> {
                 Piece {
                     source: Source::Layer(layer),
                     channels,
+                    ..
                 },
             ] if channels == [0, self.layers[layer].output[0]] && x.quantisation.is_none() => {
                 let stored = &mut self.operations[layer].output;
@@ -198,6 +200,10 @@ impl<'g> Reader<'g> {
                 },
             ] if self.inputs[input].quantisation.is_none() => {
                 self.inputs[input].quantisation = Some(quantisation);
+            }
+            // What is stored in one way is stored again in another.
+            _ if x.quantisation.is_some_and(|stored| stored != quantisation) => {
+                x.pieces = x.stored().collect();
             }
             _ => {}
         }

@@ -9,6 +9,7 @@ use crate::front::{
 };
 use crate::network::{Kind, Layer, Network};
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 /// Scales of a quantised constant, and their axis.
 pub(super) type Scales = (Vec<f64>, i64);
@@ -32,9 +33,20 @@ pub(super) struct Value {
     pub(super) extents: [i64; 3],
     pub(super) layout: Layout,
     pub(super) quantisation: Option<Quantisation>,
+    /// The node that joined the pieces or took a part.
+    pub(super) name: Option<Rc<str>>,
 }
 
 impl Value {
+    /// Its pieces, with how they are stored here before they become a part of something else.
+    pub(super) fn stored(&self) -> impl Iterator<Item = Piece> {
+        self.pieces.iter().map(|piece| {
+            let mut piece = piece.clone();
+            piece.through.extend(self.quantisation);
+            piece
+        })
+    }
+
     /// Extents as the file writes them, without the batch.
     pub(super) fn dims(&self) -> Vec<i64> {
         let [c, h, w] = self.extents;
@@ -179,12 +191,14 @@ impl<'g> Reader<'g> {
         let pieces = vec![Piece {
             source: Source::Input(index),
             channels: [0, extents[0]],
+            through: Vec::new(),
         }];
         Ok(Value {
             pieces,
             extents,
             layout,
             quantisation: None,
+            name: None,
         })
     }
 
@@ -389,6 +403,7 @@ impl<'g> Reader<'g> {
             pieces: value.pieces.clone(),
             quantisation,
             extents: value.extents,
+            name: value.name.clone(),
         }
     }
 
@@ -450,10 +465,12 @@ impl<'g> Reader<'g> {
             pieces: vec![Piece {
                 source: Source::Layer(index),
                 channels: [0, extents[0]],
+                through: Vec::new(),
             }],
             extents,
             layout,
             quantisation: None,
+            name: None,
         }
     }
 

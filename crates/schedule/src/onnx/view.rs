@@ -58,8 +58,8 @@ impl<'g> Reader<'g> {
                 }
                 squeeze(x, kind == "Squeeze", &axes)
             }
-            "Concat" => Self::concat(attributes, inputs),
-            "Slice" => Self::slice(attributes, inputs),
+            "Concat" => self.concat(attributes, inputs),
+            "Slice" => self.slice(attributes, inputs),
             "Split" => self.split(node, attributes, inputs),
             "Transpose" => self.transpose(attributes, inputs),
             _ => Err("the operation is not supported".to_owned()),
@@ -116,7 +116,7 @@ impl<'g> Reader<'g> {
         Ok(Known::Value(Value { layout, ..x }))
     }
 
-    fn concat(attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn concat(&self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let mut values = Vec::new();
         for at in 0..inputs.len() {
             values.push(Self::value(inputs, at)?);
@@ -149,17 +149,15 @@ impl<'g> Reader<'g> {
             .filter(|q| values.iter().all(|v| v.quantisation == Some(*q)));
         let [_, h, w] = first.extents;
         Ok(Known::Value(Value {
-            pieces: values
-                .iter()
-                .flat_map(|value| value.pieces.iter().copied())
-                .collect(),
+            pieces: values.iter().flat_map(|value| value.stored()).collect(),
             extents: [values.iter().map(|value| value.extents[0]).sum(), h, w],
             layout: first.layout,
             quantisation,
+            name: Some(self.name.as_str().into()),
         }))
     }
 
-    fn slice(attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
+    fn slice(&self, attributes: &Attributes<'_>, inputs: &[Option<Known>]) -> Outcome {
         let x = Self::value(inputs, 0)?.clone();
         let list = |at: usize, name: &str| -> Result<Option<Vec<i64>>, String> {
             match Self::constant(inputs, at)? {
@@ -176,7 +174,11 @@ impl<'g> Reader<'g> {
         let ([start], [end], [axis]) = (&starts[..], &ends[..], &axes[..]) else {
             return Err("a slice along several axes is not supported".to_owned());
         };
-        part(&x, *axis, [*start, *end]).map(Known::Value)
+        let part = part(&x, *axis, [*start, *end])?;
+        Ok(Known::Value(Value {
+            name: Some(self.name.as_str().into()),
+            ..part
+        }))
     }
 
     fn split(
@@ -221,20 +223,46 @@ impl<'g> Reader<'g> {
                 x.layout
             }
             (Layout::Sequence, [0, 2, 1]) => {
-                let [c, h, _] = x.extents;
-                let mut layer = self.plain(Kind::Transpose, [h, c, 1]);
-                layer.order = [1, 0, 2];
-                return Ok(Known::Value(self.layer(
-                    layer,
-                    &[&x],
-                    None,
-                    Action::Transpose,
-                    Layout::Sequence,
-                )));
+                return Ok(Known::Value(self.exchange(&x, Layout::Sequence)));
+            }
+            (Layout::Split(groups), [0, 2, 3, 1]) | (Layout::Heads(groups), [0, 1, 3, 2]) => {
+                return self.exchange_heads(&x, groups);
             }
             _ => return Err(format!("{order:?} of {:?} is not supported", x.dims())),
         };
         Ok(Known::Value(Value { layout, ..x }))
+    }
+
+    /// A layer that exchanges channels and rows.
+    fn exchange(&mut self, x: &Value, layout: Layout) -> Value {
+        let [c, h, _] = x.extents;
+        let mut layer = self.plain(Kind::Transpose, [h, c, 1]);
+        layer.order = [1, 0, 2];
+        self.layer(layer, &[x], None, Action::Transpose, layout)
+    }
+
+    /// The last two axes of each head exchanged: a layer for each of them.
+    fn exchange_heads(&mut self, x: &Value, groups: i64) -> Outcome {
+        let [c, h, w] = x.extents;
+        let x = Value {
+            layout: Layout::Sequence,
+            ..x.clone()
+        };
+        let (each, name) = (c / groups, self.name.clone());
+        let mut pieces = Vec::new();
+        for group in 0..groups {
+            let head = part(&x, 2, [group * each, (group + 1) * each])?;
+            self.name = format!("{name}_head{group}");
+            pieces.extend(self.exchange(&head, Layout::Sequence).pieces);
+        }
+        self.name = name;
+        Ok(Known::Value(Value {
+            pieces,
+            extents: [groups * h, each, w],
+            layout: Layout::Heads(groups),
+            quantisation: None,
+            name: None,
+        }))
     }
 }
 
@@ -264,8 +292,8 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
         if low < high {
             let channels = [piece.channels[0] + low - at, piece.channels[0] + high - at];
             pieces.push(Piece {
-                source: piece.source,
                 channels,
+                ..piece.clone()
             });
         }
         at += size;
@@ -276,6 +304,7 @@ fn part(x: &Value, axis: i64, [start, end]: [i64; 2]) -> Result<Value, String> {
         extents: [end - start, h, w],
         layout: x.layout,
         quantisation: x.quantisation,
+        name: None,
     })
 }
 

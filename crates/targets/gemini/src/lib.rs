@@ -26,6 +26,7 @@ mod read;
 pub mod replay;
 pub mod rules;
 pub mod schedule;
+mod times;
 pub mod traffic;
 mod unzip;
 mod write;

@@ -218,34 +218,15 @@ fn reads(
     }
 }
 
-/// Products of a cycle of the processing elements.
-const PRODUCTS: f64 = 4096.0;
-/// Bytes of a cycle from L2 into the weight buffer, and out of the processing elements.
-const BYTES: f64 = 32.0;
-
 /// A time that the processing elements can have.
 fn time(operation: &Operation, workload: &Workload, findings: &mut Findings) {
-    let input = operation.operands[0].shape[1];
-    let depth = match &operation.kind {
-        Kind::Convolution { groups, .. } => {
-            let taps = operation.kernel.iter().map(|v| u64::from(*v));
-            taps.fold(input / u64::from((*groups).max(1)), u64::saturating_mul)
-        }
-        Kind::Product { .. } => input,
-        _ => return,
+    let Some([least, most]) = crate::times::range(operation, workload) else {
+        return;
     };
-    let products = workload.bounds.elements().saturating_mul(depth) as f64 / PRODUCTS;
-    let weights = workload.weight.as_ref().and_then(|weight| weight.size);
-    let moved = [weights, workload.ofmap_size].map(|bytes| bytes.unwrap_or(0) as f64 / BYTES);
-    let most = 16.0 * (products + moved[0] + moved[1]) + 4096.0;
-    let found = workload.time as f64;
-    if found < products || found > most {
+    let found = workload.time;
+    if !(least..=most).contains(&found) {
         findings.report(&rules::LAYER_TIME, workload.at, || {
-            format!(
-                "expected {} to {} cycles, found {found}",
-                products.ceil(),
-                most.floor()
-            )
+            format!("expected {least} to {most} cycles, found {found}")
         });
     }
 }

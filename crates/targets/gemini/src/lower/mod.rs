@@ -9,6 +9,7 @@
 pub(crate) mod builder;
 mod dram;
 pub(crate) mod frames;
+mod paced;
 pub(crate) mod pack;
 pub(crate) mod plan;
 pub(crate) mod region;
@@ -17,6 +18,8 @@ mod tasks;
 mod weights;
 
 pub use frames::Frames;
+pub use paced::Pace;
+pub(crate) use paced::paced;
 pub use pack::{Array, Arrays, WeightData};
 
 use crate::machine::Machine;
