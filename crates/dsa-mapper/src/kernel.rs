@@ -339,6 +339,36 @@ impl Kernel {
         clusters
     }
 
+    /// The parts of the graph that no wire connects, in each sources before sinks; and the part of each vertex.
+    pub(crate) fn parts(&self) -> (Vec<Vec<usize>>, Vec<usize>) {
+        let mut part_of = vec![usize::MAX; self.vertices.len()];
+        let mut count = 0;
+        for first in 0..self.vertices.len() {
+            if part_of[first] != usize::MAX {
+                continue;
+            }
+            let mut queue = vec![first];
+            part_of[first] = count;
+            while let Some(at) = queue.pop() {
+                let body = &self.vertices[at];
+                let before = body.inputs.iter().map(|wire| self.wires[*wire].source);
+                let behind = body.outputs.iter().map(|wire| self.wires[*wire].sink);
+                for other in before.chain(behind) {
+                    if part_of[other] == usize::MAX {
+                        part_of[other] = count;
+                        queue.push(other);
+                    }
+                }
+            }
+            count += 1;
+        }
+        let mut parts = vec![Vec::new(); count];
+        for &vertex in &self.order {
+            parts[part_of[vertex]].push(vertex);
+        }
+        (parts, part_of)
+    }
+
     /// Whether some port is used in turns.
     pub(crate) fn gathers(&self) -> bool {
         let takes = |vertex: &Vertex| vertex.takes_turns() && vertex.place == Place::Output;

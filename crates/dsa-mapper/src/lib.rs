@@ -19,6 +19,7 @@ pub mod judge;
 mod kernel;
 pub mod performance;
 pub mod pictures;
+mod pipelines;
 mod place;
 mod result;
 mod route;

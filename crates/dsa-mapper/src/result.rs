@@ -60,7 +60,7 @@ impl Outcome {
 const LONGEST: i32 = 1 << 16;
 
 /// When everything happens with the smallest interval with which no operand comes too late for its buffer.
-fn schedule(placer: &Placer<'_>, best: &Trial) -> Option<(i32, Vec<i32>)> {
+pub(crate) fn schedule(placer: &Placer<'_>, best: &Trial) -> Option<(i32, Vec<i32>)> {
     if best.timing.slack == 0 && best.timing.mismatch == 0 {
         return Some((placer.interval, best.timing.start.clone()));
     }
@@ -143,7 +143,10 @@ pub(crate) fn finish(
     }
     for (wire, body) in kernel.wires.iter().enumerate() {
         let arrival = start[body.source] + body.flight(best.ways[wire].len() as i32);
-        mapping.edges[body.edge].delay = Some((start[body.sink] - arrival).max(0) as u32);
+        // A buffer is never set to more than it is deep; with a longer interval each row stands longer in it.
+        let deepest = placer.fabric.delay_depth(placer.at(&best.placement, body.sink).0);
+        let delay = (start[body.sink] - arrival).clamp(0, deepest);
+        mapping.edges[body.edge].delay = Some(delay as u32);
     }
     let ends = kernel
         .vertices

@@ -277,8 +277,10 @@ fn follow(
                 edge.depth * interval
             ));
         }
-        let stated = mapping.edges[edge.edge].delay;
-        if let Some(stated) = stated.filter(|stated| i64::from(*stated) != wait) {
+        // A buffer is set to no more than it is deep; with a longer interval each row stands longer in it.
+        let stated = mapping.edges[edge.edge].delay.map(i64::from);
+        let fits = |stated: &i64| *stated == wait || *stated == wait.min(edge.depth);
+        if let Some(stated) = stated.filter(|stated| !fits(stated)) {
             verdict.faults.push(format!(
                 "edge {number} states a delay of {stated} cycles, but its ends start so that it waits {wait}"
             ));
