@@ -10,8 +10,7 @@ use crate::kernel::{Kernel, Net, Place, Vertex, label};
 use chipless_dsa::adg::{Element, ElementId, Form};
 use chipless_dsa::graph::Graph;
 use matching::matching;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where each vertex can be, and where the arrays are.
 pub(crate) struct Candidates {
@@ -557,11 +556,26 @@ const NEVER: i32 = i32::MAX / 2;
 /// The earliest cycle in which a value arrives at each element, if its source starts at the earliest on each of its candidates.
 fn arrivals(fabric: &Fabric<'_>, sources: &[(u32, i32)], ready: i32) -> Vec<i32> {
     let mut arrival = vec![NEVER; fabric.size()];
-    let mut queue: BinaryHeap<Reverse<(i32, u32)>> = BinaryHeap::new();
+    let first = sources.iter().map(|(_, time)| *time).min().unwrap_or(0);
+    // What is reached in each cycle from the first on.
+    let mut layers: Vec<Vec<u32>> = Vec::new();
+    let mut reach = |layers: &mut Vec<Vec<u32>>, element: u32, time: i32| {
+        let known = &mut arrival[element as usize];
+        if time < *known {
+            *known = time;
+            let layer = (time - first - ready) as usize;
+            if layers.len() <= layer {
+                layers.resize(layer + 1, Vec::new());
+            }
+            if fabric.is_switch[element as usize] {
+                layers[layer].push(element);
+            }
+        }
+    };
     let mut inside = Vec::new();
     for &(from, time) in sources {
         for link in &fabric.outputs[from as usize] {
-            queue.push(Reverse((time + ready, fabric.links[*link as usize].sink)));
+            reach(&mut layers, fabric.links[*link as usize].sink, time + ready);
         }
         // Instructions of one shared element need no link between them.
         let unit = fabric.adg.elements[ElementId::new(from as usize)].processing();
@@ -569,19 +583,16 @@ fn arrivals(fabric: &Fabric<'_>, sources: &[(u32, i32)], ready: i32) -> Vec<i32>
             inside.push((from, time + ready));
         }
     }
-    while let Some(Reverse((time, at))) = queue.pop() {
-        if arrival[at as usize] <= time {
-            continue;
-        }
-        arrival[at as usize] = time;
-        if fabric.is_switch[at as usize] {
+    let mut layer = 0;
+    while layer < layers.len() {
+        // What was reached earlier since it stood here changes nothing any more.
+        for at in std::mem::take(&mut layers[layer]) {
             for link in &fabric.outputs[at as usize] {
                 let next = fabric.links[*link as usize].sink;
-                if arrival[next as usize] > time + 1 {
-                    queue.push(Reverse((time + 1, next)));
-                }
+                reach(&mut layers, next, first + ready + layer as i32 + 1);
             }
         }
+        layer += 1;
     }
     for (element, time) in inside {
         arrival[element as usize] = arrival[element as usize].min(time);

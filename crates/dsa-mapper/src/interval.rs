@@ -43,6 +43,14 @@ pub(crate) fn bound(kernel: &Kernel, fabric: &Fabric<'_>, candidates: &Candidate
             raise(turns as i32, "lanes of a port take their links in turns");
         }
     }
+    // Where nothing is shared every instruction has an element of its own, or there is no mapping.
+    let is_shared = |unit: &u32| {
+        let unit = fabric.adg.elements[ElementId::new(*unit as usize)].processing();
+        unit.is_some_and(chipless_dsa::adg::ProcessingElement::is_shared)
+    };
+    if !fabric.units.iter().any(is_shared) {
+        return bound;
+    }
     let least = bound.interval;
     let most = kernel
         .vertices

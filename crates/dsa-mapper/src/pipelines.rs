@@ -10,12 +10,11 @@ use crate::fabric::{FAR, Fabric};
 use crate::kernel::{Kernel, Place};
 use crate::place::{Placement, Placer};
 use fastrand::Rng;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
-/// Rounds of negotiation for a latency.
-const ROUNDS: u32 = 48;
+/// Rounds of negotiation for a latency; in one of so many every pipeline takes part, in the others those that are in each other's way.
+const ROUNDS: u32 = 320;
+const ALL: u32 = 16;
 /// Latencies above the bound that are aimed at.
 const LATENCIES: i32 = 8;
 const NONE: u32 = u32::MAX;
@@ -48,6 +47,13 @@ struct Label {
     cost: f32,
 }
 
+/// Scratch space of a search: the label of each stage at each element, of the layer that was looked at last.
+struct Layer {
+    stamp: Vec<u32>,
+    label: Vec<u32>,
+    now: u32,
+}
+
 /// Who wants what.
 struct Demand {
     elements: Vec<u16>,
@@ -69,9 +75,27 @@ impl Demand {
         (1.0 + self.link_history[link as usize]) * (1.0 + crowd * self.pressure)
     }
 
+    /// Whether a pipeline has something that another wants, too.
+    fn is_crowded(&self, chain: &Chain) -> bool {
+        chain.places.is_empty()
+            || chain
+                .places
+                .iter()
+                .any(|place| self.elements[*place as usize] > 1)
+            || chain
+                .ways
+                .iter()
+                .flatten()
+                .any(|link| self.links[*link as usize] > 1)
+    }
+
     fn take(&mut self, chain: &Chain, is_new: bool) {
         let count = |used: &mut u16| {
-            *used = if is_new { *used + 1 } else { used.saturating_sub(1) };
+            *used = if is_new {
+                *used + 1
+            } else {
+                used.saturating_sub(1)
+            };
         };
         for place in &chain.places {
             count(&mut self.elements[*place as usize]);
@@ -106,17 +130,26 @@ pub(crate) fn lay(placer: &Placer<'_>, bound: i32, rng: &mut Rng) -> Option<Laid
         link_history: vec![0.0; fabric.links.len()],
         pressure: 0.5,
     };
+    let stages = chains.iter().map(|chain| chain.vertices.len()).max()?;
+    let mut layer = Layer {
+        stamp: vec![0; stages * fabric.size()],
+        label: vec![0; stages * fabric.size()],
+        now: 0,
+    };
     let mut order: Vec<usize> = (0..chains.len()).collect();
     for latency in bound..bound + LATENCIES {
         demand.pressure = 0.5;
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             rng.shuffle(&mut order);
             for &number in &order {
+                if round % ALL != 0 && !demand.is_crowded(&chains[number]) {
+                    continue;
+                }
                 if placer.deadline.is_over() {
                     return None;
                 }
                 demand.take(&chains[number], false);
-                if !run(placer, &mut chains[number], latency, &demand) {
+                if !run(placer, &mut chains[number], latency, &demand, &mut layer) {
                     return None;
                 }
                 demand.take(&chains[number], true);
@@ -124,7 +157,7 @@ pub(crate) fn lay(placer: &Placer<'_>, bound: i32, rng: &mut Rng) -> Option<Laid
             if demand.settle() {
                 return Some(laid(placer, &chains));
             }
-            demand.pressure = (demand.pressure * 1.3).min(64.0);
+            demand.pressure = (demand.pressure * 1.1).min(16.0);
         }
     }
     None
@@ -143,7 +176,11 @@ fn chains(placer: &Placer<'_>) -> Option<Vec<Chain>> {
         let same = |other: &&Chain| {
             let lists = |vertex: &usize| &placer.candidates.of[*vertex];
             other.vertices.len() == vertices.len()
-                && other.vertices.iter().map(lists).eq(vertices.iter().map(lists))
+                && other
+                    .vertices
+                    .iter()
+                    .map(lists)
+                    .eq(vertices.iter().map(lists))
         };
         let rest = match chains.iter().find(same) {
             Some(known) => Rc::clone(&known.rest),
@@ -151,7 +188,10 @@ fn chains(placer: &Placer<'_>) -> Option<Vec<Chain>> {
         };
         let ready: i32 = wires.iter().map(|wire| kernel.wires[*wire].ready - 1).sum();
         chains.push(Chain {
-            work: ready + vertices.last().map_or(0, |last| kernel.vertices[*last].latency),
+            work: ready
+                + vertices
+                    .last()
+                    .map_or(0, |last| kernel.vertices[*last].latency),
             vertices,
             wires,
             rest,
@@ -188,7 +228,9 @@ fn wires_of(kernel: &Kernel, vertices: &[usize]) -> Option<Vec<usize>> {
 
 /// Whether a vertex can be on the first slot of an element.
 fn is_place(placer: &Placer<'_>, vertex: usize, element: u32) -> bool {
-    placer.candidates.of[vertex].binary_search(&(element, 0)).is_ok()
+    placer.candidates.of[vertex]
+        .binary_search(&(element, 0))
+        .is_ok()
 }
 
 /// For each stage the least links from a switch, or from the place of its vertex, to the end.
@@ -217,9 +259,8 @@ fn rest(placer: &Placer<'_>, vertices: &[usize]) -> Vec<Vec<u16>> {
                 layers[usize::from(links)].push(element);
             }
         };
-        let may_pass = |element: u32| {
-            fabric.is_switch[element as usize] || is_place(placer, *vertex, element)
-        };
+        let may_pass =
+            |element: u32| fabric.is_switch[element as usize] || is_place(placer, *vertex, element);
         for (element, _) in &placer.candidates.of[next] {
             let links = behind[*element as usize];
             if links == FAR {
@@ -254,7 +295,13 @@ fn rest(placer: &Placer<'_>, vertices: &[usize]) -> Vec<Vec<u16>> {
 }
 
 /// Finds the cheapest way of a pipeline within a latency; whether there is one.
-fn run(placer: &Placer<'_>, chain: &mut Chain, latency: i32, demand: &Demand) -> bool {
+fn run(
+    placer: &Placer<'_>,
+    chain: &mut Chain,
+    latency: i32,
+    demand: &Demand,
+    known: &mut Layer,
+) -> bool {
     let fabric = placer.fabric;
     let most = (latency - chain.work).max(0) as usize;
     let last = chain.vertices.len() - 1;
@@ -274,10 +321,12 @@ fn run(placer: &Placer<'_>, chain: &mut Chain, latency: i32, demand: &Demand) ->
     }
     let mut best: Option<(f32, u32)> = None;
     for links in 1..=most {
-        let mut known: HashMap<(u32, u32), u32> = HashMap::new();
+        known.now += 1;
         let mut next: Vec<u32> = Vec::new();
         for number in std::mem::take(&mut layer) {
-            let Label { stage, at, cost, .. } = labels[number as usize];
+            let Label {
+                stage, at, cost, ..
+            } = labels[number as usize];
             if best.is_some_and(|(known, _)| cost >= known) {
                 continue;
             }
@@ -287,11 +336,13 @@ fn run(placer: &Placer<'_>, chain: &mut Chain, latency: i32, demand: &Demand) ->
                 let passes = fabric.is_switch[to as usize];
                 let ahead = if passes { stage } else { stage + 1 };
                 let left = chain.rest[ahead as usize][to as usize];
+                let leaves =
+                    fabric.is_switch[at as usize] || may_leave(placer, wire, (at, 0), (link, 0));
+                let enters = passes
+                    || is_place(placer, chain.vertices[ahead as usize], to)
+                        && may_enter(placer, wire, (to, 0), (link, 0));
                 if links + usize::from(left) > most
-                    || !fabric.is_switch[at as usize] && !may_leave(placer, wire, (at, 0), (link, 0))
-                    || !passes
-                        && !(is_place(placer, chain.vertices[ahead as usize], to)
-                            && may_enter(placer, wire, (to, 0), (link, 0)))
+                    || !(leaves && enters)
                     || is_behind(fabric, &labels, number, link, to)
                 {
                     continue;
@@ -312,18 +363,17 @@ fn run(placer: &Placer<'_>, chain: &mut Chain, latency: i32, demand: &Demand) ->
                     continue;
                 }
                 let index = labels.len() as u32;
-                match known.entry((ahead, to)) {
-                    Entry::Vacant(entry) => {
-                        entry.insert(index);
-                        next.push(index);
-                        labels.push(label);
+                let state = ahead as usize * fabric.size() + to as usize;
+                if known.stamp[state] == known.now {
+                    let other = &mut labels[known.label[state] as usize];
+                    if label.cost < other.cost {
+                        *other = label;
                     }
-                    Entry::Occupied(entry) => {
-                        let other = &mut labels[*entry.get() as usize];
-                        if label.cost < other.cost {
-                            *other = label;
-                        }
-                    }
+                } else {
+                    known.stamp[state] = known.now;
+                    known.label[state] = index;
+                    next.push(index);
+                    labels.push(label);
                 }
             }
         }
@@ -337,7 +387,13 @@ fn run(placer: &Placer<'_>, chain: &mut Chain, latency: i32, demand: &Demand) ->
 }
 
 /// Whether a pipeline has passed a link already, or stands on an element. Passing a switch again is nothing.
-fn is_behind(fabric: &Fabric<'_>, labels: &[Label], mut number: u32, link: u32, element: u32) -> bool {
+fn is_behind(
+    fabric: &Fabric<'_>,
+    labels: &[Label],
+    mut number: u32,
+    link: u32,
+    element: u32,
+) -> bool {
     let stands = !fabric.is_switch[element as usize];
     while let Some(label) = labels.get(number as usize) {
         if label.link == link || stands && label.at == element {

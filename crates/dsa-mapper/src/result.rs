@@ -144,7 +144,9 @@ pub(crate) fn finish(
     for (wire, body) in kernel.wires.iter().enumerate() {
         let arrival = start[body.source] + body.flight(best.ways[wire].len() as i32);
         // A buffer is never set to more than it is deep; with a longer interval each row stands longer in it.
-        let deepest = placer.fabric.delay_depth(placer.at(&best.placement, body.sink).0);
+        let deepest = placer
+            .fabric
+            .delay_depth(placer.at(&best.placement, body.sink).0);
         let delay = (start[body.sink] - arrival).clamp(0, deepest);
         mapping.edges[body.edge].delay = Some(delay as u32);
     }

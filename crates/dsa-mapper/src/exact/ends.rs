@@ -24,9 +24,10 @@ pub(super) fn jobs(placer: &Placer<'_>) -> Vec<Job> {
     let mut jobs: Vec<Job> = Vec::new();
     for (number, wire) in kernel.wires.iter().enumerate() {
         let of_port = kernel.vertices[wire.sink].place == Place::Output;
-        let ordered = of_port && placer.candidates.of[wire.sink]
-            .iter()
-            .any(|(port, _)| placer.fabric.is_ordered(*port));
+        let ordered = of_port
+            && placer.candidates.of[wire.sink]
+                .iter()
+                .any(|(port, _)| placer.fabric.is_ordered(*port));
         let one_way = |job: &&mut Job| {
             let other = &kernel.wires[job.wires[0]];
             job.net == wire.net
@@ -88,7 +89,14 @@ pub(crate) fn may_leave(placer: &Placer<'_>, wire: usize, at: (u32, u32), to: (u
     } else {
         net.value.wrapping_sub(u32::from(source.stated))
     };
-    is_lane(placer, element, &fabric.outputs[element as usize], to, net.state, lane)
+    is_lane(
+        placer,
+        element,
+        &fabric.outputs[element as usize],
+        to,
+        net.state,
+        lane,
+    )
 }
 
 /// Whether a wire may enter a place on a slot of a link.
@@ -107,7 +115,14 @@ pub(crate) fn may_enter(placer: &Placer<'_>, wire: usize, at: (u32, u32), on: (u
     }
     let state = body.operand >= sink.lanes;
     let lane = if sink.temporal { 0 } else { body.operand };
-    is_lane(placer, element, &fabric.inputs[element as usize], on, state, lane)
+    is_lane(
+        placer,
+        element,
+        &fabric.inputs[element as usize],
+        on,
+        state,
+        lane,
+    )
 }
 
 /// Whether a lane, or the state, of a port may be on a slot of a link.
@@ -141,19 +156,28 @@ impl Model<'_> {
             // For each step the candidates of the sink that it enters.
             let mut enters: BTreeMap<usize, Vec<Lit>> = BTreeMap::new();
             let mut needs: Vec<(Lit, Vec<usize>, Option<Lit>)> = Vec::new();
-            for (at, there) in placer.candidates.of[job.sink].iter().zip(&self.place[job.sink]) {
+            for (at, there) in placer.candidates.of[job.sink]
+                .iter()
+                .zip(&self.place[job.sink])
+            {
                 let steps = ways.entering(at.0).iter().copied().filter(|step| {
                     let step = &ways.steps[*step];
-                    job.wires.iter().any(|wire| may_enter(placer, *wire, *at, (step.link, step.slot)))
+                    job.wires
+                        .iter()
+                        .any(|wire| may_enter(placer, *wire, *at, (step.link, step.slot)))
                 });
                 let steps: Vec<usize> = steps.collect();
                 for step in &steps {
                     enters.entry(*step).or_default().push(*there);
                 }
-                let shares = placer.is_shared(at.0)
-                    && kernel.vertices[job.sink].place == Place::Unit;
-                let beside = placer.candidates.of[job.source].iter().position(|from| from.0 == at.0);
-                let beside = beside.filter(|_| shares).map(|from| self.place[job.source][from]);
+                let shares =
+                    placer.is_shared(at.0) && kernel.vertices[job.sink].place == Place::Unit;
+                let beside = placer.candidates.of[job.source]
+                    .iter()
+                    .position(|from| from.0 == at.0);
+                let beside = beside
+                    .filter(|_| shares)
+                    .map(|from| self.place[job.source][from]);
                 needs.push((*there, steps, beside));
             }
             let ends: Vec<(usize, Lit)> = enters
@@ -161,14 +185,21 @@ impl Model<'_> {
                 .map(|step| (*step, self.formula.fresh()))
                 .collect();
             for ((step, end), there) in ends.iter().zip(enters.values()) {
-                self.formula.imply(&[*end], [self.ways[job.net].steps[*step].used]);
+                self.formula
+                    .imply(&[*end], [self.ways[job.net].steps[*step].used]);
                 self.formula.imply(&[*end], there.iter().copied());
             }
             let all: Vec<Lit> = ends.iter().map(|(_, end)| *end).collect();
             self.formula.at_most(1, &all);
-            let inside = needs.iter().any(|(.., beside)| beside.is_some()).then(|| self.formula.fresh());
+            let inside = needs
+                .iter()
+                .any(|(.., beside)| beside.is_some())
+                .then(|| self.formula.fresh());
             for (there, steps, beside) in needs {
-                let on = ends.iter().filter(|(step, _)| steps.contains(step)).map(|(_, end)| *end);
+                let on = ends
+                    .iter()
+                    .filter(|(step, _)| steps.contains(step))
+                    .map(|(_, end)| *end);
                 let on: Vec<Lit> = on.collect();
                 let Some((beside, inside)) = beside.zip(inside) else {
                     self.formula.imply(&[there], on);

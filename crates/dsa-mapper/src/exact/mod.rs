@@ -70,10 +70,19 @@ impl Horizon {
         let between = |link: &&crate::fabric::Wireway| {
             fabric.is_switch[link.source as usize] && fabric.is_switch[link.sink as usize]
         };
-        let all: u32 = fabric.links.iter().filter(is_spatial).map(|l| l.slots).sum();
+        let all: u32 = fabric
+            .links
+            .iter()
+            .filter(is_spatial)
+            .map(|l| l.slots)
+            .sum();
         let work = kernel.vertices.iter().map(|vertex| {
             let ready = vertex.outputs.iter().map(|wire| kernel.wires[*wire].ready);
-            let turns = if is_shared(placer) { placer.interval } else { 0 };
+            let turns = if is_shared(placer) {
+                placer.interval
+            } else {
+                0
+            };
             ready.max().unwrap_or(0).max(vertex.latency) + turns
         });
         let links: u32 = if timed {
@@ -91,7 +100,11 @@ impl Horizon {
 
 /// Whether instructions may share elements.
 fn is_shared(placer: &Placer<'_>) -> bool {
-    placer.fabric.units.iter().any(|unit| placer.is_shared(*unit))
+    placer
+        .fabric
+        .units
+        .iter()
+        .any(|unit| placer.is_shared(*unit))
 }
 
 /// Whether the search knows everything that the graph and the fabric have.
@@ -103,7 +116,9 @@ fn is_for_this(placer: &Placer<'_>) -> bool {
             let wire = &kernel.wires[*wire];
             (wire.low, wire.width, wire.value, wire.source)
         };
-        net.wires.windows(2).all(|pair| part(&pair[0]) == part(&pair[1]))
+        net.wires
+            .windows(2)
+            .all(|pair| part(&pair[0]) == part(&pair[1]))
     });
     whole && fabric.values.iter().all(|values| *values == 1)
 }
@@ -218,7 +233,9 @@ impl<'p> Model<'p> {
         }
         for ((element, _), literals) in tenants {
             let own = &placer.fabric.adg.elements[ElementId::new(element as usize)];
-            let room = own.processing().map_or(1, |unit| unit.instruction_slots.max(1));
+            let room = own
+                .processing()
+                .map_or(1, |unit| unit.instruction_slots.max(1));
             self.formula.at_most(room as usize, &literals);
         }
     }
@@ -237,7 +254,9 @@ impl<'p> Model<'p> {
             }
         }
         let spot = self.place.iter().map(|there| {
-            let chosen = there.iter().position(|literal| self.formula.holds(*literal));
+            let chosen = there
+                .iter()
+                .position(|literal| self.formula.holds(*literal));
             chosen.unwrap_or(0) as u32
         });
         let start = self.start.iter().map(|start| self.formula.value(start));

@@ -34,7 +34,12 @@ fn limits(placer: &Placer<'_>, jobs: &[Job], shortest: &[i32]) -> (Vec<i32>, Vec
 /// A latency that no mapping is below.
 pub(super) fn bound(placer: &Placer<'_>, jobs: &[Job], shortest: &[i32]) -> i32 {
     let (first, rest) = limits(placer, jobs, shortest);
-    first.iter().zip(&rest).map(|(first, rest)| first + rest).max().unwrap_or(0)
+    first
+        .iter()
+        .zip(&rest)
+        .map(|(first, rest)| first + rest)
+        .max()
+        .unwrap_or(0)
 }
 
 impl Model<'_> {
@@ -80,8 +85,14 @@ impl Model<'_> {
         let placer = self.placer;
         // Places of the sink by how long an operand waits there.
         let mut waits: BTreeMap<i32, Vec<Lit>> = BTreeMap::new();
-        for ((element, _), there) in placer.candidates.of[job.sink].iter().zip(&self.place[job.sink]) {
-            waits.entry(placer.depth[*element as usize]).or_default().push(*there);
+        for ((element, _), there) in placer.candidates.of[job.sink]
+            .iter()
+            .zip(&self.place[job.sink])
+        {
+            waits
+                .entry(placer.depth[*element as usize])
+                .or_default()
+                .push(*there);
         }
         let alone = waits.len() == 1;
         let waits: Vec<(i32, Option<Lit>)> = waits
@@ -89,7 +100,9 @@ impl Model<'_> {
             .map(|(wait, there)| {
                 let at = (!alone).then(|| self.formula.fresh());
                 if let Some(at) = at {
-                    there.iter().for_each(|there| self.formula.imply(&[*there], [at]));
+                    for there in there {
+                        self.formula.imply(&[there], [at]);
+                    }
                 }
                 (wait, at)
             })
@@ -105,7 +118,10 @@ impl Model<'_> {
                 let arrived = self.formula.at_least(&to, cycle + flight);
                 self.formula.imply(&[has, here], [arrived]);
                 for (wait, at) in &waits {
-                    let over = self.formula.at_least(&to, (cycle + flight).saturating_add(*wait).saturating_add(1));
+                    let over = self.formula.at_least(
+                        &to,
+                        (cycle + flight).saturating_add(*wait).saturating_add(1),
+                    );
                     let when: Vec<Lit> = [has, !later].into_iter().chain(*at).collect();
                     self.formula.imply(&when, [!over]);
                 }
@@ -136,7 +152,10 @@ impl Model<'_> {
                     self.formula.at_least(&start, value + 1),
                 );
                 for cycle in value..value + body.throughput {
-                    self.formula.imply(&[here, !later], [cycles[cycle.rem_euclid(interval) as usize]]);
+                    self.formula.imply(
+                        &[here, !later],
+                        [cycles[cycle.rem_euclid(interval) as usize]],
+                    );
                 }
             }
             for (element, there) in shared {

@@ -86,7 +86,11 @@ fn drafts(placer: &Placer<'_>, net: usize, most: i32) -> Vec<Draft> {
     let mut sinks: Vec<u32> = Vec::new();
     for wire in &body.wires {
         let sink = kernel.wires[*wire].sink;
-        sinks.extend(placer.candidates.of[sink].iter().map(|(element, _)| *element));
+        sinks.extend(
+            placer.candidates.of[sink]
+                .iter()
+                .map(|(element, _)| *element),
+        );
     }
     sinks.sort_unstable();
     sinks.dedup();
@@ -168,14 +172,18 @@ impl Model<'_> {
         let mut on: Vec<Vec<Lit>> = vec![Vec::new(); fabric.slots];
         for net in 0..kernel.nets.len() {
             let drafts = drafts(self.placer, net, horizon.links);
-            size += drafts.iter().map(|d| (d.most - d.least + 1) as usize).sum::<usize>();
+            size += drafts
+                .iter()
+                .map(|d| (d.most - d.least + 1) as usize)
+                .sum::<usize>();
             if size > MOST_DEPTHS {
                 return None;
             }
             let ways = self.steps(net, &drafts);
             for step in &ways.steps {
                 let link = fabric.links[step.link as usize];
-                let parts = fabric.slots_for(step.link, kernel.wires[kernel.nets[net].wires[0]].width);
+                let parts =
+                    fabric.slots_for(step.link, kernel.wires[kernel.nets[net].wires[0]].width);
                 for part in step.slot..step.slot + parts {
                     on[(link.first + part % link.slots) as usize].push(step.used);
                 }
@@ -198,7 +206,9 @@ impl Model<'_> {
         };
         for draft in drafts {
             let used = self.formula.fresh();
-            let depth: Vec<Lit> = (draft.least..=draft.most).map(|_| self.formula.fresh()).collect();
+            let depth: Vec<Lit> = (draft.least..=draft.most)
+                .map(|_| self.formula.fresh())
+                .collect();
             self.formula.imply(&[used], depth.iter().copied());
             for literal in &depth {
                 self.formula.imply(&[*literal], [used]);
@@ -217,14 +227,21 @@ impl Model<'_> {
         let mut first = Vec::new();
         for (draft, step) in drafts.iter().zip(&ways.steps) {
             if !draft.begins.is_empty() {
-                let there: Vec<Lit> = draft.begins.iter().map(|at| self.place[source][*at]).collect();
+                let there: Vec<Lit> = draft
+                    .begins
+                    .iter()
+                    .map(|at| self.place[source][*at])
+                    .collect();
                 self.formula.imply(&[step.used], there);
                 first.push(step.used);
                 continue;
             }
             let from = fabric.links[step.link as usize].source;
             for depth in draft.least..=draft.most {
-                let before = ways.entering(from).iter().filter_map(|before| ways.steps[*before].at(depth - 1));
+                let before = ways
+                    .entering(from)
+                    .iter()
+                    .filter_map(|before| ways.steps[*before].at(depth - 1));
                 let before: Vec<Lit> = before.collect();
                 if let Some(literal) = step.at(depth) {
                     self.formula.imply(&[literal], before);

@@ -131,7 +131,10 @@ impl Annealing<'_, '_> {
         for _ in 0..8 {
             let element = near[self.rng.usize(..near.len())];
             let first = candidates.partition_point(|spot| spot.0 < element);
-            let there = candidates[first..].iter().take_while(|spot| spot.0 == element).count();
+            let there = candidates[first..]
+                .iter()
+                .take_while(|spot| spot.0 == element)
+                .count();
             if there > 0 {
                 return (first + self.rng.usize(..there)) as u32;
             }
@@ -158,7 +161,8 @@ impl Annealing<'_, '_> {
         let full = tenants.len() >= room
             || placer.shared[new.0 as usize]
                 && new.0 != old.0
-                && self.costs.load(new.0) + placer.kernel.vertices[lead].throughput > placer.interval;
+                && self.costs.load(new.0) + placer.kernel.vertices[lead].throughput
+                    > placer.interval;
         if full && !tenants.is_empty() {
             let other = tenants[self.rng.usize(..tenants.len())] as usize;
             let other_lead = placer.cluster[other][0];
@@ -183,13 +187,16 @@ impl Annealing<'_, '_> {
             pin,
             placer.spots[body.class][port as usize][position as usize],
         );
-        let mut there = placer.of_vertex[body.vertex].iter().copied().filter(|other| {
-            let held = placer.taken(*other, placer.position(self.placement, *other));
-            *other != pin
-                && placer.pins[*other].lane.is_some()
-                && held.start < wanted.end
-                && wanted.start < held.end
-        });
+        let mut there = placer.of_vertex[body.vertex]
+            .iter()
+            .copied()
+            .filter(|other| {
+                let held = placer.taken(*other, placer.position(self.placement, *other));
+                *other != pin
+                    && placer.pins[*other].lane.is_some()
+                    && held.start < wanted.end
+                    && wanted.start < held.end
+            });
         // Pins of one width change places; nothing else is pushed aside.
         let other = match (there.next(), there.next()) {
             (None, _) => None,

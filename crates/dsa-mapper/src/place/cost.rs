@@ -105,18 +105,28 @@ impl Placer<'_> {
     }
 
     /// Takes or leaves the slots of a vertex.
-    pub(super) fn occupy(&self, placement: &Placement, vertex: usize, is_new: bool, costs: &mut Costs) {
+    pub(super) fn occupy(
+        &self,
+        placement: &Placement,
+        vertex: usize,
+        is_new: bool,
+        costs: &mut Costs,
+    ) {
         let body = &self.kernel.vertices[vertex];
         let (element, slot) = self.at(placement, vertex);
         let dedicated = body.place == Place::Unit && !body.temporal;
         let parts = if dedicated {
-            body.width.div_ceil(self.granularity[element as usize]).max(1)
+            body.width
+                .div_ceil(self.granularity[element as usize])
+                .max(1)
         } else {
             1
         };
         for part in slot..slot + parts {
             let index = (self.slot_first[element as usize] + part) as usize;
-            if let (Some(count), Some(room)) = (costs.count.get_mut(index), self.slot_room.get(index)) {
+            if let (Some(count), Some(room)) =
+                (costs.count.get_mut(index), self.slot_room.get(index))
+            {
                 if is_new {
                     *count += 1;
                     costs.overlap += i32::from(*count > *room);
@@ -130,7 +140,11 @@ impl Placer<'_> {
         if self.shared[element as usize] {
             let load = &mut costs.load[element as usize];
             let before = (*load - self.interval).max(0);
-            *load += if is_new { body.throughput } else { -body.throughput };
+            *load += if is_new {
+                body.throughput
+            } else {
+                -body.throughput
+            };
             costs.overlap += (*load - self.interval).max(0) - before;
         }
     }
@@ -231,10 +245,9 @@ impl Placer<'_> {
         let costs = self.costs(placement, &Weights::NONE);
         let mut windows = vec![(0, 0); self.kernel.wires.len()];
         for (wire, length) in self.timed.iter().zip(&costs.length) {
-            let most = costs.start[wire.sink as usize]
-                - costs.start[wire.source as usize]
-                - wire.ready
-                + 1;
+            let most =
+                costs.start[wire.sink as usize] - costs.start[wire.source as usize] - wire.ready
+                    + 1;
             let most = most.max(*length);
             windows[wire.wire as usize] = (
                 (most - self.depth[costs.element[wire.sink as usize] as usize]).max(*length),

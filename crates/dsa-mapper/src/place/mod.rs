@@ -154,7 +154,10 @@ impl<'k> Placer<'k> {
             kernel,
             fabric,
             candidates,
-            spots: widths.iter().map(|width| pins::spots(fabric, *width)).collect(),
+            spots: widths
+                .iter()
+                .map(|width| pins::spots(fabric, *width))
+                .collect(),
             pins,
             of_vertex,
             sink_pin,
@@ -210,7 +213,11 @@ impl<'k> Placer<'k> {
         }
         self.take_pins(&mut placement, |wire, outgoing| {
             let links = &mapping.edges.get(self.kernel.wires[wire].edge)?.links;
-            let hop = if outgoing { links.first() } else { links.last() };
+            let hop = if outgoing {
+                links.first()
+            } else {
+                links.last()
+            };
             Some(hop?.link.index() as u32)
         });
         any.then_some(placement)
@@ -231,11 +238,7 @@ impl<'k> Placer<'k> {
     }
 
     /// Puts lanes on the links that their wires have at their ports; `link_of` is given a wire and whether its port is the source.
-    fn take_pins(
-        &self,
-        placement: &mut Placement,
-        link_of: impl Fn(usize, bool) -> Option<u32>,
-    ) {
+    fn take_pins(&self, placement: &mut Placement, link_of: impl Fn(usize, bool) -> Option<u32>) {
         for (pin, body) in self.pins.iter().enumerate() {
             let port = self.at(placement, body.vertex).0;
             let outgoing = self.kernel.vertices[body.vertex].place == Place::Input;
@@ -261,10 +264,31 @@ fn near(fabric: &Fabric<'_>) -> Vec<Vec<u32>> {
     let places = [&fabric.units, &fabric.input_ports, &fabric.output_ports];
     let mut near = vec![Vec::new(); fabric.size()];
     for from in places.into_iter().flatten() {
-        for kind in places {
+        // As seen from the first switch at it.
+        let (outputs, inputs) = (
+            &fabric.outputs[*from as usize],
+            &fabric.inputs[*from as usize],
+        );
+        let out = outputs
+            .first()
+            .map(|link| fabric.links[*link as usize].sink);
+        let beside = out.or_else(|| {
+            inputs
+                .first()
+                .map(|link| fabric.links[*link as usize].source)
+        });
+        let Some(beside) = beside else {
+            continue;
+        };
+        for (number, kind) in places.into_iter().enumerate() {
+            let is_input = number == 1;
             let distance = |to: &u32| {
-                let (there, back) = (fabric.hops_out(*from, *to), fabric.hops_out(*to, *from));
-                (there.min(back), *to)
+                let back = fabric.outputs[*to as usize].first().copied();
+                let hops = match back.filter(|_| is_input) {
+                    Some(link) => fabric.hops(fabric.links[link as usize].sink, *from),
+                    None => fabric.hops(beside, *to),
+                };
+                (hops, *to)
             };
             let mut others: Vec<(u16, u32)> = kind
                 .iter()
@@ -297,4 +321,3 @@ fn around(fabric: &Fabric<'_>) -> Vec<u16> {
     }
     around
 }
-

@@ -170,22 +170,31 @@ impl Placer<'_> {
             hops.sum::<u32>()
         };
         let is_free = |number: usize| usize::from(room[slot(candidates[number])]) >= members.len();
-        let beside = there.iter().flat_map(|(other, _)| &self.near[*other as usize]);
+        let beside = there
+            .iter()
+            .flat_map(|(other, _)| &self.near[*other as usize]);
         let mut numbers: Vec<usize> = beside
             .filter_map(|element| {
                 let first = candidates.partition_point(|spot| spot.0 < *element);
-                candidates.get(first).filter(|spot| spot.0 == *element).map(|_| first)
+                candidates
+                    .get(first)
+                    .filter(|spot| spot.0 == *element)
+                    .map(|_| first)
             })
             .filter(|number| is_free(*number))
             .collect();
         if numbers.is_empty() {
-            numbers = (0..candidates.len()).filter(|number| is_free(*number)).collect();
+            numbers = (0..candidates.len())
+                .filter(|number| is_free(*number))
+                .collect();
         }
         rng.shuffle(&mut numbers);
         let chosen = if there.is_empty() {
             numbers.first().copied()
         } else {
-            numbers.into_iter().min_by_key(|number| distance(candidates[*number]))
+            numbers
+                .into_iter()
+                .min_by_key(|number| distance(candidates[*number]))
         };
         let chosen = chosen.unwrap_or_else(|| rng.usize(..candidates.len().max(1)));
         placement.spot[vertex] = chosen as u32;

@@ -60,8 +60,8 @@ pub static NEVER: AtomicBool = AtomicBool::new(false);
 /// When a search ends at the latest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline {
-    at: Option<Instant>,
-    stop: &'static AtomicBool,
+    pub(crate) at: Option<Instant>,
+    pub(crate) stop: &'static AtomicBool,
 }
 
 impl Deadline {

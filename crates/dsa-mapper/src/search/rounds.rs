@@ -4,8 +4,8 @@ use super::trial::{Trial, attempt, moves, of_found, of_ways};
 use super::{Job, Objective, Progress};
 use crate::exact::{self, Answer};
 use crate::feasible;
-use crate::pipelines;
 use crate::kernel::Kernel;
+use crate::pipelines;
 use crate::place::{Placement, Placer};
 use crate::result::{self, Outcome};
 use fastrand::Rng;
@@ -229,7 +229,8 @@ impl Rounds<'_> {
         }
         let mut least = placer.interval + 1;
         while let Some(best) = &self.best {
-            let interval = result::schedule(placer, best).map_or(i32::MAX, |(interval, _)| interval);
+            let interval =
+                result::schedule(placer, best).map_or(i32::MAX, |(interval, _)| interval);
             if least >= interval || least > placer.interval.saturating_mul(super::WIDEST) {
                 break;
             }
@@ -281,10 +282,17 @@ impl Rounds<'_> {
             self.bound,
             (self.trials, ended),
         );
+        let reason = if outcome.mismatch > 0 && least == outcome.initiation_interval as i32 {
+            Some(format!(
+                "no mapping without mismatch exists: a row cannot start more often than every {least} cycles"
+            ))
+        } else {
+            outcome.reason.clone()
+        };
         Outcome {
             interval_bound: least as u32,
+            reason,
             ..outcome
         }
     }
 }
-

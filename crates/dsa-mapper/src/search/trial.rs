@@ -48,7 +48,12 @@ pub(super) fn moves(placer: &Placer<'_>) -> u32 {
 }
 
 /// One trial: place, route, mend the timing. `near`: a placement to begin with.
-pub(super) fn attempt(placer: &Placer<'_>, options: &Options, number: u64, near: Option<&Placement>) -> Trial {
+pub(super) fn attempt(
+    placer: &Placer<'_>,
+    options: &Options,
+    number: u64,
+    near: Option<&Placement>,
+) -> Trial {
     let mut rng = Rng::with_seed(
         options.seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
             ^ (number + 1).wrapping_mul(0xD1B5_4A32_D192_ED03),
@@ -92,7 +97,11 @@ pub(super) fn attempt(placer: &Placer<'_>, options: &Options, number: u64, near:
 }
 
 /// A routed placement as a trial.
-pub(super) fn of_ways(placer: &Placer<'_>, placement: Placement, ways: Vec<Vec<(u32, u32)>>) -> Trial {
+pub(super) fn of_ways(
+    placer: &Placer<'_>,
+    placement: Placement,
+    ways: Vec<Vec<(u32, u32)>>,
+) -> Trial {
     let timing = when(placer, &placement, &ways);
     let used: BTreeSet<u32> = ways.iter().flatten().map(|(link, _)| *link).collect();
     Trial {
@@ -114,14 +123,18 @@ pub(super) fn of_found(placer: &Placer<'_>, found: Found) -> Trial {
     };
     // Starts that the list scheduler does not find.
     let kernel = placer.kernel;
-    let delay = kernel.wires.iter().zip(&trial.ways).map(|(body, way)| {
-        start[body.sink] - start[body.source] - body.flight(way.len() as i32)
-    });
+    let delay =
+        kernel.wires.iter().zip(&trial.ways).map(|(body, way)| {
+            start[body.sink] - start[body.source] - body.flight(way.len() as i32)
+        });
     let ends = kernel.vertices.iter().zip(&start);
     Trial {
         timing: Timing {
             delay: delay.collect(),
-            latency: ends.map(|(body, start)| start + body.latency).max().unwrap_or(0),
+            latency: ends
+                .map(|(body, start)| start + body.latency)
+                .max()
+                .unwrap_or(0),
             mismatch: 0,
             slack: 0,
             start,
@@ -232,4 +245,72 @@ fn settle(
         let timing = when(placer, placement, &none.ways);
         (none, timing)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exact::{self, Answer};
+    use crate::fabric::Fabric;
+    use crate::feasible;
+    use crate::judge::judge;
+    use crate::kernel::Kernel;
+    use crate::result;
+    use crate::search::Deadline;
+    use crate::search::NEVER;
+    use chipless_dsa::Document;
+    use chipless_dsa::adg::Adg;
+    use chipless_model::Limits;
+    use std::time::{Duration, Instant};
+
+    /// What the exact search finds is legal and has no mismatch.
+    #[test]
+    #[allow(clippy::unwrap_used, reason = "a test")]
+    fn the_exact_search_finds_legal_mappings_without_mismatch() {
+        let read = |name: &str| {
+            std::fs::read(format!(
+                "{}/../../fixtures/dsa/{name}",
+                env!("CARGO_MANIFEST_DIR")
+            ))
+            .unwrap()
+        };
+        for (kernel, fabric) in [
+            ("add", "mesh2x2"),
+            ("add", "narrow4x4"),
+            ("divide", "two-outputs3x3"),
+            ("axpy", "ordered4x4"),
+        ] {
+            let (text, json) = (
+                read(&format!("kernels/{kernel}.dfg")),
+                read(&format!("adg/{fabric}.json")),
+            );
+            let limits = Limits::default();
+            let graph = Document::read(&text, &limits).graph;
+            let (adg, _) = Adg::read(&json, &limits).unwrap();
+            let kernel = Kernel::new(&graph, true).unwrap();
+            let fabric = Fabric::new(&adg).unwrap();
+            let Ok((candidates, _)) = feasible::candidates(&graph, &kernel, &fabric) else {
+                panic!("refused")
+            };
+            let deadline = Deadline {
+                at: Some(Instant::now() + Duration::from_mins(1)),
+                stop: &NEVER,
+            };
+            let placer = Placer::new(&kernel, &fabric, &candidates[0], 1, 0, deadline);
+            let Answer::Found(found) = exact::search(&placer, true, deadline) else {
+                panic!("no mapping")
+            };
+            let outcome = result::finish(
+                &graph,
+                &placer,
+                &candidates[0],
+                &of_found(&placer, found),
+                0,
+                (0, ""),
+            );
+            let verdict = judge(&graph, &adg, &outcome.mapping.unwrap());
+            assert_eq!(verdict.faults, Vec::<String>::new());
+            assert_eq!((verdict.latency, verdict.mismatch), (outcome.latency, 0));
+        }
+    }
 }

@@ -559,5 +559,5 @@ fn small_graphs_without_a_mapping_are_proved_so() {
     let outcome = map(&graph, &cut);
     assert!(outcome.mapping.is_none() && outcome.proved, "{outcome:?}");
     let reason = outcome.reason.unwrap();
-    assert!(reason.contains("placements"), "{reason}");
+    assert!(reason.contains("exact search"), "{reason}");
 }
