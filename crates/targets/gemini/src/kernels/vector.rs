@@ -44,7 +44,6 @@ pub(super) fn stages(
         )
     };
     let bounds = needed(&tile.bounds, operation, 0)?;
-    let [above, left] = padding(&tile.bounds, operation);
     let mut values = load(0, &bounds)?;
     if let Some(function) = vector.function {
         for v in &mut values {
@@ -52,20 +51,7 @@ pub(super) fn stages(
         }
     }
     if let Some(over) = vector.across {
-        let channels = bounds.shape()[1] as usize;
-        let of_tile = tile.bounds.lower[1] as usize..=tile.bounds.upper[1] as usize;
-        if *of_tile.end() >= channels {
-            return Err(Fault::program("the tile lies outside its layer"));
-        }
-        let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
-        let groups = vector.groups as usize;
-        for pixel in values.chunks_exact_mut(channels.max(1)) {
-            for group in pixel.chunks_mut((channels / groups).max(1)) {
-                across(over, group);
-            }
-            kept.extend_from_slice(&pixel[of_tile.clone()]);
-        }
-        values = kept;
+        values = across_channels(tile, over, vector.groups as usize, &bounds, &mut values)?;
     }
     if let Some((scales, offsets)) = &vector.affine {
         let channels = if vector.across.is_some() {
@@ -88,45 +74,7 @@ pub(super) fn stages(
         }
     }
     if let Some(over) = vector.window {
-        let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
-        let [images, _, out_y, out_x] = tile.bounds.shape().map(|extent| extent as usize);
-        let geometry = window::Window {
-            size_x: w,
-            size_y: h,
-            channels: c,
-            kernel_x: operation.kernel[1] as usize,
-            kernel_y: operation.kernel[0] as usize,
-            stride_x: operation.stride[1] as usize,
-            stride_y: operation.stride[0] as usize,
-            pad_left: left as usize,
-            pad_up: above as usize,
-            out_x,
-            out_y,
-        };
-        let mut pooled = vec![0.0; images * out_y * out_x * c];
-        let pixels = (h * w * c).max(1);
-        for (image, out) in values
-            .chunks_exact(pixels)
-            .zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1)))
-        {
-            match over {
-                Window::Maximum => window::pool_max(&geometry, image, out),
-                Window::Sum => window::pool_sum(&geometry, image, out, Update::Set),
-            }
-            .map_err(|e| fault(&e))?;
-        }
-        if vector.mean_inside {
-            let rows = inside(out_y, operation.kernel[0], operation.stride[0], above, h);
-            let columns = inside(out_x, operation.kernel[1], operation.stride[1], left, w);
-            let counts = rows.iter().flat_map(|r| columns.iter().map(move |c| r * c));
-            let all = counts.cycle().take(images * out_y * out_x);
-            for (place, count) in pooled.chunks_exact_mut(c.max(1)).zip(all) {
-                for value in place {
-                    *value /= count;
-                }
-            }
-        }
-        values = pooled;
+        values = pooled(tile, operation, vector, over, &bounds, &values)?;
     }
     if let Some(second) = vector.second {
         let of = needed(&tile.bounds, operation, 1)?;
@@ -148,6 +96,80 @@ pub(super) fn stages(
         *value = positive * scale + offset;
     }
     Ok(values)
+}
+
+/// What a function of all channels of each group makes of them; of the result the tile's own channels stay.
+fn across_channels(
+    tile: &Tile,
+    over: Across,
+    groups: usize,
+    bounds: &Bounds,
+    values: &mut [f64],
+) -> Result<Vec<f64>, Fault> {
+    let channels = bounds.shape()[1] as usize;
+    let of_tile = tile.bounds.lower[1] as usize..=tile.bounds.upper[1] as usize;
+    if *of_tile.end() >= channels {
+        return Err(Fault::program("the tile lies outside its layer"));
+    }
+    let mut kept = Vec::with_capacity(tile.bounds.elements() as usize);
+    for pixel in values.chunks_exact_mut(channels.max(1)) {
+        for group in pixel.chunks_mut((channels / groups).max(1)) {
+            across(over, group);
+        }
+        kept.extend_from_slice(&pixel[of_tile.clone()]);
+    }
+    Ok(kept)
+}
+
+/// The maximum, the sum or the mean of each window.
+fn pooled(
+    tile: &Tile,
+    operation: &Operation,
+    vector: &Vector,
+    over: Window,
+    bounds: &Bounds,
+    values: &[f64],
+) -> Result<Vec<f64>, Fault> {
+    let [above, left] = padding(&tile.bounds, operation);
+    let [_, c, h, w] = bounds.shape().map(|extent| extent as usize);
+    let [images, _, out_y, out_x] = tile.bounds.shape().map(|extent| extent as usize);
+    let geometry = window::Window {
+        size_x: w,
+        size_y: h,
+        channels: c,
+        kernel_x: operation.kernel[1] as usize,
+        kernel_y: operation.kernel[0] as usize,
+        stride_x: operation.stride[1] as usize,
+        stride_y: operation.stride[0] as usize,
+        pad_left: left as usize,
+        pad_up: above as usize,
+        out_x,
+        out_y,
+    };
+    let mut pooled = vec![0.0; images * out_y * out_x * c];
+    let pixels = (h * w * c).max(1);
+    for (image, out) in values
+        .chunks_exact(pixels)
+        .zip(pooled.chunks_exact_mut((out_y * out_x * c).max(1)))
+    {
+        match over {
+            Window::Maximum => window::pool_max(&geometry, image, out),
+            Window::Sum => window::pool_sum(&geometry, image, out, Update::Set),
+        }
+        .map_err(|e| fault(&e))?;
+    }
+    if vector.mean_inside {
+        let rows = inside(out_y, operation.kernel[0], operation.stride[0], above, h);
+        let columns = inside(out_x, operation.kernel[1], operation.stride[1], left, w);
+        let counts = rows.iter().flat_map(|r| columns.iter().map(move |c| r * c));
+        let all = counts.cycle().take(images * out_y * out_x);
+        for (place, count) in pooled.chunks_exact_mut(c.max(1)).zip(all) {
+            for value in place {
+                *value /= count;
+            }
+        }
+    }
+    Ok(pooled)
 }
 
 /// A function of an element.

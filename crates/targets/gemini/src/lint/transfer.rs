@@ -5,44 +5,14 @@ use super::{Findings, Lint, cover, groups, size};
 use crate::rules::memory::IN_SOURCE;
 use crate::rules::schedule as rules;
 use crate::schedule::{
-    At, Bounds, Core, Destination, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds, Workload,
+    At, Bounds, Core, Destination, DramIn, Ofmap, Peer, Source, Tensor, TensorKind, TransferIds,
+    Workload,
 };
 use std::collections::{HashMap, HashSet};
 
 /// What concerns all cores: makers, stores, destinations.
 pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
-    for makers in lint.index.by_transfer() {
-        let Some(&(transfer, first)) = makers.first() else {
-            continue;
-        };
-        if let Some(&(_, second)) = makers.get(1) {
-            let (one, two) = (place(lint, first), place(lint, second));
-            findings.report_with(
-                &rules::TWO_SOURCES,
-                two,
-                || {
-                    format!(
-                        "expected one source of transfer {transfer}, found {}",
-                        makers.len()
-                    )
-                },
-                Some((one, "the first source")),
-            );
-        }
-        let stored = !lint.index.stores(transfer).is_empty();
-        if lint.index.readers(transfer).is_empty() && !stored {
-            findings.report(&rules::NO_READER, place(lint, first), || {
-                format!("expected a workload that reads transfer {transfer}, found none")
-            });
-        }
-    }
-    for &transfer in &lint.schedule.unnamed {
-        let maker = lint.index.makers(transfer).first();
-        let at = maker.map_or(At(0), |(_, maker)| place(lint, *maker));
-        findings.report(&rules::UNNAMED, at, || {
-            format!("expected transfer {transfer} in a list of destinations, found it in none: its maker was found by layer and box")
-        });
-    }
+    makers(lint, findings);
     for entry in &lint.schedule.dram_out {
         groups::check(lint, entry.transfer, entry.groups, entry.at, findings);
         destinations(
@@ -93,87 +63,128 @@ pub(super) fn check(lint: Lint<'_>, findings: &mut Findings) {
                 Some((entry.at, "the first entry")),
             );
         }
-        let maker = lint
-            .index
-            .makers(entry.transfer)
-            .iter()
-            .find_map(|(_, maker)| match maker {
-                Maker::Workload(position, piece) => at(lint.schedule, *position)
-                    .map(|(core, w)| (core, w, w.ofmaps.get(*piece as usize))),
-                Maker::Dram(_) => None,
-            });
-        let Some((core, workload, Some(piece))) = maker else {
-            findings.report(&IN_SOURCE, entry.at, || {
-                format!(
-                    "expected an ofmap that sends transfer {} to DRAM, found none",
-                    entry.transfer
-                )
-            });
+        store_and_maker(lint, entry, findings);
+    }
+}
+
+/// Each transfer has one maker, and somebody who takes it.
+fn makers(lint: Lint<'_>, findings: &mut Findings) {
+    for makers in lint.index.by_transfer() {
+        let Some(&(transfer, first)) = makers.first() else {
             continue;
         };
-        if !piece
-            .destinations
-            .iter()
-            .any(|d| matches!(d.peer, Peer::Dram(_)))
-        {
-            let message = || {
-                format!(
-                    "expected DRAM among the destinations of transfer {}, found none",
-                    entry.transfer
-                )
-            };
-            findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
-        }
-        if core != entry.core {
-            let (named, made) = (
-                lint.schedule.file_core(entry.core),
-                lint.schedule.file_core(core),
+        if let Some(&(_, second)) = makers.get(1) {
+            let (one, two) = (place(lint, first), place(lint, second));
+            findings.report_with(
+                &rules::TWO_SOURCES,
+                two,
+                || {
+                    format!(
+                        "expected one source of transfer {transfer}, found {}",
+                        makers.len()
+                    )
+                },
+                Some((one, "the first source")),
             );
-            findings.report(&IN_SOURCE, entry.at, || {
-                format!(
-                    "expected core {made}, which makes transfer {}, found {named}",
-                    entry.transfer
-                )
-            });
-        } else if workload.id != entry.workload {
-            let message = || {
-                format!(
-                    "expected workload {}, which makes transfer {}, found {}",
-                    workload.id, entry.transfer, entry.workload
-                )
-            };
-            findings.report(&rules::DESTINATION, entry.at, message);
         }
-        if let Some(named) = entry.layer.filter(|named| *named != workload.layer) {
-            let (made, named) = (
-                lint.schedule.name(workload.layer),
-                lint.schedule.name(named),
-            );
-            let message = || {
-                format!(
-                    "expected the layer {made}, which makes transfer {}, found {named}",
-                    entry.transfer
-                )
-            };
-            findings.report(&rules::SOURCE_LAYER, entry.at, message);
-        }
-        if entry.bounds.shape() != piece.bounds.shape() {
-            let message = || {
-                format!(
-                    "expected a box of the shape {:?}, that of the ofmap, found {:?}",
-                    piece.bounds.shape(),
-                    entry.bounds.shape()
-                )
-            };
-            findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
-        } else if lint.spec && !workload.bounds.contains(&entry.bounds) {
-            findings.report(&IN_SOURCE, entry.at, || {
-                format!(
-                    "expected a box inside that of the workload, {}, found {}",
-                    workload.bounds, entry.bounds
-                )
+        let stored = !lint.index.stores(transfer).is_empty();
+        if lint.index.readers(transfer).is_empty() && !stored {
+            findings.report(&rules::NO_READER, place(lint, first), || {
+                format!("expected a workload that reads transfer {transfer}, found none")
             });
         }
+    }
+    for &transfer in &lint.schedule.unnamed {
+        let maker = lint.index.makers(transfer).first();
+        let at = maker.map_or(At(0), |(_, maker)| place(lint, *maker));
+        findings.report(&rules::UNNAMED, at, || {
+            format!("expected transfer {transfer} in a list of destinations, found it in none: its maker was found by layer and box")
+        });
+    }
+}
+
+/// What an `in` entry says of a transfer, and what the workload says that makes it.
+fn store_and_maker(lint: Lint<'_>, entry: &DramIn, findings: &mut Findings) {
+    let maker = lint
+        .index
+        .makers(entry.transfer)
+        .iter()
+        .find_map(|(_, maker)| match maker {
+            Maker::Workload(position, piece) => at(lint.schedule, *position)
+                .map(|(core, w)| (core, w, w.ofmaps.get(*piece as usize))),
+            Maker::Dram(_) => None,
+        });
+    let Some((core, workload, Some(piece))) = maker else {
+        findings.report(&IN_SOURCE, entry.at, || {
+            format!(
+                "expected an ofmap that sends transfer {} to DRAM, found none",
+                entry.transfer
+            )
+        });
+        return;
+    };
+    if !piece
+        .destinations
+        .iter()
+        .any(|d| matches!(d.peer, Peer::Dram(_)))
+    {
+        let message = || {
+            format!(
+                "expected DRAM among the destinations of transfer {}, found none",
+                entry.transfer
+            )
+        };
+        findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
+    }
+    if core != entry.core {
+        let (named, made) = (
+            lint.schedule.file_core(entry.core),
+            lint.schedule.file_core(core),
+        );
+        findings.report(&IN_SOURCE, entry.at, || {
+            format!(
+                "expected core {made}, which makes transfer {}, found {named}",
+                entry.transfer
+            )
+        });
+    } else if workload.id != entry.workload {
+        let message = || {
+            format!(
+                "expected workload {}, which makes transfer {}, found {}",
+                workload.id, entry.transfer, entry.workload
+            )
+        };
+        findings.report(&rules::DESTINATION, entry.at, message);
+    }
+    if let Some(named) = entry.layer.filter(|named| *named != workload.layer) {
+        let (made, named) = (
+            lint.schedule.name(workload.layer),
+            lint.schedule.name(named),
+        );
+        let message = || {
+            format!(
+                "expected the layer {made}, which makes transfer {}, found {named}",
+                entry.transfer
+            )
+        };
+        findings.report(&rules::SOURCE_LAYER, entry.at, message);
+    }
+    if entry.bounds.shape() != piece.bounds.shape() {
+        let message = || {
+            format!(
+                "expected a box of the shape {:?}, that of the ofmap, found {:?}",
+                piece.bounds.shape(),
+                entry.bounds.shape()
+            )
+        };
+        findings.report_with(&IN_SOURCE, entry.at, message, Some((piece.at, "the ofmap")));
+    } else if lint.spec && !workload.bounds.contains(&entry.bounds) {
+        findings.report(&IN_SOURCE, entry.at, || {
+            format!(
+                "expected a box inside that of the workload, {}, found {}",
+                workload.bounds, entry.bounds
+            )
+        });
     }
 }
 

@@ -12,7 +12,7 @@ use crate::kernels::moves::DramBox;
 use crate::names::Name;
 use crate::network::Network;
 use crate::operation::is_constant;
-use crate::schedule::{Bounds, Dialect};
+use crate::schedule::{Bounds, Dialect, Schedule};
 use chipless_model::{BufferId, ElementType, Memory, MemoryId, MemoryKind, Port, Role};
 use std::collections::HashMap;
 
@@ -87,6 +87,14 @@ fn input_shape(network: Option<&Network>, name: &str, read: [u64; 4]) -> Option<
         })
 }
 
+impl Map {
+    /// Bytes.
+    fn size(&self) -> u64 {
+        let shape = self.shape.iter();
+        shape.fold(self.element, |n, extent| n.saturating_mul(*extent))
+    }
+}
+
 /// Maps in the making.
 struct Maps<'m> {
     by_layer: HashMap<Name, Map>,
@@ -119,6 +127,81 @@ impl Maps<'_> {
             map.around.lower = std::array::from_fn(|d| map.around.lower[d].min(bounds.lower[d]));
             map.around.upper = std::array::from_fn(|d| map.around.upper[d].max(bounds.upper[d]));
         }
+    }
+
+    /// Makes a buffer of each map, and a port where it is an input or an output. Also what there is to say about them.
+    fn declare(
+        &mut self,
+        schedule: &Schedule,
+        memory: MemoryId,
+        constants: &mut ConstantBytes<'_>,
+        builder: &mut Builder<'_>,
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        for name in self.order.clone() {
+            let text = schedule.name(name).to_owned();
+            let Some(map) = self.by_layer.get_mut(&name) else {
+                continue;
+            };
+            if map.written == 0
+                && let Some(shape) = input_shape(self.network, &text, map.shape)
+            {
+                map.shape = shape;
+            }
+            let size = map.size();
+            let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
+            let role = match map.written {
+                0 => Role::Input,
+                _ if whole => Role::Output,
+                _ => Role::Scratch,
+            };
+            if role == Role::Scratch {
+                notes.push(format!(
+                    "`{text}` reaches DRAM in parts only, and is no output"
+                ));
+            }
+            map.buffer = builder.buffer(text.clone(), memory, None, size, role);
+            let element = element_type(self.network, &text, map.element);
+            if role == Role::Input
+                && is_constant(&text)
+                && let Some(bytes) = constants(&text, map.shape, element)
+            {
+                builder.program.buffers[map.buffer].role = Role::Constant;
+                builder.program.buffers[map.buffer].initial = bytes.into();
+                continue;
+            }
+            let port = Port {
+                name: text,
+                buffer: map.buffer,
+                element,
+                shape: map.shape.to_vec(),
+            };
+            match role {
+                Role::Input => builder.program.interface.inputs.push(port),
+                Role::Output => builder.program.interface.outputs.push(port),
+                _ => {}
+            }
+        }
+        notes
+    }
+
+    /// Where a box lies; all of its map where it does not fit.
+    fn place(&self, (name, bounds): (Name, Bounds)) -> Option<Place> {
+        let map = self.by_layer.get(&name)?;
+        let fits = (0..4).all(|d| {
+            bounds.lower[d] <= bounds.upper[d] && u64::from(bounds.upper[d]) < map.shape[d]
+        });
+        let size = map.size();
+        Some(if fits && size < u64::MAX {
+            Place::Box(DramBox {
+                buffer: map.buffer,
+                shape: map.shape,
+                bounds,
+                element: map.element,
+            })
+        } else {
+            Place::Whole(vec![(map.buffer, size)])
+        })
     }
 }
 
@@ -214,11 +297,47 @@ fn by_layer(
         order: Vec::new(),
         network,
     };
-    let written: HashMap<u32, Name> = schedule
-        .dram_in
-        .iter()
-        .filter_map(|stored| Some((stored.transfer, stored.layer?)))
-        .collect();
+    let stores = stored_boxes(plan, residents, frames, &mut maps);
+    let loads = loaded_boxes(plan, residents, &mut maps);
+    let notes = maps.declare(schedule, memory, constants, builder);
+    let mut input = |index: usize| {
+        let out = &schedule.dram_out[plan.loads[index].out as usize];
+        let buffer = builder.buffer(
+            format!("transfer {}", out.transfer),
+            memory,
+            None,
+            out.size,
+            Role::Input,
+        );
+        Place::Whole(vec![(buffer, out.size)])
+    };
+    let nowhere = || Place::Whole(Vec::new());
+    Dram {
+        loads: loads
+            .into_iter()
+            .enumerate()
+            .map(|(index, found)| match found {
+                Some(found) => maps.place(found).unwrap_or_else(nowhere),
+                None if schedule.dram_out[plan.loads[index].out as usize].weight => nowhere(),
+                None => input(index),
+            })
+            .collect(),
+        stores: stores
+            .into_iter()
+            .map(|found| maps.place(found).unwrap_or_else(nowhere))
+            .collect(),
+        notes,
+    }
+}
+
+/// The map and the box of each store.
+fn stored_boxes(
+    plan: &Plan<'_>,
+    residents: &Residents<'_>,
+    frames: Frames,
+    maps: &mut Maps<'_>,
+) -> Vec<(Name, Bounds)> {
+    let schedule = plan.schedule;
     let mut stores = Vec::with_capacity(plan.stores.len());
     for store in &plan.stores {
         let workload = plan.workload(store.workload).2;
@@ -234,6 +353,21 @@ fn by_layer(
         maps.include(name, &bounds, element, true);
         stores.push((name, bounds));
     }
+    stores
+}
+
+/// The map and the box of each load whose tensor is known.
+fn loaded_boxes(
+    plan: &Plan<'_>,
+    residents: &Residents<'_>,
+    maps: &mut Maps<'_>,
+) -> Vec<Option<(Name, Bounds)>> {
+    let schedule = plan.schedule;
+    let written: HashMap<u32, Name> = schedule
+        .dram_in
+        .iter()
+        .filter_map(|stored| Some((stored.transfer, stored.layer?)))
+        .collect();
     let mut loads = Vec::with_capacity(plan.loads.len());
     for load in &plan.loads {
         let out = &schedule.dram_out[load.out as usize];
@@ -271,105 +405,7 @@ fn by_layer(
         }
         loads.push(name.map(|name| (name, out.bounds)));
     }
-    let mut notes = Vec::new();
-    for name in maps.order.clone() {
-        let text = schedule.name(name).to_owned();
-        let Some(map) = maps.by_layer.get_mut(&name) else {
-            continue;
-        };
-        if map.written == 0
-            && let Some(shape) = input_shape(maps.network, &text, map.shape)
-        {
-            map.shape = shape;
-        }
-        let size = map
-            .shape
-            .iter()
-            .fold(map.element, |n, extent| n.saturating_mul(*extent));
-        let whole = map.around.elements() == map.written && map.around.shape() == map.shape;
-        let role = match map.written {
-            0 => Role::Input,
-            _ if whole => Role::Output,
-            _ => Role::Scratch,
-        };
-        if role == Role::Scratch {
-            notes.push(format!(
-                "`{text}` reaches DRAM in parts only, and is no output"
-            ));
-        }
-        map.buffer = builder.buffer(text.clone(), memory, None, size, role);
-        let element = element_type(maps.network, &text, map.element);
-        if role == Role::Input
-            && is_constant(&text)
-            && let Some(bytes) = constants(&text, map.shape, element)
-        {
-            builder.program.buffers[map.buffer].role = Role::Constant;
-            builder.program.buffers[map.buffer].initial = bytes.into();
-            continue;
-        }
-        let port = Port {
-            name: text,
-            buffer: map.buffer,
-            element,
-            shape: map.shape.to_vec(),
-        };
-        match role {
-            Role::Input => builder.program.interface.inputs.push(port),
-            Role::Output => builder.program.interface.outputs.push(port),
-            _ => {}
-        }
-    }
-    let place = |(name, bounds): (Name, Bounds), fallback: &dyn Fn() -> Place| {
-        let Some(map) = maps.by_layer.get(&name) else {
-            return fallback();
-        };
-        let fits = (0..4).all(|d| {
-            bounds.lower[d] <= bounds.upper[d] && u64::from(bounds.upper[d]) < map.shape[d]
-        });
-        let whole = || {
-            map.shape
-                .iter()
-                .fold(map.element, |n, extent| n.saturating_mul(*extent))
-        };
-        if fits && whole() < u64::MAX {
-            Place::Box(DramBox {
-                buffer: map.buffer,
-                shape: map.shape,
-                bounds,
-                element: map.element,
-            })
-        } else {
-            Place::Whole(vec![(map.buffer, whole())])
-        }
-    };
-    let mut input = |index: usize| {
-        let out = &schedule.dram_out[plan.loads[index].out as usize];
-        let buffer = builder.buffer(
-            format!("transfer {}", out.transfer),
-            memory,
-            None,
-            out.size,
-            Role::Input,
-        );
-        Place::Whole(vec![(buffer, out.size)])
-    };
-    let nowhere = || Place::Whole(Vec::new());
-    Dram {
-        loads: loads
-            .into_iter()
-            .enumerate()
-            .map(|(index, found)| match found {
-                Some(found) => place(found, &nowhere),
-                None if schedule.dram_out[plan.loads[index].out as usize].weight => nowhere(),
-                None => input(index),
-            })
-            .collect(),
-        stores: stores
-            .into_iter()
-            .map(|found| place(found, &nowhere))
-            .collect(),
-        notes,
-    }
+    loads
 }
 
 /// A buffer for each transfer.

@@ -106,21 +106,7 @@ impl Weights {
             .filter(|c| *c > 0)
         else {
             // The ancestors do not say how many bytes a channel has: every tile reads everything.
-            let whole: Option<Region> = source.and_then(|r| {
-                let parts = r
-                    .tensor
-                    .transfers
-                    .iter()
-                    .filter(|t| weight.transfers.contains(t))
-                    .filter_map(|t| r.own_region(*t));
-                parts.reduce(|all, part| {
-                    let (start, end) = (
-                        all.offset.min(part.offset),
-                        (all.offset + all.run).max(part.offset + part.run),
-                    );
-                    Region::contiguous(all.buffer, start, end - start)
-                })
-            });
+            let whole = source.and_then(|r| whole(r, &weight.transfers));
             return Some(Weights {
                 tiles: vec![whole; tiles.len()],
                 ..nowhere
@@ -178,46 +164,86 @@ impl Weights {
                 ..nowhere
             });
         }
-        // Chunks: runs of tiles with the same channels.
-        let mut chunks: Vec<((u64, u64), [usize; 2])> = Vec::new();
-        for (tile, range) in tiles.iter().map(|t| within(*t)).enumerate() {
-            match chunks.last_mut() {
-                Some((last, tiles)) if *last == range => tiles[1] = tile,
-                _ => chunks.push((range, [tile; 2])),
-            }
-        }
-        // A chunk takes whole rows over the banks.
-        let slot = chunks
-            .iter()
-            .map(|((_, n), _)| n.next_multiple_of(banks))
-            .max()
-            .unwrap_or(1)
-            .max(1);
-        let slots = room / slot;
-        if slots == 0 {
-            return Some(Weights {
-                tiles: tiles.iter().map(|t| from_l2(within(*t))).collect(),
-                ..nowhere
-            });
-        }
-        let mut placed = Weights {
-            tiles: Vec::with_capacity(tiles.len()),
-            moves: Vec::with_capacity(chunks.len()),
+        let room = Room {
+            banks,
+            channels: room,
             first: held.first,
-            slots: slots as usize,
+        };
+        let tiles = tiles.iter().map(|t| within(*t));
+        Some(in_chunks(tiles, room, nowhere, at, from_l2))
+    }
+}
+
+/// Room of an entry of the weight buffer.
+struct Room {
+    banks: u64,
+    /// Output channels.
+    channels: u64,
+    /// Position of the workload from whose snapshot on the entry is there.
+    first: usize,
+}
+
+/// All that a tensor in L2 holds of these transfers.
+fn whole(resident: &Resident<'_>, transfers: &[u32]) -> Option<Region> {
+    let tensor = resident.tensor.transfers.iter();
+    let parts = tensor
+        .filter(|t| transfers.contains(t))
+        .filter_map(|t| resident.own_region(*t));
+    parts.reduce(|all, part| {
+        let (start, end) = (
+            all.offset.min(part.offset),
+            (all.offset + all.run).max(part.offset + part.run),
+        );
+        Region::contiguous(all.buffer, start, end - start)
+    })
+}
+
+/// Chunks, runs of tiles with the same channels, take turns in the slots of an entry that has not room for all channels.
+fn in_chunks(
+    tiles: impl Iterator<Item = (u64, u64)> + Clone,
+    room: Room,
+    nowhere: Weights,
+    at: impl Fn(u64, u64) -> Option<Region>,
+    from_l2: impl Fn((u64, u64)) -> Option<Region>,
+) -> Weights {
+    let mut chunks: Vec<((u64, u64), [usize; 2])> = Vec::new();
+    for (tile, range) in tiles.clone().enumerate() {
+        match chunks.last_mut() {
+            Some((last, tiles)) if *last == range => tiles[1] = tile,
+            _ => chunks.push((range, [tile; 2])),
+        }
+    }
+    // A chunk takes whole rows over the banks.
+    let slot = chunks
+        .iter()
+        .map(|((_, n), _)| n.next_multiple_of(room.banks))
+        .max()
+        .unwrap_or(1)
+        .max(1);
+    let slots = room.channels / slot;
+    if slots == 0 {
+        return Weights {
+            tiles: tiles.map(from_l2).collect(),
             ..nowhere
         };
-        for (j, (range, span)) in chunks.into_iter().enumerate() {
-            let to = at(j as u64 % slots * slot, range.1);
-            placed.tiles.extend((span[0]..=span[1]).map(|_| to.clone()));
-            if let (Some(from), Some(to)) = (from_l2(range), to) {
-                placed.moves.push(Move {
-                    from,
-                    to,
-                    tiles: span,
-                });
-            }
-        }
-        Some(placed)
     }
+    let mut placed = Weights {
+        tiles: Vec::with_capacity(nowhere.tiles.len()),
+        moves: Vec::with_capacity(chunks.len()),
+        first: room.first,
+        slots: slots as usize,
+        ..nowhere
+    };
+    for (j, (range, span)) in chunks.into_iter().enumerate() {
+        let to = at(j as u64 % slots * slot, range.1);
+        placed.tiles.extend((span[0]..=span[1]).map(|_| to.clone()));
+        if let (Some(from), Some(to)) = (from_l2(range), to) {
+            placed.moves.push(Move {
+                from,
+                to,
+                tiles: span,
+            });
+        }
+    }
+    placed
 }
