@@ -136,3 +136,18 @@ fn patterns_fit_what_they_should() {
     assert!(fits("abc", "abc") && !fits("abc", "abcd"));
     assert_eq!(without_seconds("16 trials, 0.007 s"), "16 trials, ? s");
 }
+
+#[test]
+fn every_page_is_in_the_book_and_in_the_readme() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let (book, readme) = (text("docs/SUMMARY.md"), text("README.md"));
+    for page in pages() {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        if ["README.md", "SUMMARY.md"].contains(&name) {
+            continue;
+        }
+        assert!(book.contains(&format!("({name})")), "the book lacks {name}");
+        let is_linked = name == "index.md" || readme.contains(&format!("(docs/{name})"));
+        assert!(is_linked, "the README lacks {name}");
+    }
+}

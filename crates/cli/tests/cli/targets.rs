@@ -109,7 +109,7 @@ fn a_kernel_goes_from_text_to_picture_and_runs_as_mapped() {
         notes.iter().any(|n| n
             .as_str()
             .unwrap()
-            .starts_with("mapped: 10 cycles of latency")),
+            .starts_with("mapped: 9 cycles of latency")),
         "{notes:?}"
     );
 }
