@@ -193,6 +193,29 @@ pub(crate) fn pipeline() -> Program<'static> {
     p
 }
 
+/// Two engines that end at the same instant and wait for each other there; then the second is done before the first.
+pub(crate) fn tied() -> Program<'static> {
+    let mut p = empty(&[("dpu0", 1), ("dpu1", 1)]);
+    let both = barrier(&mut p, &[(0, 2, 2)]);
+    let compute = || Example {
+        operation: "conv 1x1",
+        details: "",
+        accesses: Vec::new(),
+        unproven: None,
+    };
+    for queue in 0..2 {
+        task(&mut p, queue, compute(), &[], &[Action::Produce(both)], 0);
+    }
+    for queue in 0..2 {
+        let wait = (both, Condition::Lit);
+        let consume = Action::Consume(both);
+        task(&mut p, queue, compute(), &[wait], &[consume], 0);
+    }
+    let mut p = p.finish().expect("ids of its own");
+    p.tasks[TaskId::from_raw(3)].fixed = Time::from_ns(500.0);
+    p
+}
+
 /// The pipeline whose last compute task forgot its signal.
 pub(crate) fn forgetful() -> Program<'static> {
     let mut p = pipeline();

@@ -128,7 +128,8 @@ struct Event {
 }
 
 /// All starts and ends, latest first. Of one instant, what was caused comes before its cause: ends have even ranks by the order of
-/// completion, a start comes after the latest end that let it start.
+/// completion. A start comes before its own end; where that is at a later instant, nothing of this one can wait for it, and it comes
+/// after every end.
 fn backwards(
     timeline: &Timeline,
     rows: &[Row],
@@ -143,16 +144,12 @@ fn backwards(
     let mut events = Vec::with_capacity(2 * rows.len());
     for (i, row) in rows.iter().enumerate() {
         events.push((row.end, rank[i], i, false));
-        let causes = row
-            .waits
-            .iter()
-            .filter_map(|wait| wait.by)
-            .chain(row.before);
-        let causes = causes.filter_map(|task| places.get(task));
-        let caused = causes
-            .filter(|c| rows[*c].end == row.start)
-            .map(|c| rank[c]);
-        events.push((row.start, caused.max().unwrap_or(0) + 1, i, true));
+        let start = if row.start == row.end {
+            rank[i].saturating_sub(1)
+        } else {
+            u64::MAX
+        };
+        events.push((row.start, start, i, true));
     }
     events.sort_unstable_by(|a, b| b.cmp(a));
     events

@@ -37,27 +37,24 @@ fn waits_add_up_and_the_critical_path_is_one_chain() {
 /// A task that ends later by its slack, and one that ends later by a little more: the run grows only then.
 #[test]
 fn slack_is_how_much_later_a_task_may_end() {
-    let program = example::pipeline();
-    let timeline = chipless_sim::run(&Verified::assume(&program), &mut TimingOnly).timeline;
-    let attribution = Attribution::of(&program, &timeline);
-    for row in &attribution.rows {
-        let longer = |by: Time| {
-            let mut program = example::pipeline();
-            program.tasks[row.task].fixed += by;
-            chipless_sim::run(&Verified::assume(&program), &mut TimingOnly)
-                .timeline
-                .end
-        };
-        assert_eq!(
-            longer(row.slack),
-            timeline.end,
-            "{}",
-            program.task_name(row.task)
-        );
-        assert!(
-            longer(row.slack + Time::from_ns(1.0)) > timeline.end,
-            "{}",
-            program.task_name(row.task)
-        );
+    for make in [example::pipeline, example::tied] {
+        let program = make();
+        let timeline = chipless_sim::run(&Verified::assume(&program), &mut TimingOnly).timeline;
+        let attribution = Attribution::of(&program, &timeline);
+        for row in &attribution.rows {
+            let longer = |by: Time| {
+                let mut program = make();
+                program.tasks[row.task].fixed += by;
+                chipless_sim::run(&Verified::assume(&program), &mut TimingOnly)
+                    .timeline
+                    .end
+            };
+            let name = program.task_name(row.task);
+            assert_eq!(longer(row.slack), timeline.end, "{name}");
+            assert!(
+                longer(row.slack + Time::from_ns(1.0)) > timeline.end,
+                "{name}"
+            );
+        }
     }
 }
