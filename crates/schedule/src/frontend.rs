@@ -86,6 +86,69 @@ fn extents(shapes: &[Vec<u64>], at: usize) -> Result<[i64; 3], String> {
     Ok([extent(1), extent(2), extent(3)])
 }
 
+/// What a layer computes; its numbers stay in the file.
+fn action(
+    layer: &IrLayer,
+    first: [i64; 3],
+    window: Window,
+    groups: i64,
+) -> Result<(Kind, Action), String> {
+    let weight = Numbers {
+        values: Err("its array lies in a file which is not there".to_owned()),
+        shape: Vec::new(),
+        scales: None,
+    };
+    Ok(match layer.operation.as_str() {
+        "conv2d" | "conv2d_group" => {
+            let kind = if groups > 1 {
+                Kind::GroupConv
+            } else {
+                Kind::Conv
+            };
+            (
+                kind,
+                Action::Weighted {
+                    window,
+                    weight,
+                    columns: false,
+                    bias: None,
+                },
+            )
+        }
+        "dense" => {
+            let window = Window {
+                kernel: [first[1], first[2]],
+                stride: [1, 1],
+                padding: [0; 4],
+            };
+            (
+                Kind::Fc,
+                Action::Weighted {
+                    window,
+                    weight,
+                    columns: false,
+                    bias: None,
+                },
+            )
+        }
+        "max_pool2d" => (Kind::Pool, Action::MaxPool(window)),
+        "avg_pool2d" => (Kind::Pool, Action::AveragePool(window, true)),
+        "element_wise_add" => (Kind::Eltwise, Action::Combine(Arithmetic::Add)),
+        "element_wise_sub" => (Kind::Eltwise, Action::Combine(Arithmetic::Subtract)),
+        "element_wise_mult" => (Kind::Eltwise, Action::Combine(Arithmetic::Multiply)),
+        "quantize" | "dequantize" | "relu" | "exp" | "gelu" | "sigmoid" | "tanh" | "erf" => {
+            (Kind::PointToPoint, Action::Function(Function::Identity))
+        }
+        "softmax" => (Kind::PointToPoint, Action::Softmax(groups)),
+        "layer_norm" => (
+            Kind::PointToPoint,
+            Action::LayerNorm(weight.clone(), None, 1e-5),
+        ),
+        "matmul" => (Kind::GroupConv, Action::Product),
+        _ => return Err("the operation is not supported".to_owned()),
+    })
+}
+
 impl Reader {
     fn operand(&mut self, name: &str, extents: [i64; 3]) -> Operand {
         let inputs = &mut self.inputs;
@@ -136,61 +199,8 @@ impl Reader {
             stride: pair(layer.stride),
             padding: layer.padding.unwrap_or_default().map(i64::from),
         };
-        let weight = Numbers {
-            values: Err("its array lies in a file which is not there".to_owned()),
-            shape: Vec::new(),
-            scales: None,
-        };
         let groups = i64::from(layer.group.unwrap_or(1).max(1));
-        let (kind, action) = match layer.operation.as_str() {
-            "conv2d" | "conv2d_group" => {
-                let kind = if groups > 1 {
-                    Kind::GroupConv
-                } else {
-                    Kind::Conv
-                };
-                (
-                    kind,
-                    Action::Weighted {
-                        window,
-                        weight,
-                        columns: false,
-                        bias: None,
-                    },
-                )
-            }
-            "dense" => {
-                let window = Window {
-                    kernel: [first[1], first[2]],
-                    stride: [1, 1],
-                    padding: [0; 4],
-                };
-                (
-                    Kind::Fc,
-                    Action::Weighted {
-                        window,
-                        weight,
-                        columns: false,
-                        bias: None,
-                    },
-                )
-            }
-            "max_pool2d" => (Kind::Pool, Action::MaxPool(window)),
-            "avg_pool2d" => (Kind::Pool, Action::AveragePool(window, true)),
-            "element_wise_add" => (Kind::Eltwise, Action::Combine(Arithmetic::Add)),
-            "element_wise_sub" => (Kind::Eltwise, Action::Combine(Arithmetic::Subtract)),
-            "element_wise_mult" => (Kind::Eltwise, Action::Combine(Arithmetic::Multiply)),
-            "quantize" | "dequantize" | "relu" | "exp" | "gelu" | "sigmoid" | "tanh" | "erf" => {
-                (Kind::PointToPoint, Action::Function(Function::Identity))
-            }
-            "softmax" => (Kind::PointToPoint, Action::Softmax(groups)),
-            "layer_norm" => (
-                Kind::PointToPoint,
-                Action::LayerNorm(weight.clone(), None, 1e-5),
-            ),
-            "matmul" => (Kind::GroupConv, Action::Product),
-            _ => return Err("the operation is not supported".to_owned()),
-        };
+        let (kind, action) = action(layer, first, window, groups)?;
         if kind == Kind::Eltwise && operands.len() != 2 {
             return Err("it does not read two layers".to_owned());
         }

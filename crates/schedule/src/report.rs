@@ -35,6 +35,9 @@ pub fn text(report: &Value) -> String {
             );
         }
     }
+    if let Some(lost) = lost_by(report) {
+        let _ = writeln!(text, "{lost}");
+    }
     let above = figure(report, "model", "edp") / figure(report, "lower_bound", "edp");
     let _ = writeln!(
         text,
@@ -45,6 +48,30 @@ pub fn text(report: &Value) -> String {
         report["stopped"].as_str().unwrap_or_default(),
     );
     text
+}
+
+/// What the next best tree lost by, in the figures that decided.
+fn lost_by(report: &Value) -> Option<String> {
+    let next = report.get("runner_up")?;
+    let (section, of) = if report["replay"].is_object() {
+        ("replay", "by the replay")
+    } else {
+        ("model", "in SET's model")
+    };
+    let more = |key: &str| {
+        let (own, other) = (report[section][key].as_f64()?, next[section][key].as_f64()?);
+        Some((other / own - 1.0) * 100.0)
+    };
+    let [energy, delay] = [more("energy_pj")?, more("delay_cycles")?];
+    let [energy, delay] = [(energy, "energy"), (delay, "delay")].map(|(percent, what)| {
+        if percent.abs() < 0.005 {
+            format!("the same {what}")
+        } else {
+            let word = if percent > 0.0 { "more" } else { "less" };
+            format!("{:.2} % {word} {what}", percent.abs())
+        }
+    });
+    Some(format!("runner-up: {energy} and {delay} {of}"))
 }
 
 /// The report as a page: figures, and what bounds each segment.

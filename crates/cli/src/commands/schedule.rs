@@ -172,6 +172,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         trees: arguments.trees,
         seed: arguments.seed,
         threads: threads(arguments),
+        one_pass: arguments.dialect == Dialect::Spec,
     };
     let found = search::search(&front.network, &machine, &options, &interrupted, &mut say)
         .map_err(|impossible| refused(&arguments.network, &impossible))?;
@@ -181,6 +182,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .unwrap_or(Path::new("schedule.json"));
     let mut chosen = (&found.tree, found.cost);
     let mut replay = Value::Null;
+    let mut runner_up = Value::Null;
     if let (Dialect::Spec, Some(lowered)) = (arguments.dialect, &lowered) {
         let others = found.others.iter().map(|(tree, cost)| (tree, *cost));
         let best = emit::spec_dialect(
@@ -193,9 +195,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         .map_err(|error| short(&arguments.network, &error))?;
         chosen = (best.tree, best.cost);
         replay = figures(best.replay.0, best.replay.1 as f64);
+        if let Some((cost, (energy, delay))) = best.runner_up {
+            runner_up = json!({ "model": model(&cost), "replay": figures(energy, delay as f64) });
+        }
         files::write(output, &[best.text.as_bytes()])?;
     } else {
         write_set_dialect(arguments, output, &front, &machine, chosen.0)?;
+        if let Some((_, cost)) = found.others.first() {
+            runner_up = json!({ "model": model(cost) });
+        }
     }
     if let (Some(lowered), Some(path)) = (&lowered, &arguments.network_out) {
         files::write(path, &[lowered.network_text().as_bytes()])?;
@@ -212,7 +220,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.tree {
         files::write(path, &[tree_text(chosen.0).as_bytes()])?;
     }
-    let report = report(arguments, &front, &found, &options, chosen.1, replay);
+    let report = report(
+        arguments,
+        &front,
+        &found,
+        &options,
+        chosen.1,
+        [replay, runner_up],
+    );
     if let Some(path) = &arguments.report {
         let page = chipless_schedule::report::page(&front.network, &machine, chosen.0, &report);
         files::write(path, &[page.as_bytes()])?;
@@ -385,7 +400,7 @@ fn report(
     found: &search::Found,
     options: &search::Options,
     cost: Cost,
-    replay: Value,
+    [replay, runner_up]: [Value; 2],
 ) -> Value {
     let history: Vec<Value> = found
         .history
@@ -410,6 +425,9 @@ fn report(
     });
     if !replay.is_null() {
         report["replay"] = replay;
+    }
+    if !runner_up.is_null() {
+        report["runner_up"] = runner_up;
     }
     report
 }

@@ -35,6 +35,16 @@ pub(super) enum Relief {
     LoadAgain { layer: Name },
 }
 
+/// Cores that are too full.
+pub(super) struct Crowded {
+    /// What can be done; nothing where nothing can.
+    pub(super) reliefs: Vec<Relief>,
+    /// The layer at which it is worst.
+    pub(super) layer: Name,
+    /// Bytes that it would take there.
+    pub(super) needed: u64,
+}
+
 /// A tensor from the first snapshot that shows it to the last.
 struct Life {
     tensor: Tensor,
@@ -50,33 +60,40 @@ struct Life {
 /// Gives every tensor its snapshots and its address in so many bytes. `steps` are those of the workloads, core by core.
 ///
 /// # Errors
-/// What can be done about cores that are too full; nothing where nothing can be done.
+/// Cores that are too full.
 pub(super) fn place(
     schedule: &mut Schedule,
     steps: &[Vec<u32>],
     bytes: u64,
-) -> Result<(), Vec<Relief>> {
+) -> Result<(), Crowded> {
     let mut made: HashMap<u32, u32> = HashMap::new();
     for (core, steps) in schedule.cores.iter().zip(steps) {
         for (workload, step) in core.workloads.iter().zip(steps) {
             made.extend(workload.ofmaps.iter().map(|piece| (piece.transfer, *step)));
         }
     }
-    let mut crowded = false;
+    let mut worst: Option<(u64, Name)> = None;
     let mut reliefs = Vec::new();
     for (core, steps) in schedule.cores.iter_mut().zip(steps) {
         let mut lives = lives(core, steps, &made);
         match pack(&mut lives, core.workloads.len(), bytes) {
             Ok(()) => show(core, lives),
             Err(position) => {
-                crowded = true;
-                relieve(core, &lives, position, bytes, &mut reliefs);
+                let found = relieve(core, &lives, position, bytes, &mut reliefs);
+                worst = worst.max(Some(found));
             }
         }
     }
     reliefs.sort_unstable();
     reliefs.dedup();
-    if crowded { Err(reliefs) } else { Ok(()) }
+    match worst {
+        Some((needed, layer)) => Err(Crowded {
+            reliefs,
+            layer,
+            needed,
+        }),
+        None => Ok(()),
+    }
 }
 
 /// The tensors of a core with the snapshots that they need.
@@ -300,8 +317,15 @@ fn show(core: &mut Core, lives: Vec<Life>) {
     }
 }
 
-/// What can be done about a core that is too full at a workload, and wherever else it is.
-fn relieve(core: &Core, lives: &[Life], failed: usize, bytes: u64, reliefs: &mut Vec<Relief>) {
+/// What can be done about a core that is too full at a workload, and wherever else it is; the most bytes and the layer that takes
+/// them.
+fn relieve(
+    core: &Core,
+    lives: &[Life],
+    failed: usize,
+    bytes: u64,
+    reliefs: &mut Vec<Relief>,
+) -> (u64, Name) {
     let mut full = vec![0u64; core.workloads.len()];
     for life in lives {
         full[life.first..=life.last]
@@ -328,6 +352,9 @@ fn relieve(core: &Core, lives: &[Life], failed: usize, bytes: u64, reliefs: &mut
         }
     }
     reliefs.extend(known);
+    let most = (0..full.len()).max_by_key(|position| full[*position]);
+    let most = most.unwrap_or(failed);
+    (full[most], core.workloads[most].layer)
 }
 
 /// Bytes that each way out frees at a workload.
@@ -339,10 +366,10 @@ fn gains(core: &Core, lives: &[Life], position: usize) -> Vec<(u64, Relief)> {
         let tensor = &life.tensor;
         let mut gain = |relief| *gains.entry(relief).or_insert(0) += tensor.size;
         if tensor.kind == TensorKind::Ofmap {
-            let mut pieces = workload.ofmaps.iter();
-            let piece = pieces.find(|piece| piece.bounds == tensor.bounds);
-            let to = piece.into_iter().flat_map(|piece| &piece.destinations);
-            if let Some(reader) = to.filter_map(|to| to.layer).next() {
+            let pieces = workload.ofmaps.iter();
+            let pieces = pieces.filter(|piece| piece.bounds == tensor.bounds);
+            let mut to = pieces.flat_map(|piece| &piece.destinations);
+            if let Some(reader) = to.find_map(|to| to.layer) {
                 let producer = workload.layer;
                 gain(Relief::ThroughDram { reader, producer });
             }

@@ -3,6 +3,7 @@
 mod aligned;
 mod build;
 mod jobs;
+mod layers;
 mod lives;
 mod lowered;
 mod scales;
@@ -49,6 +50,8 @@ pub struct Best<'t> {
     pub replay: (f64, i64),
     /// The file.
     pub text: String,
+    /// The next best of the trees that were replayed: its cost in SET's model, its energy and delay by the replay.
+    pub runner_up: Option<(Cost, (f64, i64))>,
 }
 
 /// Why no schedule is written.

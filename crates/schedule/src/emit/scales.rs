@@ -5,8 +5,9 @@
 
 use super::weights::{Constants, constants};
 use crate::front::{
-    Action, Activation, Arithmetic, Front, Function, Operand, Quantisation, Source,
+    Action, Activation, Arithmetic, Front, Function, Numbers, Operand, Quantisation, Source,
 };
+use crate::network::Layer;
 
 /// Scales of what goes in and of every layer's result; none where weights that decide them are not there.
 #[derive(Clone, Debug)]
@@ -75,63 +76,7 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
             )?),
             _ => None,
         };
-        let mut bound = match &operation.action {
-            Action::Weighted { .. } => constants
-                .as_ref()
-                .map_or(0.0, |constants| constants.bound(read[0])),
-            Action::Combine(Arithmetic::Multiply) => read[0] * read[1],
-            Action::Combine(_) => read[0] + read[1],
-            Action::Product => read[0] * read[1] * (layer.channels / layer.groups) as f64,
-            Action::Softmax(_)
-            | Action::Function(Function::Sigmoid | Function::Tanh | Function::Erf) => 1.0,
-            Action::Constant(arithmetic, numbers) => {
-                let most = numbers
-                    .values
-                    .clone()?
-                    .iter()
-                    .fold(0.0, |most: f64, v| most.max(v.abs()));
-                match arithmetic {
-                    Arithmetic::Multiply => read[0] * most,
-                    Arithmetic::Divide => {
-                        let least = numbers
-                            .values
-                            .clone()?
-                            .iter()
-                            .fold(f64::MAX, |least: f64, v| least.min(v.abs()));
-                        if least > 0.0 {
-                            read[0] / least
-                        } else {
-                            read[0]
-                        }
-                    }
-                    _ => read[0] + most,
-                }
-            }
-            Action::LayerNorm(factor, offset, _) => {
-                let most = |numbers: &crate::front::Numbers| -> Result<f64, String> {
-                    Ok(numbers
-                        .values
-                        .clone()?
-                        .iter()
-                        .fold(0.0, |most: f64, v| most.max(v.abs())))
-                };
-                most(factor)? * (layer.output[0] as f64).sqrt()
-                    + offset.as_ref().map_or(Ok(0.0), most)?
-            }
-            Action::Affine(factor, offset) => {
-                let (factor, offset) = (factor.values.clone()?, offset.values.clone()?);
-                factor
-                    .iter()
-                    .zip(offset.iter())
-                    .fold(0.0, |most: f64, (f, o)| {
-                        most.max(read[0] * f.abs() + o.abs())
-                    })
-            }
-            Action::MaxPool(_)
-            | Action::AveragePool(..)
-            | Action::Function(_)
-            | Action::Transpose => read[0],
-        };
+        let mut bound = bound(&operation.action, layer, &read, constants.as_ref())?;
         if let Activation::Bounded(most) = operation.activation {
             bound = bound.min(most);
         }
@@ -156,6 +101,62 @@ pub(super) fn scales(front: &Front) -> Result<Scales, String> {
         scales.constants.push(constants);
     }
     Ok(scales)
+}
+
+/// The largest number that a layer can give, from those that it reads.
+fn bound(
+    action: &Action,
+    layer: &Layer,
+    read: &[f64],
+    constants: Option<&Constants>,
+) -> Result<f64, String> {
+    let most = |numbers: &Numbers| -> Result<f64, String> {
+        let values = numbers.values.clone()?;
+        Ok(values.iter().fold(0.0, |most: f64, v| most.max(v.abs())))
+    };
+    Ok(match action {
+        Action::Weighted { .. } => constants.map_or(0.0, |constants| constants.bound(read[0])),
+        Action::Combine(Arithmetic::Multiply) => read[0] * read[1],
+        Action::Combine(_) => read[0] + read[1],
+        Action::Product => read[0] * read[1] * (layer.channels / layer.groups) as f64,
+        Action::Softmax(_)
+        | Action::Function(Function::Sigmoid | Function::Tanh | Function::Erf) => 1.0,
+        Action::Constant(arithmetic, numbers) => {
+            let most = most(numbers)?;
+            match arithmetic {
+                Arithmetic::Multiply => read[0] * most,
+                Arithmetic::Divide => {
+                    let least = numbers
+                        .values
+                        .clone()?
+                        .iter()
+                        .fold(f64::MAX, |least: f64, v| least.min(v.abs()));
+                    if least > 0.0 {
+                        read[0] / least
+                    } else {
+                        read[0]
+                    }
+                }
+                _ => read[0] + most,
+            }
+        }
+        Action::LayerNorm(factor, offset, _) => {
+            most(factor)? * (layer.output[0] as f64).sqrt()
+                + offset.as_ref().map_or(Ok(0.0), most)?
+        }
+        Action::Affine(factor, offset) => {
+            let (factor, offset) = (factor.values.clone()?, offset.values.clone()?);
+            factor
+                .iter()
+                .zip(offset.iter())
+                .fold(0.0, |most: f64, (f, o)| {
+                    most.max(read[0] * f.abs() + o.abs())
+                })
+        }
+        Action::MaxPool(_) | Action::AveragePool(..) | Action::Function(_) | Action::Transpose => {
+            read[0]
+        }
+    })
 }
 
 /// How a reader takes an operand.

@@ -60,7 +60,11 @@ pub fn spec_dialect<'t>(
     }
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     // The best comes first: sorting keeps the order of equals.
-    for (_, Candidate { tree, cost, replay }) in found {
+    for number in 0..found.len() {
+        let Candidate { tree, cost, replay } = found[number].1;
+        let runner_up = found
+            .get(number + 1)
+            .map(|(_, next)| (next.cost, next.replay));
         let schedule = match best.take() {
             Some(schedule) => schedule,
             None => emitter.schedule(tree)?.0,
@@ -73,6 +77,7 @@ pub fn spec_dialect<'t>(
                     cost,
                     replay,
                     text,
+                    runner_up,
                 });
             }
             Some(fault) => {
@@ -85,6 +90,7 @@ pub fn spec_dialect<'t>(
 }
 
 /// A tree whose schedule has been replayed.
+#[derive(Clone, Copy)]
 struct Candidate<'t> {
     tree: &'t Tree,
     cost: Cost,
@@ -130,12 +136,20 @@ impl Emitter<'_> {
                     schedule.fit_times(&self.network);
                     return Ok((schedule, replay));
                 }
-                Err(reliefs) => {
-                    if !relieve(&mut jobs, written, &schedule, &reliefs) {
-                        let text =
-                            "its schedule has no room in L2, although each of its layers has";
-                        return Err(Unwritten::Unsupported(text.to_owned()));
+                Err(crowded) => {
+                    if relieve(&mut jobs, written, &schedule, &crowded.reliefs) {
+                        continue;
                     }
+                    // Everything through DRAM, each piece of work by itself.
+                    if jobs.direct.is_empty() && jobs.kept.is_empty() {
+                        return Err(Unwritten::Impossible(Impossible::Room {
+                            what: format!("the layer {}", schedule.name(crowded.layer)),
+                            needed: crowded.needed as i64,
+                            present: machine.l2.bytes,
+                        }));
+                    }
+                    jobs.direct.clear();
+                    jobs.kept.clear();
                 }
             }
         }

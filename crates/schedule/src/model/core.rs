@@ -71,6 +71,22 @@ const SPLITS: [(Axis, Axis); 6] = [
     (Axis::H, Axis::W),
 ];
 
+/// What a variant reads and writes in each buffer, and what it passes round on the bus: bytes.
+struct Accesses {
+    al1_read: i128,
+    al1_written: i128,
+    wl1_read: i128,
+    wl1_written: i128,
+    ol1_read: i128,
+    ol1_written: i128,
+    l2_read: i128,
+    activations_bus: i128,
+    weights_bus: i128,
+    weights_l2: i128,
+    /// With those that a free buffer takes once more.
+    weights_l2_filled: i128,
+}
+
 /// A variant of a loop nest: a second weight buffer that costs nothing (a quirk of SET's), weights passed round on the bus,
 /// activations passed round.
 #[derive(Clone, Copy)]
@@ -289,7 +305,7 @@ impl<'a> Polar<'a> {
             w,
             kernel: [r, s],
             stride: [sh, sw],
-            groups,
+            ..
         } = *self.work;
         let Variant {
             spare,
@@ -382,39 +398,59 @@ impl<'a> Polar<'a> {
         let ol1_written = macs / wide(c) * wide(split.tc * pc);
         let ol1_read = ol1_written + wide(pc) * ofmap;
         let l2_read = activations_l2 + weights_l2_filled;
+        let accesses = Accesses {
+            al1_read,
+            al1_written,
+            wl1_read,
+            wl1_written,
+            ol1_read,
+            ol1_written,
+            l2_read,
+            activations_bus,
+            weights_bus,
+            weights_l2,
+            weights_l2_filled,
+        };
+        Some(self.tile(split.cycles, &accesses, variant))
+    }
+
+    /// Energy and time of what a variant accesses.
+    fn tile(&self, cycles: i64, accesses: &Accesses, variant: Variant) -> Tile {
         let [al1, wl1, ol1, ol2] = self.buffers;
         let machine = self.machine;
-        let buffers = al1_read as f64 * al1.read
-            + al1_written as f64 * al1.write
-            + wl1_read as f64 * wl1.read
-            + wl1_written as f64 * wl1.write
-            + ol1_read as f64 * ol1.read
-            + ol1_written as f64 * ol1.write
-            + ofmap as f64 * ol2.read
-            + ofmap as f64 * ol2.write;
-        let l2 = l2_read as f64 * machine.l2.read + ofmap as f64 * machine.l2.write;
+        let buffers = accesses.al1_read as f64 * al1.read
+            + accesses.al1_written as f64 * al1.write
+            + accesses.wl1_read as f64 * wl1.read
+            + accesses.wl1_written as f64 * wl1.write
+            + accesses.ol1_read as f64 * ol1.read
+            + accesses.ol1_written as f64 * ol1.write
+            + self.ofmap as f64 * ol2.read
+            + self.ofmap as f64 * ol2.write;
+        let l2 = accesses.l2_read as f64 * machine.l2.read + self.ofmap as f64 * machine.l2.write;
         let mut round = 0.0;
-        if weights_round {
-            round += weights_bus as f64 * machine.bus_energy;
+        if variant.weights_round {
+            round += accesses.weights_bus as f64 * machine.bus_energy;
         }
-        if activations_round {
-            round += activations_bus as f64 * machine.bus_energy;
+        if variant.activations_round {
+            round += accesses.activations_bus as f64 * machine.bus_energy;
         }
-        let mut energy = l2 + buffers + round + macs as f64 * machine.mac_energy;
-        let copies = wide(self.copies);
-        let mut time = split
-            .cycles
-            .max(machine.l2_bandwidth.cycles((l2_read * copies) as i64));
-        if spare {
+        let mut energy = l2 + buffers + round + self.macs as f64 * machine.mac_energy;
+        let copies = i128::from(self.copies);
+        let mut time = cycles.max(
+            machine
+                .l2_bandwidth
+                .cycles((accesses.l2_read * copies) as i64),
+        );
+        if variant.spare {
             time = time
-                .max(ceil((weights_l2 * copies) as i64, 256))
-                .max(ceil((weights_l2_filled * copies) as i64, 256));
+                .max(ceil((accesses.weights_l2 * copies) as i64, 256))
+                .max(ceil((accesses.weights_l2_filled * copies) as i64, 256));
         }
-        if groups > 1 {
-            energy *= groups as f64;
+        if self.work.groups > 1 {
+            energy *= self.work.groups as f64;
             time *= self.rounds;
         }
-        Some(Tile { energy, time })
+        Tile { energy, time }
     }
 }
 

@@ -102,6 +102,15 @@ impl<'a> Searcher<'a> {
         menu
     }
 
+    /// A site for a layer over all cores of a region, or as many as it has elements for.
+    pub(super) fn widest(&mut self, layer: u16, batch: u32, region: Region) -> Option<Site> {
+        let menu = self.menu(layer, batch, region.count);
+        let most = menu.iter().map(|choice| choice.cores).max()?;
+        let choice = menu.iter().find(|choice| choice.cores == most)?;
+        let order = *orders(choice.part).first()?;
+        Some(Site::new(region, most, Line::Bands, choice.position, order))
+    }
+
     /// A site for a layer: one of the menu, the better ones more often, in some order.
     pub(super) fn pick(
         &mut self,

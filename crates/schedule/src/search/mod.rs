@@ -42,6 +42,9 @@ pub struct Options {
     pub seed: u64,
     /// Threads.
     pub threads: usize,
+    /// Whether the whole batch passes the tree once: SET's model counts weights once for all sub-batches of the root, a machine loads
+    /// them for each.
+    pub one_pass: bool,
 }
 
 /// Why a search stopped.
@@ -137,7 +140,10 @@ pub fn search(
     let evaluator = || Evaluator::new(leaf_costs(machine, network, options.batch), &factors);
     let mut searcher = Searcher::new(evaluator(), options.objective);
     let limits = bounds(&searcher.evaluator.costs);
-    let starts = start::starts(&mut searcher, &limits, deadline, interrupted)?;
+    let mut starts = start::starts(&mut searcher, &limits, deadline, interrupted)?;
+    if options.one_pass {
+        starts = start::in_one_pass(&mut searcher, starts);
+    }
     let chains: Vec<Chain> = (0..CHAINS)
         .map(|index| {
             let state = starts[index.min(starts.len() - 1)].clone();
@@ -204,6 +210,11 @@ pub fn search(
             .total_cmp(&b.score(options.objective))
     });
     others.dedup();
+    // A model in which cores do not wait for DRAM may leave some idle that a machine has work for.
+    let spread = start::spread(&mut searcher, &coordinator.best);
+    if spread != coordinator.best {
+        others.insert(0, spread);
+    }
     let mut whole = |state: &State| {
         let tree = tree_of(&searcher.evaluator, &Node::Cut(state.root()));
         explicit(&mut searcher.evaluator, &tree)

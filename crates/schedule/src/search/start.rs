@@ -57,6 +57,89 @@ pub(super) fn starts(
     }
 }
 
+/// The same trees with their sub-batches inside the segments. Those that do not fit so are left out, unless none does.
+pub(super) fn in_one_pass(searcher: &mut Searcher<'_>, states: Vec<State>) -> Vec<State> {
+    let objective = searcher.objective;
+    let mut whole: Vec<State> = states
+        .iter()
+        .filter_map(|state| {
+            let mut pieces = Vec::new();
+            for piece in &state.pieces {
+                if let Ok(piece) = searcher.piece(wrapped(state, &piece.node)) {
+                    pieces.push(piece);
+                    continue;
+                }
+                // What does not fit together may fit layer by layer.
+                let mut leaves = Vec::new();
+                piece.node.for_each(&mut |leaf| leaves.push(leaf.clone()));
+                for leaf in leaves {
+                    let leaf = any_leaf(searcher, leaf.layer, leaf.batch, state.whole).ok()?;
+                    pieces.push(searcher.piece(wrapped(state, &Node::Leaf(leaf))).ok()?);
+                }
+            }
+            Some(State {
+                groups: 1,
+                pieces,
+                ..state.clone()
+            })
+        })
+        .collect();
+    if whole.is_empty() {
+        return states;
+    }
+    whole.sort_by(|a, b| a.score(objective).total_cmp(&b.score(objective)));
+    whole
+}
+
+/// A segment that makes the sub-batches of the root itself.
+fn wrapped(state: &State, node: &Node) -> Node {
+    let children = match node {
+        _ if state.groups == 1 => return node.clone(),
+        Node::Cut(branch) if branch.cut == Cut::Time && branch.groups == 1 => {
+            branch.children.clone()
+        }
+        node => vec![node.clone()],
+    };
+    Node::Cut(Branch {
+        cut: Cut::Time,
+        batch: state.batch,
+        groups: state.groups,
+        region: state.whole,
+        children,
+    })
+}
+
+/// The same tree with every layer over all the cores that its cut has, as far as that fits.
+pub(super) fn spread(searcher: &mut Searcher<'_>, state: &State) -> State {
+    fn widen(searcher: &mut Searcher<'_>, node: &mut Node) {
+        match node {
+            Node::Cut(branch) => {
+                for child in &mut branch.children {
+                    widen(searcher, child);
+                }
+            }
+            Node::Leaf(leaf) => {
+                let (_, cores) = searcher.evaluator.resolve(leaf.site);
+                if cores.len() < usize::from(leaf.region.count)
+                    && let Some(site) = searcher.widest(leaf.layer, leaf.batch, leaf.region)
+                {
+                    leaf.site = site;
+                }
+            }
+        }
+    }
+    let mut pieces = Vec::new();
+    for piece in &state.pieces {
+        let mut node = (*piece.node).clone();
+        widen(searcher, &mut node);
+        pieces.push(searcher.piece(node).unwrap_or_else(|_| piece.clone()));
+    }
+    State {
+        pieces,
+        ..state.clone()
+    }
+}
+
 /// All layers one by one.
 fn alone(searcher: &mut Searcher<'_>, groups: u32, weight: f64) -> Result<State, Impossible> {
     let costs = &searcher.evaluator.costs;

@@ -1,8 +1,8 @@
 //! What is written reads back without errors, in both dialects.
 
-use crate::{machine, options, small};
-use chipless_gemini::{Document, Network};
-use chipless_model::{Limits, Severity};
+use crate::{errors, machine, options, small};
+use chipless_gemini::Network;
+use chipless_model::Limits;
 use chipless_schedule::emit::{Written, set_dialect, spec_dialect};
 use chipless_schedule::model::{Impossible, Objective};
 use chipless_schedule::search::{Found, search};
@@ -19,17 +19,6 @@ fn found(batch: i64) -> Found {
         &mut |_| {},
     )
     .unwrap()
-}
-
-fn errors(text: &str, network: Option<&Network>) -> Vec<String> {
-    let limits = Limits::default();
-    let document = Document::read(text.as_bytes(), "schedule.json", &limits).unwrap();
-    let findings = document.findings(network, None, &limits);
-    findings
-        .iter()
-        .filter(|finding| finding.severity == Severity::Error)
-        .map(|finding| format!("{}: {}", finding.rule.code, finding.message))
-        .collect()
 }
 
 #[test]

@@ -4,7 +4,12 @@ mod bounds;
 mod determinism;
 mod emission;
 mod front;
+mod onnx;
+mod pictured;
+mod random;
 
+use chipless_gemini::{Document, Network};
+use chipless_model::{Limits, Severity};
 use chipless_schedule::front::Front;
 use chipless_schedule::machine::Machine;
 
@@ -16,10 +21,24 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+fn machine_text() -> String {
+    String::from_utf8(fixture("mesh2x2.json")).unwrap()
+}
+
 fn machine() -> Machine {
-    Machine::read(&String::from_utf8(fixture("mesh2x2.json")).unwrap())
-        .unwrap()
-        .0
+    Machine::read(&machine_text()).unwrap().0
+}
+
+/// Errors that `check` finds.
+fn errors(text: &str, network: Option<&Network>) -> Vec<String> {
+    let limits = Limits::default();
+    let document = Document::read(text.as_bytes(), "schedule.json", &limits).unwrap();
+    let findings = document.findings(network, None, &limits);
+    findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error)
+        .map(|finding| format!("{}: {}", finding.rule.code, finding.message))
+        .collect()
 }
 
 fn small(batch: i64) -> Front {
@@ -39,5 +58,6 @@ fn options(
         trees: Some(trees),
         seed,
         threads,
+        one_pass: false,
     }
 }

@@ -1,0 +1,302 @@
+//! Layers of the front-end file: what each of them computes, and its arrays.
+
+use super::lowered::Reach;
+use super::written::{Placement, Writer, npy};
+use crate::front::{Action, Activation, Arithmetic, Function, Quantisation, Window};
+use crate::network::Layer;
+use chipless_gemini::schedule::LayerType;
+use serde_json::{Map, Value, json};
+
+impl Writer<'_> {
+    /// A layer of the network.
+    pub(super) fn layer(&mut self, index: usize) -> Result<(), String> {
+        let front = self.front;
+        let (layer, operation) = (&front.network.layers[index], &front.operations[index]);
+        let here = Placement::Layer(index);
+        let (mut from, mut taken) = (Vec::new(), Vec::new());
+        for operand in &operation.operands {
+            let (producer, quantisation) = self.operand(operand, Placement::Before(index));
+            from.push(producer);
+            taken.push(quantisation);
+        }
+        let own = self.scales.layers[index];
+        let mut value = self.value(
+            &layer.name,
+            operation_name(&operation.action),
+            &from,
+            layer.output,
+        );
+        let (mut reach, mut kind, mut weights) = (Reach::Same, LayerType::Vp, None);
+        let input = self.extents(from[0]);
+        match &operation.action {
+            Action::Weighted { window, .. } => {
+                let group = [
+                    layer.channels / layer.groups,
+                    layer.output[0] / layer.groups,
+                ];
+                kind = LayerType::Pe;
+                weights = Some([group[0], window.kernel[0] * window.kernel[1]]);
+                let fc = layer.kind == crate::network::Kind::Fc;
+                reach = if fc {
+                    Reach::Whole(input)
+                } else {
+                    reach_of(window, Some(group), input)
+                };
+                self.weighted(index, window, taken[0], &mut value);
+            }
+            Action::Product => {
+                kind = LayerType::Pe;
+                reach = Reach::Product {
+                    inner: layer.channels / layer.groups,
+                    outputs: layer.output[0] / layer.groups,
+                };
+                value["group"] = json!(layer.groups);
+                value["quant_info"] = json!({
+                    "input_scale1": taken[0].scale, "input_zero_point1": -taken[0].zero,
+                    "input_scale2": taken[1].scale, "input_zero_point2": -taken[1].zero,
+                    "output_scale": 1.0 / own.scale, "output_zero_point": own.zero, "round_type": "round",
+                });
+            }
+            Action::MaxPool(window) | Action::AveragePool(window, _) => {
+                reach = reach_of(window, None, input);
+                value["pool_size"] = json!(window.kernel);
+                value["stride"] = json!(window.stride);
+                value["padding"] = json!(window.padding);
+                if let Action::AveragePool(_, padded) = operation.action {
+                    value["count_include_pad"] = json!(padded);
+                }
+            }
+            Action::Softmax(groups) => {
+                reach = Reach::AllChannels(input[0]);
+                value["group"] = json!(groups);
+                value["axis"] = json!(1);
+            }
+            Action::LayerNorm(factor, offset, epsilon) => {
+                reach = Reach::AllChannels(input[0]);
+                value["epsilon"] = json!(epsilon);
+                if self.known {
+                    let factor = factor.values.clone()?;
+                    let offset = offset
+                        .as_ref()
+                        .map(|offset| offset.values.clone())
+                        .transpose()?;
+                    let offset =
+                        offset.map_or_else(|| vec![0.0; factor.len()], |offset| offset.to_vec());
+                    affine(&mut value, &factor, &offset);
+                }
+            }
+            Action::Affine(factor, offset) => {
+                if self.known {
+                    affine(&mut value, &factor.values.clone()?, &offset.values.clone()?);
+                }
+            }
+            Action::Constant(arithmetic, numbers) => {
+                if self.known {
+                    let values = numbers.values.clone()?;
+                    with_constant(*arithmetic, &values, layer.output[0], &mut value);
+                }
+            }
+            Action::Transpose => {
+                kind = LayerType::Dt;
+                reach = Reach::Transpose;
+                value["perm"] = json!([0, 2, 1, 3]);
+            }
+            Action::Combine(_) | Action::Function(_) => {}
+        }
+        if kind == LayerType::Vp {
+            let combined = match operation.action {
+                Action::Combine(arithmetic) => Some(arithmetic),
+                _ => None,
+            };
+            value["module_list"] = stages(&taken, own, combined);
+        } else if kind == LayerType::Dt && taken[0] != own {
+            return Err(format!(
+                "`{}` stores its result in another way than its operand, which is not supported",
+                layer.name
+            ));
+        }
+        activation(operation.activation, kind, &mut value);
+        let at = self.push(
+            layer.name.clone(),
+            kind,
+            layer.output,
+            &from,
+            reach,
+            weights,
+            here,
+            value,
+        );
+        self.place.push(at);
+        Ok(())
+    }
+
+    fn weighted(&mut self, index: usize, window: &Window, taken: Quantisation, value: &mut Value) {
+        let layer: &Layer = &self.front.network.layers[index];
+        let own = self.scales.layers[index];
+        let group = layer.channels / layer.groups;
+        let constant = format!("constant_{}_weight", layer.name);
+        if let Some(inputs) = value["input_dtype"].as_array_mut() {
+            inputs.push(json!("int8"));
+        }
+        if let Some(shapes) = value["input_shape"].as_array_mut() {
+            shapes.push(json!([
+                layer.output[0],
+                group,
+                window.kernel[0],
+                window.kernel[1]
+            ]));
+        }
+        if let Some(previous) = value["previous_layer"].as_array_mut() {
+            previous.push(json!(constant));
+        }
+        if let Some(dims) = value["input_batchdim"].as_array_mut() {
+            dims.push(json!(-1));
+        }
+        value["kernel_size"] = json!(window.kernel);
+        value["stride"] = json!(window.stride);
+        value["padding"] = json!(window.padding);
+        if layer.groups > 1 {
+            value["group"] = json!(layer.groups);
+            value["operation"] = json!("conv2d_group");
+        } else if layer.kind == crate::network::Kind::Fc {
+            value["operation"] = json!("dense");
+        }
+        if self.known {
+            value["quant_info"] = json!({
+                "input_scale1": taken.scale, "input_zero_point1": -taken.zero,
+                "output_scale": 1.0 / own.scale, "output_zero_point": own.zero, "round_type": "round",
+            });
+        }
+        let file = |role: &str| format!("{}_{role}.npy", plain(&layer.name));
+        value["file_list"] = json!({ "weight": file("weight"), "k": file("k"), "b": file("b") });
+        if let (Some(constants), Ok(arrays)) =
+            (&self.scales.constants[index], &mut self.written.arrays)
+        {
+            let k = [constants.scales.len() as u64];
+            let made = [
+                (
+                    "weight",
+                    npy(&constants.shape.map(|v| v as u64), &constants.weights),
+                ),
+                ("k", npy(&k, &constants.scales)),
+                ("b", npy(&k, &constants.biases)),
+            ];
+            for (role, bytes) in made {
+                match bytes {
+                    Ok(bytes) => arrays.push((file(role), bytes)),
+                    Err(error) => {
+                        self.written.arrays = Err(error);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A file name.
+fn plain(name: &str) -> String {
+    name.chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect()
+}
+
+/// What bounds a result.
+fn activation(activation: Activation, kind: LayerType, value: &mut Value) {
+    let (name, attribute) = match activation {
+        Activation::None => (Value::Null, Value::Null),
+        Activation::Relu if kind == LayerType::Vp => (json!("relu"), Value::Null),
+        Activation::Relu => (json!("relu"), Value::Null),
+        Activation::Bounded(most) => (json!("relu_x"), json!(most)),
+    };
+    if kind == LayerType::Vp && activation == Activation::Relu {
+        value["module_list"]["relu_group"] = json!({});
+    }
+    value["activation_type"] = name;
+    value["activation_attr"] = attribute;
+}
+
+/// A constant operand as a factor and an offset of each channel.
+fn with_constant(arithmetic: Arithmetic, values: &[f64], channels: i64, value: &mut Value) {
+    let each = |i: usize| values.get(i).or(values.first()).copied().unwrap_or(0.0);
+    let all: Vec<f64> = (0..channels as usize).map(each).collect();
+    let (factor, offset) = match arithmetic {
+        Arithmetic::Add => (vec![1.0; all.len()], all),
+        Arithmetic::Subtract => (vec![1.0; all.len()], all.iter().map(|v| -v).collect()),
+        Arithmetic::Multiply => (all.clone(), vec![0.0; all.len()]),
+        Arithmetic::Divide => (all.iter().map(|v| 1.0 / v).collect(), vec![0.0; all.len()]),
+    };
+    affine(value, &factor, &offset);
+}
+
+fn affine(value: &mut Value, factor: &[f64], offset: &[f64]) {
+    value["channel_scale"] = json!(factor);
+    value["channel_offset"] = json!(offset);
+}
+
+fn reach_of(window: &Window, group: Option<[i64; 2]>, input: [i64; 3]) -> Reach {
+    Reach::Window {
+        group,
+        kernel: window.kernel,
+        stride: window.stride,
+        padding: [window.padding[0], window.padding[2]],
+        extents: [input[1], input[2]],
+    }
+}
+
+/// Stages of the vector processor: real numbers of the operands, and how the result is stored.
+pub(super) fn stages(
+    taken: &[Quantisation],
+    own: Quantisation,
+    combined: Option<Arithmetic>,
+) -> Value {
+    let mut before = Map::new();
+    for (operand, letter) in taken.iter().zip(["a", "b"]) {
+        before.insert(format!("requan_scale_{letter}"), json!(operand.scale));
+        before.insert(
+            format!("requan_zp_{letter}"),
+            json!(-operand.zero * operand.scale),
+        );
+    }
+    let mut modules = json!({ "pre_cal": before });
+    match combined {
+        Some(Arithmetic::Add) => {
+            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "add" });
+        }
+        Some(Arithmetic::Subtract) => {
+            modules["fp32_sum_sub_group0"] = json!({ "sumsub_group_mode": "sub" });
+        }
+        _ => {}
+    }
+    modules["post_cal"] = json!({ "mul_k": 1.0 / own.scale, "sum_b": own.zero });
+    modules
+}
+
+pub(super) fn operation_name(action: &Action) -> &'static str {
+    match action {
+        Action::Weighted { .. } => "conv2d",
+        Action::Product => "matmul",
+        Action::MaxPool(_) => "max_pool2d",
+        Action::AveragePool(..) => "avg_pool2d",
+        Action::Combine(Arithmetic::Add) => "element_wise_add",
+        Action::Combine(Arithmetic::Subtract) => "element_wise_sub",
+        Action::Combine(Arithmetic::Multiply) => "element_wise_mult",
+        Action::Combine(Arithmetic::Divide) => "div",
+        Action::Softmax(_) => "softmax",
+        Action::LayerNorm(..) => "layer_norm",
+        Action::Constant(..) | Action::Affine(..) | Action::Function(Function::Identity) => {
+            "quantize"
+        }
+        Action::Function(Function::Gelu) => "gelu",
+        Action::Function(Function::Sigmoid) => "sigmoid",
+        Action::Function(Function::Tanh) => "tanh",
+        Action::Function(Function::Erf) => "erf",
+        Action::Transpose => "permute",
+    }
+}
