@@ -1,8 +1,8 @@
 //! Whether everything that a program names is there.
 
-use crate::id::{PieceId, SyncId};
+use crate::id::{ConfigurationId, PieceId, SyncId};
 use crate::program::{Program, Span};
-use crate::sync::{Action, Condition, SyncKind};
+use crate::sync::{Action, Condition, SyncKind, Wait};
 
 impl Program<'_> {
     /// Whether every id and span of the program is one of its own and names what it should; otherwise which is not. Verifier and
@@ -99,6 +99,16 @@ impl Program<'_> {
             if !is_right {
                 return Err(format!("{wait:?} is for a sync of another kind, or none"));
             }
+        }
+        let barrier_of = |used: ConfigurationId| self.configurations.get(used).map(|c| c.barrier);
+        let is_meant = |(wait, meant): (&Wait, &Option<ConfigurationId>)| {
+            meant.is_none_or(|used| barrier_of(used) == Some(wait.sync))
+        };
+        if !self.meant.is_empty()
+            && (self.meant.len() != self.waits.len()
+                || !self.waits.iter().zip(&self.meant).all(is_meant))
+        {
+            return Err("the uses that waits mean are not those of their barriers".to_owned());
         }
         for signal in &self.signals {
             let is_right = match signal.action {

@@ -52,9 +52,10 @@ pub struct Program<'a> {
     /// with common rows (halos), both of which hold the same values. Only for targets whose compilers are known to do that;
     /// otherwise two such writes are a race like any other.
     pub copies_halos: bool,
-    /// Whether a task that only consumes a barrier, and signals nothing, is taken to be done before others come that use the
-    /// barrier again, though nothing orders the two. Only for targets whose compilers are known to count on that.
-    pub consumes_in_time: bool,
+    /// The use of its barrier that each entry of `waits` means, for targets whose compilers count on tasks that only consume a
+    /// barrier, and signal nothing, to be done before others come that use it again, though nothing orders the two. A task
+    /// then waits until this very use is lit. Empty for all other targets.
+    pub meant: Vec<Option<ConfigurationId>>,
     /// Which tasks make one tensor together, where tensors are made whole before they are read; `None` where programs update
     /// tensors in place.
     pub tensors: Option<Tensors>,
@@ -338,6 +339,20 @@ impl<'a> Program<'a> {
     #[inline]
     pub fn waits(&self, task: TaskId) -> &[Wait] {
         self.tasks[task].waits.of(&self.waits)
+    }
+
+    /// Its waits, each with the use of its barrier that it means where the program says so.
+    #[inline]
+    pub fn waits_and_uses(
+        &self,
+        task: TaskId,
+    ) -> impl Iterator<Item = (&Wait, Option<ConfigurationId>)> {
+        let first = self.tasks[task].waits.start as usize;
+        let meant = move |n: usize| self.meant.get(first + n).copied().flatten();
+        self.waits(task)
+            .iter()
+            .enumerate()
+            .map(move |(n, wait)| (wait, meant(n)))
     }
 
     /// A task's signals.

@@ -39,10 +39,9 @@ impl Deadlock {
             .iter()
             .map(|&task| {
                 let waits: Vec<(Wait, String)> = program
-                    .waits(task)
-                    .iter()
-                    .filter(|w| !engine.holds(w))
-                    .map(|w| (*w, state(engine, w.sync)))
+                    .waits_and_uses(task)
+                    .filter(|(wait, meant)| !engine.holds(wait, *meant))
+                    .map(|(wait, _)| (*wait, state(engine, wait.sync)))
                     .collect();
                 let missing = waits
                     .iter()

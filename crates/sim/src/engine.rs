@@ -384,8 +384,8 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         let program = self.program;
         let t = &program.tasks[task];
-        for wait in t.waits.of(&program.waits) {
-            if !self.holds(wait) {
+        for (wait, meant) in program.waits_and_uses(task) {
+            if !self.holds(wait, meant) {
                 self.servers[server as usize].next =
                     std::mem::replace(&mut self.waiters[wait.sync], server);
                 self.timeline.tasks[task].stall = Some(Stall {
@@ -419,9 +419,12 @@ impl<'p, 'a> Engine<'p, 'a> {
         Ok(())
     }
 
-    pub(crate) fn holds(&self, wait: &Wait) -> bool {
+    /// Whether a wait holds; one that means a certain use of its barrier holds in no other.
+    pub(crate) fn holds(&self, wait: &Wait, meant: Option<ConfigurationId>) -> bool {
         match wait.condition {
-            Condition::Lit => self.barrier(wait.sync).is_some_and(Barrier::is_lit),
+            Condition::Lit => self.barrier(wait.sync).is_some_and(|barrier| {
+                barrier.is_lit() && (meant.is_none() || barrier.active() == meant.as_ref())
+            }),
             condition => condition.is_met_by(self.values[wait.sync]),
         }
     }

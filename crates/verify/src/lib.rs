@@ -32,6 +32,10 @@
 //! order, so `≤ₜ` holds for it, and it met the same use: a contradiction. What cannot be proved so is reported
 //! (`barrier-reuse`). Where a task waits for several barriers, each is proved with the help of those proved already.
 //!
+//! Some compilers count on tasks that only consume a barrier, and signal nothing, to be done before the barrier is used again. Their
+//! programs say which use each wait means (`Program::meant`), here and when they run; where only such a task is not ordered
+//! before the next use, that is said (`barrier-reuse-late`), and the use is taken for the one that is meant.
+//!
 //! # What a wait for a counter needs
 //!
 //! For a wait of `t` for `value ≥ n`:

@@ -74,7 +74,7 @@ chipless_model::rules! {
         "Let the task wait for something that comes after the last consumer of the previous use, or use another barrier."
         "the program model: memory, synchronisation and accesses";
     REUSE_LATE Fault Warning Proof "barrier-reuse-late" "a barrier is used again while a task that only consumes its previous use may be late"
-        "A task of the next use could come while the previous use is still active, if a task that consumes the previous use and signals nothing else were held up for that long. Compilers count on such tasks, mostly transfers that fetch ahead, to be done by then. If one is not, the task passes too early."
+        "A task of the next use could come while the previous use is still active, if a task that consumes the previous use and signals nothing else were held up for that long. Compilers count on such tasks, mostly transfers that fetch ahead, to be done by then. If one is not, the task passes too early. `run` takes it that they are: a task waits for the use that it means."
         "Let the task wait for something that comes after the last consumer of the previous use, or use another barrier."
         "the program model: memory, synchronisation and accesses";
     BARRIER_FAULT Fault Error Proof "barrier-fault" "a barrier is signalled against its configuration"

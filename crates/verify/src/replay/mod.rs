@@ -11,8 +11,8 @@ use crate::rules;
 use crate::semaphore::{History, Known, need};
 use crate::usage::Usage;
 use chipless_model::{
-    Action, Condition, Counter, IndexVec, Moment, PieceId, Program, QueueId, SyncId, SyncKind,
-    TaskId, Wait,
+    Action, Condition, ConfigurationId, Counter, IndexVec, Moment, PieceId, Program, QueueId,
+    SyncId, SyncKind, TaskId, Wait,
 };
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -192,7 +192,8 @@ impl<'p, 'a> Replay<'p, 'a> {
             (at.piece, at.next, at.end, at.thread) = (Some(piece), next, end, thread);
         }
         let task = TaskId::from_raw(next);
-        if let Some(wait) = self.program.waits(task).iter().find(|w| !self.holds(w)) {
+        let mut waits = self.program.waits_and_uses(task);
+        if let Some((wait, _)) = waits.find(|(wait, meant)| !self.holds(wait, *meant)) {
             self.waiters[wait.sync].push(server);
             return Ok(());
         }
@@ -245,11 +246,11 @@ impl<'p, 'a> Replay<'p, 'a> {
         thread
     }
 
-    fn holds(&self, wait: &Wait) -> bool {
+    fn holds(&self, wait: &Wait, meant: Option<ConfigurationId>) -> bool {
         match wait.condition {
             Condition::Lit => self.barriers[wait.sync]
                 .as_ref()
-                .is_some_and(|b| b.is_lit()),
+                .is_some_and(|b| b.is_lit() && (meant.is_none() || b.active() == meant)),
             condition => condition.is_met_by(self.values[wait.sync]),
         }
     }

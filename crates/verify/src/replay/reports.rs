@@ -57,7 +57,7 @@ impl Replay<'_, '_> {
                 && signals.iter().any(|s| s.action == Action::Consume(sync))
         };
         let is_late =
-            program.consumes_in_time && !culprits.is_empty() && culprits.iter().all(only_consumes);
+            !program.meant.is_empty() && !culprits.is_empty() && culprits.iter().all(only_consumes);
         let rule: &'static Rule = if is_late {
             &rules::REUSE_LATE
         } else {

@@ -87,7 +87,7 @@ fn each(mut with: impl FnMut(&mut Program<'_>, &Mixes)) {
         let mut program = chipless_npu::lower(&document, &image, &chipless_npu::Options::default())
             .expect("a program");
         // What is held up here may be held up for ever.
-        program.consumes_in_time = false;
+        program.meant.clear();
         let mixes: Mixes = program
             .kernels
             .iter_enumerated()

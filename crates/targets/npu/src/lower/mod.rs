@@ -80,7 +80,6 @@ pub fn lower<'i>(
     let findings = std::mem::take(&mut schedule.findings);
     let mut build = Builder::new("npu", &options.limits);
     build.program.copies_halos = true;
-    build.program.consumes_in_time = true;
     let mut lowering = Lowering {
         image,
         options,
@@ -112,6 +111,7 @@ pub fn lower<'i>(
     lowering.interface(document, edge);
     lowering.syncs(&schedule);
     lowering.tasks(&schedule);
+    lowering.meant(&schedule);
     lowering.build.program.tensors = Some(tensors::of(
         &schedule,
         &lowering.ids,
@@ -263,6 +263,20 @@ impl<'i> Lowering<'_, 'i> {
             .iter()
             .map(|p| PieceId::from_usize(*p))
             .collect();
+    }
+
+    /// Notes the use of its barrier that each wait means.
+    fn meant(&mut self, schedule: &Schedule) {
+        let program = &mut self.build.program;
+        let mut meant = vec![None; program.waits.len()];
+        for (task, id) in schedule.tasks.iter().zip(&self.ids) {
+            let Some(id) = id else { continue };
+            let first = program.tasks[*id].waits.start as usize;
+            for (slot, used) in meant[first..].iter_mut().zip(&task.meets) {
+                *slot = used.map(ConfigurationId::from_usize);
+            }
+        }
+        program.meant = meant;
     }
 
     /// Lowers a task, the `walked`th that the walk ran.

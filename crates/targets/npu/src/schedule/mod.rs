@@ -182,6 +182,8 @@ pub(crate) struct Task {
     pub(crate) configures: Vec<usize>,
     /// Pieces that it enqueues, in order, after the configurations.
     pub(crate) releases: Vec<usize>,
+    /// The configurations that it waits for, in the order of their barriers. None where the program had to be forced on.
+    pub(crate) meets: Vec<Option<usize>>,
     /// The configuration of the first barrier that it posts, where there was one.
     pub(crate) produces: Option<usize>,
 }
@@ -195,6 +197,7 @@ impl Task {
             posts,
             configures: Vec::new(),
             releases: Vec::new(),
+            meets: Vec::new(),
             produces: None,
         }
     }

@@ -25,6 +25,7 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod sample;
+mod scalars;
 mod table;
 mod tensor;
 #[cfg(test)]

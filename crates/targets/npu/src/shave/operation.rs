@@ -136,6 +136,8 @@ operations! {
     GruGates "gru-gates" &[I, I, I, I, O];
     /// Gated recurrent unit over a sequence: x, h, W, R, bias to Y, h.
     GruSequence "gru-sequence" &[I, I, I, I, I, O, O];
+    /// The same with W·x in place of x and W: W·x, h, R, bias to Y, h.
+    GruSequenceLastPart "gru-sequence-last-part" &[I, I, I, I, O, O];
     /// clip(alpha·x + beta, 0, 1).
     HardSigmoid "hard-sigmoid" UNARY;
     /// x · clip(x + 3, 0, 6) / 6.

@@ -1,25 +1,22 @@
 //! The scalars of an argument block: packed without alignment after the tensor references, in the order in which they are
 //! read here; integers have 64 bits and floats 32 unless said otherwise.
 
-use super::arguments::Layout;
 use super::arguments::{ArgumentError, Invocation, Reader};
 use super::boxes::{NonMaxSuppression, RoiPooling};
 use super::elementwise::Activation;
 use super::embedding::EmbeddingBag;
-use super::index::{
-    GatherElements, GatherNd, OneHot, Reduction, ReverseSequence, ScatterElements, TopK, TopKOrder,
-};
-use super::interpolate::{CoordinateMode, Interpolate, InterpolateMode, NearestMode};
-use super::movement::{Gather, ImagePatches, Pad, PadMode, Permute, ScatterUpdate, SpaceBatch};
-use super::normalize::{EpsilonPlace, Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
+use super::index::{GatherElements, GatherNd, OneHot, ReverseSequence, ScatterElements, TopK};
+use super::interpolate::Interpolate;
+use super::movement::{Gather, ImagePatches, Pad, Permute, ScatterUpdate, SpaceBatch};
+use super::normalize::{Lrn, Mvn1, Mvn6, NormalizeL2, RmsNorm, Softmax};
 use super::operation::Operation;
 use super::pool::{Pool, TilePosition};
 use super::product::Convolution;
 use super::quantize::{Dequantize, FakeQuantize};
 use super::recurrent::{GruSequence, LstmSequence};
 use super::reduce::{CumulativeSum, Reduce};
-use super::sample::{GridSample, Padding, RegionAlignment, RoiAlign, SampleMode};
-use chipless_model::ElementType;
+use super::sample::{GridSample, RoiAlign};
+use super::scalars;
 
 /// The scalars of an invocation.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,9 +96,9 @@ pub enum Parameters {
 }
 
 /// Sizes, steps and pads of windows, at most.
-const MAX_WINDOW: i64 = 1 << 16;
+pub(super) const MAX_WINDOW: i64 = 1 << 16;
 /// Sizes and offsets of tensors, at most.
-const MAX_SIZE: i64 = u32::MAX as i64;
+pub(super) const MAX_SIZE: i64 = u32::MAX as i64;
 
 impl Parameters {
     /// Reads the scalars after the tensors of `invocation`; `present` is the mask of optional tensors.
@@ -115,201 +112,63 @@ impl Parameters {
             .first()
             .map_or(0, |tensor| tensor.shape.dims.len());
         let output = invocation.outputs.first().map(|tensor| &tensor.shape);
-        Ok(match invocation.operation {
-            Operation::Clamp => Parameters::Activation(Activation::Clamp {
-                minimum: reader.f32("minimum")?,
-                maximum: reader.f32("maximum")?,
-            }),
-            Operation::Elu => Parameters::Activation(Activation::Elu {
-                alpha: reader.f32("alpha")?,
-            }),
-            Operation::HardSigmoid => Parameters::Activation(Activation::HardSigmoid {
-                alpha: reader.f32("alpha")?,
-                beta: reader.f32("beta")?,
-            }),
-            Operation::LeakyRelu => Parameters::Activation(Activation::LeakyRelu {
-                slope: reader.f32("slope")?,
-            }),
-            Operation::Round => Parameters::Activation(Activation::Round {
-                half_away: reader.choice("rounding mode", &[false, true])?,
-            }),
-            Operation::Selu => Parameters::Activation(Activation::Selu {
-                alpha: reader.f32("alpha")?,
-                lambda: reader.f32("lambda")?,
-            }),
-            Operation::Swish => Parameters::Activation(Activation::Swish {
-                beta: reader.f32("beta")?,
-            }),
+        let operation = invocation.operation;
+        Ok(match operation {
+            Operation::Clamp
+            | Operation::Elu
+            | Operation::HardSigmoid
+            | Operation::LeakyRelu
+            | Operation::Round
+            | Operation::Selu
+            | Operation::Swish => scalars::activation(reader, operation)?,
             Operation::BatchToSpace | Operation::SpaceToBatch => {
-                let mut numbers = |field: &str, low: i64| -> Result<Vec<u32>, ArgumentError> {
-                    // Five places each; those beyond the rank hold anything.
-                    let read = (0..rank.min(5))
-                        .map(|_| Ok(reader.between(field, low, MAX_SIZE)? as u32))
-                        .collect();
-                    reader.skip(8 * (5 - rank.min(5) as u64));
-                    read
-                };
-                Parameters::SpaceBatch(SpaceBatch {
-                    block: numbers("block", 1)?,
-                    begin: numbers("pad or crop before", 0)?,
-                    end: numbers("pad or crop after", 0)?,
-                })
+                scalars::space_batch(reader, rank)?
             }
             Operation::Bucketize => Parameters::Bucketize(reader.flag("with right bound")?),
-            Operation::Convolution => Parameters::Convolution(Convolution {
-                stride: reader.array("stride", 1, MAX_WINDOW)?,
-                pad_begin: reader.array("pad before", 0, MAX_WINDOW)?,
-                pad_end: reader.array("pad after", 0, MAX_WINDOW)?,
-                dilation: reader.array("dilation", 1, MAX_WINDOW)?,
-                groups: reader.between("groups", 1, MAX_SIZE)? as u32,
-            }),
+            Operation::Convolution => scalars::convolution(reader)?,
             Operation::EmbeddingBagOffsets => Parameters::EmbeddingBag(EmbeddingBag {
                 default: reader.i64("default index")?,
             }),
             Operation::FakeQuantize => Parameters::FakeQuantize(FakeQuantize {
                 levels: reader.between("levels", 2, MAX_SIZE)? as u32,
             }),
-            Operation::Gather => Parameters::Gather(Gather {
-                axis: reader.axis("axis", rank)?,
-                batch_dims: reader.between("batch dims", 0, rank as i64)? as usize,
-                index_rank: reader.between("rank of the indices", 0, 15)? as usize,
-            }),
-            Operation::GruSequence => {
-                reader.skip_optional_marker();
-                let hidden = reader.between("hidden size", 1, MAX_SIZE)? as u32;
-                let reverse = reader.choice("direction", &[false, true])?;
-                reader.i64("length")?;
-                Parameters::GruSequence(GruSequence {
-                    hidden,
-                    reverse,
-                    reset_after: reader.flag("linear before reset")?,
-                    clip: reader.f32("clip")?,
-                })
+            Operation::Gather => scalars::gather(reader, rank)?,
+            Operation::GruSequence | Operation::GruSequenceLastPart => {
+                scalars::gru_sequence(reader, operation)?
             }
-            Operation::ImagePatches => Parameters::ImagePatches(ImagePatches {
-                kernel: reader.array("kernel", 1, MAX_WINDOW)?,
-                stride: reader.array("stride", 1, MAX_WINDOW)?,
-                rate: reader.array("rate", 1, MAX_WINDOW)?,
-                padding: reader.between("padding", 0, 2)? as u32,
-            }),
-            Operation::NonMaxSuppression => non_max_suppression(reader, invocation)?,
-            Operation::Pad => pad(reader, rank)?,
+            Operation::ImagePatches => scalars::image_patches(reader)?,
+            Operation::NonMaxSuppression => scalars::non_max_suppression(reader, invocation)?,
+            Operation::Pad => scalars::pad(reader, rank)?,
             Operation::Permute => Parameters::Permute(Permute {
                 from: (0..rank)
                     .map(|_| reader.axis("permutation", rank))
                     .collect::<Result<_, _>>()?,
             }),
-            Operation::RoiPooling => Parameters::RoiPooling(RoiPooling {
-                height: reader.between("pooled height", 1, MAX_WINDOW)? as u32,
-                width: reader.between("pooled width", 1, MAX_WINDOW)? as u32,
-                scale: reader.f32("spatial scale")?,
-                bilinear: reader.choice("method", &[false, true])?,
-            }),
+            Operation::RoiPooling => scalars::roi_pooling(reader)?,
             Operation::ScatterUpdate => Parameters::ScatterUpdate(ScatterUpdate {
                 axis: reader.axis("axis", rank)?,
             }),
-            Operation::CumulativeSum => Parameters::CumulativeSum(CumulativeSum {
-                axis: reader.axis("axis", rank)?,
-                exclusive: reader.flag("exclusive")?,
-                reverse: reader.flag("reverse")?,
-            }),
-            Operation::Dequantize => {
-                let axis = reader.axis("axis", rank)?;
-                let channels = invocation
-                    .inputs
-                    .first()
-                    .and_then(|tensor| tensor.shape.dims.get(axis))
-                    .copied()
-                    .unwrap_or(1);
-                let count = reader.between("number of scales", 1, i64::from(channels))?;
-                let wide = output.is_some_and(|shape| shape.element == ElementType::Float32);
-                let scales = packed(reader, "scale", count, wide)?;
-                Parameters::Dequantize(Dequantize {
-                    axis,
-                    scales,
-                    zero_points: packed(reader, "zero point", count, wide)?,
-                })
-            }
+            Operation::CumulativeSum => scalars::cumulative_sum(reader, rank)?,
+            Operation::Dequantize => scalars::dequantize(reader, invocation, rank)?,
             Operation::GatherElements => Parameters::GatherElements(GatherElements {
                 axis: reader.axis("axis", rank)?,
             }),
-            Operation::GatherNd => gather_nd(reader)?,
-            Operation::GridSample => Parameters::GridSample(GridSample {
-                align_corners: reader.flag("align corners")?,
-                mode: reader.choice(
-                    "mode",
-                    &[
-                        SampleMode::Bilinear,
-                        SampleMode::Bicubic,
-                        SampleMode::Nearest,
-                    ],
-                )?,
-                padding: reader.choice(
-                    "padding",
-                    &[Padding::Zeros, Padding::Border, Padding::Reflection],
-                )?,
-            }),
-            Operation::Interpolate => interpolate(reader)?,
-            Operation::Lrn => Parameters::Lrn(Lrn {
-                alpha: reader.f32("alpha")?,
-                beta: reader.f32("beta")?,
-                bias: reader.f32("bias")?,
-                size: reader.between("size", 1, MAX_WINDOW)? as u32,
-                axes: reader.axes(rank)?,
-            }),
+            Operation::GatherNd => scalars::gather_nd(reader)?,
+            Operation::GridSample => scalars::grid_sample(reader)?,
+            Operation::Interpolate => scalars::interpolate(reader)?,
+            Operation::Lrn => scalars::lrn(reader, rank)?,
             // From release 2026.1.0 on sixteen bytes of ones follow; their meaning is not known.
             Operation::LstmSequence => Parameters::LstmSequence(LstmSequence {
                 reverse: reader.choice("direction", &[false, true])?,
             }),
-            Operation::Mvn1 => Parameters::Mvn1(Mvn1 {
-                across_channels: reader.flag("across channels")?,
-                normalize_variance: reader.flag("normalize variance")?,
-                epsilon: reader.f32("epsilon")?,
-            }),
-            Operation::Mvn6 => Parameters::Mvn6(Mvn6 {
-                normalize_variance: reader.flag("normalize variance")?,
-                epsilon_place: reader.choice(
-                    "epsilon mode",
-                    &[EpsilonPlace::InsideRoot, EpsilonPlace::OutsideRoot],
-                )?,
-                epsilon: reader.f32("epsilon")?,
-                axes: reader.axes(rank)?,
-                scale: present & 0b10 != 0,
-                bias: present & 0b100 != 0,
-            }),
-            Operation::NormalizeL2 => Parameters::NormalizeL2(NormalizeL2 {
-                epsilon: reader.f32("epsilon")?,
-                epsilon_is_minimum: reader.choice("epsilon mode", &[false, true])?,
-                logical_axes: reader.axes(rank)?,
-            }),
-            Operation::OneHot => Parameters::OneHot(OneHot {
-                axis: {
-                    let rank = output.map_or(0, |shape| shape.dims.len() as i64);
-                    match reader.layout() {
-                        Layout::Short => reader.between("axis", 0, rank - 1)? as usize,
-                        Layout::Long => {
-                            reader.between("axis, counted from 1", 1, rank)? as usize - 1
-                        }
-                    }
-                },
-                depth: reader.between("depth", 1, MAX_SIZE)? as u32,
-                on: reader.f32("on value")?,
-                off: reader.f32("off value")?,
-                negative_from_end: reader.flag("negative indices")?,
-            }),
+            Operation::Mvn1 => scalars::mvn1(reader)?,
+            Operation::Mvn6 => scalars::mvn6(reader, rank, present)?,
+            Operation::NormalizeL2 => scalars::normalize_l2(reader, rank)?,
+            Operation::OneHot => scalars::one_hot(reader, output)?,
             Operation::AveragePool | Operation::AveragePoolDilated | Operation::MaxPool => {
-                Parameters::Pool(pool(reader, invocation.operation)?)
+                Parameters::Pool(scalars::pool(reader, operation)?)
             }
-            Operation::MaxPoolIndices => Parameters::PoolIndices(
-                pool(reader, invocation.operation)?,
-                TilePosition {
-                    axis: reader.i64("axis")?,
-                    input_dims: reader.array("input dims", 1, MAX_SIZE)?,
-                    output_dims: reader.array("output dims", 1, MAX_SIZE)?,
-                    input_offset: reader.array("input offset", 0, MAX_SIZE)?,
-                    output_offset: reader.array("output offset", 0, MAX_SIZE)?,
-                },
-            ),
+            Operation::MaxPoolIndices => scalars::max_pool_indices(reader, operation)?,
             Operation::ReduceL1
             | Operation::ReduceL2
             | Operation::ReduceMax
@@ -330,224 +189,16 @@ impl Parameters {
             Operation::RmsNorm => Parameters::RmsNorm(RmsNorm {
                 epsilon: reader.f32("epsilon")?,
             }),
-            Operation::RoiAlign => Parameters::RoiAlign(RoiAlign {
-                height: reader.between("pooled height", 1, MAX_WINDOW)? as u32,
-                width: reader.between("pooled width", 1, MAX_WINDOW)? as u32,
-                sampling_ratio: reader.between("sampling ratio", 0, MAX_WINDOW)? as u32,
-                spatial_scale: reader.f32("spatial scale")?,
-                maximum: reader.choice("pooling mode", &[false, true])?,
-                alignment: reader.choice(
-                    "aligned mode",
-                    &[
-                        RegionAlignment::Asymmetric,
-                        RegionAlignment::HalfPixelForNearest,
-                        RegionAlignment::HalfPixel,
-                    ],
-                )?,
-            }),
+            Operation::RoiAlign => scalars::roi_align(reader)?,
             // Of both values, the halves are rotated in all programs seen.
             Operation::RotaryEmbedding => {
                 reader.between("flag", 0, 1)?;
                 Parameters::None
             }
-            Operation::ScatterElements => {
-                use Reduction::{Maximum, Mean, Minimum, None, Product, Sum};
-                Parameters::ScatterElements(ScatterElements {
-                    axis: reader.axis("axis", rank)?,
-                    reduction: reader
-                        .choice("reduction", &[None, Sum, Product, Minimum, Maximum, Mean])?,
-                    use_initial: reader.flag("use of the initial value")?,
-                })
-            }
-            Operation::Softmax | Operation::LogSoftmax => softmax(reader, invocation)?,
-            Operation::TopK => Parameters::TopK(TopK {
-                axis: reader.axis("axis", rank)?,
-                smallest: reader.choice("mode", &[false, true])?,
-                order: reader.choice(
-                    "sort",
-                    &[TopKOrder::Unspecified, TopKOrder::Value, TopKOrder::Index],
-                )?,
-                k: reader.between("k", 1, MAX_SIZE)? as u32,
-            }),
+            Operation::ScatterElements => scalars::scatter_elements(reader, rank)?,
+            Operation::Softmax | Operation::LogSoftmax => scalars::softmax(reader, invocation)?,
+            Operation::TopK => scalars::top_k(reader, rank)?,
             _ => Parameters::None,
         })
     }
-}
-
-/// Two 32-bit words, and fourteen more that say the shape once again. The axis counts the dims that are not one.
-fn softmax(reader: &mut Reader<'_>, invocation: &Invocation) -> Result<Parameters, ArgumentError> {
-    let dims = invocation
-        .inputs
-        .first()
-        .map(|tensor| tensor.shape.dims.as_slice())
-        .unwrap_or_default();
-    let wide: Vec<usize> = (0..dims.len()).filter(|axis| dims[*axis] != 1).collect();
-    let counted = reader.word("axis", 0, (wide.len() as i32 - 1).max(0))? as usize;
-    // A tensor of one element has no such dim: any will do.
-    let axis = wide.get(counted).copied().unwrap_or(0);
-    let size = dims.get(axis).copied().unwrap_or(1);
-    let pad = reader.word("pad", 0, i32::try_from(size).unwrap_or(i32::MAX) - 1)? as usize;
-    Ok(Parameters::Softmax(Softmax { axis, pad }))
-}
-
-/// Two thresholds where they are not tensors, and how boxes are written and sorted.
-fn non_max_suppression(
-    reader: &mut Reader<'_>,
-    invocation: &Invocation,
-) -> Result<Parameters, ArgumentError> {
-    let boxes = reader.between("boxes of a class, at most", 0, i64::MAX)? as u64;
-    let thresholds = match invocation.inputs.len() {
-        2 => Some([reader.f32("overlap")?, reader.f32("score")?]),
-        _ => None,
-    };
-    Ok(Parameters::NonMaxSuppression(NonMaxSuppression {
-        boxes,
-        thresholds,
-        sigma: reader.f32("soft sigma")?,
-        centred: reader.choice("box encoding", &[false, true])?,
-        sorted: reader.flag("sort")?,
-    }))
-}
-
-fn pad(reader: &mut Reader<'_>, rank: usize) -> Result<Parameters, ArgumentError> {
-    use PadMode::{Constant, Edge, Reflect, Symmetric};
-    reader.skip_optional_marker();
-    let mut sizes = |field: &str| -> Result<Vec<u32>, ArgumentError> {
-        (0..rank)
-            .map(|_| Ok(reader.between(field, 0, MAX_SIZE)? as u32))
-            .collect()
-    };
-    let (begin, end) = (sizes("pad before")?, sizes("pad after")?);
-    Ok(Parameters::Pad(Pad {
-        begin,
-        end,
-        value: reader.f32("value")?,
-        mode: reader.choice("mode", &[Constant, Edge, Reflect, Symmetric])?,
-    }))
-}
-
-/// A 64-bit count of batch dims, a 32-bit rank and room for five 32-bit dims, innermost first.
-fn gather_nd(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
-    let batch_dims = reader.between("batch dims", 0, 4)? as usize;
-    let rank = reader.word("rank", 1, 5)?;
-    let dims: Result<Vec<u32>, ArgumentError> = (0..rank)
-        .map(|_| Ok(reader.word("dim", 1, i32::MAX)? as u32))
-        .collect();
-    Ok(Parameters::GatherNd(GatherNd {
-        batch_dims,
-        dims: dims?,
-    }))
-}
-
-/// Numbers of 16 bits, or 32 where the output is binary32, filled up to whole words of 64 bits.
-fn packed(
-    reader: &mut Reader<'_>,
-    field: &str,
-    count: i64,
-    wide: bool,
-) -> Result<Vec<f32>, ArgumentError> {
-    let values: Result<Vec<f32>, ArgumentError> = (0..count)
-        .map(|_| {
-            if wide {
-                reader.f32(field)
-            } else {
-                reader.f16(field)
-            }
-        })
-        .collect();
-    let bytes = count as u64 * if wide { 4 } else { 2 };
-    reader.skip(bytes.next_multiple_of(8) - bytes);
-    values
-}
-
-/// Kernel, stride, dilation for some, pads, exclusion of pads for means; each for depth, height and width.
-fn pool(reader: &mut Reader<'_>, operation: Operation) -> Result<Pool, ArgumentError> {
-    let dilated = matches!(
-        operation,
-        Operation::AveragePoolDilated | Operation::MaxPoolIndices
-    );
-    let mean = matches!(
-        operation,
-        Operation::AveragePool | Operation::AveragePoolDilated
-    );
-    Ok(Pool {
-        kernel: reader.array("kernel", 1, MAX_WINDOW)?,
-        stride: reader.array("stride", 1, MAX_WINDOW)?,
-        dilation: if dilated {
-            reader.array("dilation", 1, MAX_WINDOW)?
-        } else {
-            [1; 3]
-        },
-        pad_begin: reader.array("pad before", 0, MAX_WINDOW)?,
-        pad_end: reader.array("pad after", 0, MAX_WINDOW)?,
-        exclude_pads: if mean {
-            reader.flag("exclude pads")?
-        } else {
-            true
-        },
-    })
-}
-
-fn interpolate(reader: &mut Reader<'_>) -> Result<Parameters, ArgumentError> {
-    let mode = {
-        use InterpolateMode::{Cubic, Linear, LinearOnnx, Nearest};
-        reader.choice("mode", &[Nearest, Linear, LinearOnnx, Cubic])?
-    };
-    let coordinate_mode = {
-        use CoordinateMode::{
-            AlignCorners, Asymmetric, HalfPixel, PytorchHalfPixel, TfHalfPixelForNearest,
-        };
-        reader.choice(
-            "coordinate mode",
-            &[
-                HalfPixel,
-                PytorchHalfPixel,
-                Asymmetric,
-                TfHalfPixelForNearest,
-                AlignCorners,
-            ],
-        )?
-    };
-    let nearest_mode = {
-        use NearestMode::{Ceil, Floor, RoundPreferCeil, RoundPreferFloor, Simple};
-        reader.choice(
-            "nearest mode",
-            &[RoundPreferFloor, RoundPreferCeil, Floor, Ceil, Simple],
-        )?
-    };
-    let antialias = reader.flag("antialias")?;
-    // Four numbers of the compiler's tiling, zero in every program seen.
-    reader.skip(16);
-    let (input_dims, output_dims) = (
-        reader.array("input dims", 1, MAX_SIZE)?,
-        reader.array("output dims", 1, MAX_SIZE)?,
-    );
-    let axes = reader.array("axis", 0, 3)?;
-    let cubic_coefficient = reader.f32("cubic coefficient")?;
-    let (input_offset, output_offset) = (
-        reader.array("input offset", 0, MAX_SIZE)?,
-        reader.array("output offset", 0, MAX_SIZE)?,
-    );
-    // Releases with short references give no scales: the sizes decide.
-    let scales = match reader.layout() {
-        Layout::Short => None,
-        Layout::Long => {
-            let given = reader.choice("scale mode", &[false, true])?;
-            let scales = [reader.f32("scale")?, reader.f32("scale")?];
-            given.then_some(scales)
-        }
-    };
-    Ok(Parameters::Interpolate(Interpolate {
-        mode,
-        coordinate_mode,
-        nearest_mode,
-        antialias,
-        input_dims,
-        output_dims,
-        axes,
-        cubic_coefficient,
-        input_offset,
-        output_offset,
-        scales,
-    }))
 }

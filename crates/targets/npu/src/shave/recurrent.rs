@@ -70,6 +70,8 @@ impl LstmSequence {
 pub struct GruSequence {
     /// H.
     pub hidden: u32,
+    /// The first input is W·x, `[S][3H]`, and there is no W.
+    pub multiplied: bool,
     /// From the last step to the first; Y stays in the order of the input.
     pub reverse: bool,
     /// The reset gate comes after the recurrent product of n, which has a bias of its own.
@@ -81,22 +83,32 @@ pub struct GruSequence {
 impl GruSequence {
     pub(super) fn evaluate(&self, call: Call<'_>) -> Result<Vec<Values>, Fault> {
         let (x, state) = (call.floats(0)?, call.floats(1)?);
-        let (w, r, bias) = (call.floats(2)?, call.floats(3)?, call.floats(4)?);
+        let w = if self.multiplied {
+            None
+        } else {
+            Some(call.floats(2)?)
+        };
+        // The tensor of R; the bias follows.
+        let recurrence = if self.multiplied { 2 } else { 3 };
+        let (r, bias) = (call.floats(recurrence)?, call.floats(recurrence + 1)?);
         let size = self.hidden as usize;
         let gates = 3 * size;
-        if !w.len().is_multiple_of(gates) || !state.len().is_multiple_of(size) {
+        let inputs = w.map_or(Some(gates), |w| {
+            w.len().is_multiple_of(gates).then_some(w.len() / gates)
+        });
+        let Some(inputs) = inputs.filter(|_| state.len().is_multiple_of(size)) else {
             return Err(call.fault(format_args!(
                 "weights {} and state {} for a hidden size of {size}",
                 call.input(2)?.shape,
                 call.input(1)?.shape
             )));
-        }
-        let (inputs, batches) = (w.len() / gates, state.len() / size);
-        let steps = x.len() / (inputs * batches);
+        };
+        let batches = state.len() / size;
+        let steps = x.len() / (inputs * batches).max(1);
         call.expect_elements("input", &call.input(0)?.shape, batches * steps * inputs)?;
-        call.expect_elements("recurrence", &call.input(3)?.shape, gates * size)?;
+        call.expect_elements("recurrence", &call.input(recurrence)?.shape, gates * size)?;
         let biases = gates + if self.reset_after { size } else { 0 };
-        call.expect_elements("bias", &call.input(4)?.shape, biases)?;
+        call.expect_elements("bias", &call.input(recurrence + 1)?.shape, biases)?;
         call.expect_elements("output sequence", call.output(0)?, batches * steps * size)?;
         call.expect_elements("last state", call.output(1)?, batches * size)?;
         let clip = |sum: f32| {
@@ -121,7 +133,7 @@ impl GruSequence {
                 let x = &x[(batch * steps + step) * inputs..][..inputs];
                 let input = |gate: usize, place: usize| {
                     let row = gate * size + place;
-                    product(&w[row * inputs..][..inputs], x) + bias[row]
+                    bias[row] + w.map_or(x[row], |w| product(&w[row * inputs..][..inputs], x))
                 };
                 let recurrent = |gate: usize, place: usize, state: &[f32]| {
                     product(&r[(gate * size + place) * size..][..size], state)

@@ -140,6 +140,7 @@ impl Walk<'_, '_> {
             while server < self.servers.len() {
                 while self.advance(server, false) {
                     moved = true;
+                    self.consume_in_time();
                 }
                 server += 1;
             }
@@ -162,6 +163,24 @@ impl Walk<'_, '_> {
                 self.report(&rules::LIMIT, Place::file(), message);
                 return;
             }
+        }
+    }
+
+    /// Runs tasks that only consume as soon as they can: compilers count on it that they are done before their barriers are used
+    /// again.
+    fn consume_in_time(&mut self) {
+        for server in 0..self.servers.len() {
+            let consumes = |task: &Task| {
+                task.waits != 0
+                    && task.posts == 0
+                    && task.configures.is_empty()
+                    && task.releases.is_empty()
+            };
+            let is_next = |server: &Server| {
+                let head = server.head.as_ref();
+                head.is_some_and(|(task, _)| consumes(task))
+            };
+            while is_next(&self.servers[server]) && self.advance(server, false) {}
         }
     }
 
@@ -243,6 +262,10 @@ impl Walk<'_, '_> {
             self.write_registers(&descriptor, bytes, &mut task);
         }
         let (waits, posts) = (task.waits, task.posts);
+        let active = |barrier: u8| self.barriers[barrier as usize].active().copied();
+        task.meets = barriers_of(waits)
+            .map(|barrier| active(barrier).filter(|_| !self.stuck))
+            .collect();
         let (configures, releases) = (task.configures.clone(), task.releases.clone());
         let id = self.schedule.tasks.len();
         self.schedule.tasks.push(task);

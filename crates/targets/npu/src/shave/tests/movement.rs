@@ -275,6 +275,26 @@ fn recurrent_steps() {
         };
         assert_close(sequence, &[first as f32, second as f32]);
         assert_close(last, &[second as f32]);
+        let multiplied = block()
+            .tensor(F32, &[3, 2])
+            .tensor(F32, &[1])
+            .tensor(F32, &[1, 3])
+            .tensor(F32, &[bias.len() as u32])
+            .tensor(F32, &[1, 2])
+            .tensor(F32, &[1])
+            .longs(&[1, 0, 2, i64::from(after)])
+            .float(0.0)
+            .run(
+                Operation::GruSequenceLastPart,
+                &[
+                    float(&[0.5, -0.25, 1.0, -0.25, 0.125, -0.5]),
+                    float(&[0.25]),
+                    float(&[0.75, 0.5, -0.5]),
+                    float(bias),
+                ],
+            )
+            .expect("it runs");
+        assert_eq!(multiplied, found, "the same with W·x given");
     }
     let lstm = block()
         .tensor(F32, &[4])

@@ -70,6 +70,15 @@ fn sample(operation: Operation) -> Block {
             .tensor(F16, &[2])
             .longs(&[2, 0, 4, 0])
             .float(0.0),
+        Operation::GruSequenceLastPart => block()
+            .tensor(F16, &[6, 4])
+            .tensor(F16, &[2])
+            .tensor(F16, &[2, 6])
+            .tensor(F16, &[6])
+            .tensor(F16, &[2, 4])
+            .tensor(F16, &[2])
+            .longs(&[2, 0, 4, 0])
+            .float(0.0),
         Operation::ImagePatches => block()
             .tensor(F16, &[5, 4, 2, 1])
             .tensor(F16, &[2, 1, 18, 1])
