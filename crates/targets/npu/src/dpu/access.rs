@@ -2,7 +2,7 @@
 
 use super::region::{Operand, Region, TILE_BYTES, strided};
 use super::swizzle::Ranges;
-use super::weights::{Entry, Weights, count_bits};
+use super::weights::{Entry, NO_MAP, Weights, count_bits};
 use super::workload::{Operation, Workload};
 use chipless_model::Pattern;
 
@@ -64,7 +64,11 @@ impl Workload {
                     Some(table) => {
                         self.weight_accesses(&self.weights.parse_table(&table), known, &mut read);
                     }
-                    None => read(Pattern::contiguous(0, TILE_BYTES), true),
+                    None => {
+                        let entries = self.known_entries(known);
+                        self.weight_accesses(&entries, known, &mut read);
+                        read(Pattern::contiguous(0, TILE_BYTES), true);
+                    }
                 }
             }
         }
@@ -110,6 +114,19 @@ impl Workload {
         self.written(visit);
     }
 
+    /// Entries of a weight table that is not known as a whole.
+    fn known_entries(&self, known: Known<'_>) -> Vec<Entry> {
+        let size = Weights::table_bytes(1);
+        let entry = |number| {
+            let start = self.weights.table + Weights::table_bytes(number);
+            self.known_bytes(start, size, known)
+        };
+        let found = (0..self.geometry.outputs).filter_map(entry);
+        found
+            .flat_map(|bytes| self.weights.parse_table(&bytes))
+            .collect()
+    }
+
     /// Weights and sparsity maps, from the entries of the table.
     fn weight_accesses(
         &self,
@@ -129,7 +146,8 @@ impl Workload {
                 exact.push((entry.weights, self.weights.stored_bytes(each)));
                 continue;
             }
-            let Some(map) = entry.map else { continue };
+            // Without a map the pointer leads beyond the memory.
+            let map = entry.map.unwrap_or(u64::from(NO_MAP));
             let size = each.div_ceil(8);
             maps.push((map, size));
             match self.known_bytes(map, size, known) {

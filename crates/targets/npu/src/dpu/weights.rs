@@ -12,7 +12,7 @@ use chipless_model::{ElementType, Fault};
 const ENTRY_BYTES: u64 = 16;
 
 /// The sparsity pointer of a channel without a map.
-const NO_MAP: u32 = 0xff_ffff;
+pub(super) const NO_MAP: u32 = 0xff_ffff;
 
 /// Where weights come from.
 #[derive(Clone, Debug)]

@@ -251,6 +251,19 @@ impl Workload {
         self.uses_weights() || (self.post.scale_from_table() && self.second.is_none())
     }
 
+    /// The formats of two operands that no compiled program takes together.
+    pub(crate) fn mixed_formats(&self) -> Option<(ElementType, ElementType)> {
+        let (first, second) = (self.input.format, self.weights.format);
+        let is_mixed = match self.operation {
+            Operation::Add { .. } | Operation::AveragePool { .. } => first != second,
+            Operation::Convolution | Operation::Depthwise => {
+                first != second && second.kind() == Kind::Float
+            }
+            Operation::MaxPool => false,
+        };
+        is_mixed.then_some((first, second))
+    }
+
     /// Whether weights are read.
     pub(super) fn uses_weights(&self) -> bool {
         matches!(

@@ -38,6 +38,10 @@ chipless_model::rules! {
         "Where each output channel sees only its own input channel, the DPU works on 16, 32 or 64 channels of a workload."
         "Cut the layer into workloads of 64, 32 and 16 channels."
         "NPU4 DPU; workload channels of depthwise convolution and pooling in the NPU compiler";
+    FORMATS Unsupported Error Chipless "npu-unsupported-dpu-formats" "a DPU workload whose operands have formats that Chipless does not know together"
+        "Both operands of an elementwise workload, and constant and elements of a pool, have one format; a convolution of floats multiplies floats of one format, or floats with integers. In all compiled programs it is so, and what the multipliers make of other pairs is public nowhere."
+        "Give both operands one format (amode, wmode)."
+        "NPU4 DPU invariant, offset 0x34; compiled programs";
     WEIGHT_TABLE Fault Error Hardware "npu-dpu-weight-table" "a weight table does not start at a multiple of 16 bytes"
         "The table has entries of 16 bytes, one for each output channel, which the DPU reads whole."
         "Check weight_start, and the buffer that the table is copied to."
@@ -135,6 +139,13 @@ pub(crate) fn workload(workload: &Workload, place: &dyn Fn() -> Place) -> Option
             workload.operation()
         );
         return Some(DEPTHWISE.at(place(), message));
+    }
+    if let Some((first, second)) = workload.mixed_formats() {
+        let message = format!(
+            "{} of {first} and {second} is not supported",
+            workload.operation()
+        );
+        return Some(FORMATS.at(place(), message));
     }
     if let Some(table) = workload
         .weight_table()

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 chipless_model::rules! {
     SWIZZLE_KEY Fault Error Hardware "npu-swizzle-key" "a tensor is read with another swizzle key than it was written with"
-        "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key and the row decide. A DPU that reads the tensor with another key, or a SHAVE, which knows no rotation, takes the bytes in another order: the numbers are those of other elements."
+        "A DPU rotates 32-byte units inside rows of 1 KiB by an amount that the key and the row decide. A DPU that reads the tensor with another key, or a SHAVE or the host, which know no rotation, takes the bytes in another order: the numbers are those of other elements."
         "Give the output of the one (swizzle_key) and the input of the other (swizzle_key_offset) the same key."
         "NPU4 CMX swizzling; compiled programs";
 }
@@ -52,9 +52,13 @@ pub(super) fn check(subject: &Subject<'_, '_>) -> Vec<Finding> {
         if let Some(workload) = workloads.get(&walked) {
             tiles.workload(walked, workload);
         } else {
-            // A SHAVE reads as if nothing were turned; a DMA takes bytes as they stand.
-            let key = matches!(task.description, Description::Shave { .. }).then_some(0);
-            tiles.other(walked, key);
+            // A SHAVE reads as if nothing were turned, and so does the host; a DMA takes bytes as they stand.
+            let is_plain = match task.description {
+                Description::Shave { .. } => true,
+                Description::Dma { .. } => tiles.is_output(walked),
+                Description::Dpu { .. } => false,
+            };
+            tiles.other(walked, is_plain.then_some(0));
         }
     }
     tiles.findings
@@ -87,6 +91,20 @@ impl Tiles<'_, '_, '_> {
         }
     }
 
+    /// Whether a task writes what the host reads.
+    fn is_output(&self, walked: usize) -> bool {
+        let program = self.subject.program;
+        let mut found = false;
+        if let Some(task) = self.subject.tasks[walked] {
+            let outputs = &program.interface.outputs;
+            program.kernel(task).accesses(&mut |access| {
+                found |= access.direction == Direction::Write
+                    && outputs.iter().any(|port| port.buffer == access.buffer);
+            });
+        }
+        found
+    }
+
     /// A task that knows no keys; `key` is what it takes its inputs for.
     fn other(&mut self, walked: usize, key: Option<u32>) {
         let Some(task) = self.subject.tasks[walked] else {
@@ -98,10 +116,15 @@ impl Tiles<'_, '_, '_> {
             let tile = (0..address::TILES).find(|tile| cmx.buffer(*tile) == Some(access.buffer));
             accesses.extend(tile.map(|tile| (tile, access)));
         });
+        // A SHAVE reads its descriptors as well.
+        let is_shave = matches!(
+            self.subject.schedule.tasks[walked].description,
+            Description::Shave { .. }
+        );
         for (tile, access) in &accesses {
             if let Some(key) = key
                 && (access.direction, access.certainty) == (Direction::Read, Certainty::Exact)
-                && access.tensor != 0
+                && (access.tensor != 0 || !is_shave)
             {
                 each_run(&access.pattern, |bytes| {
                     self.read(walked, *tile, &bytes, key);

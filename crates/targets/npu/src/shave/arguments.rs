@@ -6,6 +6,7 @@
 //! have everything after it four bytes earlier. Dims and strides are in memory order, innermost first, and lie in the same
 //! section.
 
+use super::elementwise;
 use super::operation::{Operation, TensorRole};
 use super::parameters::Parameters;
 use super::tensor::Shape;
@@ -126,6 +127,12 @@ impl<'a> Section<'a> {
                 TensorRole::Input => invocation.inputs.push(tensor),
                 TensorRole::Output => invocation.outputs.push(tensor),
                 TensorRole::Scratch => invocation.scratch.push(tensor),
+            }
+        }
+        if elementwise::is_linear(operation) {
+            for tensor in invocation.inputs.iter_mut().chain(&mut invocation.outputs) {
+                let bits = tensor.shape.elements() * tensor.shape.element.bits();
+                tensor.pattern = Pattern::contiguous(0, bits.div_ceil(8));
             }
         }
         invocation.parameters = Parameters::decode(&mut reader, &invocation, present)?;

@@ -265,8 +265,23 @@ fn logical(operation: Operation) -> Option<fn(bool, bool) -> bool> {
     })
 }
 
-/// Operations without scalars of one or two inputs.
-/// Whether an operation works element by element, by what is computed here.
+/// Whether the kernel goes through as many elements as its tensors have, one behind the other. It does not look at their strides:
+/// releases that cut channels among tiles leave those of the whole tensor there (one of 2026.1.0 with NPU_TURBO does).
+pub(super) fn is_linear(operation: Operation) -> bool {
+    let has_figures = matches!(
+        operation,
+        Operation::Clamp
+            | Operation::Elu
+            | Operation::HardSigmoid
+            | Operation::LeakyRelu
+            | Operation::Round
+            | Operation::Selu
+            | Operation::Swish
+    );
+    has_figures || unary(operation).is_some() && operation != Operation::LogicalNot
+}
+
+/// Operations without scalars of one or two inputs: whether this one works element by element, by what is computed here.
 pub(super) fn covers(operation: Operation) -> bool {
     comparison(operation).is_some()
         || logical(operation).is_some()

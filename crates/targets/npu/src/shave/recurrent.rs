@@ -133,7 +133,8 @@ impl GruSequence {
                 let x = &x[(batch * steps + step) * inputs..][..inputs];
                 let input = |gate: usize, place: usize| {
                     let row = gate * size + place;
-                    bias[row] + w.map_or_else(|| x[row], |w| product(&w[row * inputs..][..inputs], x))
+                    bias[row]
+                        + w.map_or_else(|| x[row], |w| product(&w[row * inputs..][..inputs], x))
                 };
                 let recurrent = |gate: usize, place: usize, state: &[f32]| {
                     product(&r[(gate * size + place) * size..][..size], state)
