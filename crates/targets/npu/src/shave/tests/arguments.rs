@@ -33,7 +33,7 @@ fn strided_views_are_patterns() {
     let of = |element, dims: &[u32], strides: &[u64]| {
         let block = block().strided(element, dims, strides).tensor(F16, &[1]);
         block
-            .decode(Operation::Abs)
+            .decode(Operation::Convert)
             .map(|invocation| invocation.inputs[0].pattern.clone())
     };
     // Rows of 4 halves in a pitch of 16 bytes; dims of one carry any stride.
