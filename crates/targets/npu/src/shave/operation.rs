@@ -216,8 +216,6 @@ operations! {
     ReduceMin "reduce-min" UNARY;
     /// Product over axes.
     ReduceProd "reduce-prod" UNARY;
-    /// Sum of the squares along axes.
-    ReduceSquare "reduce-square" UNARY;
     /// Sum over axes.
     ReduceSum "reduce-sum" UNARY;
     /// The larger of x and 0.

@@ -175,7 +175,6 @@ impl Parameters {
             | Operation::ReduceMean
             | Operation::ReduceMin
             | Operation::ReduceProd
-            | Operation::ReduceSquare
             | Operation::ReduceSum => {
                 // The output keeps the dims whatever this says.
                 reader.flag("keep dims")?;

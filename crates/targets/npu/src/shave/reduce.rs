@@ -43,9 +43,6 @@ fn reduce_floats(operation: Operation, groups: &Groups, x: &[f32]) -> Option<Vec
             .into_iter()
             .map(|sum| sum.sqrt() as f32)
             .collect(),
-        Operation::ReduceSquare => {
-            round(groups.fold(x, 0.0, |sum, x| sum + f64::from(x) * f64::from(x)))
-        }
         Operation::ReduceProd => round(groups.fold(x, 1.0, |product, x| product * f64::from(x))),
         Operation::ReduceMax => groups.fold(x, f32::NEG_INFINITY, f32::max),
         Operation::ReduceMin => groups.fold(x, f32::INFINITY, f32::min),
@@ -64,7 +61,6 @@ fn reduce_integers(operation: Operation, groups: &Groups, x: &[i64]) -> Option<V
             .map(|sum| sum / groups.size as i64)
             .collect(),
         Operation::ReduceL1 => sum(i64::wrapping_abs),
-        Operation::ReduceSquare => sum(|x| x.wrapping_mul(x)),
         Operation::ReduceL2 => sum(|x| x.wrapping_mul(x))
             .into_iter()
             .map(|sum| (sum as f64).sqrt() as i64)

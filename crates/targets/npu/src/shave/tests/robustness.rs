@@ -224,7 +224,6 @@ fn sample(operation: Operation) -> Block {
         | Operation::ReduceMean
         | Operation::ReduceMin
         | Operation::ReduceProd
-        | Operation::ReduceSquare
         | Operation::ReduceSum => block()
             .tensor(F16, &[3, 4, 2])
             .tensor(F16, &[1, 4, 1])
