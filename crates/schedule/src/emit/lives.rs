@@ -221,7 +221,9 @@ fn in_turn(lives: &mut [Life], mut full: Vec<u64>, bytes: u64, ahead: usize) -> 
                     continue;
                 }
                 let mut avoided = taken.clone();
-                leaving.iter().for_each(|span| put(&mut avoided, *span));
+                for span in &leaving {
+                    put(&mut avoided, *span);
+                }
                 let Some(at) = highest(&avoided, size, bytes).or(highest(&taken, size, bytes))
                 else {
                     continue;
@@ -274,7 +276,9 @@ fn highest(taken: &[(u64, u64, usize)], size: u64, end: u64) -> Option<u64> {
 fn by_size(lives: &mut [Life], bytes: u64) -> Result<(), ()> {
     let mut order: Vec<usize> = (0..lives.len()).collect();
     order.sort_by_key(|number| std::cmp::Reverse(lives[*number].tensor.size));
-    lives.iter_mut().for_each(|life| life.at = None);
+    for life in lives.iter_mut() {
+        life.at = None;
+    }
     for number in order {
         let life = &lives[number];
         let mut taken: Vec<(u64, u64, usize)> = lives
@@ -333,8 +337,8 @@ fn relieve(
             .for_each(|sum| *sum += life.tensor.size);
     }
     let mut known: HashSet<Relief> = HashSet::new();
-    for position in 0..full.len() {
-        let excess = full[position].saturating_sub(bytes);
+    for (position, sum) in full.iter().enumerate() {
+        let excess = sum.saturating_sub(bytes);
         if excess == 0 && position != failed {
             continue;
         }

@@ -1,6 +1,6 @@
 //! The spec's dialect: addresses in L2, the order of DRAM, tiles; and what the replay says of it.
 
-use super::build::{Built, build};
+use super::build::{Built, bounds, build};
 use super::jobs::{self, Job, Jobs};
 use super::lives::Relief;
 use super::lowered::Reach;
@@ -11,6 +11,7 @@ use crate::front::Front;
 use crate::machine::Machine;
 use crate::model::{self, Block, Cost, Impossible, Objective, intervals};
 use crate::tree::Tree;
+use chipless_gemini::bytes::{feature_map, weights};
 use chipless_gemini::lower::Pace;
 use chipless_gemini::schedule::Schedule;
 use chipless_gemini::{Data, Document, MACHINES, Name, Network};
@@ -380,7 +381,15 @@ fn needed(written: &Written, job: &Job) -> i64 {
     let blocks = job.blocks(layer.output);
     let of = |block: &Block| {
         let read: i64 = (0..layer.operands.len())
-            .map(|operand| volume(&reach.needs(operand, block)))
+            .map(|operand| {
+                let needs = bounds(&reach.needs(operand, block));
+                let size = if layer.operands[operand].is_weight {
+                    weights(&needs)
+                } else {
+                    feature_map(&needs, 8, 8)
+                };
+                size as i64
+            })
             .sum();
         let weights = layer.weights.map_or(0, |[channels, window]| {
             let each = (channels as u64).next_multiple_of(8) as i64 * window + PARAMETERS;

@@ -94,7 +94,7 @@ impl Graph {
         format!("{what}{}", self.count)
     }
 
-    pub(crate) fn add(&mut self, node: Node) {
+    pub(crate) fn add(&mut self, node: &Node) {
         self.all.extend(bytes(1, &node.0));
     }
 

@@ -29,21 +29,21 @@ fn convolution(graph: &mut Graph, rng: &mut Rng, x: &Map, size: i64, groups: i64
         .list("kernel_shape", &[size, size])
         .list("pads", &[padding; 4])
         .number("group", groups);
-    graph.add(node);
+    graph.add(&node);
     (name, [k, h, w])
 }
 
 fn two(graph: &mut Graph, rng: &mut Rng, x: &Map, y: &Map) -> Map {
     let name = graph.next("add");
     let operation = ["Add", "Sub", "Mul"][rng.usize(..3)];
-    graph.add(Node::new(operation, &name, &[&x.0, &y.0]));
+    graph.add(&Node::new(operation, &name, &[&x.0, &y.0]));
     (name, x.1)
 }
 
 fn joined(graph: &mut Graph, maps: &[&Map]) -> Map {
     let name = graph.next("concat");
     let names: Vec<&str> = maps.iter().map(|map| map.0.as_str()).collect();
-    graph.add(Node::new("Concat", &name, &names).number("axis", 1));
+    graph.add(&Node::new("Concat", &name, &names).number("axis", 1));
     let [_, h, w] = maps[0].1;
     (name, [maps.iter().map(|map| map.1[0]).sum(), h, w])
 }
@@ -53,7 +53,7 @@ fn part(graph: &mut Graph, x: &Map) -> Map {
     let name = graph.next("slice");
     let bounds = [c / 3, c, 1].map(|value| graph.integers(&[value]));
     let [start, end, axis] = &bounds;
-    graph.add(Node::new("Slice", &name, &[&x.0, start, end, axis]));
+    graph.add(&Node::new("Slice", &name, &[&x.0, start, end, axis]));
     (name, [c - c / 3, h, w])
 }
 
@@ -62,7 +62,7 @@ fn pool(graph: &mut Graph, rng: &mut Rng, x: &Map) -> Map {
     let name = graph.next("pool");
     let operation = ["MaxPool", "AveragePool"][rng.usize(..2)];
     let node = Node::new(operation, &name, &[&x.0]).list("kernel_shape", &[2, 2]);
-    graph.add(node.list("strides", &[2, 2]));
+    graph.add(&node.list("strides", &[2, 2]));
     (name, [c, h / 2, w / 2])
 }
 
