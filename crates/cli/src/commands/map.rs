@@ -11,7 +11,7 @@ use chipless::dsa::graph::Graph;
 use chipless::dsa_mapper::judge::{Verdict, judge};
 use chipless::dsa_mapper::performance::{Estimate, Model, estimate};
 use chipless::dsa_mapper::pictures;
-use chipless::dsa_mapper::{self as mapping, Mapping, Objective, Options, Progress, bits};
+use chipless::dsa_mapper::{self as mapping, Mapping, Objective, Options, Outcome, Progress, bits};
 use chipless_model::{Finding, Limits};
 use chipless_report::SCHEMA_VERSION;
 use clap::{Args, ValueEnum};
@@ -228,29 +228,46 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
     if watched {
         terminal::complain("\r\x1b[K");
     }
-    let proved = outcome.is_interval_proved();
-    let Some(mut mapping) = outcome.mapping else {
-        let reason = outcome
-            .reason
-            .unwrap_or_else(|| "no mapping was found".to_owned());
-        match arguments.answer.format() {
-            Format::Json => terminal::print_json(&json!({
-                "schema_version": SCHEMA_VERSION, "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
-            }))?,
-            Format::Human => {
-                let certain = if outcome.proved {
-                    "cannot be mapped"
-                } else {
-                    "was not mapped"
-                };
-                terminal::print(&format!("{certain}: {reason}\n"))?;
-            }
+    if outcome.mapping.is_some() {
+        return found(arguments, graph, adg, outcome, seconds);
+    }
+    refused(arguments, &outcome, seconds)?;
+    Ok(if options.stop.load(Ordering::Relaxed) {
+        Exit::Interrupted
+    } else {
+        Exit::Wrong
+    })
+}
+
+/// Says why there is no mapping.
+fn refused(arguments: &Arguments, outcome: &Outcome, seconds: f64) -> Result<(), Failure> {
+    let reason = outcome.reason.as_deref().unwrap_or("no mapping was found");
+    match arguments.answer.format() {
+        Format::Json => terminal::print_json(&json!({
+            "schema_version": SCHEMA_VERSION, "mapped": false, "legal": false, "reason": reason, "proved": outcome.proved, "trials": outcome.trials, "seconds": seconds,
+        })),
+        Format::Human => {
+            let certain = if outcome.proved {
+                "cannot be mapped"
+            } else {
+                "was not mapped"
+            };
+            terminal::print(&format!("{certain}: {reason}\n"))
         }
-        return Ok(if options.stop.load(Ordering::Relaxed) {
-            Exit::Interrupted
-        } else {
-            Exit::Wrong
-        });
+    }
+}
+
+/// Judges, writes and shows a mapping.
+fn found(
+    arguments: &Arguments,
+    graph: &Graph,
+    adg: &Adg,
+    mut outcome: Outcome,
+    seconds: f64,
+) -> Result<Exit, Failure> {
+    let proved = outcome.is_interval_proved();
+    let Some(mut mapping) = outcome.mapping.take() else {
+        return Ok(Exit::Wrong);
     };
     mapping.name = arguments
         .file
@@ -266,7 +283,7 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
         .map(|fault| {
             format!("the judge rejects the mapping, which is a defect of the mapper: {fault}")
         })
-        .or(outcome.reason);
+        .or(outcome.reason.clone());
     match arguments.answer.format() {
         Format::Json => {
             let mut value = json!({
@@ -281,41 +298,14 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
             terminal::print_json(&value)?;
         }
         Format::Human => {
-            let mut text = pictures::text(
-                adg,
-                Some(pictures::Mapped {
-                    graph,
-                    mapping: &mapping,
-                }),
-            );
+            let mapped = pictures::Mapped {
+                graph,
+                mapping: &mapping,
+            };
+            let mut text = pictures::text(adg, Some(mapped));
             text.push('\n');
             text.push_str(&figures(&verdict, &estimate));
-            let (links, trials, interval) =
-                (outcome.links, outcome.trials, outcome.initiation_interval);
-            let used = mapping
-                .nodes
-                .iter()
-                .flatten()
-                .map(|place| place.element)
-                .collect::<BTreeSet<_>>()
-                .len();
-            let every = if interval == 1 {
-                "cycle".to_owned()
-            } else {
-                format!("{interval} cycles")
-            };
-            let least = if proved {
-                "no mapping has a smaller one".to_owned()
-            } else {
-                format!("the least that is proven is {}", outcome.interval_bound)
-            };
-            text.push_str(&format!(
-                "a row every {every} (the initiation interval; {least}); at that interval and without mismatch no mapping has a latency below {} cycles\n\
-                 {used} of {} elements and {links} of {} links are used; found in {trials} trials, {seconds:.3} s\n",
-                outcome.latency_bound,
-                adg.elements.len(),
-                adg.links.len(),
-            ));
+            text.push_str(&in_words(adg, &mapping, &outcome, proved, seconds));
             if let Some(reason) = reason {
                 text.push_str(&format!("{reason}\n"));
             }
@@ -327,6 +317,35 @@ fn map(arguments: &Arguments, graph: &Graph, adg: &Adg) -> Result<Exit, Failure>
     } else {
         Exit::Wrong
     })
+}
+
+/// How often a row starts, what is proven of it, and what the mapping uses.
+fn in_words(adg: &Adg, mapping: &Mapping, outcome: &Outcome, proved: bool, seconds: f64) -> String {
+    let (links, trials, interval) = (outcome.links, outcome.trials, outcome.initiation_interval);
+    let used = mapping
+        .nodes
+        .iter()
+        .flatten()
+        .map(|place| place.element)
+        .collect::<BTreeSet<_>>()
+        .len();
+    let every = if interval == 1 {
+        "cycle".to_owned()
+    } else {
+        format!("{interval} cycles")
+    };
+    let least = if proved {
+        "no mapping has a smaller one".to_owned()
+    } else {
+        format!("the least that is proven is {}", outcome.interval_bound)
+    };
+    format!(
+        "a row every {every} (the initiation interval; {least}); at that interval and without mismatch no mapping has a latency below {} cycles\n\
+         {used} of {} elements and {links} of {} links are used; found in {trials} trials, {seconds:.3} s\n",
+        outcome.latency_bound,
+        adg.elements.len(),
+        adg.links.len(),
+    )
 }
 
 impl From<Formulas> for Model {

@@ -54,66 +54,83 @@ pub fn mesh(shape: &Shape) -> Result<Adg, String> {
             return Err(format!("expected 1 to {most} {what}, found {figure}"));
         }
     }
-    let (columns, rows) = (shape.columns, shape.rows);
-    let mut elements: Vec<Element> = Vec::new();
-    let mut add = |kind: ElementKind, number: u32, place: Option<(u32, u32)>| {
-        let bits = if place.is_some() { 64 } else { 0 };
-        elements.push(Element {
-            number,
-            kind,
-            width: bits,
-            granularity: bits,
-            place,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            body: Arc::default(),
-        });
-        elements.len() - 1
-    };
-    let unit = ProcessingElement {
-        operations: shape.operations.clone(),
-        instruction_slots: shape.slots,
-        delay_depth: shape.delay_depth,
-        dynamic: true,
-        static_output_buffer: false,
-        output_buffer_depth: 2,
-        registers: 1,
-        control_entries: 8,
-        input_control: true,
-        output_control: true,
-    };
-    let units: Vec<usize> = (0..columns * rows)
-        .map(|n| {
+    let places = Places::new(shape);
+    let mut links = Vec::new();
+    places.mesh(&mut links);
+    places.ports(shape.lanes as usize, &mut links);
+    Ok(arrange(&places.elements, &links))
+}
+
+/// The elements of a mesh by kind, as numbers of `elements`.
+struct Places {
+    elements: Vec<Element>,
+    columns: u32,
+    rows: u32,
+    units: Vec<usize>,
+    switches: Vec<usize>,
+    inputs: Vec<usize>,
+    outputs: Vec<usize>,
+    memory: usize,
+}
+
+impl Places {
+    fn new(shape: &Shape) -> Places {
+        let (columns, rows) = (shape.columns, shape.rows);
+        let mut elements: Vec<Element> = Vec::new();
+        let mut add = |kind: ElementKind, number: u32, place: Option<(u32, u32)>| {
+            let bits = if place.is_some() { 64 } else { 0 };
+            elements.push(Element {
+                number,
+                kind,
+                width: bits,
+                granularity: bits,
+                place,
+                inputs: Vec::new(),
+                outputs: Vec::new(),
+                body: Arc::default(),
+            });
+            elements.len() - 1
+        };
+        let unit = ProcessingElement {
+            operations: shape.operations.clone(),
+            instruction_slots: shape.slots,
+            delay_depth: shape.delay_depth,
+            dynamic: true,
+            static_output_buffer: false,
+            output_buffer_depth: 2,
+            registers: 1,
+            control_entries: 8,
+            input_control: true,
+            output_control: true,
+        };
+        let units = (0..columns * rows).map(|n| {
             let kind = ElementKind::ProcessingElement(unit.clone());
             add(kind, n, Some((n / columns, n % columns)))
-        })
-        .collect();
-    let (wide, high) = (columns + 1, rows + 1);
-    let switches: Vec<usize> = (0..wide * high)
-        .map(|n| {
+        });
+        let units = units.collect();
+        let wide = columns + 1;
+        let switches = (0..wide * (rows + 1)).map(|n| {
             let switch = Switch {
                 output_buffer_depth: 2,
                 static_output_buffer: false,
             };
             add(ElementKind::Switch(switch), n, Some((n / wide, n % wide)))
-        })
-        .collect();
-    let port = |incoming: bool| VectorPort {
-        implementation: 0,
-        stated: false,
-        depth: 2,
-        repeated: incoming,
-        broadcast: incoming,
-        discard: !incoming,
-    };
-    let inputs: Vec<usize> = (0..shape.inputs)
-        .map(|n| add(ElementKind::InputPort(port(true)), n, None))
-        .collect();
-    let outputs: Vec<usize> = (0..shape.outputs)
-        .map(|n| add(ElementKind::OutputPort(port(false)), n, None))
-        .collect();
-    let memory = add(
-        ElementKind::Memory(Memory {
+        });
+        let switches = switches.collect();
+        let port = |incoming: bool| VectorPort {
+            implementation: 0,
+            stated: false,
+            depth: 2,
+            repeated: incoming,
+            broadcast: incoming,
+            discard: !incoming,
+        };
+        let inputs = (0..shape.inputs).map(|n| add(ElementKind::InputPort(port(true)), n, None));
+        let inputs = inputs.collect();
+        let outputs =
+            (0..shape.outputs).map(|n| add(ElementKind::OutputPort(port(false)), n, None));
+        let outputs = outputs.collect();
+        let memory = Memory {
             kind: MemoryKind::DirectMemoryAccess,
             read_width: 32,
             write_width: 32,
@@ -121,61 +138,79 @@ pub fn mesh(shape: &Shape) -> Result<Adg, String> {
             capacity: 1 << 40,
             padding: true,
             indirect: false,
-        }),
-        0,
-        None,
-    );
-    let switch = |x: u32, y: u32| switches[(y * wide + x) as usize];
-    let mut links: Vec<(usize, usize)> = Vec::new();
-    for y in 0..high {
-        for x in 0..wide {
-            let next = [
-                (x + 1 < wide, x + 1, y),
-                (x > 0, x.wrapping_sub(1), y),
-                (y + 1 < high, x, y + 1),
-                (y > 0, x, y.wrapping_sub(1)),
-            ];
-            for (_, to_x, to_y) in next.into_iter().filter(|(there, ..)| *there) {
-                links.push((switch(x, y), switch(to_x, to_y)));
+        };
+        let memory = add(ElementKind::Memory(memory), 0, None);
+        Places {
+            elements,
+            columns,
+            rows,
+            units,
+            switches,
+            inputs,
+            outputs,
+            memory,
+        }
+    }
+
+    fn switch(&self, x: u32, y: u32) -> usize {
+        self.switches[(y * (self.columns + 1) + x) as usize]
+    }
+
+    /// Links between switches, and between them and processing elements.
+    fn mesh(&self, links: &mut Vec<(usize, usize)>) {
+        let (wide, high) = (self.columns + 1, self.rows + 1);
+        for y in 0..high {
+            for x in 0..wide {
+                let next = [
+                    (x + 1 < wide, x + 1, y),
+                    (x > 0, x.wrapping_sub(1), y),
+                    (y + 1 < high, x, y + 1),
+                    (y > 0, x, y.wrapping_sub(1)),
+                ];
+                for (_, to_x, to_y) in next.into_iter().filter(|(there, ..)| *there) {
+                    links.push((self.switch(x, y), self.switch(to_x, to_y)));
+                }
             }
         }
-    }
-    for (n, unit) in units.iter().enumerate() {
-        let (x, y) = (n as u32 % columns, n as u32 / columns);
-        for (dx, dy) in [(0, 0), (1, 0), (1, 1), (0, 1)] {
-            links.push((switch(x + dx, y + dy), *unit));
-        }
-        links.push((*unit, switch(x + 1, y + 1)));
-    }
-    // Along the edges, from the corner that is furthest from the other kind of ports.
-    let entries: Vec<usize> = (0..wide)
-        .map(|x| switch(x, 0))
-        .chain((1..high).map(|y| switch(0, y)))
-        .collect();
-    let exits: Vec<usize> = (0..wide)
-        .map(|x| switch(wide - 1 - x, high - 1))
-        .chain((1..high).map(|y| switch(wide - 1, high - 1 - y)))
-        .collect();
-    // Links between the same two elements are of no use.
-    let spread = |edge: &[usize], port: usize, ports: usize| -> Vec<usize> {
-        let lanes = (shape.lanes as usize).min(edge.len());
-        (0..lanes)
-            .map(|lane| edge[(port * edge.len() / ports + lane) % edge.len()])
-            .collect()
-    };
-    for (n, port) in inputs.iter().enumerate() {
-        links.push((memory, *port));
-        for switch in spread(&entries, n, inputs.len()) {
-            links.push((*port, switch));
+        for (n, unit) in self.units.iter().enumerate() {
+            let (x, y) = (n as u32 % self.columns, n as u32 / self.columns);
+            for (dx, dy) in [(0, 0), (1, 0), (1, 1), (0, 1)] {
+                links.push((self.switch(x + dx, y + dy), *unit));
+            }
+            links.push((*unit, self.switch(x + 1, y + 1)));
         }
     }
-    for (n, port) in outputs.iter().enumerate() {
-        for switch in spread(&exits, n, outputs.len()) {
-            links.push((switch, *port));
+
+    /// Links of ports, along the edges, from the corner that is furthest from the other kind of ports.
+    fn ports(&self, lanes: usize, links: &mut Vec<(usize, usize)>) {
+        let (wide, high) = (self.columns + 1, self.rows + 1);
+        let entries: Vec<usize> = (0..wide)
+            .map(|x| self.switch(x, 0))
+            .chain((1..high).map(|y| self.switch(0, y)))
+            .collect();
+        let exits: Vec<usize> = (0..wide)
+            .map(|x| self.switch(wide - 1 - x, high - 1))
+            .chain((1..high).map(|y| self.switch(wide - 1, high - 1 - y)))
+            .collect();
+        // Links between the same two elements are of no use.
+        let spread = |edge: &[usize], port: usize, ports: usize| -> Vec<usize> {
+            (0..lanes.min(edge.len()))
+                .map(|lane| edge[(port * edge.len() / ports + lane) % edge.len()])
+                .collect()
+        };
+        for (n, port) in self.inputs.iter().enumerate() {
+            links.push((self.memory, *port));
+            for switch in spread(&entries, n, self.inputs.len()) {
+                links.push((*port, switch));
+            }
         }
-        links.push((*port, memory));
+        for (n, port) in self.outputs.iter().enumerate() {
+            for switch in spread(&exits, n, self.outputs.len()) {
+                links.push((switch, *port));
+            }
+            links.push((*port, self.memory));
+        }
     }
-    Ok(arrange(&elements, &links))
 }
 
 /// Elements in the order of their names, with their links.

@@ -212,6 +212,16 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
         "LAnd" => logical!(e, binary, |a, b| a, b, |a, b| a && b),
         "LOr" => logical!(e, binary, |a, b| a, b, |a, b| a || b),
         "LXor" => logical!(e, binary, |a, b| a, b, |a, b| a != b),
+        _ => {
+            return floating(family, e)
+                .or_else(|| Some(Meaning::Conversion(Conversion::parse(family, e.bits)?)));
+        }
+    })
+}
+
+/// What a family of operations on floating point does.
+fn floating(family: &str, e: Element) -> Option<Meaning> {
+    Some(match family {
         "FAdd" => floats!(e, binary, |a, b| zip, |a, b| a + b, half | a, b | a + b),
         "FSub" => floats!(e, binary, |a, b| zip, |a, b| a - b, half | a, b | a - b),
         "FMul" => floats!(e, binary, |a, b| zip, |a, b| a * b, half | a, b | a * b),
@@ -273,6 +283,6 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
             b,
             c | -(a * b) - c
         ),
-        _ => Meaning::Conversion(Conversion::parse(family, e.bits)?),
+        _ => return None,
     })
 }
