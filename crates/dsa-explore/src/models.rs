@@ -12,14 +12,19 @@ pub(crate) enum Kind {
     Switch,
     InputPort,
     OutputPort,
+    /// Ports without a link to a memory.
+    InputPortAlone,
+    OutputPortAlone,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [
+    const ALL: [Kind; 6] = [
         Kind::Element,
         Kind::Switch,
         Kind::InputPort,
         Kind::OutputPort,
+        Kind::InputPortAlone,
+        Kind::OutputPortAlone,
     ];
 
     const fn name(self) -> &'static str {
@@ -28,6 +33,8 @@ impl Kind {
             Kind::Switch => "switch",
             Kind::InputPort => "input_port",
             Kind::OutputPort => "output_port",
+            Kind::InputPortAlone => "input_port_alone",
+            Kind::OutputPortAlone => "output_port_alone",
         }
     }
 }
@@ -38,10 +45,10 @@ type Layer = Vec<(f64, Vec<f64>)>;
 const TABLE: &str = include_str!("models.csv");
 
 /// The three layers of each function.
-fn models() -> &'static [[Layer; 3]; 4] {
-    static MODELS: OnceLock<[[Layer; 3]; 4]> = OnceLock::new();
+fn models() -> &'static [[Layer; 3]; 6] {
+    static MODELS: OnceLock<[[Layer; 3]; 6]> = OnceLock::new();
     MODELS.get_or_init(|| {
-        let mut models: [[Layer; 3]; 4] = Default::default();
+        let mut models: [[Layer; 3]; 6] = Default::default();
         for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
             let mut cells = line.split(',');
             let name = cells.next().unwrap_or_default();
@@ -81,7 +88,7 @@ mod tests {
 
     #[test]
     fn every_function_is_complete() {
-        for (kind, inputs) in Kind::ALL.into_iter().zip([8, 6, 8, 7]) {
+        for (kind, inputs) in Kind::ALL.into_iter().zip([8, 6, 8, 7, 8, 7]) {
             let [first, second, last] = &models()[kind as usize];
             assert!(
                 first.iter().all(|(_, weights)| weights.len() == inputs),

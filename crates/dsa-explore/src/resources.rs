@@ -208,7 +208,12 @@ fn of_element(adg: &Adg, element: &Element) -> (usize, Usage) {
                 bytes,
                 flag(padded),
             ];
-            (INPUT_PORTS, network(Kind::InputPort, &shape))
+            let kind = if element.inputs.is_empty() {
+                Kind::InputPortAlone
+            } else {
+                Kind::InputPort
+            };
+            (INPUT_PORTS, network(kind, &shape))
         }
         ElementKind::OutputPort(port) => {
             let (bytes, padded) = of_memories(adg, element, false, port.stated);
@@ -221,7 +226,12 @@ fn of_element(adg: &Adg, element: &Element) -> (usize, Usage) {
                 bytes,
                 flag(padded),
             ];
-            (OUTPUT_PORTS, network(Kind::OutputPort, &shape))
+            let kind = if element.outputs.is_empty() {
+                Kind::OutputPortAlone
+            } else {
+                Kind::OutputPort
+            };
+            (OUTPUT_PORTS, network(kind, &shape))
         }
         ElementKind::Memory(memory) => of_memory(memory, inputs, outputs),
     }

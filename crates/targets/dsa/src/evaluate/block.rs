@@ -8,7 +8,7 @@ use crate::operations::{Meaning, REGISTERS, RESULTS};
 const BLOCK: usize = 512;
 
 /// Columns of the values of a part: each word of a value has [`BLOCK`] places, each value that may not count a flag for each row.
-struct Columns {
+pub(super) struct Columns {
     words: Vec<u64>,
     /// For each value of the plan, where its first column begins.
     at: Vec<usize>,
@@ -37,6 +37,7 @@ pub(super) fn run(
     plan: &Plan<'_>,
     part: &Component<'_, '_>,
     inputs: &[Stream<'_>],
+    columns: &mut Columns,
     evaluation: &mut Evaluation,
     budget: &mut u64,
 ) -> Result<(), Stop> {
@@ -48,7 +49,7 @@ pub(super) fn run(
             _ => None,
         })
         .unwrap_or(0);
-    let mut columns = Columns::new(plan, part);
+    columns.begin(plan, part);
     let mut steps: Vec<Option<Step<'_, '_>>> = part
         .units
         .iter()
@@ -111,14 +112,22 @@ pub(super) fn run(
 }
 
 impl Columns {
-    fn new(plan: &Plan<'_>, part: &Component<'_, '_>) -> Columns {
-        let mut columns = Columns {
+    /// For the values of all parts, each of which belongs to one of them.
+    pub(super) fn new(plan: &Plan<'_>) -> Columns {
+        Columns {
             words: Vec::new(),
             at: vec![0; plan.values.len()],
             counts: plan.values.iter().map(|value| value.words).collect(),
             valid: Vec::new(),
             flags: vec![None; plan.values.len()],
-        };
+        }
+    }
+
+    /// Makes room for the values of a part, in place of those of the one before.
+    fn begin(&mut self, plan: &Plan<'_>, part: &Component<'_, '_>) {
+        let columns = self;
+        columns.words.clear();
+        columns.valid.clear();
         let mut length = 0;
         for unit in &part.units {
             let uncertain = match &unit.kind {
@@ -142,7 +151,6 @@ impl Columns {
             }
         }
         columns.words.resize(length, 0);
-        columns
     }
 
     /// Prepares an instruction: operands that are not a whole value get columns of their own.

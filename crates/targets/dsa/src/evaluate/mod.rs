@@ -220,6 +220,8 @@ pub fn evaluate(
         parts: Vec::new(),
     };
     let mut budget = limits.memory_bytes;
+    let mut columns = block::Columns::new(&plan);
+    let mut channels = token::Channels::new(&plan);
     for part in plan.parts() {
         let regular = part.is_regular(inputs);
         evaluation.parts.push(Part {
@@ -227,9 +229,24 @@ pub fn evaluate(
             regular,
         });
         if settings.strategy == Strategy::Automatic && regular {
-            block::run(&plan, &part, inputs, &mut evaluation, &mut budget)
+            block::run(
+                &plan,
+                &part,
+                inputs,
+                &mut columns,
+                &mut evaluation,
+                &mut budget,
+            )
         } else {
-            token::run(&plan, &part, inputs, &mut evaluation, &mut budget, limits)
+            token::run(
+                &plan,
+                &part,
+                inputs,
+                &mut channels,
+                &mut evaluation,
+                &mut budget,
+                limits,
+            )
         }
         .map_err(|stop| match stop {
             Stop::TooLarge { .. } => Stop::TooLarge {

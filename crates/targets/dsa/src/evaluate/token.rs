@@ -59,27 +59,43 @@ struct Machine<'r, 'p, 'g> {
     plan: &'r Plan<'g>,
     part: &'r Component<'p, 'g>,
     inputs: &'r [Stream<'r>],
+    channels: &'r mut Channels,
+    slots: Vec<Slot>,
+    /// Words of the operands of one firing.
+    operands: Vec<u64>,
+    valid: Vec<bool>,
+}
+
+/// What stands between the units of all parts; each entry belongs to one of them.
+pub(super) struct Channels {
     /// By the number of the edge.
     queues: Vec<Option<Queue>>,
-    slots: Vec<Slot>,
     /// By the index of the output port.
     collectors: Vec<Option<Collector>>,
     /// Elements on their way back, by the index of the output port; `None` where nothing comes back.
     feedback: Vec<Option<VecDeque<u64>>>,
-    /// Words of the operands of one firing.
-    operands: Vec<u64>,
-    valid: Vec<bool>,
+}
+
+impl Channels {
+    pub(super) fn new(plan: &Plan<'_>) -> Channels {
+        Channels {
+            queues: plan.graph.edges.iter().map(|_| None).collect(),
+            collectors: (0..plan.outputs).map(|_| None).collect(),
+            feedback: vec![None; plan.outputs],
+        }
+    }
 }
 
 pub(super) fn run(
     plan: &Plan<'_>,
     part: &Component<'_, '_>,
     inputs: &[Stream<'_>],
+    channels: &mut Channels,
     evaluation: &mut Evaluation,
     budget: &mut u64,
     limits: &Limits,
 ) -> Result<(), Stop> {
-    let mut machine = Machine::new(plan, part, inputs);
+    let mut machine = Machine::new(plan, part, inputs, channels);
     let mut moved = true;
     while moved {
         moved = false;
@@ -97,9 +113,18 @@ pub(super) fn run(
     }
     let room = (limits.findings as usize).saturating_sub(evaluation.waiting.len());
     evaluation.waiting.extend(machine.waiting().take(room));
-    for collector in machine.collectors.into_iter().flatten() {
-        let (index, rows) = collector.finish();
-        evaluation.outputs[index] = rows;
+    // What is over makes room.
+    for unit in &part.units {
+        for part in unit.operands().iter().flat_map(Operand::parts) {
+            machine.channels.queues[part.edge] = None;
+        }
+        if let Kind::Output { index, .. } = unit.kind {
+            machine.channels.feedback[index] = None;
+            if let Some(collector) = machine.channels.collectors[index].take() {
+                let (index, rows) = collector.finish();
+                evaluation.outputs[index] = rows;
+            }
+        }
     }
     Ok(())
 }
@@ -109,15 +134,13 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
         plan: &'r Plan<'g>,
         part: &'r Component<'p, 'g>,
         inputs: &'r [Stream<'r>],
+        channels: &'r mut Channels,
     ) -> Machine<'r, 'p, 'g> {
-        let mut queues: Vec<Option<Queue>> = plan.graph.edges.iter().map(|_| None).collect();
-        let mut collectors: Vec<Option<Collector>> = (0..plan.outputs).map(|_| None).collect();
-        let mut feedback: Vec<Option<VecDeque<u64>>> = vec![None; plan.outputs];
         let mut slots = Vec::with_capacity(part.units.len());
         for unit in &part.units {
             for part in unit.operands().iter().flat_map(Operand::parts) {
                 let words = plan.values[part.value].words;
-                queues[part.edge] = Some(Queue {
+                channels.queues[part.edge] = Some(Queue {
                     words,
                     data: vec![0; QUEUE * words],
                     valid: [false; QUEUE],
@@ -131,11 +154,13 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                     width,
                     lanes,
                     ..
-                } => collectors[*index] = Some(Collector::growing(*index, *width, *lanes)),
+                } => {
+                    channels.collectors[*index] = Some(Collector::growing(*index, *width, *lanes));
+                }
                 Kind::Input {
                     feedback: Some(output),
                     ..
-                } => feedback[*output] = Some(VecDeque::new()),
+                } => channels.feedback[*output] = Some(VecDeque::new()),
                 _ => {}
             }
             let words = values(unit)
@@ -162,10 +187,8 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
             plan,
             part,
             inputs,
-            queues,
+            channels,
             slots,
-            collectors,
-            feedback,
             operands: Vec::new(),
             valid: Vec::new(),
         }
@@ -204,7 +227,8 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                         words.words[0] = state_byte(&stream.loops, row).into();
                     }
                 } else {
-                    let Some(back) = feedback.and_then(|output| self.feedback[output].as_mut())
+                    let Some(back) =
+                        feedback.and_then(|output| self.channels.feedback[output].as_mut())
                     else {
                         return Ok(false);
                     };
@@ -245,7 +269,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                     .iter()
                     .map(|operand| self.lane(operand))
                     .collect();
-                if let Some(back) = &mut self.feedback[*index] {
+                if let Some(back) = &mut self.channels.feedback[*index] {
                     back.extend(
                         row.iter()
                             .filter(|(_, counts)| *counts)
@@ -255,7 +279,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                         .checked_sub(row.len() as u64 * 8)
                         .ok_or(Stop::TooLarge { limit: 0 })?;
                 }
-                if let Some(collector) = &mut self.collectors[*index] {
+                if let Some(collector) = &mut self.channels.collectors[*index] {
                     collector.push(row.into_iter(), budget)?;
                 }
                 for part in operands.iter().flat_map(Operand::parts) {
@@ -269,14 +293,14 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
 
     fn is_ready(&self, operands: &[Operand]) -> bool {
         operands.iter().flat_map(Operand::parts).all(|part| {
-            self.queues[part.edge]
+            self.channels.queues[part.edge]
                 .as_ref()
                 .is_some_and(|queue| queue.len > 0)
         })
     }
 
     fn pop(&mut self, part: &Part) {
-        if let Some(queue) = &mut self.queues[part.edge] {
+        if let Some(queue) = &mut self.channels.queues[part.edge] {
             queue.pop();
         }
     }
@@ -293,7 +317,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
         self.valid.clear();
         for (index, operand) in instruction.operands.iter().enumerate() {
             let out = &mut self.operands[index * words..][..words];
-            self.valid.push(take(&self.queues, operand, out));
+            self.valid.push(take(&self.channels.queues, operand, out));
         }
         let slot = &mut self.slots[at];
         let results = &mut slot.words;
@@ -331,7 +355,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
         let unit = self.part.units[at];
         let room = |machine: &Self, value: usize| {
             machine.plan.values[value].uses.iter().all(|edge| {
-                machine.queues[*edge]
+                machine.channels.queues[*edge]
                     .as_ref()
                     .is_none_or(|queue| queue.len < QUEUE)
             })
@@ -348,7 +372,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                 }
                 let slot = &self.slots[at];
                 for edge in &self.plan.values[value].uses {
-                    if let Some(queue) = &mut self.queues[*edge] {
+                    if let Some(queue) = &mut self.channels.queues[*edge] {
                         queue.push(&slot.words[offset..offset + words], slot.valid);
                     }
                 }
@@ -363,7 +387,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
     /// The token of a lane of an output port.
     fn lane(&self, operand: &Operand) -> (u64, bool) {
         let mut word = [0];
-        let counts = take(&self.queues, operand, &mut word);
+        let counts = take(&self.channels.queues, operand, &mut word);
         (word[0], counts)
     }
 
@@ -377,7 +401,7 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
             .filter_map(move |(unit, slot)| {
                 if slot.full {
                     let full = |edge: &&usize| {
-                        self.queues[**edge]
+                        self.channels.queues[**edge]
                             .as_ref()
                             .is_some_and(|queue| queue.len == QUEUE)
                     };
@@ -400,8 +424,11 @@ impl<'r, 'p, 'g> Machine<'r, 'p, 'g> {
                     });
                 }
                 let parts = || unit.operands().iter().flat_map(Operand::parts);
-                let length =
-                    |part: &Part| self.queues[part.edge].as_ref().map_or(0, |queue| queue.len);
+                let length = |part: &Part| {
+                    self.channels.queues[part.edge]
+                        .as_ref()
+                        .map_or(0, |queue| queue.len)
+                };
                 let missing = parts().find(|part| length(part) == 0)?;
                 let held = parts()
                     .max_by_key(|part| length(part))
