@@ -60,15 +60,12 @@ impl Workload {
                 read(pattern, false);
             });
             if self.uses_weights() {
-                match self.known_bytes(self.weights.table, size, known) {
-                    Some(table) => {
-                        self.weight_accesses(&self.weights.parse_table(&table), known, &mut read);
-                    }
-                    None => {
-                        let entries = self.known_entries(known);
-                        self.weight_accesses(&entries, known, &mut read);
-                        read(Pattern::contiguous(0, TILE_BYTES), true);
-                    }
+                if let Some(table) = self.known_bytes(self.weights.table, size, known) {
+                    self.weight_accesses(&self.weights.parse_table(&table), known, &mut read);
+                } else {
+                    let entries = self.known_entries(known);
+                    self.weight_accesses(&entries, known, &mut read);
+                    read(Pattern::contiguous(0, TILE_BYTES), true);
                 }
             }
         }

@@ -266,7 +266,7 @@ fn logical(operation: Operation) -> Option<fn(bool, bool) -> bool> {
 }
 
 /// Whether the kernel goes through as many elements as its tensors have, one behind the other. It does not look at their strides:
-/// releases that cut channels among tiles leave those of the whole tensor there (one of 2026.1.0 with NPU_TURBO does).
+/// releases that cut channels among tiles leave those of the whole tensor there (one of 2026.1.0 with `NPU_TURBO` does).
 pub(super) fn is_linear(operation: Operation) -> bool {
     let has_figures = matches!(
         operation,
