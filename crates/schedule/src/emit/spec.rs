@@ -63,8 +63,9 @@ pub fn spec_dialect<'t>(
     // The best comes first: sorting keeps the order of equals.
     for number in 0..found.len() {
         let Candidate { tree, cost, replay } = found[number].1;
-        let runner_up = found
-            .get(number + 1)
+        let mut behind = found[number + 1..].iter();
+        let runner_up = behind
+            .find(|(_, next)| next.replay != replay)
             .map(|(_, next)| (next.cost, next.replay));
         let schedule = match best.take() {
             Some(schedule) => schedule,
