@@ -46,6 +46,9 @@ impl Schedule {
                 && !(least..=most).contains(&workload.time)
             {
                 workload.time = workload.time.clamp(least, most.max(least));
+                for tile in &mut workload.tiles {
+                    tile.time = Some(workload.time as f64);
+                }
                 changed += 1;
             }
         }
