@@ -353,7 +353,7 @@ fn evaluate(
         files::write(path, &[tree_text(&tree).as_bytes()])?;
     }
     if let Some(path) = &arguments.output {
-        write_set_dialect(arguments, path, &front, machine, &tree)?;
+        write_set_dialect(arguments, path, front, machine, &tree)?;
     }
     let bounds = chipless_schedule::lower_bounds(&front.network, machine, batch);
     let report = json!({

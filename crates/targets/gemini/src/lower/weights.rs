@@ -175,6 +175,7 @@ impl Weights {
 }
 
 /// Room of an entry of the weight buffer.
+#[derive(Clone, Copy)]
 struct Room {
     banks: u64,
     /// Output channels.
