@@ -19,7 +19,18 @@ const ACCEPTANCE: &[(&str, &[&str])] = &[
     (
         "npu.py",
         &[
-            "info", "run", "refuse", "survive", "clean", "broken", "latency", "names", "imports",
+            "info",
+            "run",
+            "refuse",
+            "survive",
+            "clean",
+            "broken",
+            "latency",
+            "names",
+            "imports",
+            "labels",
+            "registers",
+            "profile",
         ],
     ),
     (
