@@ -11,7 +11,7 @@ what is wrong with them, executes them bit for bit, and tells how long they take
 >>> [(name, array.shape) for name, array in run.outputs.items()]
 [('add_1', (1, 32, 16, 16))]
 >>> f"{run.latency * 1e6:.1f} µs"
-'9.8 µs'
+'9.7 µs'
 """
 
 from chipless._compare import Comparison, compare

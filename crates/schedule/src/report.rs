@@ -30,8 +30,7 @@ pub fn text(report: &Value) -> String {
                 ["energy_pj", "delay_cycles", "edp"].map(|key| figure(report, section, key));
             let _ = writeln!(
                 text,
-                "{title}: {:.4} mJ, {delay:.0} cycles, {edp:.4e} pJ cycles",
-                energy / 1e9
+                "{title}: {energy:.4e} pJ, {delay:.0} cycles, {edp:.4e} pJ cycles"
             );
         }
     }
@@ -87,13 +86,13 @@ pub fn page(network: &Network, machine: &Machine, tree: &Tree, report: &Value) -
     let Ok(segments) = crate::segments(network, machine, tree) else {
         return page;
     };
-    page.push_str("<h2>Segments</h2>\n<table><tr><th>layers<th>energy, mJ<th>cycles<th>DRAM, bytes<th>cycles of DRAM<th>cycles of the busiest link<th>bound by</tr>\n");
+    page.push_str("<h2>Segments</h2>\n<table><tr><th>layers<th>energy, pJ<th>cycles<th>DRAM, bytes<th>cycles of DRAM<th>cycles of the busiest link<th>bound by</tr>\n");
     for segment in segments {
         let _ = writeln!(
             page,
-            "<tr><td>{}<td>{:.4}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
+            "<tr><td>{}<td>{:.4e}<td>{}<td>{}<td>{}<td>{}<td>{}</tr>",
             escape(&segment.layers),
-            segment.energy / 1e9,
+            segment.energy,
             segment.cycles,
             segment.dram,
             segment.dram_cycles,

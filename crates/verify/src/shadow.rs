@@ -153,6 +153,10 @@ impl Shadow {
     }
 
     fn insert(&mut self, cell: Cell) {
+        if self.cells.is_empty() {
+            // Most buffers of a program that has many are touched as a whole.
+            self.cells.reserve_exact(1);
+        }
         let start = cell.start;
         let index = self.free.pop().unwrap_or(self.cells.len() as u32);
         match self.cells.get_mut(index as usize) {
