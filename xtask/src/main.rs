@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: everything that a change must pass, in the order in which it fails fastest.
 //!
-//! `cargo xtask findings`: writes `docs/findings.md` from the rules of all targets. A test of the command line fails when it is stale.
+//! `cargo xtask reference`: writes `docs/findings.md` from the rules of all targets. A test of the command line fails when it is stale.
 //!
 //! `cargo xtask python`: builds the wheel and runs its tests.
 
@@ -96,9 +96,9 @@ fn main() -> ExitCode {
     let task = std::env::args().nth(1);
     let done = match task.as_deref() {
         Some("ci") => ci(),
-        Some("findings") => findings(),
+        Some("reference") => reference(),
         Some("python") => root().and_then(python),
-        _ => Err("usage: cargo xtask ci|findings|python".to_owned()),
+        _ => Err("usage: cargo xtask ci|reference|python".to_owned()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -149,10 +149,11 @@ fn ci() -> Result<(), String> {
     acceptance(root)
 }
 
-/// Writes the pages of all rules and options.
-fn findings() -> Result<(), String> {
+/// Writes the pages that come from the code: all rules, all commands with their options.
+fn reference() -> Result<(), String> {
     let root = root()?;
-    page(root, &["explain", "--markdown"], "docs/findings.md")
+    page(root, &["explain", "--markdown"], "docs/findings.md")?;
+    page(root, &["completions", "--markdown"], "docs/commands.md")
 }
 
 /// Writes what a command prints to a page.

@@ -109,7 +109,7 @@ pub fn page(rules: &[&Rule]) -> String {
         "# Findings\n\n\
          What `chipless check` can find, by code; `chipless explain CODE` prints the same. `--allow CODE` leaves findings of a code out, \
          `--deny CODE` takes them for errors.\n\n\
-         This page is generated: `cargo xtask findings`.\n\n\
+         This page is generated: `cargo xtask reference`.\n\n\
          A *fault* is the program's. *Unsupported* is what Chipless lacks, a *limit* one that the user may raise. A *departure* is \
          something that compilers are not known to write: it proves nothing against the program and keeps nothing from running.\n\n\
          | code | severity | class | |\n|---|---|---|---|\n",

@@ -8,12 +8,12 @@ use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use std::path::{Path, PathBuf};
 
-/// A script that lets a shell complete commands, options and codes of findings; or manual pages.
+/// A script that lets a shell complete commands, options and codes of findings; or the help of all commands as manual pages or in Markdown.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Which shell.
-    #[arg(value_enum, required_unless_present_any = ["man", "codes"])]
+    #[arg(value_enum, required_unless_present_any = ["man", "codes", "markdown"])]
     shell: Option<Shell>,
     /// Write a manual page for each command to this directory.
     #[arg(long, value_name = "DIR", conflicts_with = "shell")]
@@ -21,6 +21,9 @@ pub(crate) struct Arguments {
     /// Print the codes of all findings, a line each.
     #[arg(long, conflicts_with_all = ["shell", "man"])]
     codes: bool,
+    /// Print the help of every command, as docs/commands.md has it.
+    #[arg(long, conflicts_with_all = ["shell", "man", "codes"])]
+    markdown: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -39,6 +42,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.codes {
         let codes: String = codes().iter().map(|code| format!("{code}\n")).collect();
         return terminal::print(&codes).map(|()| Exit::Done);
+    }
+    if arguments.markdown {
+        return terminal::print(&markdown()).map(|()| Exit::Done);
     }
     let mut script = Vec::new();
     if let Some(shell) = arguments.shell {
@@ -86,4 +92,36 @@ fn man(directory: &Path) -> Result<(), Failure> {
         files::write(&directory.join(format!("{name}.1")), &[&page])?;
     }
     Ok(())
+}
+
+/// Columns of the help in the page of all commands.
+const COLUMNS: usize = 110;
+
+/// The help of every command, one after another.
+fn markdown() -> String {
+    let mut command = CommandLine::command()
+        .disable_help_subcommand(true)
+        .term_width(COLUMNS);
+    command.build();
+    let mut page = "# Commands\n\nWhat `chipless COMMAND --help` prints. This page is written by `cargo xtask reference`.\n".to_owned();
+    for command in command.get_subcommands() {
+        describe(&mut page, command, "##");
+    }
+    page
+}
+
+fn describe(page: &mut String, command: &Command, heading: &str) {
+    if command.is_hide_set() {
+        return;
+    }
+    let name = command.get_bin_name().unwrap_or_else(|| command.get_name());
+    let help = command.clone().render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    page.push_str(&format!(
+        "\n{heading} {name}\n\n```text\n{}\n```\n",
+        lines.join("\n").trim_end()
+    ));
+    for command in command.get_subcommands() {
+        describe(page, command, &format!("{heading}#"));
+    }
 }

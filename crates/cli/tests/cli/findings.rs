@@ -383,14 +383,25 @@ fn the_documentation_shows_what_is_printed() {
     assert!(readme.contains(&out), "README.md should show:\n{out}");
 }
 
-/// `cargo xtask findings` writes the page.
+/// `cargo xtask reference` writes the page.
+#[test]
+fn the_page_of_commands_is_up_to_date() {
+    let (code, page, _) = run(&["completions", "--markdown"]);
+    let written = std::fs::read_to_string(root().join("docs/commands.md")).unwrap_or_default();
+    assert!(
+        code == 0 && page == written,
+        "docs/commands.md is stale: cargo xtask reference"
+    );
+    assert!(page.contains("\n## chipless run\n") && page.contains("\n### chipless adg new\n"));
+}
+
 #[test]
 fn the_page_of_findings_is_up_to_date() {
     let (code, page, _) = run(&["explain", "--markdown"]);
     let written = std::fs::read_to_string(root().join("docs/findings.md")).unwrap_or_default();
     assert!(
         code == 0 && page == written,
-        "docs/findings.md is stale: cargo xtask findings"
+        "docs/findings.md is stale: cargo xtask reference"
     );
     let mut codes: Vec<&str> = page
         .lines()
