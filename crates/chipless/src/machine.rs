@@ -191,13 +191,12 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
     let misused = |text: String| Failure::misuse("--set", text);
     let mut machine: toml::Table =
         toml::from_str(text).map_err(|error| misused(error.to_string()))?;
-    let known = self::figures(text);
     for figure in figures {
         let (key, value) = figure
             .split_once('=')
             .ok_or_else(|| misused(format!("expected KEY=VALUE, found \"{figure}\"")))?;
-        let unit = known.iter().find(|f| f.key == key).map(|f| &*f.unit);
         let Some(slot) = slot(&mut machine, key) else {
+            let known = self::figures(text);
             let hint = suggest::hint(key, known.iter().map(|f| &*f.key));
             return Err(misused(format!(
                 "expected a figure of the machine (`chipless machine` lists them), found \"{key}\"{hint}"
@@ -207,15 +206,6 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
             *slot = product;
             continue;
         }
-        if let Some(number) = unit.and_then(|unit| quantity::in_unit(value, unit)) {
-            let stays = slot.is_integer() && number.fract() == 0.0 && number.abs() < 9e15;
-            *slot = if stays {
-                toml::Value::Integer(number as i64)
-            } else {
-                toml::Value::Float(number)
-            };
-            continue;
-        }
         // A text needs no quotes.
         let parsed = toml::from_str::<toml::Table>(&format!("value = {value}"))
             .ok()
@@ -223,15 +213,32 @@ pub(crate) fn with_figures(text: &str, figures: &[String], whole: bool) -> Resul
         *slot = match parsed {
             Some(value) => value,
             None if slot.is_str() => toml::Value::String(value.to_owned()),
-            None => {
-                let unit = unit.map_or_else(String::new, |unit| format!(" in {unit}"));
-                return Err(misused(format!(
-                    "expected a number for {key}{unit}, or a factor such as 2x, found \"{value}\""
-                )));
-            }
+            None => with_unit(text, key, value, slot.is_integer()).map_err(misused)?,
         };
     }
     Ok(machine.to_string())
+}
+
+/// A number with a unit, in the unit that the machine file gives for the figure. A whole number stays one where the figure `is_whole`.
+fn with_unit(text: &str, key: &str, value: &str, is_whole: bool) -> Result<toml::Value, String> {
+    let figure = figures(text).into_iter().find(|figure| figure.key == key);
+    let unit = figure.map_or_else(String::new, |figure| figure.unit);
+    match quantity::in_unit(value, &unit) {
+        Some(number) if is_whole && number.fract() == 0.0 && number.abs() < 9e15 => {
+            Ok(toml::Value::Integer(number as i64))
+        }
+        Some(number) => Ok(toml::Value::Float(number)),
+        None => {
+            let unit = if unit.is_empty() {
+                unit
+            } else {
+                format!(" in {unit}")
+            };
+            Err(format!(
+                "expected a number for {key}{unit}, or a factor such as 2x, found \"{value}\""
+            ))
+        }
+    }
 }
 
 /// Whether any of these changes is by a factor.

@@ -314,7 +314,7 @@ impl<'a> Device<'_, '_, 'a> {
     pub(crate) fn job(&mut self, job: JobId) -> &mut Job {
         self.jobs[job as usize]
             .as_mut()
-            .unwrap_or_else(|| unreachable!("live jobs are named only"))
+            .unwrap_or_else(|| unreachable!("only live jobs are named"))
     }
 
     pub(crate) fn is_current(&self, job: JobId, is: impl Fn(&Job) -> bool) -> bool {

@@ -7,6 +7,7 @@ mod driven;
 mod inputs;
 pub(super) mod outputs;
 mod steps;
+mod summary;
 mod tables;
 
 use super::Opened;
@@ -21,10 +22,9 @@ use crate::{files, terminal};
 use chipless::spu::fqir::Runner;
 use chipless::spu::iospec::{self, RuleSet};
 use chipless::{Data, FailureKind, OpenDocument, Options, Policy};
-use chipless_model::{Finding, Grade, Node, Program, Storage, TaskId};
+use chipless_model::{Finding, Grade, Program, Storage, TaskId};
 use chipless_report::attribution::Attribution;
-use chipless_report::schedule_trace::Compared;
-use chipless_report::summary::{Output, Run};
+use chipless_report::summary::Output;
 use chipless_report::{Comparison, NanSearch, Statistics, deadlock};
 use chipless_sim::{Functional, Order, Outcome, Stop, Timeline, TimingOnly};
 use clap::Args;
@@ -32,7 +32,6 @@ use contract::Contract;
 use driven::Driven;
 use inputs::Given;
 use outputs::Dumps;
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -568,54 +567,6 @@ impl<'p> Session<'_, 'p> {
             .collect()
     }
 
-    fn trace(&self, timeline: &Timeline) -> Result<(), Failure> {
-        let tables = &self.arguments.tables;
-        if !tables.are_wanted() {
-            return Ok(());
-        }
-        let attribution = self.attribution(timeline);
-        tables.write(&self.opened.path, self.program, timeline, attribution)
-    }
-
-    /// The run taken apart. A session has one run that is told of.
-    fn attribution(&self, timeline: &Timeline) -> &Attribution {
-        let apart = || Attribution::of(self.program, timeline);
-        self.attribution.get_or_init(apart)
-    }
-
-    /// The run beside the compiler's schedule, where that was given.
-    fn against(&self, timeline: &Timeline) -> Result<Option<Compared>, Failure> {
-        let path = self.arguments.compare.as_ref();
-        let Some(path) = path.filter(|path| compared_with(path) == ComparedWith::Schedule) else {
-            return Ok(None);
-        };
-        let trace = self.options.open(&path.to_string_lossy())?;
-        let schedule = self.document.schedule(&trace)?;
-        Ok(Some(Compared::of(self.program, timeline, &schedule)))
-    }
-
-    /// Writes the profiling buffer, and says where.
-    fn profile(&self, timeline: &Timeline) -> Result<Option<Node>, Failure> {
-        let Some(path) = &self.arguments.profile else {
-            return Ok(None);
-        };
-        let (buffer, records) = self.document.profile(self.program, timeline)?;
-        files::write(path, &[&buffer])?;
-        let named = |name: &str, node: Node| Node {
-            name: name.to_owned(),
-            ..node
-        };
-        Ok(Some(Node {
-            name: "profiling".to_owned(),
-            children: vec![
-                named("path", Node::from(path.display().to_string())),
-                named("bytes", Node::from(buffer.len() as u64)),
-                named("records", Node::from(records as u64)),
-            ],
-            ..Node::default()
-        }))
-    }
-
     fn stopped(&self, timeline: &Timeline, stop: &Stop) -> Told {
         let failure = chipless::stopped(self.program, stop).about(&self.opened.path);
         let (path, paint) = (&self.opened.path, terminal::err());
@@ -654,52 +605,5 @@ impl<'p> Session<'_, 'p> {
             notes.push("not verified (--no-verify)".to_owned());
         }
         notes
-    }
-
-    fn summarise(
-        &self,
-        timeline: &Timeline,
-        outcomes: Outcomes,
-        seed: Option<u64>,
-        notes: Vec<String>,
-    ) -> Result<Exit, Failure> {
-        let run = self.summary(timeline, outcomes, seed, notes)?;
-        if self.arguments.answer.is_json() {
-            terminal::print_json(&run.report())?;
-        } else {
-            terminal::print(&run.text(terminal::out()))?;
-        }
-        Ok(Exit::Done)
-    }
-
-    fn summary<'r>(
-        &'r self,
-        timeline: &'r Timeline,
-        outcomes: Outcomes,
-        seed: Option<u64>,
-        notes: Vec<String>,
-    ) -> Result<Run<'r, 'p>, Failure> {
-        let wall_ms = self.started.elapsed().as_micros() as f64 / 1e3;
-        let mut facts = self.document.facts(self.program, timeline)?;
-        facts.extend(self.profile(timeline)?);
-        let (changes, base) = (&self.arguments.changes, timeline.end);
-        let what_if = changes.what_if(self.opened, self.options, base)?;
-        let ranking = changes.ranking(self.opened, self.options, base);
-        Ok(Run {
-            file: &self.opened.path,
-            program: self.program,
-            timeline,
-            outputs: outcomes.written,
-            attribution: Cow::Borrowed(self.attribution(timeline)),
-            what_if,
-            ranking,
-            against: self.against(timeline)?,
-            compared: outcomes.compared,
-            first_nan: outcomes.first_nan,
-            facts,
-            seed,
-            notes,
-            wall_ms,
-        })
     }
 }

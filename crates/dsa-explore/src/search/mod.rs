@@ -269,10 +269,7 @@ impl<'k> Explorer<'k> {
             if accepted {
                 kept = design;
                 if let Some(design) = &kept {
-                    self.keep(&design.score);
-                    if design.score.is_better(&self.best.score) {
-                        self.best = design.clone();
-                    }
+                    self.keep_design(design);
                 }
             }
             log.push(Move {
@@ -340,10 +337,7 @@ impl<'k> Explorer<'k> {
         for design in designs {
             self.moves += 1;
             if let Some(design) = &design {
-                self.keep(&design.score);
-                if design.score.is_better(&self.best.score) {
-                    self.best = design.clone();
-                }
+                self.keep_design(design);
             }
             log.push(Move {
                 iteration: self.moves,
@@ -371,6 +365,14 @@ impl<'k> Explorer<'k> {
             })
             .collect();
         log
+    }
+
+    /// Remembers a design where no other is better: as a point of the Pareto front, as the best of all.
+    fn keep_design(&mut self, design: &Design) {
+        self.keep(&design.score);
+        if design.score.is_better(&self.best.score) {
+            self.best = design.clone();
+        }
     }
 
     /// Remembers a design that no other beats in objective, area and share of the budget.

@@ -69,18 +69,24 @@ pub(super) fn shortest(placer: &Placer<'_>, jobs: &[Job]) -> Vec<i32> {
     jobs.iter().map(of).collect()
 }
 
+/// Whether a slot of a link holds the bit that is so many behind the first of a slot of an element.
+fn holds_bit(placer: &Placer<'_>, at: (u32, u32), behind: u32, on: (u32, u32)) -> bool {
+    let fabric = placer.fabric;
+    let ((element, own_slot), (link, slot)) = (at, on);
+    let granularity = fabric.links[link as usize].granularity;
+    let own = fabric.adg.elements[ElementId::new(element as usize)].granularity;
+    let bit = own_slot * own + behind;
+    slot * granularity == bit - bit % granularity
+}
+
 /// Whether a wire may leave a place on a slot of a link.
 pub(crate) fn may_leave(placer: &Placer<'_>, wire: usize, at: (u32, u32), to: (u32, u32)) -> bool {
     let (kernel, fabric) = (placer.kernel, placer.fabric);
     let body = &kernel.wires[wire];
-    let (element, own_slot) = at;
-    let (link, slot) = to;
+    let element = at.0;
     let source = &kernel.vertices[body.source];
     if source.place == Place::Unit {
-        let granularity = fabric.links[link as usize].granularity;
-        let own = fabric.adg.elements[ElementId::new(element as usize)].granularity;
-        let bit = own_slot * own + body.low;
-        return slot * granularity == bit - bit % granularity;
+        return holds_bit(placer, at, body.low, to);
     }
     let net = &kernel.nets[body.net];
     // The lanes of a temporal port take any link, in turns.
@@ -103,15 +109,12 @@ pub(crate) fn may_leave(placer: &Placer<'_>, wire: usize, at: (u32, u32), to: (u
 pub(crate) fn may_enter(placer: &Placer<'_>, wire: usize, at: (u32, u32), on: (u32, u32)) -> bool {
     let (kernel, fabric) = (placer.kernel, placer.fabric);
     let body = &kernel.wires[wire];
-    let (element, own_slot) = at;
-    let (link, slot) = on;
+    let element = at.0;
+    let link = on.0;
     let sink = &kernel.vertices[body.sink];
     if sink.place == Place::Unit {
         let granularity = fabric.links[link as usize].granularity;
-        let own = fabric.adg.elements[ElementId::new(element as usize)].granularity;
-        let bit = own_slot * own + body.offset;
-        return body.offset.is_multiple_of(granularity)
-            && slot * granularity == bit - bit % granularity;
+        return body.offset.is_multiple_of(granularity) && holds_bit(placer, at, body.offset, on);
     }
     let state = body.operand >= sink.lanes;
     let lane = if sink.temporal { 0 } else { body.operand };

@@ -29,12 +29,10 @@ pub(crate) fn range(operation: &Operation, workload: &Workload) -> Option<[u64; 
 }
 
 impl Schedule {
-    /// Brings times into the range that the format's processing elements have, where a schedule is for a machine with others, and
-    /// says how many were outside.
-    pub fn fit_times(&mut self, network: &Network) -> usize {
+    /// Brings times into the range that the format's processing elements have, where a schedule is for a machine with others.
+    pub fn fit_times(&mut self, network: &Network) {
         let mut operations: HashMap<_, _> = HashMap::new();
         let names = &self.names;
-        let mut changed = 0;
         for workload in self.cores.iter_mut().flat_map(|core| &mut core.workloads) {
             let operation = operations
                 .entry(workload.layer)
@@ -49,9 +47,7 @@ impl Schedule {
                 for tile in &mut workload.tiles {
                     tile.time = Some(workload.time as f64);
                 }
-                changed += 1;
             }
         }
-        changed
     }
 }

@@ -265,10 +265,9 @@ fn logical(operation: Operation) -> Option<fn(bool, bool) -> bool> {
     })
 }
 
-/// Whether the kernel goes through as many elements as its tensors have, one behind the other. It does not look at their strides:
-/// releases that cut channels among tiles leave those of the whole tensor there (one of 2026.1.0 with `NPU_TURBO` does).
-pub(super) fn is_linear(operation: Operation) -> bool {
-    let has_figures = matches!(
+/// Activations whose kernels take figures beside their tensor.
+pub(super) fn has_figures(operation: Operation) -> bool {
+    matches!(
         operation,
         Operation::Clamp
             | Operation::Elu
@@ -277,8 +276,13 @@ pub(super) fn is_linear(operation: Operation) -> bool {
             | Operation::Round
             | Operation::Selu
             | Operation::Swish
-    );
-    has_figures || unary(operation).is_some() && operation != Operation::LogicalNot
+    )
+}
+
+/// Whether the kernel goes through as many elements as its tensors have, one behind the other. It does not look at their strides:
+/// releases that cut channels among tiles leave those of the whole tensor there (one of 2026.1.0 with `NPU_TURBO` does).
+pub(super) fn is_linear(operation: Operation) -> bool {
+    has_figures(operation) || unary(operation).is_some() && operation != Operation::LogicalNot
 }
 
 /// Operations without scalars of one or two inputs: whether this one works element by element, by what is computed here.

@@ -3,7 +3,7 @@
 
 use super::arguments::{ArgumentError, Invocation, Reader};
 use super::boxes::{NonMaxSuppression, RoiPooling};
-use super::elementwise::Activation;
+use super::elementwise::{self, Activation};
 use super::embedding::EmbeddingBag;
 use super::index::{GatherElements, GatherNd, OneHot, ReverseSequence, ScatterElements, TopK};
 use super::interpolate::Interpolate;
@@ -114,13 +114,7 @@ impl Parameters {
         let output = invocation.outputs.first().map(|tensor| &tensor.shape);
         let operation = invocation.operation;
         Ok(match operation {
-            Operation::Clamp
-            | Operation::Elu
-            | Operation::HardSigmoid
-            | Operation::LeakyRelu
-            | Operation::Round
-            | Operation::Selu
-            | Operation::Swish => scalars::activation(reader, operation)?,
+            _ if elementwise::has_figures(operation) => scalars::activation(reader, operation)?,
             Operation::BatchToSpace | Operation::SpaceToBatch => {
                 scalars::space_batch(reader, rank)?
             }
