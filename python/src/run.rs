@@ -265,18 +265,18 @@ impl Run {
 
     /// What a file of this name holds.
     fn file(&self, path: &str) -> Result<Vec<u8>, String> {
-        let program = self.ran.program().program();
+        let (program, timeline) = (self.ran.program().program(), self.ran.timeline());
+        let tasks = || tables::Table::tasks(program, timeline, &self.apart().0);
         let name = self.ran.program().kept().name();
         let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
         match ending.to_ascii_lowercase().as_str() {
             "pftrace" => {
                 let (attribution, lives) = self.apart();
-                let timeline = self.ran.timeline();
                 Ok(perfetto::trace(name, program, timeline, attribution, lives))
             }
-            "json" => Ok(chrome::trace(name, program, &self.apart().0)),
-            "csv" => Ok(tables::Table::tasks(program, &self.apart().0).write(Form::Csv)),
-            "parquet" => Ok(tables::Table::tasks(program, &self.apart().0).write(Form::Parquet)),
+            "json" => Ok(chrome::trace(name, program, timeline, &self.apart().0)),
+            "csv" => Ok(tasks().write(Form::Csv)),
+            "parquet" => Ok(tasks().write(Form::Parquet)),
             "html" => Ok(self.page().into_bytes()),
             _ => Err(format!(
                 "expected a name that ends in .pftrace, .json, .csv, .parquet or .html, found {path}"
@@ -310,9 +310,9 @@ impl Run {
 
     /// Tasks.
     fn tasks(&self, py: Python<'_>) -> PyResult<Table> {
-        let program = self.ran.program().program();
+        let (program, timeline) = (self.ran.program().program(), self.ran.timeline());
         self.table(py, |attribution, _| {
-            tables::Table::tasks(program, attribution)
+            tables::Table::tasks(program, timeline, attribution)
         })
     }
 

@@ -22,7 +22,7 @@ pub struct Loop {
 }
 
 /// A strided set of bytes in one buffer. See the [module docs](self).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Pattern {
     /// First byte of the first run, from the start of the buffer.
     pub offset: u64,
@@ -30,6 +30,16 @@ pub struct Pattern {
     pub run: u64,
     /// Loops around the run, innermost first.
     pub loops: SmallVec<[Loop; MAX_LOOPS]>,
+}
+
+impl Clone for Pattern {
+    /// Loops are plain numbers and copied at once; the derived clone would take them one by one.
+    fn clone(&self) -> Pattern {
+        Pattern {
+            loops: SmallVec::from_slice(&self.loops),
+            ..*self
+        }
+    }
 }
 
 impl Pattern {

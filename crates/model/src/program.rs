@@ -370,7 +370,7 @@ impl<'a> Program<'a> {
     /// What people call a task: `dpu0[3]`.
     pub fn task_name(&self, task: TaskId) -> String {
         let t = &self.tasks[task];
-        format!("{}[{}]", self.queues[t.queue].name, t.index)
+        [&*self.queues[t.queue].name, "[", &t.index.to_string(), "]"].concat()
     }
 
     /// The task of this [name](Program::task_name).

@@ -5,12 +5,19 @@
 use crate::attribution::Attribution;
 use crate::lanes::lanes;
 use chipless_model::{Program, Time};
+use chipless_sim::Timeline;
 use serde_json::{Value, json};
 
 const PROCESS: u32 = 1;
 
 /// The trace of a run. `process` names it in the viewer.
-pub fn trace(process: &str, program: &Program<'_>, attribution: &Attribution) -> Vec<u8> {
+pub fn trace(
+    process: &str,
+    program: &Program<'_>,
+    timeline: &Timeline,
+    attribution: &Attribution,
+) -> Vec<u8> {
+    let slack = attribution.slack(program, timeline);
     let mut out = Events {
         bytes: b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[".to_vec(),
         first: true,
@@ -22,7 +29,12 @@ pub fn trace(process: &str, program: &Program<'_>, attribution: &Attribution) ->
         let meta = |name: &str, args: Value| json!({"ph": "M", "pid": PROCESS, "tid": thread, "name": name, "args": args});
         out.push(&meta("thread_name", json!({"name": lane.name(program)})));
         out.push(&meta("thread_sort_index", json!({"sort_index": thread})));
-        for row in lane.tasks.iter().filter_map(|task| attribution.row(*task)) {
+        for place in lane
+            .tasks
+            .iter()
+            .filter_map(|task| attribution.place(*task))
+        {
+            let row = &attribution.rows[place];
             for wait in &row.waits {
                 let on = wait
                     .on
@@ -41,7 +53,7 @@ pub fn trace(process: &str, program: &Program<'_>, attribution: &Attribution) ->
                 "task": program.task_name(row.task),
                 "layer": program.tasks[row.task].layer(),
                 "critical": row.critical,
-                "slack_ns": row.slack.ns(),
+                "slack_ns": slack[place].ns(),
             });
             out.push(&slice(thread, "task", &name, row.start, row.end, &args));
         }

@@ -16,7 +16,7 @@
 pub(crate) mod field;
 mod sequence;
 
-use crate::attribution::{Attribution, Lives, Row};
+use crate::attribution::{Attribution, Lives, Row, totals};
 use crate::lanes::{Lane, lanes};
 use crate::protobuf::Writer;
 use chipless_model::{
@@ -295,17 +295,8 @@ fn slices(
             CATEGORY_TASK,
             |e| {
                 argument(e, TASK, u64::from(program.tasks[row.task].index));
-                let read = row
-                    .touched
-                    .iter()
-                    .map(|t| t.read)
-                    .fold(0, u64::saturating_add);
-                let written = row
-                    .touched
-                    .iter()
-                    .map(|t| t.written)
-                    .fold(0, u64::saturating_add);
-                for (name, bytes) in [(READ, read), (WRITTEN, written)] {
+                let all = totals(program, row.task);
+                for (name, bytes) in [(READ, all.0), (WRITTEN, all.1)] {
                     if bytes > 0 {
                         argument(e, name, bytes);
                     }

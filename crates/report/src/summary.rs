@@ -258,7 +258,7 @@ impl Run<'_, '_> {
         }
         let (title, tasks) = (
             paint.strong("critical path"),
-            count(critical.tasks.len(), "task"),
+            count(critical.tasks.count(), "task"),
         );
         let _ = writeln!(out, "\n{title}  {}", paint.dim(tasks));
         let names = widest(critical.by_queue.iter().map(|row| row.queue));

@@ -6,8 +6,9 @@ mod csv;
 mod json;
 mod parquet;
 
-use crate::attribution::{Attribution, Lives, Row, Touched, Wait};
+use crate::attribution::{Attribution, Lives, Row, Touched, Wait, touched};
 use chipless_model::{Program, TaskId, Time};
+use chipless_sim::Timeline;
 use std::borrow::Cow;
 
 /// Version of all tables.
@@ -95,7 +96,7 @@ pub struct MemoryBytes {
 
 impl Table {
     /// A row for each task that ran, in order of start, then of number.
-    pub fn tasks(program: &Program<'_>, attribution: &Attribution) -> Table {
+    pub fn tasks(program: &Program<'_>, timeline: &Timeline, attribution: &Attribution) -> Table {
         let rows = &attribution.rows;
         let text = |of: &dyn Fn(&Row) -> String| Values::Text(rows.iter().map(of).collect());
         let time =
@@ -108,9 +109,11 @@ impl Table {
         let waits = rows
             .iter()
             .map(|r| r.waits.iter().map(|w| wait_part(program, w)).collect());
-        let bytes = rows
-            .iter()
-            .map(|r| r.touched.iter().map(|t| memory_bytes(program, t)).collect());
+        let bytes = rows.iter().map(|r| {
+            let touched = touched(program, r.task);
+            touched.iter().map(|t| memory_bytes(program, t)).collect()
+        });
+        let slack = attribution.slack(program, timeline);
         Table {
             name: "tasks",
             columns: vec![
@@ -136,7 +139,10 @@ impl Table {
                     "critical",
                     Values::Flag(rows.iter().map(|r| r.critical).collect()),
                 ),
-                column("slack_ns", time(&|r| r.slack)),
+                column(
+                    "slack_ns",
+                    Values::Time(slack.iter().map(|slack| slack.ns()).collect()),
+                ),
             ],
         }
     }

@@ -1,9 +1,9 @@
 //! What bounds a run: its critical path and layers, the roofline of each operation, and runs with other figures of the machine.
 
-use crate::attribution::Attribution;
-use chipless_model::{IndexVec, KernelId, Program, QueueId, Time};
+use crate::attribution::{Attribution, totals};
+use chipless_model::{IndexVec, KernelId, Program, QueueId, TaskId, Time};
 use rustc_hash::FxHashMap;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 
 /// A layer's part of a run.
@@ -23,9 +23,29 @@ pub struct Layer<'r> {
 #[derive(Clone, Debug, Serialize)]
 pub struct Critical<'r> {
     /// Its tasks from the first to the last.
-    pub tasks: Vec<String>,
+    pub tasks: Names<'r>,
     /// Its parts by queue, the longest first.
     pub by_queue: Vec<QueueTime<'r>>,
+}
+
+/// Tasks as names, which are made when they are written: a critical path may have as many tasks as the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'r> {
+    program: &'r Program<'r>,
+    tasks: &'r [TaskId],
+}
+
+impl Names<'_> {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.tasks.len()
+    }
+}
+
+impl Serialize for Names<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.tasks.iter().map(|task| self.program.task_name(*task)))
+    }
 }
 
 /// A queue's part of the critical path.
@@ -129,10 +149,10 @@ pub fn layers<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Vec<La
 }
 
 /// The critical path, by name and by queue.
-pub fn critical<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Critical<'r> {
+pub fn critical<'r>(program: &'r Program<'_>, attribution: &'r Attribution) -> Critical<'r> {
     let mut sums: IndexVec<QueueId, Time> = program.queues.iter().map(|_| Time::ZERO).collect();
     let path = attribution.critical.iter();
-    for row in path.clone().filter_map(|task| attribution.row(*task)) {
+    for row in path.filter_map(|task| attribution.row(*task)) {
         sums[program.tasks[row.task].queue] += row.end - row.start;
     }
     let found = sums.iter_enumerated().filter(|(_, sum)| **sum > Time::ZERO);
@@ -144,7 +164,10 @@ pub fn critical<'r>(program: &'r Program<'_>, attribution: &Attribution) -> Crit
         .collect();
     by_queue.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     Critical {
-        tasks: path.map(|task| program.task_name(*task)).collect(),
+        tasks: Names {
+            program,
+            tasks: &attribution.critical,
+        },
         by_queue,
     }
 }
@@ -165,27 +188,26 @@ struct Sums {
 /// What bounds each operation, that with the most time first. A transfer's time is latency until its bytes move; a task without
 /// transfers computes where its kernel says so.
 pub fn roofline(program: &Program<'_>, attribution: &Attribution) -> Vec<Roof> {
-    // Of each kernel the place of its operation in `sums`, and its arithmetic.
-    let mut of_kernel: IndexVec<KernelId, Option<(usize, u64)>> =
+    // Of each kernel the place of its operation in `sums`, its arithmetic, and the bytes that it touches.
+    let mut of_kernel: IndexVec<KernelId, Option<(usize, u64, u64)>> =
         program.kernels.iter().map(|_| None).collect();
     let mut places: FxHashMap<Cow<'static, str>, usize> = FxHashMap::default();
     let mut sums: Vec<Sums> = Vec::new();
     for row in &attribution.rows {
         let (task, kernel) = (&program.tasks[row.task], program.kernel(row.task));
-        let (place, ops) = *of_kernel[task.kernel].get_or_insert_with(|| {
+        let (place, ops, bytes) = *of_kernel[task.kernel].get_or_insert_with(|| {
             let place = *places.entry(kernel.operation()).or_insert_with(|| {
                 sums.push(Sums::default());
                 sums.len() - 1
             });
-            (place, kernel.arithmetic())
+            let (read, written) = totals(program, row.task);
+            (place, kernel.arithmetic(), read.saturating_add(written))
         });
         let sum = &mut sums[place];
-        let touched = row.touched.iter();
-        let bytes = touched.map(|t| t.read.saturating_add(t.written));
         let took = row.end - row.start;
         sum.tasks += 1;
         sum.ops = sum.ops.saturating_add(ops);
-        sum.bytes = bytes.fold(sum.bytes, u64::saturating_add);
+        sum.bytes = sum.bytes.saturating_add(bytes);
         sum.time += took;
         if program.demands(row.task).is_empty() {
             *(if ops > 0 {

@@ -2,7 +2,8 @@
 //!
 //! A cell is a range of columns (of bytes, in a buffer of one row), with the accesses whose extent covers it and that are still of interest. An access that
 //! covers the cell and comes after another makes the other superfluous: whatever races with the earlier one and conflicts
-//! with the later one races with the later one too. So the first race of every byte is found, and a cell holds few accesses.
+//! with the later one races with the later one too. So the first race of every byte is found, and a cell holds few accesses. Neighbours
+//! that have come to hold the same become one cell again.
 
 use crate::clock::Point;
 use crate::footprint::Extent;
@@ -30,6 +31,41 @@ struct Cell {
     end: u64,
     writes: Records,
     reads: Records,
+}
+
+impl Cell {
+    /// What one access leaves, of no bytes yet.
+    fn new(record: Record, write: bool) -> Cell {
+        let mut cell = Cell::default();
+        let list = if write {
+            &mut cell.writes
+        } else {
+            &mut cell.reads
+        };
+        list.push(record);
+        cell
+    }
+
+    /// The same of these bytes.
+    fn over(&self, start: u64, end: u64) -> Cell {
+        Cell {
+            start,
+            end,
+            ..self.clone()
+        }
+    }
+
+    /// Takes the bytes from here on away, and gives them as a cell of their own.
+    fn cut(&mut self, at: u64) -> Cell {
+        let rest = self.over(at, self.end);
+        self.end = at;
+        rest
+    }
+
+    /// Whether another one holds the same.
+    fn holds_as(&self, other: &Cell) -> bool {
+        self.writes == other.writes && self.reads == other.reads
+    }
 }
 
 /// The cells of a buffer; bytes outside all of them have not been touched.
@@ -95,60 +131,63 @@ impl Shadow {
         {
             return visit(cell);
         }
-        if let Some(index) = self.starts.get(&low) {
-            *place = *index;
+        // The cell that holds the first byte, or the one before it.
+        if let Some((start, index)) = self.starts.range(..=low).next_back() {
             let cell = &mut self.cells[*index as usize];
             if is_whole(cell) {
+                *place = *index;
                 return visit(cell);
             }
-        }
-        self.split(low);
-        self.split(high);
-        let mut at = low;
-        let mut gaps: SmallVec<[(u64, u64); 4]> = SmallVec::new();
-        let mut cells = 0;
-        let mut is_covered = write && whole;
-        for (start, index) in self.starts.range(low..high) {
-            let cell = &mut self.cells[*index as usize];
-            if *start > at {
-                gaps.push((at, *start));
+            if *start < low && low < cell.end {
+                let rest = cell.cut(low);
+                self.insert(rest);
             }
-            at = cell.end;
-            cells += 1;
-            visit(cell);
-            is_covered &= cell.writes.len() == 1 && cell.reads.is_empty();
         }
-        if at < high {
-            gaps.push((at, high));
-        }
-        let fresh = |start, end| {
-            let mut cell = Cell {
-                start,
-                end,
-                ..Cell::default()
-            };
-            let list = if write {
-                &mut cell.writes
-            } else {
-                &mut cell.reads
-            };
-            list.push(record);
-            cell
+        self.cross(low, high, &Cell::new(record, write), visit);
+    }
+
+    /// Visits the cells of a range. Bytes that nobody has touched become cells that hold as much as `fresh`, and neighbours that have
+    /// come to hold the same become one. No cell begins before the range and ends in it.
+    fn cross(&mut self, low: u64, high: u64, fresh: &Cell, mut visit: impl FnMut(&mut Cell)) {
+        let mut later: SmallVec<[Cell; 2]> = SmallVec::new();
+        let mut joined: SmallVec<[u64; 16]> = SmallVec::new();
+        let (mut last, mut behind) = (None, None);
+        let mut fill = |cells: &mut [Cell], last: Option<u32>, low, high| {
+            let before = last.map(|last| &mut cells[last as usize]);
+            match before.filter(|before| before.end == low && before.holds_as(fresh)) {
+                Some(before) => before.end = high,
+                None if low < high => later.push(fresh.over(low, high)),
+                None => {}
+            }
         };
-        // A write that leaves nothing of what was there makes one cell of all.
-        if is_covered && cells > 1 {
-            let mut inner: SmallVec<[u64; 16]> = SmallVec::new();
-            inner.extend(self.starts.range(low..high).map(|(start, _)| *start));
-            for start in inner {
-                if let Some(index) = self.starts.remove(&start) {
-                    self.cells[index as usize] = Cell::default();
-                    self.free.push(index);
-                }
+        let mut at = low;
+        for (start, index) in self.starts.range(low..) {
+            if *start >= high {
+                break;
             }
-            return self.insert(fresh(low, high));
+            fill(&mut self.cells, last, at, *start);
+            let cell = &mut self.cells[*index as usize];
+            let rest = (cell.end > high).then(|| cell.cut(high));
+            visit(cell);
+            at = cell.end;
+            match last {
+                Some(before) if continues(&self.cells, before, *index) => {
+                    self.cells[before as usize].end = at;
+                    joined.push(*start);
+                }
+                _ => last = Some(*index),
+            }
+            behind = behind.or(rest);
         }
-        for (low, high) in gaps {
-            self.insert(fresh(low, high));
+        fill(&mut self.cells, last, at, high);
+        for start in joined {
+            if let Some(index) = self.starts.remove(&start) {
+                self.cells[index as usize] = Cell::default();
+                self.free.push(index);
+            }
+        }
+        for cell in later.into_iter().chain(behind) {
+            self.insert(cell);
         }
     }
 
@@ -165,19 +204,10 @@ impl Shadow {
         }
         self.starts.insert(start, index);
     }
+}
 
-    /// Makes a cell start at this byte if one spans it.
-    fn split(&mut self, at: u64) {
-        if let Some((_, index)) = self.starts.range(..at).next_back()
-            && self.cells[*index as usize].end > at
-        {
-            let cell = &mut self.cells[*index as usize];
-            let right = Cell {
-                start: at,
-                ..cell.clone()
-            };
-            cell.end = at;
-            self.insert(right);
-        }
-    }
+/// Whether a cell begins where another one ends and holds the same.
+fn continues(cells: &[Cell], before: u32, next: u32) -> bool {
+    let (before, next) = (&cells[before as usize], &cells[next as usize]);
+    before.end == next.start && before.holds_as(next)
 }

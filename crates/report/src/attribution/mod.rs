@@ -13,8 +13,7 @@ pub use lives::{Live, Lives, lives};
 
 use crate::uses::Uses;
 use chipless_model::{
-    Action, ConfigurationId, Direction, IndexVec, KernelId, MemoryId, PieceId, Program, SyncId,
-    TaskId, Time,
+    Action, ConfigurationId, Direction, IndexVec, MemoryId, PieceId, Program, SyncId, TaskId, Time,
 };
 use chipless_sim::{State, Timeline};
 use rustc_hash::FxHashMap;
@@ -57,7 +56,7 @@ pub struct Wait {
     pub end: Time,
 }
 
-/// Bytes that a task's accesses touch in one memory.
+/// Bytes that a task's accesses touch in one memory, see [`touched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched {
     /// In which memory.
@@ -88,12 +87,8 @@ pub struct Row {
     pub waits: SmallVec<[Wait; 1]>,
     /// Time from the end of the task before it on its server, or from 0, to its start.
     pub waited: Time,
-    /// What it touched, by memory.
-    pub touched: SmallVec<[Touched; 2]>,
     /// Whether it is on the critical path.
     pub critical: bool,
-    /// By how much it may end later without the run growing, everything else in the order that it ran.
-    pub slack: Time,
 }
 
 /// Every task that ran, in order of start, then of number.
@@ -133,10 +128,8 @@ impl Attribution {
         alone(program, &mut rows);
         let places = Places::of(program, &rows);
         let critical = critical::path(program, timeline, &rows, &places);
-        slack::fill(program, timeline, &mut rows, &places);
         for place in critical.iter().filter_map(|task| places.get(*task)) {
-            let row = &mut rows[place];
-            (row.critical, row.slack) = (true, Time::ZERO);
+            rows[place].critical = true;
         }
         Attribution {
             rows,
@@ -147,7 +140,18 @@ impl Attribution {
 
     /// The row of a task that ran.
     pub fn row(&self, task: TaskId) -> Option<&Row> {
-        self.places.get(task).map(|place| &self.rows[place])
+        self.place(task).map(|place| &self.rows[place])
+    }
+
+    /// Which one of the rows that is.
+    pub fn place(&self, task: TaskId) -> Option<usize> {
+        self.places.get(task)
+    }
+
+    /// By how much the task of each row may end later without the run growing, everything else in the order that it ran; of the same
+    /// run as the attribution. It takes as long as everything else here, and most reports do without.
+    pub fn slack(&self, program: &Program<'_>, timeline: &Timeline) -> Vec<Time> {
+        slack::of(program, timeline, &self.rows, &self.places)
     }
 }
 
@@ -168,8 +172,6 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
         (record.start, record.end, *task)
     });
     let mut last: FxHashMap<(u32, u32), TaskId> = FxHashMap::default();
-    let mut touched: IndexVec<KernelId, Option<SmallVec<[Touched; 2]>>> =
-        program.kernels.iter().map(|_| None).collect();
     let mut rows = Vec::with_capacity(order.len());
     for task in order {
         let record = &timeline.tasks[task];
@@ -201,9 +203,6 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
             ),
             None => part(Reason::Server, None, None, ready, record.start),
         }
-        let touched = touched[t.kernel]
-            .get_or_insert_with(|| touched_by(program, task))
-            .clone();
         rows.push(Row {
             task,
             server: record.server,
@@ -213,9 +212,7 @@ fn rows(program: &Program<'_>, timeline: &Timeline) -> Vec<Row> {
             before,
             waits,
             waited: record.start.saturating_sub(free),
-            touched,
             critical: false,
-            slack: Time::ZERO,
         });
     }
     rows.sort_by_key(|row| (row.start, row.task));
@@ -258,7 +255,8 @@ fn first_tasks(program: &Program<'_>) -> FxHashMap<TaskId, PieceId> {
         .collect()
 }
 
-fn touched_by(program: &Program<'_>, task: TaskId) -> SmallVec<[Touched; 2]> {
+/// What a task touches, by memory.
+pub fn touched(program: &Program<'_>, task: TaskId) -> SmallVec<[Touched; 2]> {
     let mut touched: SmallVec<[Touched; 2]> = SmallVec::new();
     program.kernel(task).accesses(&mut |access| {
         let memory = program.buffers[access.buffer].memory;
@@ -283,6 +281,13 @@ fn touched_by(program: &Program<'_>, task: TaskId) -> SmallVec<[Touched; 2]> {
         *sum = sum.saturating_add(bytes);
     });
     touched
+}
+
+/// Bytes that a task reads and writes in all memories.
+pub(crate) fn totals(program: &Program<'_>, task: TaskId) -> (u64, u64) {
+    let touched = touched(program, task);
+    let sum = |bytes: fn(&Touched) -> u64| touched.iter().map(bytes).fold(0, u64::saturating_add);
+    (sum(|t| t.read), sum(|t| t.written))
 }
 
 /// How long tasks would have taken by themselves: as long as they did where no other transfer ran meanwhile.

@@ -14,7 +14,12 @@ enum Awaited {
     Use(ConfigurationId),
 }
 
-pub(super) fn fill(program: &Program<'_>, timeline: &Timeline, rows: &mut [Row], places: &Places) {
+pub(super) fn of(
+    program: &Program<'_>,
+    timeline: &Timeline,
+    rows: &[Row],
+    places: &Places,
+) -> Vec<Time> {
     let uses = Uses::of(program, Some(timeline));
     let followers = Followers::of(rows, places);
     let after = after(rows, places);
@@ -52,8 +57,15 @@ pub(super) fn fill(program: &Program<'_>, timeline: &Timeline, rows: &mut [Row],
             }
         }
         latest[i] = bound.max(rows[i].end);
-        rows[i].slack = latest[i] - rows[i].end;
     }
+    let slack = |(row, latest): (&Row, Time)| {
+        if row.critical {
+            Time::ZERO
+        } else {
+            latest - row.end
+        }
+    };
+    rows.iter().zip(latest).map(slack).collect()
 }
 
 /// What a task waits for before it starts.

@@ -1,10 +1,11 @@
 //! The tasks of a run as packed columns: lane by lane in order of start, numbers as varints, deflated, in base64.
 
-use crate::attribution::{Attribution, Reason, Row};
+use crate::attribution::{Attribution, Reason, Row, totals};
 use crate::lanes::{Lane, lanes};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use chipless_model::{Program, TaskId, Time};
+use chipless_sim::Timeline;
 use flate2::{Compression, write::DeflateEncoder};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -33,7 +34,12 @@ const NAMES: [&str; 12] = [
 ];
 
 impl<'p> Columns<'p> {
-    pub(super) fn of(program: &'p Program<'_>, attribution: &Attribution) -> Columns<'p> {
+    pub(super) fn of(
+        program: &'p Program<'_>,
+        timeline: &Timeline,
+        attribution: &Attribution,
+    ) -> Columns<'p> {
+        let slack = attribution.slack(program, timeline);
         let lanes = lanes(program, attribution);
         let tasks = || lanes.iter().flat_map(|lane| &lane.tasks);
         let place: FxHashMap<TaskId, u64> = tasks().zip(1..).map(|(task, n)| (*task, n)).collect();
@@ -41,7 +47,9 @@ impl<'p> Columns<'p> {
         let (mut operation_of, mut layer_of) = (FxHashMap::default(), FxHashMap::default());
         let mut columns: [Vec<u8>; NAMES.len()] = Default::default();
         let mut free = Time::ZERO;
-        for row in tasks().filter_map(|task| attribution.row(*task)) {
+        for at in tasks().filter_map(|task| attribution.place(*task)) {
+            let row = &attribution.rows[at];
+            let (read, written) = totals(program, row.task);
             if row.before.is_none() {
                 free = Time::ZERO;
             }
@@ -69,15 +77,9 @@ impl<'p> Columns<'p> {
                 wait.and_then(|wait| wait.on)
                     .map_or(0, |sync| u64::from(sync.raw()) + 1),
                 by.copied().unwrap_or(0),
-                row.slack.0,
-                row.touched
-                    .iter()
-                    .map(|t| t.read)
-                    .fold(0, u64::saturating_add),
-                row.touched
-                    .iter()
-                    .map(|t| t.written)
-                    .fold(0, u64::saturating_add),
+                slack[at].0,
+                read,
+                written,
                 program
                     .demands(row.task)
                     .iter()

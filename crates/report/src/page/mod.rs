@@ -188,7 +188,7 @@ impl<'r> Packed<'r> {
             attribution,
             ..
         } = *run;
-        let columns = Columns::of(program, attribution);
+        let columns = Columns::of(program, timeline, attribution);
         Packed {
             file: run.file,
             target: program.target,

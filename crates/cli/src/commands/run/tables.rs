@@ -77,13 +77,15 @@ impl Tables {
         let lives = lives(program, timeline);
         if let Some(path) = trace {
             let bytes = if is(path, "json") {
-                chrome::trace(file, program, attribution)
+                chrome::trace(file, program, timeline, attribution)
             } else {
                 perfetto::trace(file, program, timeline, attribution, &lives)
             };
             files::write(path, &[&bytes])?;
         }
-        write(tasks.as_deref(), || Table::tasks(program, attribution))?;
+        write(tasks.as_deref(), || {
+            Table::tasks(program, timeline, attribution)
+        })?;
         write(waits.as_deref(), || Table::waits(program, attribution))?;
         write(memory.as_deref(), || Table::memory(program, &lives))
     }
