@@ -32,6 +32,7 @@ mod raw;
 mod read;
 pub mod rules;
 mod runtime;
+mod semaphores;
 mod sets;
 pub mod stream;
 mod tables;

@@ -2,23 +2,19 @@
 
 use super::array::{LoadWeights, Matmul};
 use super::compute::{Compute, make};
-use super::curve::Functions;
-use super::{Chip, Context, Elements, elements};
-use crate::graph::Engine;
+use super::{Context, Elements, elements};
 use crate::stream::formats::Kind;
 use crate::stream::{Details, ElementCode, Instruction, Opcode, Operand, Slot, Support};
 use chipless_model::{Access, BufferId, ElementType, Fault, Grade, Kernel, Storage};
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-/// A slot, and the memories of its core. It stands for every slot with the same [body](crate::stream::Bodies).
+/// A slot of an engine. It stands for every slot with the same [body](Slot::body).
 #[derive(Debug)]
 pub(crate) struct Executed<'a> {
-    pub(crate) slot: &'a Slot,
-    pub(crate) chip: Chip,
-    pub(crate) engine: Engine,
-    pub(crate) functions: Arc<Functions>,
-    /// What it does, once somebody has asked.
+    slot: &'a Slot,
+    context: Arc<Context>,
+    /// What it does, kept where it is executed: most programs are long, and many are never executed.
     effect: OnceLock<Box<Result<Effect, Fault>>>,
 }
 
@@ -41,60 +37,51 @@ enum Effect {
 }
 
 impl<'a> Executed<'a> {
-    pub(crate) fn new(
-        slot: &'a Slot,
-        chip: Chip,
-        engine: Engine,
-        functions: Arc<Functions>,
-    ) -> Executed<'a> {
+    pub(crate) fn new(slot: &'a Slot, context: Arc<Context>) -> Executed<'a> {
         Executed {
             slot,
-            chip,
-            engine,
-            functions,
+            context,
             effect: OnceLock::new(),
         }
     }
 
-    fn context(&self) -> Context<'_> {
-        Context {
-            chip: &self.chip,
-            engine: self.engine,
-            functions: &self.functions,
+    /// Looks at what it does.
+    fn look<T>(&self, at: impl FnOnce(Result<&Effect, &Fault>) -> T) -> T {
+        match self.effect.get() {
+            Some(made) => at((**made).as_ref()),
+            None => at(Effect::of(self.slot, &self.context).as_ref()),
         }
     }
+}
 
-    fn effect(&self) -> Result<&Effect, &Fault> {
-        let made = self.effect.get_or_init(|| Box::new(self.make()));
-        (**made).as_ref()
-    }
-
-    fn make(&self) -> Result<Effect, Fault> {
-        let instruction = self.slot.decode();
-        match self.slot.support() {
+impl Effect {
+    /// What a slot of an engine does; an error where it is not executed.
+    fn of(slot: &Slot, context: &Context) -> Result<Effect, Fault> {
+        let (instruction, chip) = (slot.decode(), &context.chip);
+        match slot.support() {
             Support::Executed => {}
-            Support::NoEffect => return decoded(self.slot).map(|()| Effect::None),
-            Support::Listed => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
+            Support::NoEffect => return decoded(slot).map(|()| Effect::None),
+            Support::Listed => return Err(Fault::unsupported(unsupported(slot.head.opcode))),
         }
-        decoded(self.slot)?;
-        let operands = self.slot.operands();
+        decoded(slot)?;
+        let operands = slot.operands();
         Ok(match (instruction, &operands[..]) {
             (Instruction::LoadWeights(i), [from]) => {
-                Effect::LoadWeights(LoadWeights::new(&self.chip, i, from)?)
+                Effect::LoadWeights(LoadWeights::new(chip, i, from)?)
             }
             (Instruction::Matmul(i), [to, from]) => {
-                Effect::Matmul(Box::new(Matmul::new(&self.chip, i, to, from)?))
+                Effect::Matmul(Box::new(Matmul::new(chip, i, to, from)?))
             }
             (Instruction::Copy(_), [to, from]) => {
                 equal(from, to)?;
                 Effect::Copy {
-                    from: self.chip.elements(from)?,
-                    to: self.chip.elements(to)?,
+                    from: chip.elements(from)?,
+                    to: chip.elements(to)?,
                 }
             }
             (Instruction::Memset(i), [to]) => Effect::Fill {
                 value: i.value(),
-                to: self.chip.elements(to)?,
+                to: chip.elements(to)?,
             },
             (
                 Instruction::EventSemaphore(_)
@@ -104,9 +91,9 @@ impl<'a> Executed<'a> {
                 | Instruction::NoOperands(_),
                 [],
             ) => Effect::None,
-            _ => match make(&self.context(), self.slot)? {
+            _ => match make(context, slot)? {
                 Some(compute) => Effect::Compute(Box::new(compute)),
-                None => return Err(Fault::unsupported(unsupported(self.slot.head.opcode))),
+                None => return Err(Fault::unsupported(unsupported(slot.head.opcode))),
             },
         })
     }
@@ -125,28 +112,20 @@ fn decoded(slot: &Slot) -> Result<(), Fault> {
 }
 
 /// Why a slot is not executed, if it is not.
-pub(crate) fn refusal(
-    slot: &Slot,
-    engine: Engine,
-    functions: &Arc<Functions>,
-    state_buffer_partition: u32,
-) -> Option<Fault> {
-    let [state_buffer, psum, array, registers] = [0, 1, 2, 3].map(BufferId::from_raw);
-    let chip = Chip {
-        state_buffer,
-        psum,
-        array,
-        registers,
-        state_buffer_partition,
-    };
-    let functions = Arc::clone(functions);
-    Executed::new(slot, chip, engine, functions).make().err()
+pub(crate) fn refusal(slot: &Slot, context: &Context) -> Option<Fault> {
+    Effect::of(slot, context).err()
 }
 
 /// Why an opcode is not executed.
 fn unsupported(opcode: u8) -> String {
     match Opcode::of(opcode) {
-        Some(_) => "this instruction is not supported: it is listed, not executed".to_owned(),
+        Some(opcode) => {
+            let why = match opcode.remark {
+                "" => String::new(),
+                remark => format!(" ({remark})"),
+            };
+            format!("this instruction is not supported: it is listed, not executed{why}")
+        }
         None => format!("opcode {opcode:#04x} is not supported: it has no known name"),
     }
 }
@@ -177,15 +156,19 @@ impl Kernel for Executed<'_> {
     }
 
     fn arithmetic(&self) -> u64 {
-        match self.effect() {
+        // What only moves bytes does none.
+        if let Instruction::Copy(_) | Instruction::Memset(_) = self.slot.decode() {
+            return 0;
+        }
+        self.look(|effect| match effect {
             Ok(Effect::Matmul(effect)) => effect.arithmetic(),
             Ok(Effect::Compute(effect)) => effect.arithmetic(),
             _ => 0,
-        }
+        })
     }
 
     fn accesses(&self, visit: &mut dyn FnMut(Access)) {
-        match self.effect() {
+        self.look(|effect| match effect {
             Ok(Effect::LoadWeights(effect)) => effect.accesses(visit),
             Ok(Effect::Matmul(effect)) => effect.accesses(visit),
             Ok(Effect::Copy { from, to }) => {
@@ -196,12 +179,14 @@ impl Kernel for Executed<'_> {
             Ok(Effect::Compute(effect)) => effect.accesses(visit),
             Ok(Effect::None) => {}
             // What is not executed may have written anything on the chip: whoever reads that is not at fault.
-            Err(_) => self.chip.unknown_writes(visit),
-        }
+            Err(_) => self.context.chip.unknown_writes(visit),
+        });
     }
 
     fn execute(&self, storage: &mut Storage<'_>) -> Result<(), Fault> {
-        let effect = self.effect().map_err(|fault| Fault {
+        let made = || Box::new(Effect::of(self.slot, &self.context));
+        let effect = self.effect.get_or_init(made).as_ref();
+        let effect = effect.as_ref().map_err(|fault| Fault {
             message: format!("{}: {}", self.operation(), fault.message),
             unsupported: fault.unsupported,
         })?;
@@ -217,21 +202,21 @@ impl Kernel for Executed<'_> {
 
     fn results(&self, visit: &mut dyn FnMut(Access, ElementType)) {
         let mut result = |to: &Elements| visit(to.write_access(), to.element);
-        match self.effect() {
+        self.look(|effect| match effect {
             Ok(Effect::Matmul(effect)) => result(effect.destination()),
             Ok(Effect::Copy { to, .. } | Effect::Fill { to, .. }) => result(to),
             Ok(Effect::Compute(effect)) => effect.destinations().for_each(result),
             Ok(Effect::None | Effect::LoadWeights(_)) | Err(_) => {}
-        }
+        });
     }
 
     fn source_of(&self, buffer: BufferId, byte: u64) -> Option<(BufferId, u64)> {
-        match self.effect() {
+        self.look(|effect| match effect {
             Ok(Effect::Copy { from, to }) if from.element == to.element => {
                 to.taken_from(from, buffer, byte)
             }
             _ => None,
-        }
+        })
     }
 
     fn grade(&self) -> Grade {
@@ -249,10 +234,10 @@ impl Executed<'_> {
     fn weakest(&self) -> Option<(Grade, String)> {
         let opcode = Opcode::of(self.slot.head.opcode)?;
         let bytes = self.slot.bytes();
-        let own = match self.effect() {
+        let own = self.look(|effect| match effect {
             Ok(Effect::Compute(compute)) => compute.evidence,
             _ => opcode.evidence,
-        };
+        });
         let meaning = [(own, "what it does is".to_owned())];
         // What a field says is known as well as the field, and as the code that stands there.
         let fields = self.slot.format().fields.iter().flat_map(|field| {

@@ -25,12 +25,15 @@ pub(crate) mod transfer;
 
 use crate::graph::Engine;
 use crate::stream::operand::leaves_partitions;
-use crate::stream::{ElementCode, Evidence, Operand, PSUM_PARTITION_BYTES, Space};
+use crate::stream::{
+    ElementCode, Evidence, OnChip, Operand, PARTITIONS, PSUM_PARTITION_BYTES, Space,
+};
 use chipless_kernels::cast::{Rounding, decode_f32, encode_f32};
 use chipless_kernels::matrix::Encoded;
 use chipless_kernels::{Error, strided};
 use chipless_model::{Access, BufferId, ElementType, Fault, Pattern, Storage};
 use curve::Functions;
+use std::sync::Arc;
 
 /// The memories of a core.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +46,35 @@ pub(crate) struct Chip {
     pub(crate) state_buffer_partition: u32,
 }
 
-/// What an instruction needs to know of its core.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'c> {
-    pub(crate) chip: &'c Chip,
+/// What an instruction needs to know of its engine and its core.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) chip: Chip,
     pub(crate) engine: Engine,
-    pub(crate) functions: &'c Functions,
+    pub(crate) functions: Arc<Functions>,
+}
+
+impl Context {
+    /// An engine whose core has no buffers yet, to see what it would execute.
+    pub(crate) fn unplaced(
+        engine: Engine,
+        state_buffer_partition: u32,
+        functions: Functions,
+    ) -> Context {
+        let [state_buffer, psum, array, registers] = [0, 1, 2, 3].map(BufferId::from_raw);
+        let chip = Chip {
+            state_buffer,
+            psum,
+            array,
+            registers,
+            state_buffer_partition,
+        };
+        Context {
+            chip,
+            engine,
+            functions: Arc::new(functions),
+        }
+    }
 }
 
 /// Elements of a partition that an instruction walks, at most: the bound of the state buffer.
@@ -94,14 +120,21 @@ impl Chip {
             Space::StateBuffer => (self.state_buffer, self.state_buffer_partition),
             Space::Psum => (self.psum, PSUM_PARTITION_BYTES),
         };
-        match leaves_partitions(&pattern, space, bytes) {
-            Some(why) => Err(Fault::program(format!("{role} reaches {why}"))),
-            None => Ok(Elements {
-                buffer,
-                pattern,
-                element: code.element,
-            }),
+        // Most operands lie inside by their bounds alone.
+        let is_inside = operand.bounds(code.element.bits() / 8).is_some_and(
+            |(OnChip { partition, .. }, low, high)| {
+                let end = partition + u32::from(operand.partitions);
+                low >= 0 && high <= i64::from(bytes) && end <= PARTITIONS
+            },
+        );
+        if !is_inside && let Some(why) = leaves_partitions(&pattern, space, bytes) {
+            return Err(Fault::program(format!("{role} reaches {why}")));
         }
+        Ok(Elements {
+            buffer,
+            pattern,
+            element: code.element,
+        })
     }
 }
 

@@ -1,12 +1,10 @@
 //! Puts a program together, table by table.
 
-use crate::graph::Engine;
 use crate::json::Error;
-use crate::kernels::Chip;
-use crate::kernels::curve::Functions;
+use crate::kernels::Context;
 use crate::kernels::instruction::Executed;
 use crate::rules::container::LIMIT;
-use crate::stream::{Bodies, Slot};
+use crate::stream::{Alike, Slot};
 use chipless_model::{
     BuildError, KernelId, Limits, PartId, Piece, PieceId, Place, Program, QueueId, Signal, Span,
     TaskId, Wait,
@@ -20,7 +18,7 @@ pub(super) use chipless_model::NewTask;
 pub(super) struct Builder<'p> {
     build: chipless_model::Builder<'p>,
     /// Slots that have been seen of the current core.
-    bodies: Bodies,
+    bodies: Alike<'p>,
     /// Kernels of slots, by number of the body.
     executed: Vec<KernelId>,
     /// Whether slots run as their functions are called, and those that do the same share a kernel. Listings show each slot once, with
@@ -51,7 +49,7 @@ impl<'p> Builder<'p> {
     pub(super) fn new(limits: &Limits, follows: bool) -> Builder<'p> {
         Builder {
             build: chipless_model::Builder::new("neuron", limits),
-            bodies: Bodies::default(),
+            bodies: Alike::by(Slot::body),
             executed: Vec::new(),
             follows,
         }
@@ -79,24 +77,16 @@ impl<'p> Builder<'p> {
     }
 
     /// What a slot does, and the number of its body among those of its engine. Slots that do the same share a kernel.
-    pub(super) fn slot(
-        &mut self,
-        slot: &'p Slot,
-        chip: Chip,
-        engine: Engine,
-        functions: &Arc<Functions>,
-    ) -> (KernelId, u32) {
+    pub(super) fn slot(&mut self, slot: &'p Slot, context: &Arc<Context>) -> (KernelId, u32) {
         let (body, is_new) = self.bodies.number(slot);
-        if is_new {
-            let functions = Arc::clone(functions);
-            let kernel = self.kernel(Executed::new(slot, chip, engine, functions));
-            self.executed.push(kernel);
-        } else if !self.follows {
-            let functions = Arc::clone(functions);
-            let kernel = self.kernel(Executed::new(slot, chip, engine, functions));
-            return (kernel, body);
+        if !is_new && self.follows {
+            return (self.executed[body as usize], body);
         }
-        (self.executed[body as usize], body)
+        let kernel = self.kernel(Executed::new(slot, Arc::clone(context)));
+        if is_new {
+            self.executed.push(kernel);
+        }
+        (kernel, body)
     }
 
     /// Slots that follow are those of another engine.

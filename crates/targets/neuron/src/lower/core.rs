@@ -8,6 +8,7 @@ use crate::kernels::Elements;
 use crate::kernels::control::Start;
 use crate::machine::Machine;
 use crate::read::Subgraph;
+use crate::semaphores::{Raised, raised};
 use chipless_model::{
     Action, BufferId, Condition, Counter, Direction, Fault, KernelId, Pattern, Program, QueueId,
     Resource, ResourceId, Signal, SyncId, TaskId, Wait,
@@ -30,6 +31,8 @@ pub(super) struct Core<'p, 'm> {
     /// Positions of the sets of engines that own none.
     implicit: BTreeMap<usize, usize>,
     semaphores: Vec<Option<SyncId>>,
+    /// What raises each of them.
+    raised: [Raised; 256],
     events: Vec<Option<SyncId>>,
     hbm: ResourceId,
     dma: ResourceId,
@@ -71,12 +74,13 @@ pub(super) struct Set {
 impl<'p, 'm> Core<'p, 'm> {
     pub(super) fn new(
         index: usize,
-        subgraph: &'p Subgraph<'p>,
+        subgraphs: &'p [Subgraph<'p>],
         layout: &Layout,
         machine: &'m Machine,
         hbm: ResourceId,
         builder: &mut Builder<'p>,
     ) -> Core<'p, 'm> {
+        let subgraph = &subgraphs[index];
         let sets = subgraph.definition.queues.iter().map(|(name, set)| Set {
             name: name.to_string(),
             queue: None,
@@ -95,6 +99,7 @@ impl<'p, 'm> Core<'p, 'm> {
             sets: sets.collect(),
             implicit: BTreeMap::new(),
             semaphores: Vec::new(),
+            raised: raised(subgraphs, index),
             events: Vec::new(),
             hbm,
             dma: builder.program.resources.push(Resource {
@@ -121,6 +126,17 @@ impl<'p, 'm> Core<'p, 'm> {
             kind,
             builder,
         )
+    }
+
+    /// The condition that a wait for a semaphore amounts to: a part of a transfer says nothing of the rest of it.
+    pub(super) fn condition(&self, semaphore: u8, condition: Condition) -> Condition {
+        match condition {
+            Condition::AtLeast(value) => {
+                let whole = self.raised[usize::from(semaphore)].whole(value.unsigned_abs());
+                Condition::AtLeast(whole.cast_signed())
+            }
+            other => other,
+        }
     }
 
     /// The event of a number.

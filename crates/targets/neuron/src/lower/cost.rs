@@ -23,7 +23,7 @@ pub(super) struct EngineCost<'m> {
     engine: Engine,
     /// Cycles of products since weights were last loaded: the next load hides behind them.
     products: f64,
-    /// Times of slots that do the same on each row of their operands, by number of the [body](crate::stream::Bodies).
+    /// Times of slots that do the same on each row of their operands, by number of the [body](Slot::body).
     known: Vec<Option<Time>>,
 }
 

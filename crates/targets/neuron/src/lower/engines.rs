@@ -8,10 +8,10 @@ use super::phases::Phases;
 use crate::def::VariableType;
 use crate::graph::Engine;
 use crate::json::Error;
-use crate::kernels::Elements;
 use crate::kernels::control::{Refused, Skipped};
 use crate::kernels::curve::Functions;
 use crate::kernels::transfer::{Operation, Text, Transfer};
+use crate::kernels::{Context, Elements};
 use crate::read::{EngineRoom, Subgraph};
 use crate::stream::formats::Dma;
 use crate::stream::operand::{Unresolved, leaves_partitions, variable};
@@ -78,7 +78,11 @@ pub(super) fn lower<'p>(
             plan,
             queue,
             part,
-            functions: &functions,
+            context: Arc::new(Context {
+                chip: cores[index].memory.chip,
+                engine: room.engine,
+                functions: Arc::clone(&functions),
+            }),
             cost: EngineCost::new(cores[index].machine, room.engine),
             handed: Vec::with_capacity(transfers),
         };
@@ -114,7 +118,7 @@ struct EngineLowering<'l, 'p> {
     plan: &'l Plan,
     queue: QueueId,
     part: PartId,
-    functions: &'l Arc<Functions>,
+    context: Arc<Context>,
     cost: EngineCost<'l>,
     handed: Vec<Handed>,
 }
@@ -130,8 +134,7 @@ impl<'p> EngineLowering<'_, 'p> {
         builder: &mut Builder<'p>,
     ) -> Result<TaskId, Error> {
         let core = &mut cores[index];
-        let (executed, body) =
-            builder.slot(slot, core.memory.chip, self.room.engine, self.functions);
+        let (executed, body) = builder.slot(slot, &self.context);
         let location = Location {
             part: self.part,
             offset: (number * SLOT_BYTES) as u64,
@@ -143,6 +146,11 @@ impl<'p> EngineLowering<'_, 'p> {
             if let Some((number, condition)) = events.condition()
                 && let Some(sync) = core.semaphore(u64::from(number), builder)
             {
+                let condition = if builder.follows {
+                    core.condition(number, condition)
+                } else {
+                    condition
+                };
                 waits.push(Wait { sync, condition });
             }
             if let Some((number, by, moment)) = events.change()

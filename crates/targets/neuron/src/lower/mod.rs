@@ -94,10 +94,10 @@ fn lower_as<'p>(
         per_transfer: rate,
     });
     let mut cores: Vec<core::Core<'p, '_>> = Vec::with_capacity(neff.subgraphs.len());
-    for (index, subgraph) in neff.subgraphs.iter().enumerate() {
+    for index in 0..neff.subgraphs.len() {
         cores.push(core::Core::new(
             index,
-            subgraph,
+            &neff.subgraphs,
             &layout,
             machine,
             hbm,

@@ -13,7 +13,7 @@
 //! bytes of address apart, and of PSUM from `0x200_0000`, 0x8000 apart. An instruction names the first byte of its first
 //! partition, walks the elements of a partition by steps and counts, and does the same in each following partition.
 
-mod bodies;
+mod alike;
 mod codes;
 mod debug;
 mod events;
@@ -25,7 +25,7 @@ pub(crate) mod operand;
 mod reference;
 mod text;
 
-pub(crate) use bodies::Bodies;
+pub(crate) use alike::Alike;
 pub(crate) use codes::ACCUMULATOR;
 pub(crate) use text::Details;
 

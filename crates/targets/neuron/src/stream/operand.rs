@@ -36,6 +36,20 @@ impl Operand {
             .fold(1u64, |n, count| n.saturating_mul(u64::from(*count)))
     }
 
+    /// Where it starts, and the first byte of a partition that it touches and one past the last, by the bounds of its loops; `None` where it
+    /// has no elements, or where the address is in no memory.
+    pub(crate) fn bounds(&self, element_bytes: u64) -> Option<(OnChip, i64, i64)> {
+        let start = OnChip::at(self.address)?;
+        let (size, first) = (element_bytes as i64, i64::from(start.offset));
+        let (mut low, mut high) = (first, first + size);
+        for (step, count) in self.steps.iter().zip(self.counts) {
+            let reach = i64::from(*step) * (i64::from(count) - 1) * size;
+            low += reach.min(0);
+            high += reach.max(0);
+        }
+        (!self.counts.contains(&0)).then_some((start, low, high))
+    }
+
     /// The memory, and its bytes partition by partition, each walked in the order of the instruction; `None` where the
     /// address is in no memory.
     pub fn pattern(&self, element_bytes: u64) -> Option<(Space, Pattern)> {

@@ -16,10 +16,7 @@ use smallvec::SmallVec;
 const BINARY32: u8 = 0xa;
 
 /// The meaning of an instruction of the vector, scalar or `GpSimd` engine; `None` for those of other kinds.
-pub(in crate::kernels) fn make(
-    context: &Context<'_>,
-    slot: &Slot,
-) -> Result<Option<Compute>, Fault> {
+pub(in crate::kernels) fn make(context: &Context, slot: &Slot) -> Result<Option<Compute>, Fault> {
     let mut maker = Maker {
         context,
         opcode: slot.head.opcode,
@@ -58,7 +55,7 @@ pub(in crate::kernels) fn make(
 }
 
 struct Maker<'c> {
-    context: &'c Context<'c>,
+    context: &'c Context,
     opcode: u8,
     /// The tensors of the slot.
     operands: SmallVec<[Operand; 3]>,

@@ -4,6 +4,7 @@ mod transfer;
 
 use crate::def::Definition;
 use crate::graph::Architecture;
+use crate::kernels::Context;
 use crate::kernels::curve::Functions;
 use crate::kernels::instruction::refusal;
 use crate::read::{EngineRoom, Neff, Subgraph};
@@ -15,14 +16,13 @@ use crate::rules::stream::{
 use crate::sets;
 use crate::stream::operand::{Operand, kept_bytes, kept_ranges, leaves_partitions};
 use crate::stream::{
-    Bodies, DebugInfo, ElementCode, Events, Instruction, OnChip, Opcode, PARTITIONS,
+    Alike, DebugInfo, ElementCode, Events, Instruction, OnChip, Opcode, PARTITIONS,
     PSUM_BANK_BYTES, PSUM_PARTITION_BYTES, SLOT_BYTES, Slot, Space, Stream, Support, legal,
 };
 use chipless_model::{Direction, Finding, Limits, Place, Rule};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
 
 /// Findings of every instruction stream of a program. `sbuf_partition_bytes` are the usable bytes of a state buffer
 /// partition. At most [`Limits::findings`] are kept.
@@ -48,8 +48,8 @@ struct Check<'c, 'a> {
     definition: &'c Definition<'a>,
     room: &'c EngineRoom<'a>,
     architecture: Architecture,
-    sbuf_partition_bytes: u32,
-    functions: Arc<Functions>,
+    /// The engine as executed instructions see it.
+    context: Context,
     /// Bytes of partitions that others keep.
     kept: Vec<(i64, i64)>,
     debug: Option<DebugInfo<'a>>,
@@ -69,8 +69,7 @@ impl<'c, 'a> Check<'c, 'a> {
             definition: &subgraph.definition,
             room,
             architecture,
-            sbuf_partition_bytes,
-            functions: Arc::new(Functions::of(room)),
+            context: Context::unplaced(room.engine, sbuf_partition_bytes, Functions::of(room)),
             kept: kept_ranges(&subgraph.definition),
             debug: None,
             most,
@@ -85,11 +84,13 @@ impl<'c, 'a> Check<'c, 'a> {
         let Stream { slots, rest } = Stream::new(member.bytes);
         let functions = sets::functions(self.room);
         let mut listed: BTreeMap<u8, (usize, u64)> = BTreeMap::new();
-        // What is right once is right again: nothing that is checked here depends on the numbers of semaphores.
-        let (mut bodies, mut is_clean) = (Bodies::default(), Vec::new());
+        // What is right once is right again, elsewhere too if it lies well there: nothing else that is checked here depends on where in a
+        // partition operands lie, and nothing on the numbers of semaphores.
+        let (mut shapes, mut is_clean) = (Alike::by(Slot::shape), Vec::new());
         for (index, slot) in slots.iter().enumerate() {
-            let (body, is_new) = bodies.number(slot);
-            if !is_new && is_clean[body as usize] {
+            let (shape, is_new) = shapes.number(slot);
+            let operands = slot.operands();
+            if !is_new && is_clean[shape as usize] && self.all_lie_well(slot, &operands) {
                 continue;
             }
             let before = self.findings.len();
@@ -97,7 +98,6 @@ impl<'c, 'a> Check<'c, 'a> {
                 return;
             }
             let support = slot.opcode().map(|o| o.support);
-            let operands = slot.operands();
             for (rule, message) in legal::check(
                 slot,
                 self.room.engine,
@@ -223,12 +223,7 @@ impl<'c, 'a> Check<'c, 'a> {
         let before = self.findings.len();
         self.fields(index, slot, operands);
         if before == self.findings.len()
-            && let Some(fault) = refusal(
-                slot,
-                self.room.engine,
-                &self.functions,
-                self.sbuf_partition_bytes,
-            )
+            && let Some(fault) = refusal(slot, &self.context)
         {
             self.report(
                 if fault.unsupported {
@@ -351,7 +346,7 @@ impl<'c, 'a> Check<'c, 'a> {
             return self.report(&TILE_BOUNDS, index, message);
         };
         let (name, bytes) = match space {
-            Space::StateBuffer => ("the state buffer", self.sbuf_partition_bytes),
+            Space::StateBuffer => ("the state buffer", self.context.chip.state_buffer_partition),
             Space::Psum => ("PSUM", PSUM_PARTITION_BYTES),
         };
         if let Some(why) = leaves_partitions(&pattern, space, bytes) {
@@ -381,28 +376,38 @@ impl<'c, 'a> Check<'c, 'a> {
         self.start_partition(index, operand);
     }
 
+    /// Whether all operands of a slot lie well, by their bounds alone: the sums of a product in one bank, too.
+    fn all_lie_well(&self, slot: &Slot, operands: &[Operand]) -> bool {
+        let is_product = matches!(slot.decode(), Instruction::Matmul(_));
+        operands.iter().all(|operand| {
+            let Some(code) = ElementCode::of(operand.code) else {
+                return false;
+            };
+            let in_one_bank = || {
+                let bounds = operand.bounds(code.element.bits() / 8);
+                bounds.is_some_and(|(_, low, high)| {
+                    let bank = i64::from(PSUM_BANK_BYTES);
+                    low.div_euclid(bank) == (high - 1).div_euclid(bank)
+                })
+            };
+            let sums = is_product && operand.direction == Direction::Write;
+            self.is_inside(operand, code) && (!sums || in_one_bank())
+        })
+    }
+
     /// Whether an operand lies in its memory, aligned, and away from what others keep, by its bounds alone.
     fn is_inside(&self, operand: &Operand, code: &ElementCode) -> bool {
-        let Some(OnChip {
+        let size = code.element.bits() / 8;
+        let Some((start, low, high)) = operand.bounds(size) else {
+            return false;
+        };
+        let OnChip {
             space,
             partition,
             offset,
-        }) = OnChip::at(operand.address)
-        else {
-            return false;
-        };
-        let size = code.element.bits() as i64 / 8;
-        let (mut low, mut high) = (i64::from(offset), i64::from(offset) + size);
-        for (step, count) in operand.steps.iter().zip(operand.counts) {
-            if count == 0 {
-                return false;
-            }
-            let reach = i64::from(*step) * (i64::from(count) - 1) * size;
-            low += reach.min(0);
-            high += reach.max(0);
-        }
+        } = start;
         let bytes = match space {
-            Space::StateBuffer => self.sbuf_partition_bytes,
+            Space::StateBuffer => self.context.chip.state_buffer_partition,
             Space::Psum => PSUM_PARTITION_BYTES,
         };
         let is_kept = |(start, end): &(i64, i64)| low < *end && high > *start;
@@ -410,7 +415,7 @@ impl<'c, 'a> Check<'c, 'a> {
         low >= 0
             && high <= i64::from(bytes)
             && partition + u32::from(operand.partitions) <= PARTITIONS
-            && i64::from(offset) % size == 0
+            && u64::from(offset).is_multiple_of(size)
             && !(writes && self.kept.iter().any(is_kept))
     }
 

@@ -105,9 +105,11 @@ impl Check<'_, '_> {
         };
         let pattern = side.pattern();
         if variable.kind == Some(VariableType::StateBuffer) {
-            if let Some(why) =
-                leaves_partitions(&pattern, Space::StateBuffer, self.sbuf_partition_bytes)
-            {
+            if let Some(why) = leaves_partitions(
+                &pattern,
+                Space::StateBuffer,
+                self.context.chip.state_buffer_partition,
+            ) {
                 self.report(
                     &DMA_BOUNDS,
                     index,
