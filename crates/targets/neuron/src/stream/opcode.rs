@@ -277,7 +277,7 @@ opcodes! {
     0xc3 "PSEUDO_DMA_BARRIER" Raw S Any V2 V5 Listed Quoted "";
     0xc4 "PSEUDO_DMA_MEMCPY" Raw S Any V2 V5 Listed Quoted "";
     0xc5 "PSEUDO_SEMAPHORE_SET" Raw S Any V2 V5 Listed Quoted "";
-    0xc6 "PSEUDO_LOAD_ACT_FUNC_SET" Named S Any V2 V5 Listed Quoted "";
+    0xc6 "PSEUDO_LOAD_ACT_FUNC_SET" Named S Any V2 V5 Listed Quoted "loads the set of functions of this name; which of the functions loaded before it replaces is not public";
     0xc7 "PSEUDO_TRIGGER_ALL_REDUCE" Raw S Any V2 V5 Listed Quoted "";
     0xc8 "PSEUDO_TRIGGER_COLLECTIVE" Raw S Any V2 V5 Listed Quoted "";
     0xc9 "PSEUDO_READ_VAR_ADDR" Raw S Any V2 V5 Listed Quoted "";
